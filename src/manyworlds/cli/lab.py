@@ -62,10 +62,13 @@ class LabOptions:
     """Time until the lab stops [s]; None runs until Ctrl-C."""
     host: Host = "127.0.0.1"
     port: Port = 8080
+    listen: str = ""
+    """Address, such as 0.0.0.0, where other machines may open the page and, with `--serve`, its
+    WebSocket; both need the token that the printed address has."""
     serve: bool = False
     """Let programs on this machine talk to the world; see docs/lab_protocol.md."""
     port_shift: int = 0
-    """Number that is added to the ports of `--serve`: 5555, 5556, 5557 and 5559."""
+    """Number that is added to the ports of `--serve`: 5555, 5556, 5557, 5559 and 5580."""
     takeover: bool = False
     """With `--serve`, let the newest program drive; otherwise the first one does until it ends."""
     on_loss: Literal["hold", "zero"] = "hold"
@@ -96,7 +99,7 @@ class LabOptions:
         """
         from manyworlds.lab.network import LabServerCfg
 
-        fresh = LabServerCfg(takeover=self.takeover, on_loss=self.on_loss)
+        fresh = LabServerCfg(takeover=self.takeover, on_loss=self.on_loss, listen=self.listen)
         shifted = {f"{use}_port": port + self.port_shift for use, port in fresh.ports.items()}
         return dataclasses.replace(fresh, **shifted)
 
@@ -154,15 +157,21 @@ def _open(cfg: LabOptions, hub: LabHub | None) -> LiveLab:
 
 def _serve(cfg: LabOptions, hub: LabHub | None) -> None:
     from manyworlds.lab.page import ReloadablePage
+    from manyworlds.utils.web_access import is_local, read_token, token_file
 
+    host = cfg.listen or cfg.host
     page = ReloadablePage(
         lambda: _open(cfg, hub),
-        host=cfg.host,
+        host=host,
         port=cfg.port,
         collapsed=cfg.collapsed,
         play_when_drawn=cfg.waits,
+        token="" if is_local(host) else read_token(token_file()),
+        network_port=0 if hub is None else hub.ports["web"],
     )
     try:
+        if hub is not None:
+            hub.allow_page(page.url)
         page.open()
         if page.error:
             print(f"{cfg.target} does not compile: {page.error}", flush=True)

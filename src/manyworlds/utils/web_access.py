@@ -30,8 +30,8 @@ class WebAccess:
     """Decides who may open a page or a WebSocket.
 
     A browser says in `Origin` which page asks. Only pages of the same server, pages of the same
-    name of the machine at a known port, and named origins may; programs have no Origin. Beyond loopback a token is
-    needed as well: in the address, in a cookie, or as a bearer token.
+    name of the machine at a known port, and named origins may; programs have no Origin. Beyond
+    loopback a token is needed as well: in the address, in a cookie, or as a bearer token.
 
     Args:
         token: secret that each request must have; empty for none.
@@ -104,6 +104,12 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:  # the name of some machine
         return False
+
+
+def token_file() -> Path:
+    """Return the user's file of the token of pages and WebSockets that other machines may open."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(folder) / "manyworlds" / "token"
 
 
 def read_token(path: Path) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
 from dataclasses import dataclass, field
 from typing import Literal
+
+from manyworlds.utils.web_access import is_local
 
 
 @dataclass(kw_only=True)
@@ -42,6 +42,16 @@ class LabServerCfg:
     """Port that receives targets and gains."""
     info_port: int = 5557
     """Port that publishes lists of actuators."""
+    web_port: int = 5580
+    """Port of the WebSocket, for browsers and programs."""
+    listen: str = ""
+    """Address of the WebSocket for other machines, such as 0.0.0.0, where it needs a token; empty
+    for this machine only."""
+    web_token: str = ""
+    """Token of the WebSocket with `listen`; empty takes that of the user's file, see
+    `token_file`."""
+    web_origins: tuple[str, ...] = ()
+    """Origins of pages that may use the WebSocket, besides the lab's own page."""
     takeover: bool = False
     """True to let the newest client drive; otherwise the first one drives until it leaves."""
     on_loss: Literal["hold", "zero"] = "hold"
@@ -52,10 +62,7 @@ class LabServerCfg:
     """Bounds on what one client may send."""
 
     def __post_init__(self) -> None:
-        local = self.host == "localhost"
-        with contextlib.suppress(ValueError):  # no address: a name of some machine
-            local = local or ipaddress.ip_address(self.host).is_loopback
-        if not local:
+        if not is_local(self.host):
             raise ValueError(
                 f"The server cannot listen on '{self.host}': these protocols have no passwords, so "
                 "that only 127.0.0.1 is allowed."
@@ -74,4 +81,5 @@ class LabServerCfg:
             "state": self.state_port,
             "control": self.control_port,
             "info": self.info_port,
+            "web": self.web_port,
         }

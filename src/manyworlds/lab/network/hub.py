@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -14,11 +13,13 @@ from manyworlds.lab.face import LabFace
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.control_inbox import ControlInbox
 from manyworlds.lab.network.dispatcher import Dispatcher
-from manyworlds.lab.network.messages import encode
+from manyworlds.lab.network.messages import Encoding, encode
+from manyworlds.lab.network.notes import Notes
 from manyworlds.lab.network.observations import observe
 from manyworlds.lab.network.ports import Port
 from manyworlds.lab.network.roster import Roster, RosterCache
 from manyworlds.lab.network.streams import StateEncoder, info_is_due, info_message
+from manyworlds.lab.network.web import WebFace
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.verbs.fields import PlainMap, VerbError
 from manyworlds.utils.extras import require_extra
@@ -52,7 +53,7 @@ class LabHub:
         report: Callable[[str], None] = _LOG.warning,
     ) -> None:
         self.cfg = LabServerCfg() if cfg is None else cfg
-        self.reports: deque[str] = deque(maxlen=100)
+        self.reports = Notes()
         """Sentences that were reported, the newest last."""
         self._tell = report
         self._zmq: Any = require_extra("zmq", "net")
@@ -62,8 +63,10 @@ class LabHub:
         self._lock = threading.Lock()
         self._prepared = True
         self.dispatcher = Dispatcher(None, self.cfg)
+        self.dispatcher.ports = lambda: [port.describe() for port in self._ports()]
         self.requests = RequestServer(self)
         self.streams = StreamServer(self)
+        self.web = WebFace(self)
         self._threads = [
             threading.Thread(target=self._run, args=(server,), name=name, daemon=True)
             for name, server in (("requests", self.requests), ("streams", self.streams))
@@ -82,14 +85,17 @@ class LabHub:
         """Start the threads; ports in use are tried again until they are free."""
         for thread in self._threads:
             thread.start()
+        self.web.start()
 
     def stop(self) -> None:
         """Close all sockets, and end the threads."""
         self.dispatcher.closing = True
         self._stopping.set()
+        self.web.close()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(_JOIN_S)
+        self.dispatcher.attach(None)  # no velocity is held any more
         self.requests.close()
         self.streams.close()
         self._context.destroy(linger=0)
@@ -145,10 +151,18 @@ class LabHub:
             "reports": list(self.reports),
         }
 
-    def answer(self, request: bytes, peer: Hashable) -> bytes:
-        """Answer a request that came in by other ways than the sockets."""
+    def answer(self, request: bytes, peer: Hashable, reply_as: Encoding | None = None) -> bytes:
+        """Answer a request; see `Dispatcher.handle`."""
         with self._lock:
-            return self.dispatcher.handle(request, peer)
+            return self.dispatcher.handle(request, peer, reply_as)
+
+    def note_message(self, peer: Hashable) -> None:
+        """Note that a connection has sent something, which may wait for its answer."""
+        self.dispatcher.sessions.note_message(peer, self.dispatcher.now)
+
+    def allow_page(self, url: str) -> None:
+        """Let the lab's page use the WebSocket."""
+        self.web.allow_page(url)
 
     def disconnected(self, peer: Hashable) -> None:
         """End the sessions of a connection that was lost."""
@@ -163,8 +177,12 @@ class LabHub:
                 self._prepared = True
                 self.dispatcher.prepare()
 
-    def _ports(self) -> list[Port]:
-        return [self.requests.port, *self.streams.ports]
+    def port_errors(self) -> list[str]:
+        """Return the reasons why ports are not open."""
+        return [port.error for port in self._ports() if port.error]
+
+    def _ports(self) -> list[Port | WebFace]:
+        return [self.requests.port, *self.streams.ports, self.web]
 
     def _run(self, server: RequestServer | StreamServer) -> None:
         while not self._stopping.is_set():
@@ -195,6 +213,7 @@ class RequestServer:
         self._watch()
         if not self.port.poll(time.monotonic()):
             self._hub._stopping.wait(_IDLE_S)
+            self._hub.tick()
             return
         if not self.port.socket.poll(int(1e3 * _IDLE_S)):
             self._hub.tick()
@@ -244,6 +263,7 @@ class StreamServer:
         self._encoder: tuple[Roster, StateEncoder] | None = None
         self._frame = self._last = -1
         self._status: tuple[float, PlainMap] = (-1e9, {})
+        self._full: tuple[int, PlainMap, bytes] = (-1, {}, b"")
 
     def attach(self, face: LabFace | None) -> None:
         """Publish another world from now on; may be called in any thread."""
@@ -255,7 +275,7 @@ class StreamServer:
         ready = [port.poll(now) for port in self.ports]
         if self._face is not self._next[0]:
             self._switch(self._next[0])
-        if self._face is None or not any(ready):
+        if self._face is None or not (any(ready) or self._hub.web.state == "open"):
             self._hub._stopping.wait(_IDLE_S)
             return
         try:
@@ -268,6 +288,7 @@ class StreamServer:
         self._face = face
         self._cache = None if face is None else RosterCache(face)
         self._encoder, self._frame, self._last = None, -1, -1
+        self._full = (-1, {}, b"")
 
     def _exchange(self, face: LabFace, now: float) -> None:
         assert self._cache is not None
@@ -282,7 +303,12 @@ class StreamServer:
         if self.state.state == "open":
             self._read_subscriptions()
         snapshot = face.snapshot
-        if snapshot.frame_id == self._frame or snapshot.model_version != roster.version:
+        if snapshot.model_version != roster.version:
+            return
+        if self._hub.web.is_due(snapshot.frame_id):
+            full, packed = self._full_state(snapshot, roster, self._robots(face, now))
+            self._hub.web.publish(snapshot.frame_id, full, packed)
+        if snapshot.frame_id == self._frame:
             return
         self._frame = snapshot.frame_id
         if self._encoder is None or self._encoder[0] is not roster:
@@ -311,8 +337,16 @@ class StreamServer:
             for message in encoder.encode_entities(snapshot):
                 self.state.send(*message)
         if self._wants(b"state/full"):
+            self.state.send(b"state/full", self._full_state(snapshot, roster, status)[1])
+
+    def _full_state(
+        self, snapshot: Snapshot, roster: Roster, status: PlainMap
+    ) -> tuple[PlainMap, bytes]:
+        """Return a whole state, and the same as msgpack; each is made once for all who ask."""
+        if self._full[0] != snapshot.frame_id:
             full = {"op": "state_full", **observe(roster, snapshot, "standard", status)}
-            self.state.send(b"state/full", encode(full, "msgpack"))
+            self._full = snapshot.frame_id, full, encode(full, "msgpack")
+        return self._full[1:]
 
     def _wants(self, topic: bytes) -> bool:
         """Return True if a client has subscribed to topics that begin so."""

@@ -21,7 +21,7 @@ from manyworlds.lab.network.operations import (
 )
 from manyworlds.lab.network.roster import Member, Roster
 from manyworlds.lab.network.runtime import controller_params
-from manyworlds.lab.network.sessions import HEARTBEAT_S, label
+from manyworlds.lab.network.sessions import HEARTBEAT_S, Subscriber, label
 from manyworlds.lab.verbs import find_verb
 from manyworlds.lab.verbs.fields import (
     Anything,
@@ -34,8 +34,10 @@ from manyworlds.lab.verbs.fields import (
     Number,
     PlainDict,
     PlainMap,
+    Texts,
     Values,
     VerbError,
+    near,
 )
 from manyworlds.lab.verbs.registry import Reply
 
@@ -212,13 +214,16 @@ def hello(
             options=("driver", "observer", "takeover"), text="drive if nobody does; watch; drive"
         ),
     ] = None,
+    include_model: Annotated[
+        bool, Flag(text="false to receive nothing about the world, which may be megabytes")
+    ] = True,
 ) -> Reply:
     """Begin a session, and describe the world."""
     session = request.session
     session.observations, session.encoding = observations, encoding  # type: ignore[assignment]
     session.name, session.heartbeats = client, heartbeats
     drives = {"observer": False, "takeover": True}.get(role or "")
-    described = describe(request.server, request, include_assets)
+    described = describe(request.server, request, include_assets) if include_model else {}
     request.server.sessions.open(session, drives)
     return greet(request.server, request) | described
 
@@ -269,6 +274,38 @@ UNITS = {
 }
 
 
+TOPICS = ("state/full", "events")
+"""Topics of messages to subscribers: states, and what happens."""
+
+
+@operation("session", writes=False, category="no_manager", topics=Texts(text="the topics"))
+def subscribe(
+    request: Request,
+    topics: Annotated[list[str], Texts(text="state/full, events; none to receive nothing")],
+    rate: Annotated[
+        float, Number(low=0.1, high=1000.0, unit="1/s", text="most states per second")
+    ] = 30.0,
+) -> Reply:
+    """Receive these topics from now on over this WebSocket, and no others."""
+    peer = request.session.peer
+    if not isinstance(peer, Subscriber):
+        raise VerbError(
+            "wrong_transport",
+            "subscribe: only a WebSocket receives what it did not ask for: connect to its port, or "
+            "to that of the states.",
+        )
+    for topic in topics:
+        if topic not in TOPICS:
+            known = ", ".join(TOPICS)
+            raise VerbError(
+                "bad_value",
+                f"subscribe: a topic is one of {known}, got '{topic[:80]}'"
+                f"{near(topic[:80], TOPICS)}",
+            )
+    peer.subscribe(topics, rate)
+    return {"topics": topics}
+
+
 @operation("session", writes=False, category="no_manager", driver=Flag(text="true if it drives"))
 def heartbeat(request: Request) -> Reply:
     """Keep a session with heartbeats alive."""
@@ -297,6 +334,7 @@ def release_driver(request: Request) -> Reply:
     sessions=Listing(text="name, role, encoding of each client"),
     events=Listing(text="sentences about who drove"),
     counters=Values(text="number of requests by operation and by error code"),
+    ports=Listing(text="use, number, state, error and number of messages of each port"),
     heartbeat_s=Number(unit="s", text="silence that ends a session with heartbeats"),
 )
 def network_status(request: Request) -> Reply:
@@ -317,6 +355,7 @@ def network_status(request: Request) -> Reply:
         "sessions": sessions,
         "events": events,
         "counters": counters,
+        "ports": server.ports(),
         "heartbeat_s": HEARTBEAT_S,
     }
 

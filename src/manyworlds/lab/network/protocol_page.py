@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from manyworlds.lab.network.config import LabServerCfg
+from manyworlds.lab.network.held import HOLD_S
 from manyworlds.lab.network.lifecycle import UNITS
 from manyworlds.lab.network.operations import EDITOR, OPERATIONS, ClientOperation
+from manyworlds.lab.network.protocol_web import WEB_SECTION
 from manyworlds.lab.network.sessions import HEARTBEAT_S
 
 _HEAD = '''# The lab on the network
@@ -21,9 +23,9 @@ manyworlds lab robot.xml --serve --takeover --port-shift 100
 
 Programs on the same machine can read states, send targets, and request all that the page can do.
 The messages are those of URLab's documented protocols of 2026-04 (streams) and 2026-06
-(requests), with additions that old clients ignore. The server listens on 127.0.0.1 only, because
-these protocols have no passwords. A port in use is tried again until it is free; the process that
-holds it is named.
+(requests), with additions that old clients ignore. These listen on 127.0.0.1 only, because
+they have no passwords; the WebSocket can be opened to other machines. A port in use is tried again
+until it is free; the process that holds it is named.
 
 ```python
 import mujoco
@@ -34,7 +36,8 @@ from manyworlds.lab.network import LabHub, LabServerCfg
 ROD = """<mujoco model="rod"><worldbody><body><joint name="hinge" axis="0 1 0"/>
   <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/></body></worldbody>
   <actuator><motor name="hinge" joint="hinge"/></actuator></mujoco>"""
-hub = LabHub(LabServerCfg(state_port=0, control_port=0, info_port=0, step_port=0))  # any free ports
+free = dict.fromkeys(("state_port", "control_port", "info_port", "step_port", "web_port"), 0)
+hub = LabHub(LabServerCfg(**free))             # any free ports
 hub.start()
 with LiveLab(world_from_spec(mujoco.MjSpec.from_string(ROD))) as lab:
     hub.attach(lab)                            # and `attach(None)` before another lab
@@ -130,6 +133,7 @@ CODES = {
     "unknown_op": "there is no such operation",
     "not_in_editor": "an operation that edits scenes",
     "session_expired": "no session, or another client drives",
+    "wrong_transport": "only a WebSocket can do this",
     "missing_field": "a required field is absent",
     "no_active_manager": "there is no world at present",
     "not_ready": "the lab cannot do this now",
@@ -161,7 +165,7 @@ CODES = {
 """Meaning of each error code."""
 
 _TAIL = """
-`replay_requires_stepped`, `wrong_transport` and the codes of editors do not occur. {editor}
+`replay_requires_stepped` and the codes of editors do not occur. {editor}
 operations on scenes (`spawn_actor`, `draw_line` ...) are answered by `not_in_editor`.
 """
 
@@ -187,6 +191,7 @@ def protocol_page() -> str:
         f"client, {limits.max_sessions} sessions.\n\n"
         f"Conventions: {'; '.join(f'{key} {value}' for key, value in UNITS.items())}.\n"
     )
+    parts.append(WEB_SECTION.format(**ports, hold=HOLD_S))
     parts.append(
         "\n## Operations\n\nFields with `?` may be left out; * may be used by observers.\n"
     )
