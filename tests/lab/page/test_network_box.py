@@ -83,7 +83,7 @@ def test_the_page_takes_over_and_drives(served, browser):
         until(browser, lambda: twist() == [-0.8, 0.0, 0.0], "the key drives")
         program.ask("take_driver")
         until(browser, lambda: twist() == [0.0, 0.0, 0.0], "a program that takes over stops")
-        box.get_by_text("has taken over").wait_for()
+        box.get_by_text("Another program has taken over.").wait_for()
         browser.keyboard.up("s")
 
     box.get_by_role("button", name="Drive with keys").click()

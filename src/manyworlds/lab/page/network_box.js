@@ -8,6 +8,7 @@ window.labNetwork ||= (port => {
   const RENEW_MS = 150;  // a held velocity ends by itself after 500 ms
   const RETRY_MS = 2000;
   const RATE_MS = 2000;
+  const LOST = "Another program has taken over.";
   let socket = null, session = "", waiting = [], status = {}, error = "", last = "", rate = "";
   let driving = false, robot = "", taken = [], sending = false, again = false, counted = null;
   const held = new Set();
@@ -44,7 +45,7 @@ window.labNetwork ||= (port => {
   const mine = () => session && (status.driver || "").endsWith(" " + session.slice(0, 8));
   const show = () => {
     const open = socket && socket.readyState == 1;
-    if (driving && open && status.driver && !mine()) stop(status.driver + " has taken over.");
+    if (driving && open && status.driver && !mine()) stop(LOST);
     who.textContent = !open ? "No connection to the lab's server"
       : mine() ? "This page drives" : status.driver ? status.driver + " drives" : "Nobody drives";
     const others = (status.clients || []).filter(name => !name.endsWith(session.slice(0, 8)));
@@ -106,7 +107,7 @@ window.labNetwork ||= (port => {
   const release = () => {
     if (!held.size) return;
     held.clear();
-    send();
+    if (mine()) send();  // otherwise the server has ended the velocity
   };
   const send = async () => {
     if (sending) return void (again = true);  // the newest keys follow when this has its reply
@@ -117,10 +118,13 @@ window.labNetwork ||= (port => {
       for (const code of held) velocity[KEYS[code][0]] += KEYS[code][1];
       const [x, y, yaw] = velocity.map((sign, i) => sign * FASTEST[i] * speed.value);
       const fields = {articulation: robot, linear: [x, y, 0], angular: [0, 0, yaw]};
-      if ((await order("hold_twist", fields)).op == "error") { driving = false; held.clear(); }
+      const reply = await ask("hold_twist", fields);
+      if (reply.op == "error") {
+        held.clear();
+        if (driving) stop(reply.code == "session_expired" ? LOST : reply.message);
+      }
     } while (again);
     sending = false;
-    show();
   };
   const typing = event => event.target.closest?.("input:not([type=range]), textarea, select");
   window.addEventListener("keydown", event => {
