@@ -109,16 +109,16 @@ def open_client(hub):
     opened = []
 
     def open_one(encoding: str = "json", role: str | None = "takeover", **more) -> WebClient:
-        socket = connect(f"ws://127.0.0.1:{hub.ports['web']}", max_size=None, **more)
-        opened.append(socket)
-        client = WebClient(socket, encoding)
+        line = connect(f"ws://127.0.0.1:{hub.ports['web']}", max_size=None, **more)
+        opened.append(line)
+        client = WebClient(line, encoding)
         if role is not None:
             client.hello(role=role, include_model=False)
         return client
 
     yield open_one
-    for socket in opened:
-        socket.close()
+    for line in opened:
+        line.close()
     until(lambda: not len(hub.dispatcher.sessions), "sessions do not end with their connections")
 
 
@@ -296,9 +296,9 @@ def test_other_machines_need_the_token(tmp_path, monkeypatch):
             (address, {"additional_headers": {"Authorization": f"Bearer {token}"}}),
             (address, {"additional_headers": cookie, "origin": page}),
         ):
-            with connect(target, **more) as socket:
-                socket.send('{"op": "meta"}')
-                assert json.loads(socket.recv(WAIT_S))["op"] == "meta_ok"
+            with connect(target, **more) as line:
+                line.send('{"op": "meta"}')
+                assert json.loads(line.recv(WAIT_S))["op"] == "meta_ok"
         with (
             pytest.raises(InvalidStatus, match="403"),
             connect(f"{address}?token={token}", origin="http://evil.example:8080"),
@@ -314,28 +314,28 @@ def test_limits(lab):
         until(hub.is_open, "the ports are not open")
         hub.attach(lab)
         address = f"ws://127.0.0.1:{hub.ports['web']}"
-        with connect(address) as socket, connect(address):
+        with connect(address) as line, connect(address):
             for text, message in (
                 ('{"op": ' + "[" * 9 + "]" * 9 + "}", "more than 5 levels"),
                 (json.dumps({"op": [0] * 60}), "more than 50 values"),
                 ("[]", "no map"),
             ):
-                socket.send(text)
-                assert message in json.loads(socket.recv(WAIT_S))["message"]
+                line.send(text)
+                assert message in json.loads(line.recv(WAIT_S))["message"]
             with pytest.raises(InvalidStatus, match="503"), connect(address):
                 pass
             codes = []
             for _ in range(40):
-                socket.send('{"op": "heartbeat"}')
-                codes.append(json.loads(socket.recv(WAIT_S))["code"])
+                line.send('{"op": "heartbeat"}')
+                codes.append(json.loads(line.recv(WAIT_S))["code"])
             assert "rate_limited" in codes
-            socket.send("x" * 3000)
+            line.send("x" * 3000)
             with pytest.raises(ConnectionClosed, match="1009"):
-                socket.recv(WAIT_S)
+                line.recv(WAIT_S)
         until(lambda: hub.web.failures["closed with 1009"] == 1, "the large message is not counted")
-        with connect(address) as socket:
-            socket.send('{"op": "meta"}')
-            socket.recv(WAIT_S)
+        with connect(address) as line:
+            line.send('{"op": "meta"}')
+            line.recv(WAIT_S)
 
 
 def test_a_lost_connection_ends_all(hub, lab, open_client):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 from websockets.sync.client import connect
 
@@ -22,13 +24,17 @@ pytest.importorskip("mjviser", reason="needs the extra 'lab'")
 
 @pytest.fixture
 def served():
-    """A lab of two robots, of which one takes a velocity; its hub; a page."""
+    """A lab where one robot takes a velocity, its hub, of whose ports one is in use, and a page."""
     from manyworlds.lab.page.page_shell import PageShell
 
-    with LiveLab(two_robots(), LabCfg(start_paused=True)) as lab:
+    with (
+        LiveLab(two_robots(), LabCfg(start_paused=True)) as lab,
+        socket.create_server(("127.0.0.1", 0)) as taken,
+    ):
         lab["go"].controller = Walker()
-        with LabHub(LabServerCfg(**ANY), report=lambda text: None) as hub:
-            wait_until(hub.is_open, "the ports are not open")
+        ports = ANY | {"info_port": taken.getsockname()[1]}
+        with LabHub(LabServerCfg(**ports), report=lambda text: None) as hub:
+            wait_until(lambda: hub.web.state == "open", "the WebSocket is not open")
             hub.attach(lab)
             shell = PageShell(port=free_port(), frame_rate=5.0, network_port=hub.ports["web"])
             shell.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
@@ -48,12 +54,13 @@ def test_the_page_takes_over_and_drives(served, browser):
     def twist() -> list[float]:
         return law.twist
 
-    with connect(f"ws://127.0.0.1:{hub.ports['web']}") as socket:
-        program = WebClient(socket)
+    with connect(f"ws://127.0.0.1:{hub.ports['web']}") as line:
+        program = WebClient(line)
         program.hello(client="arm script", include_model=False)
         browser.goto(shell.url)
         box = browser.locator("#lab-network")
         box.get_by_text("arm script").first.wait_for()
+        box.get_by_text(f"The info port {hub.ports['info']} is in use by process").wait_for()
         assert lab["go"].owner == "net"
         box.get_by_role("button", name="Take over").click()
         box.get_by_text("This page drives").wait_for()
