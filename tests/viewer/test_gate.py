@@ -59,7 +59,7 @@ def test_a_page_needs_its_token(page):
     assert status == 303 and headers["Location"] == "/?darkMode="
     status, headers, _ = get(port, f"/?token={token}")
     cookie, *flags = headers["Set-Cookie"].split("; ")
-    assert headers["Location"] == "/" and {"HttpOnly", "SameSite=Strict"} <= set(flags)
+    assert headers["Location"] == "/" and {"HttpOnly", "SameSite=Lax"} <= set(flags)
     status, _, content = get(port, Cookie=cookie)
     assert status == 200 and "<html" in content
 
@@ -112,6 +112,22 @@ def test_further_requests_of_a_connection_do_not_pass(page):
         while chunk := peer.recv(100_000):
             answer += chunk
     assert answer.startswith(b"HTTP/1.1 200") and b"HTTP/1.1 40" not in answer
+
+
+def test_connections_are_few(monkeypatch):
+    """Open more connections than allowed: further ones end at once, until others have ended."""
+    monkeypatch.setattr("manyworlds.viewer.browser.gate._MOST_LINKS", 2)
+    gate = Gate(1, "127.0.0.1", free_port(), "t" * 20)
+    try:
+        kept = [socket.create_connection(("127.0.0.1", gate.port), 10) for _ in range(2)]
+        with socket.create_connection(("127.0.0.1", gate.port), 10) as peer:
+            assert peer.recv(1) == b"" and gate.access.refused["too many"] == 1
+        for peer in kept:
+            peer.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert peer.recv(20).startswith(b"HTTP/1.1 403")
+            peer.close()
+    finally:
+        gate.close()
 
 
 def test_the_next_port_is_taken():

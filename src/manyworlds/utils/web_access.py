@@ -44,7 +44,7 @@ class WebAccess:
         self.ports: set[int] = set()
         """Ports of pages under the name of the machine that is asked."""
         self.refused: Counter[str] = Counter()
-        """Number of refused requests by reason: `origin` or `token`."""
+        """Number of refused requests by reason, such as `origin` or `token`."""
 
     def refusal(self, target: str, headers: Headers) -> str:
         """Return the reason why a request is refused, as a sentence; empty if it is not.

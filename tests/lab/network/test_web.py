@@ -138,7 +138,7 @@ def test_requests_are_those_of_the_other_face(hub, lab, open_client, encoding):
         with pytest.raises(ReplyError) as caught:
             client.ask(op)
         assert caught.value.code == code
-    assert hub.describe()["ports"][-1]["peers"] == 1
+    assert hub.web.describe()["peers"] == 1
 
 
 def test_the_frame_sets_the_format(open_client):
@@ -249,7 +249,7 @@ def test_peers_that_do_not_read_delay_nobody(hub, lab, open_client):
         return peers[0].dropped["state/full"]
 
     until(dropped, "states wait for a peer that does not read")
-    assert hub.describe()["ports"][-1]["dropped"] > 0
+    assert hub.web.describe()["dropped"] > 0
     client.ask("step")
 
 
@@ -268,12 +268,12 @@ def test_origins_are_checked(hub, open_client, origin, opens):
     if opens:
         open_client(origin=origin).ask("heartbeat")
         return
-    before = hub.describe()["ports"][-1]["failures"].get("origin", 0)
+    before = hub.web.describe()["failures"].get("origin", 0)
     with pytest.raises(InvalidStatus) as caught:
         open_client(origin=origin)
     assert caught.value.response.status_code == 403
     assert caught.value.response.body.decode().startswith(f"Pages of '{origin}' may not")
-    assert hub.describe()["ports"][-1]["failures"]["origin"] == before + 1
+    assert hub.web.describe()["failures"]["origin"] == before + 1
 
 
 def test_other_machines_need_the_token(tmp_path, monkeypatch):

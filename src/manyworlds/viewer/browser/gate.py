@@ -16,6 +16,7 @@ _MOST_HEAD = 32 * 1024  # bytes of a request's head
 _HEAD_S = 10.0  # time for a request's head
 _CHUNK = 256 * 1024
 _TRIES = 1000  # ports
+_MOST_LINKS = 256  # connections at the same time
 _START_S = 10.0
 
 
@@ -123,6 +124,10 @@ class Gate:
         await asyncio.gather(*links, return_exceptions=True)
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._links) >= _MOST_LINKS:
+            self.access.refused["too many"] += 1
+            writer.close()
+            return
         link = self._loop.create_task(self._handle(reader, writer))
         self._links.add(link)
         link.add_done_callback(self._links.discard)
@@ -151,7 +156,8 @@ class Gate:
             cookie = f"{COOKIE}_{self.port}={self.access.token}"
             more = {
                 "Location": address,
-                "Set-Cookie": f"{cookie}; HttpOnly; SameSite=Strict; Path=/",
+                # Not Strict: a link in a message would lose the cookie on the way.
+                "Set-Cookie": f"{cookie}; HttpOnly; SameSite=Lax; Path=/",
                 "Cache-Control": "no-store",
                 "Referrer-Policy": "no-referrer",
             }
