@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -46,26 +47,38 @@ def test_headless_needs_no_viser(arm):
     assert "manyworlds[lab]" in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_control_c_ends_cleanly(arm, ending):
-    """Open the page, fetch it, send the signal: nothing is left and nothing is complained of."""
+@pytest.mark.parametrize(("ending", "address"), [(signal.SIGINT, ""), (signal.SIGTERM, "0.0.0.0")])
+def test_control_c_ends_cleanly(arm, ending, address):
+    """Open the page, fetch it, send the signal: nothing is left and nothing is complained of.
+
+    A page for other machines needs the token of the user's file, which the printed address has.
+    """
     pytest.importorskip("viser", reason="the page needs the extra 'lab'")
     pytest.importorskip("mjviser", reason="the page needs the extra 'lab'")
+    more = ["--listen", address] if address else []
+    settings = {"PYTHONPATH": os.pathsep.join(sys.path), "XDG_CONFIG_HOME": str(arm.parent)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "manyworlds", "lab", str(arm), "--port", str(free_port())],
+        [sys.executable, "-m", "manyworlds", "lab", str(arm), "--port", str(free_port()), *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ | settings,
         # Who runs tests in the background has them ignore the signal, and so their children.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     line = process.stdout.readline()
-    found = re.match(r"lab at (http://127\.0\.0\.1:\d+) ", line)
+    found = re.match(r"lab at (http://127\.0\.0\.1:\d+)(/\?token=(\S+))? ", line)
     assert found, line
-    with urllib.request.urlopen(found[1], timeout=10) as page:
-        assert page.status == 200
+    token_file = arm.parent / "manyworlds" / "token"
+    if address:
+        assert found[3] == token_file.read_text().strip()
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(found[1], timeout=10)
+    assert token_file.exists() == bool(address)
+    visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with visitor.open(found[1] + (found[2] or ""), timeout=10) as page:
+        assert page.status == 200 and page.url == found[1] + "/" * bool(address)
     process.send_signal(ending)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (0, "", "")

@@ -62,13 +62,14 @@ class LabOptions:
     """Time until the lab stops [s]; None runs until Ctrl-C."""
     host: Host = "127.0.0.1"
     port: Port = 8080
+    listen: str = ""
+    """Address, such as 0.0.0.0, for other machines: the page and its WebSocket, which need the token
+    of the printed address, and with `--serve` requests, states and images, encrypted, for programs
+    that have a copy of the key file."""
     serve: bool = False
     """Let programs on this machine talk to the world; see docs/lab_protocol.md."""
-    listen: str = ""
-    """With `--serve`, address such as 0.0.0.0 where programs on other machines that have a copy of
-    the key file reach requests, states and images, encrypted."""
     port_shift: int = 0
-    """Number that is added to the ports of `--serve`: 5555 to 5561 and 5571."""
+    """Number that is added to the ports of `--serve`: 5555 to 5561, 5571 and 5580."""
     takeover: bool = False
     """With `--serve`, let the newest program drive; otherwise the first one does until it ends."""
     on_loss: Literal["hold", "zero"] = "hold"
@@ -155,15 +156,21 @@ def _open(cfg: LabOptions, hub: HubProcess | None) -> LiveLab:
 
 def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
     from manyworlds.lab.page import ReloadablePage
+    from manyworlds.utils.web_access import is_local, read_token, token_file
 
+    host = cfg.listen or cfg.host
     page = ReloadablePage(
         lambda: _open(cfg, hub),
-        host=cfg.host,
+        host=host,
         port=cfg.port,
         collapsed=cfg.collapsed,
         play_when_drawn=cfg.waits,
+        token="" if is_local(host) else read_token(token_file()),
+        network_port=0 if hub is None else hub.ports["web"],
     )
     try:
+        if hub is not None:
+            hub.allow_page(page.url)
         page.open()
         if page.error:
             print(f"{cfg.target} does not compile: {page.error}", flush=True)

@@ -23,7 +23,8 @@ Modules = tyro.conf.UseAppendAction[tuple[str, ...]]
 Host = Annotated[
     str,
     tyro.conf.arg(
-        help="Address of the page; the default accepts connections from this machine only."
+        help="Address of the page; the default accepts connections from this machine only. Others "
+        "need the token that the printed address has."
     ),
 ]
 """The type of the option `--host` of all commands that serve a page."""

@@ -62,8 +62,10 @@ NETWORK_ROWS = {
         "lab/network/test_conformance.py::test_without_a_world"
     ),
     "BC2": "cli/test_lab.py::test_programs_reach_the_world",
-    "BC3": "not here: the page shows clients and driver when it talks to the server; program"
-    "s have `network_status`",
+    "BC3": (
+        "lab/page/test_network_box.py::test_the_page_takes_over_and_drives "
+        "lab/network/test_web.py::test_events_are_pushed"
+    ),
     "BC4": (
         "lab/network/test_hub.py::test_requests_over_a_socket "
         "lab/network/test_conformance.py::test_a_thousand_direct_steps_are_those_of_mujoco"
@@ -71,7 +73,8 @@ NETWORK_ROWS = {
     "BC6": "lab/network/test_conformance.py::test_a_hundred_robots",
     "BC7": (
         "lab/network/test_conformance.py::test_a_thousand_direct_steps_are_those_of_mujoco "
-        "lab/network/test_conformance.py::test_the_catalogue"
+        "lab/network/test_conformance.py::test_the_catalogue "
+        "lab/network/test_web.py::test_requests_are_those_of_the_other_face"
     ),
     "BC8": "lab/network/test_conformance.py::test_json_sessions",
     "BC9": (
@@ -87,9 +90,15 @@ NETWORK_ROWS = {
         "lab/network/test_curve_access.py::test_requests_and_states_with_the_key "
         "lab/network/test_curve_access.py::test_others_are_not_answered "
         "lab/network/test_curve_access.py::test_old_protocols_stay_on_this_machine "
+        "lab/network/test_web.py::test_other_machines_need_the_token "
         "lab/network/test_conformance.py::test_recordings"
     ),
     "BC12": "lab/network/test_dispatcher.py::test_each_request_is_logged_and_counted",
+    # Z
+    "Z4": (
+        "lab/page/test_network_box.py::test_the_page_takes_over_and_drives "
+        "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later"
+    ),
     # BD
     "BD1": (
         "lab/network/test_conformance.py::test_the_model_is_the_lab_s_with_names_of_clients "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from manyworlds.utils.web_access import is_local
 
 SECURE = ("step", "state", "image")
 """Uses of the ports that are also open beyond this machine, encrypted, with `listen`."""
@@ -56,14 +57,21 @@ class LabServerCfg:
     """Port that publishes all kinds of images, with headers; None takes the one after
     `step_port`."""
     listen: str = ""
-    """Address for programs on other machines, such as 0.0.0.0, where requests, states and images
-    are encrypted, on ports 1000 higher; empty for none."""
+    """Address for other machines, such as 0.0.0.0; empty for none. Requests, states and images are
+    encrypted there, on ports 1000 higher, and the WebSocket needs a token."""
     key_folder: Path | None = None
     """Folder of the keys for `listen`; None takes the user's folder of settings."""
     fast_path_port: int = 5571
     """Port that answers programs which draw the world; see `manyworlds.lab.network.fast_path`."""
     fast_path_bus_port: int = 5561
     """Port that publishes poses for them."""
+    web_port: int = 5580
+    """Port of the WebSocket, for browsers and programs."""
+    web_token: str = ""
+    """Token of the WebSocket with `listen`; empty takes that of the user's file, see
+    `token_file`."""
+    web_origins: tuple[str, ...] = ()
+    """Origins of pages that may use the WebSocket, besides the lab's own page."""
     takeover: bool = False
     """True to let the newest client drive; otherwise the first one drives until it leaves."""
     on_loss: Literal["hold", "zero"] = "hold"
@@ -74,7 +82,7 @@ class LabServerCfg:
     """Bounds on what one client may send."""
 
     def __post_init__(self) -> None:
-        if not is_loopback(self.host):
+        if not is_local(self.host):
             raise ValueError(
                 f"The server cannot open its ports on '{self.host}', because these protocols have "
                 "no passwords: host is 127.0.0.1, and listen (--listen) opens encrypted ports for "
@@ -102,6 +110,7 @@ class LabServerCfg:
             "image": _after(self.step_port) if image is None else image,
             "fast_path": self.fast_path_port,
             "fast_path_bus": self.fast_path_bus_port,
+            "web": self.web_port,
         }
 
     @property
@@ -119,15 +128,8 @@ class LabServerCfg:
     def from_plain(cls, plain: Mapping[str, Any]) -> LabServerCfg:
         """Return the settings that `to_plain` described."""
         folder = None if plain["key_folder"] is None else Path(plain["key_folder"])
-        return cls(**{**plain, "limits": Limits(**plain["limits"]), "key_folder": folder})
-
-
-def is_loopback(host: str) -> bool:
-    """Return True for an address that other machines cannot reach."""
-    local = host == "localhost"
-    with contextlib.suppress(ValueError):  # no address: a name of some machine
-        local = local or ipaddress.ip_address(host).is_loopback
-    return local
+        own = {"limits": Limits(**plain["limits"]), "key_folder": folder}
+        return cls(**{**plain, **own, "web_origins": tuple(plain["web_origins"])})
 
 
 def _check_address(listen: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 from manyworlds.lab.cameras.hub import CameraHub
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.network.config import LabServerCfg
+from manyworlds.lab.network.held import HeldTwists
 from manyworlds.lab.network.lifecycle import ModelFiles
 from manyworlds.lab.network.loss import leave_in_order
 from manyworlds.lab.network.messages import Encoding, decode, encode
@@ -57,6 +59,9 @@ class Dispatcher:
         """Function that returns the ports of the server as plain data."""
         self.cameras: CameraHub | None = None
         """Draws the cameras of the present world."""
+        self.held = HeldTwists(self.sessions.events.append)
+        """Velocities that end by themselves."""
+        self.face: LabFace | None = None
         self._allowance: dict[Hashable, tuple[float, float]] = {}
         self.attach(face)
 
@@ -72,7 +77,8 @@ class Dispatcher:
         self._status: tuple[float, PlainMap] = (-1e9, {})
 
     def close(self) -> None:
-        """End the drawing of cameras."""
+        """End the drawing of cameras, and velocities that are held."""
+        self.held.expire(self.face, math.inf, None)
         if self.cameras is not None:
             self.cameras.close()
 
@@ -109,25 +115,32 @@ class Dispatcher:
             request = Request(self, self.face, self.refresh(), Session(peer=None))
             self.files.update(request)
 
-    def handle(self, request: bytes, peer: Hashable) -> bytes:
+    @property
+    def now(self) -> float:
+        """Time of the server's clock [s]."""
+        return self._clock()
+
+    def handle(self, request: bytes, peer: Hashable, reply_as: Encoding | None = None) -> bytes:
         """Return the reply to a request.
 
         Args:
             request: JSON or msgpack.
             peer: connection that it came from.
+            reply_as: format of the request, if that is known, and of the reply; None takes that of
+                the session for the reply.
         """
         session = self.sessions.of_peer(peer)
-        encoding: Encoding = session.encoding if session is not None else "msgpack"
+        encoding = reply_as or (session.encoding if session is not None else "msgpack")
         name = "request"
         began = time.perf_counter()
         try:
             self._count_rate(peer)
-            fields = decode(request, self.cfg.limits)
+            fields = decode(request, self.cfg.limits, reply_as)
             name = self._name(fields)
             known = self.sessions.find(fields.get("session_id"))
             session = self._session(name, known, peer)
             reply = self._answer(name, fields, session)
-            encoding = session.encoding
+            encoding = reply_as or session.encoding
             content = encode({"op": f"{name}_ok", **reply}, encoding)
             self.requests[name] += 1
         except VerbError as error:
@@ -146,8 +159,13 @@ class Dispatcher:
         self.sessions.close_peer(peer)
 
     def tick(self) -> None:
-        """End sessions whose heartbeats stopped; call it when no request waits."""
-        self.sessions.expire(self._clock())
+        """End sessions whose heartbeats stopped, and velocities that are no longer held.
+
+        Call it often, when no request waits.
+        """
+        now = self._clock()
+        self.sessions.expire(now)
+        self.held.expire(self.face, now, self.sessions.driver)
 
     def require_driver(self, session: Session, name: str) -> None:
         """Check that a session drives; it does if nobody else does.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from manyworlds.lab.control import NET, PANEL
@@ -17,10 +16,13 @@ from manyworlds.lab.network.curve_access import CurveAccess
 from manyworlds.lab.network.dispatcher import Dispatcher
 from manyworlds.lab.network.fast_path.server import FastPathServer
 from manyworlds.lab.network.fast_path.sources import LabSource
+from manyworlds.lab.network.messages import Encoding
+from manyworlds.lab.network.notes import Notes
 from manyworlds.lab.network.ports import Outlet, Port
 from manyworlds.lab.network.request_server import RequestServer
 from manyworlds.lab.network.sessions import Session, label
 from manyworlds.lab.network.stream_server import StreamServer
+from manyworlds.lab.network.web import WebFace
 from manyworlds.lab.server_view import ServerView
 from manyworlds.utils.extras import require_extra
 
@@ -35,7 +37,10 @@ _P = TypeVar("_P", bound=Port)
 class _Server(Protocol):
     """Sockets that one thread serves."""
 
-    ports: list[Port]
+    @property
+    def ports(self) -> Sequence[Port]:
+        """The sockets."""
+        ...
 
     def run_once(self) -> None:
         """Do what there is to do, or wait a moment for it."""
@@ -67,7 +72,7 @@ class LabHub:
         report: Callable[[str], None] = _LOG.warning,
     ) -> None:
         self.cfg = LabServerCfg() if cfg is None else cfg
-        self.reports: deque[str] = deque(maxlen=100)
+        self.reports = Notes()
         """Sentences that were reported, the newest last."""
         self._tell = report
         self.zmq: Any = require_extra("zmq", "net")
@@ -88,6 +93,7 @@ class LabHub:
         self.dispatcher.ports = lambda: [port.describe() for port in self._ports()]
         self.cameras = CameraServer(self)
         self.streams = StreamServer(self)
+        self.web = WebFace(self)
         self.fast_path = FastPathServer(self.new_port, self.report, self.cfg.limits)
         self.fast_path.requests = lambda: f"tcp://{self.cfg.host}:{self.ports['step']}"
         ports = [self.new_port("step", self.zmq.ROUTER)]
@@ -117,11 +123,13 @@ class LabHub:
         """Start the threads; ports in use are tried again until they are free."""
         for thread in self._threads:
             thread.start()
+        self.web.start()
 
     def stop(self) -> None:
         """Close all sockets, and end the threads."""
         self.dispatcher.closing = True
         self._stopping.set()
+        self.web.close()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(_JOIN_S)
@@ -248,19 +256,27 @@ class LabHub:
             "refused_keys": 0 if self.access is None else self.access.num_refused,
             "fast_path": dict(self.fast_path.counts),
             "reports": list(self.reports),
-            "problems": [port.error for port in self._ports() if port.error],
+            "problems": self.port_errors(),
         }
 
-    def answer(self, request: bytes, peer: Hashable) -> bytes:
-        """Answer a request that came in by other ways than the sockets."""
+    def answer(self, request: bytes, peer: Hashable, reply_as: Encoding | None = None) -> bytes:
+        """Answer a request; see `Dispatcher.handle`."""
         with self._lock:
-            reply = self.dispatcher.handle(request, peer)
+            reply = self.dispatcher.handle(request, peer, reply_as)
             driver = self.dispatcher.sessions.driver
             known = (driver, driver.mode_before if driver is not None else "")
             if known != self._known:
                 self._known = known
                 self.on_driver()
             return reply
+
+    def note_message(self, peer: Hashable) -> None:
+        """Note that a connection has sent something, which may wait for its answer."""
+        self.dispatcher.sessions.note_message(peer, self.dispatcher.now)
+
+    def allow_page(self, url: str) -> None:
+        """Let the lab's page use the WebSocket."""
+        self.web.allow_page(url)
 
     def disconnected(self, peer: Hashable) -> None:
         """End the sessions of a connection that was lost."""
@@ -278,8 +294,13 @@ class LabHub:
                 self._prepared = True
                 self.dispatcher.prepare()
 
-    def _ports(self) -> list[Port]:
-        return [port for server in self._servers.values() for port in server.ports]
+    def port_errors(self) -> list[str]:
+        """Return the reasons why ports are not open."""
+        return [port.error for port in self._ports() if port.error]
+
+    def _ports(self) -> list[Port | WebFace]:
+        own = [port for server in self._servers.values() for port in server.ports]
+        return [*own, self.web]
 
     def _run(self, server: _Server) -> None:
         while not self._stopping.is_set():

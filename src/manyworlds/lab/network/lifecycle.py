@@ -22,7 +22,7 @@ from manyworlds.lab.network.operations import (
 )
 from manyworlds.lab.network.roster import Member, Roster
 from manyworlds.lab.network.runtime import controller_params
-from manyworlds.lab.network.sessions import HEARTBEAT_S, label
+from manyworlds.lab.network.sessions import HEARTBEAT_S, Subscriber, label
 from manyworlds.lab.shared_snapshots import pack_snapshot
 from manyworlds.lab.verbs import describe_verbs as describe_all_verbs
 from manyworlds.lab.verbs import find_verb
@@ -37,8 +37,10 @@ from manyworlds.lab.verbs.fields import (
     Number,
     PlainDict,
     PlainMap,
+    Texts,
     Values,
     VerbError,
+    near,
 )
 from manyworlds.lab.verbs.registry import Reply
 
@@ -279,6 +281,38 @@ UNITS = {
 }
 
 
+TOPICS = ("state/full", "events")
+"""Topics of messages to subscribers: states, and what happens."""
+
+
+@operation("session", writes=False, category="no_manager", topics=Texts(text="the topics"))
+def subscribe(
+    request: Request,
+    topics: Annotated[list[str], Texts(text="state/full, events; none to receive nothing")],
+    rate: Annotated[
+        float, Number(low=0.1, high=1000.0, unit="1/s", text="most states per second")
+    ] = 30.0,
+) -> Reply:
+    """Receive these topics from now on over this WebSocket, and no others."""
+    peer = request.session.peer
+    if not isinstance(peer, Subscriber):
+        raise VerbError(
+            "wrong_transport",
+            "subscribe: only a WebSocket receives what it did not ask for: connect to its port, or "
+            "to that of the states.",
+        )
+    for topic in topics:
+        if topic not in TOPICS:
+            known = ", ".join(TOPICS)
+            raise VerbError(
+                "bad_value",
+                f"subscribe: a topic is one of {known}, got '{topic[:80]}'"
+                f"{near(topic[:80], TOPICS)}",
+            )
+    peer.subscribe(topics, rate)
+    return {"topics": topics}
+
+
 @operation("session", writes=False, category="no_manager", driver=Flag(text="true if it drives"))
 def heartbeat(request: Request) -> Reply:
     """Keep a session with heartbeats alive."""
@@ -307,6 +341,7 @@ def release_driver(request: Request) -> Reply:
     sessions=Listing(text="name, role, encoding of each client"),
     events=Listing(text="sentences about who drove"),
     counters=Values(text="number of requests by operation and by error code"),
+    ports=Listing(text="use, number, state, error and number of messages of each port"),
     heartbeat_s=Number(unit="s", text="silence that ends a session with heartbeats"),
 )
 def network_status(request: Request) -> Reply:
@@ -320,6 +355,7 @@ def network_status(request: Request) -> Reply:
         "sessions": sessions,
         "events": events,
         "counters": counters,
+        "ports": server.ports(),
         "heartbeat_s": HEARTBEAT_S,
     }
 

@@ -27,19 +27,20 @@ _LARGEST = 2**63
 _SURROGATE = re.compile("[\ud800-\udfff]")  # JSON may have them, UTF-8 may not
 
 
-def decode(request: bytes, limits: Limits) -> dict[str, object]:
+def decode(request: bytes, limits: Limits, encoding: Encoding | None = None) -> dict[str, object]:
     """Return a request as a map.
 
     Args:
         request: JSON if it begins with `{` or white space; else msgpack, or JSON if it is none.
         limits: bounds on size, depth and number of values.
+        encoding: `json` if it is known to be JSON.
 
     Raises:
         VerbError: it is no map of plain values within the limits.
     """
     if len(request) > limits.max_bytes:
         raise _bad(f"it has {len(request)} bytes, more than {limits.max_bytes}")
-    if request[:1] and request[0] in _JSON_STARTS:
+    if encoding == "json" or (request[:1] and request[0] in _JSON_STARTS):
         return decode_json(request, limits)
     msgpack = require_extra("msgpack", "net")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 State = Literal["waiting", "open", "closed"]
 
-_FIRST_S, _LONGEST_S = 0.25, 5.0
+FIRST_S, LONGEST_S = 0.25, 5.0
+"""Shortest and longest time between two attempts to open a port [s]."""
 _LISTENING = "0A"  # state of a socket in /proc/net/tcp
 _BACKLOG = 10_000  # messages that wait for a slow reader before further ones are dropped
 _MOST_TOPICS = 10_000  # subscriptions that are remembered
@@ -66,7 +68,7 @@ class Port:
         # Plain numbers and single frames: half the time of `send_multipart` with flags.
         self._last = int(self._zmq.NOBLOCK)
         self._more = self._last | int(self._zmq.SNDMORE)
-        self._next, self._pause = 0.0, _FIRST_S
+        self._next, self._pause = 0.0, FIRST_S
         self.socket = context.socket(kind)
         self.socket.setsockopt(self._zmq.LINGER, 0)
         self.socket.setsockopt(self._zmq.MAXMSGSIZE, max_bytes)
@@ -85,7 +87,7 @@ class Port:
             return self.state == "open"
         error = self._bind(self.number)
         if error is not None and not any(self._bind(number) is None for number in self._others):
-            self._next, self._pause = now + self._pause, min(2.0 * self._pause, _LONGEST_S)
+            self._next, self._pause = now + self._pause, min(2.0 * self._pause, LONGEST_S)
             self._wait(error)
             return False
         self.state = "open"
@@ -105,14 +107,7 @@ class Port:
         return None
 
     def _wait(self, error: Exception) -> None:
-        holder = holder_of(self.number)
-        by = f" by {holder}" if holder else ""
-        in_use = getattr(error, "errno", 0) == self._zmq.EADDRINUSE
-        reason = f"in use{by}" if in_use else f"not available ({error})"
-        text = (
-            f"The {self.use} port {self.number} is {reason}: it is opened as soon as it is free; "
-            "end that process, or choose another port."
-        )
+        text = why_waiting(self.use, self.number, error)
         if text != self.error:
             self._report(text)
         self.error = text
@@ -180,6 +175,18 @@ class Outlet(Port):
 
 def _in_address(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+def why_waiting(use: str, number: int, error: Exception) -> str:
+    """Return the reason why a port is not open, as a sentence that names its holder."""
+    holder = holder_of(number)
+    by = f" by {holder}" if holder else ""
+    in_use = getattr(error, "errno", 0) == errno.EADDRINUSE
+    reason = f"in use{by}" if in_use else f"not available ({error})"
+    return (
+        f"The {use} port {number} is {reason}: it is opened as soon as it is free; end that "
+        "process, or choose another port."
+    )
 
 
 def holder_of(port: int) -> str:

@@ -108,6 +108,10 @@ class HubProcess(ReaderProcess):
         """Return ports, clients, counters and reports as plain data, half a second old."""
         return {**self._status, "problems": [self._problem]} if self._problem else self._status
 
+    def allow_page(self, url: str) -> None:
+        """Let the lab's page use the WebSocket."""
+        self._tell("allow_page", url=url)
+
     def release_driver(self, reason: str) -> None:
         """Let the client that drives observe from now on; see `LabHub.release_driver`."""
         self._tell("release_driver", reason=reason)

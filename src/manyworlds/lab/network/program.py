@@ -54,11 +54,13 @@ class HubProgram(ReaderProgram):
             raise
 
     def take(self, message: Message) -> bool:
-        """Serve no lab, or let nobody drive."""
+        """Serve no lab, let nobody drive, or admit a page."""
         match message["event"]:
             case "no_lab":
                 self._hub.attach(None)
                 self.lab.tell("left")
+            case "allow_page":
+                self._hub.allow_page(message["url"])
             case "release_driver":
                 self._hub.release_driver(message["reason"])
             case _:

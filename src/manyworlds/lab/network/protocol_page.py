@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from manyworlds.lab.cameras.camera import KINDS
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.fast_path.registry import REFRESH_S
+from manyworlds.lab.network.held import HOLD_S
 from manyworlds.lab.network.lifecycle import UNITS
 from manyworlds.lab.network.operations import EDITOR, OPERATIONS, ClientOperation
+from manyworlds.lab.network.protocol_web import WEB_SECTION
 from manyworlds.lab.network.sessions import HEARTBEAT_S
 
 _HEAD = '''# The lab on the network
@@ -212,6 +214,7 @@ CODES = {
     "unknown_op": "there is no such operation",
     "not_in_editor": "an operation that edits scenes",
     "session_expired": "no session, or another client drives",
+    "wrong_transport": "only a WebSocket can do this",
     "missing_field": "a required field is absent",
     "no_active_manager": "there is no world at present",
     "not_ready": "the lab cannot do this now",
@@ -245,7 +248,7 @@ CODES = {
 """Meaning of each error code."""
 
 _TAIL = """
-`replay_requires_stepped`, `wrong_transport` and the codes of editors do not occur. {editor}
+`replay_requires_stepped` and the codes of editors do not occur. {editor}
 operations on scenes (`spawn_actor`, `draw_line` ...) are answered by `not_in_editor`.
 """
 
@@ -279,6 +282,7 @@ def protocol_page() -> str:
         f"client, {limits.max_sessions} sessions.\n\n"
         f"Conventions: {'; '.join(f'{key} {value}' for key, value in UNITS.items())}.\n"
     )
+    parts.append(WEB_SECTION.format(**ports, hold=HOLD_S))
     parts.append(
         "\n## Operations\n\nFields with `?` may be left out; * may be used by observers.\n"
     )

@@ -32,6 +32,7 @@ class RequestServer:
         self._watch()
         if not self.port.poll(time.monotonic()):
             self._hub.pause(_IDLE_S)
+            self._hub.tick()  # other faces have sessions, too
             return
         if not self.port.socket.poll(int(1e3 * _IDLE_S)):
             self._hub.tick()

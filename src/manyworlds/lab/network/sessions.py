@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import uuid
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from manyworlds.lab.network.config import Limits
 from manyworlds.lab.network.messages import Encoding
+from manyworlds.lab.network.notes import Notes
 from manyworlds.lab.network.observations import Level
 
 HEARTBEAT_S = 2.0
 """Time without a message after which a session with heartbeats ends [s]."""
+
+
+@runtime_checkable
+class Subscriber(Protocol):
+    """Connection that receives messages which are no replies."""
+
+    def subscribe(self, topics: Sequence[str], rate: float) -> None:
+        """Receive these topics from now on, states at most so often per second."""
+        ...
 
 
 @dataclass(eq=False)
@@ -58,7 +68,7 @@ class Sessions:
         self._limits, self._takeover, self._on_loss = limits, takeover, on_loss
         self._sessions: dict[str, Session] = {}
         self.driver: Session | None = None
-        self.events: deque[str] = deque(maxlen=100)
+        self.events = Notes()
         """Sentences about who drives, the newest last."""
 
     def __iter__(self) -> Iterator[Session]:
@@ -75,6 +85,12 @@ class Sessions:
         """Return the newest session of a connection, or None."""
         mine = [session for session in self._sessions.values() if session.peer == peer]
         return mine[-1] if mine else None
+
+    def note_message(self, peer: Hashable, now: float) -> None:
+        """Note that a connection has sent something, which may wait for its answer."""
+        for session in self:
+            if session.peer == peer:
+                session.seen = now
 
     def open(self, session: Session, drives: bool | None) -> None:
         """Add a session; an earlier one of the same connection ends.

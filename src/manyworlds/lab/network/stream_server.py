@@ -49,6 +49,7 @@ class StreamServer:
         self._encoder: tuple[Roster, StateEncoder] | None = None
         self._frame = self._last = -1
         self._status: tuple[float, PlainMap] = (-1e9, {})
+        self._full: tuple[int, PlainMap, bytes] = (-1, {}, b"")
 
     def attach(self, face: LabFace | None) -> None:
         """Publish another world from now on; may be called in any thread."""
@@ -61,7 +62,7 @@ class StreamServer:
         if self._present is not self._next:  # also where one face has another world
             self._present = self._next
             self._switch(self._present[0])
-        if self._face is None or not any(ready):
+        if self._face is None or not (any(ready) or self._hub.web.state == "open"):
             self._hub.pause(_IDLE_S)
             return
         try:
@@ -74,6 +75,7 @@ class StreamServer:
         self._face = face
         self._cache = None if face is None else RosterCache(face)
         self._encoder, self._frame, self._last = None, -1, -1
+        self._full = (-1, {}, b"")
 
     def _exchange(self, face: LabFace, now: float) -> None:
         assert self._cache is not None
@@ -88,7 +90,12 @@ class StreamServer:
             if outlet.state == "open":
                 outlet.read_subscriptions()
         snapshot = face.snapshot
-        if snapshot.frame_id == self._frame or snapshot.model_version != roster.version:
+        if snapshot.model_version != roster.version:
+            return
+        if self._hub.web.is_due(snapshot.frame_id):
+            full, packed = self._full_state(snapshot, roster, self._robots(face, now))
+            self._hub.web.publish(snapshot.frame_id, full, packed)
+        if snapshot.frame_id == self._frame:
             return
         self._frame = snapshot.frame_id
         if self._encoder is None or self._encoder[0] is not roster:
@@ -103,7 +110,7 @@ class StreamServer:
 
     def _wait(self) -> None:
         """Wait for the next snapshot while somebody wants it, else for a message."""
-        if any(outlet.wanted for outlet in self.states):
+        if any(outlet.wanted for outlet in self.states) or self._hub.web.wants_states:
             self._hub.pause(_PERIOD_S)
             return
         for port in (*self.states, self.control):
@@ -130,8 +137,16 @@ class StreamServer:
         if any(outlet.wants(b"scene/") for outlet in outlets):
             _send(outlets, encoder.encode_entities(snapshot))
         if any(outlet.wants(b"state/full") for outlet in outlets):
+            _send(outlets, [(b"state/full", self._full_state(snapshot, roster, status)[1])])
+
+    def _full_state(
+        self, snapshot: Snapshot, roster: Roster, status: PlainMap
+    ) -> tuple[PlainMap, bytes]:
+        """Return a whole state, and the same as msgpack; each is made once for all who ask."""
+        if self._full[0] != snapshot.frame_id:
             full = {"op": "state_full", **observe(roster, snapshot, "standard", status)}
-            _send(outlets, [(b"state/full", encode(full, "msgpack"))])
+            self._full = snapshot.frame_id, full, encode(full, "msgpack")
+        return self._full[1:]
 
     def close(self) -> None:
         """Close the sockets."""

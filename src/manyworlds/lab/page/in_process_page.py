@@ -50,8 +50,8 @@ class InProcessPage:
 
     Args:
         lab: lab to show; the page does not start or stop it.
-        host: address of the page; '0.0.0.0' accepts connections from the whole network, without a
-            password.
+        host: address of the page; '0.0.0.0' accepts connections from the whole network, with the
+            token that `url` has.
         port: port of the page; if it is in use, the next free one is taken. See `url`.
         frame_rate: largest number of frames per second [1/s]; while a caller waits for steps, as
             many as take a hundredth of a core.
@@ -62,6 +62,7 @@ class InProcessPage:
         on_build: called when the parts were created; they stay after a `LiveLab.rebuild`.
         play_when_drawn: whether a paused lab plays as soon as a browser has drawn the world.
         more_keys: functions of further keys, by name of the action in `viewer.browser.keys.KEYS`.
+        token: token of a page that other machines may open; a random one if empty.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -82,10 +83,11 @@ class InProcessPage:
         on_build: Callable[[], None] = lambda: None,
         play_when_drawn: bool = False,
         more_keys: Mapping[str, Callable[[], object]] | None = None,
+        token: str = "",
     ) -> None:
         self.lab = lab
         self._own_server = server is None
-        self.server: viser.ViserServer = new_server(host, port) if server is None else server
+        self.server: viser.ViserServer = server or new_server(host, port, token)
         self.url = page_url(self.server)
         """The address of the page."""
         self.errors: list[str] = []

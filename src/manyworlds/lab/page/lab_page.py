@@ -20,14 +20,17 @@ class LabPage:
 
     Args:
         lab: lab to show; the page does not start or stop it.
-        host: address of the page; '0.0.0.0' accepts connections from the whole network, without a
-            password.
+        host: address of the page; '0.0.0.0' accepts connections from the whole network, with the
+            token that `url` has.
         port: port of the page; if it is in use, the next free one is taken. See `url`.
         frame_rate: largest number of frames per second [1/s].
         collapsed: whether the panel is hidden until a user presses Tab.
         tabs: parts of each tab; see `TABS`. The page's process imports them: they are classes of
             modules, not of the program itself, or names `module:Class`.
         play_when_drawn: whether a paused lab plays as soon as a browser has drawn the world.
+        token: token of a page that other machines may open; a random one if empty.
+        network_port: port of the WebSocket of the lab's server, by which the page shows who drives,
+            and drives with keys; 0 for none.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -45,6 +48,8 @@ class LabPage:
         collapsed: bool = False,
         tabs: Tabs = TABS,
         play_when_drawn: bool = False,
+        token: str = "",
+        network_port: int = 0,
     ) -> None:
         self.lab = lab
         page = {
@@ -53,6 +58,8 @@ class LabPage:
             "frame_rate": frame_rate,
             "collapsed": collapsed,
             "play_when_drawn": play_when_drawn,
+            "token": token,
+            "network_port": network_port,
         }
         self._process = PageProcess(page, tabs)
         try:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from manyworlds.lab.page.in_process_page import InProcessPage
+from manyworlds.lab.page.network_box import network_html
 from manyworlds.lab.page.tabs import TABS, Tabs
 from manyworlds.viewer.browser.markup import error_card_html
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
@@ -28,6 +29,8 @@ class PageShell:
         collapsed: see `InProcessPage`.
         tabs: see `InProcessPage`.
         play_when_drawn: see `InProcessPage`.
+        token: see `InProcessPage`.
+        network_port: port of the WebSocket of the lab's server; 0 if there is none.
     """
 
     def __init__(
@@ -41,8 +44,10 @@ class PageShell:
         collapsed: bool = False,
         tabs: Tabs = TABS,
         play_when_drawn: bool = False,
+        token: str = "",
+        network_port: int = 0,
     ) -> None:
-        self.server: viser.ViserServer = new_server(host, port)
+        self.server: viser.ViserServer = new_server(host, port, token)
         self.url = page_url(self.server)
         """The address of the page."""
         self.page: InProcessPage | None = None
@@ -51,6 +56,7 @@ class PageShell:
         self._frame_rate, self._collapsed, self._tabs = frame_rate, collapsed, tabs
         self._play_when_drawn = play_when_drawn
         self._card = "", ""
+        self._network_port = network_port
         self._add_card()
 
     def show(self, lab: LabFace) -> None:
@@ -98,6 +104,8 @@ class PageShell:
         gui = self.server.gui
         self.card = gui.add_html("", order=-1.0)
         self.show_card(*self._card)
+        if self._network_port:
+            gui.add_html(network_html(self._network_port))
         if self._on_reload is not None:
             reload = self._on_reload
             self.button = gui.add_button("Reload", order=1e12, color="gray")

@@ -30,6 +30,8 @@ class ReloadablePage:
         collapsed: see `LabPage`.
         play_when_drawn: see `LabPage`.
         in_process: whether this process draws the page; see `InProcessPage`.
+        token: see `LabPage`.
+        network_port: see `LabPage`.
     """
 
     def __init__(
@@ -41,6 +43,8 @@ class ReloadablePage:
         collapsed: bool = False,
         play_when_drawn: bool = False,
         in_process: bool = False,
+        token: str = "",
+        network_port: int = 0,
     ) -> None:
         self.lab: LiveLab | None = None
         """The present lab; None before the first one that compiles."""
@@ -58,12 +62,13 @@ class ReloadablePage:
                 port=port,
                 collapsed=collapsed,
                 play_when_drawn=play_when_drawn,
+                token=token,
+                network_port=network_port,
             )
         else:
-            page = {"host": host, "port": port, "collapsed": collapsed}
-            self.shell = PageProcess(
-                {**page, "play_when_drawn": play_when_drawn}, TABS, self.reload
-            )
+            page = {"host": host, "port": port, "collapsed": collapsed, "token": token}
+            page |= {"play_when_drawn": play_when_drawn, "network_port": network_port}
+            self.shell = PageProcess(page, TABS, self.reload)
 
     @property
     def url(self) -> str:

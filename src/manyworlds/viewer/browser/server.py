@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import rich
 
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.web_access import is_local
+from manyworlds.viewer.browser.gate import Gate
 
 if TYPE_CHECKING:
     import viser
 
+_GATES: weakref.WeakKeyDictionary[viser.ViserServer, Gate] = weakref.WeakKeyDictionary()
+"""Doors of the servers that are open to other machines."""
 
-def new_server(host: str, port: int) -> viser.ViserServer:
+
+def new_server(host: str, port: int, token: str = "") -> viser.ViserServer:
     """Start a web server, without viser's output.
+
+    Beyond loopback, a page needs a token, which its address has; see `Gate`.
+
+    Args:
+        host: address to listen on.
+        port: first port to try; the next free one is taken.
+        token: token of a page beyond loopback; a random one if empty.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -24,8 +37,16 @@ def new_server(host: str, port: int) -> viser.ViserServer:
     """
     module = require_extra("viser", "lab")
     _check_address(host, port)
+    local = is_local(host)
     with _quiet():
-        server = module.ViserServer(host, port, label="manyworlds", verbose=False)
+        address = (host, port) if local else ("127.0.0.1", 0)
+        server = module.ViserServer(*address, label="manyworlds", verbose=False)
+    if not local:
+        try:
+            _GATES[server] = Gate(server.get_port(), host, port, token)
+        except OSError:
+            stop_server(server)
+            raise
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
     return server
@@ -41,6 +62,8 @@ def clear(server: viser.ViserServer) -> None:
 
 def stop_server(server: viser.ViserServer) -> None:
     """Stop a server, as quietly as it was started."""
+    if (gate := _GATES.pop(server, None)) is not None:
+        gate.close()
     with _quiet():
         server.stop()
 
@@ -71,8 +94,11 @@ def _quiet() -> Iterator[None]:
 
 
 def page_url(server: viser.ViserServer) -> str:
-    """Return the address of a server's page."""
-    host: str = server.get_host()
+    """Return the address of a server's page, with its token if it needs one."""
+    gate = _GATES.get(server)
+    host: str = server.get_host() if gate is None else gate.host
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host) or host
     host = f"[{host}]" if ":" in host else host
-    return f"http://{host}:{server.get_port()}"
+    if gate is None:
+        return f"http://{host}:{server.get_port()}"
+    return f"http://{host}:{gate.port}/?token={gate.access.token}"

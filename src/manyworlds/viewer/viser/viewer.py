@@ -81,7 +81,7 @@ class ViserPlayViewer(BaseViewer):
         num_shown: number of worlds to show at once; of more worlds, those around the selected one
             are shown.
         host: address of the page; the default accepts connections from this machine only,
-            '0.0.0.0' those from the whole network, without a password.
+            '0.0.0.0' those from the whole network, with the token that `url` has.
         port: port of the page; if it is in use, the next free one is taken. See `url`.
         walk_in: function that opens the selected world on the page, such as
             `manyworlds.lab.page.walk_in`; None for no such button.

@@ -1,0 +1,149 @@
+"""Token and Origin: what decides who may open a web page or a WebSocket."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import parse_qs, urlsplit
+
+COOKIE = "manyworlds_token"
+"""Beginning of the names of cookies that have a token; the port of the page ends them."""
+_TOKEN_BYTES = 32
+_SHORTEST = 16  # characters of a token
+
+
+class Headers(Protocol):
+    """Headers of a request, whose names are compared without regard to case."""
+
+    def get(self, key: str, /) -> str | None:
+        """Return a header, or None."""
+        ...
+
+
+class WebAccess:
+    """Decides who may open a page or a WebSocket.
+
+    A browser says in `Origin` which page asks. Only pages of the same server, pages of the same
+    name of the machine at a known port, and named origins may; programs have no Origin. Beyond
+    loopback a token is needed as well: in the address, in a cookie, or as a bearer token.
+
+    Args:
+        token: secret that each request must have; empty for none.
+        origins: further origins of pages that may ask, such as `https://lab.example.org`.
+    """
+
+    def __init__(self, token: str = "", origins: Iterable[str] = ()) -> None:
+        self.token = token
+        self.origins = {_plain_origin(origin) for origin in origins}
+        self.ports: set[int] = set()
+        """Ports of pages under the name of the machine that is asked."""
+        self.refused: Counter[str] = Counter()
+        """Number of refused requests by reason, such as `origin` or `token`."""
+
+    def refusal(self, target: str, headers: Headers) -> str:
+        """Return the reason why a request is refused, as a sentence; empty if it is not.
+
+        Args:
+            target: path and query of the request.
+            headers: its headers.
+        """
+        origin = headers.get("Origin")
+        if origin is not None and not self._knows(origin, headers.get("Host") or ""):
+            self.refused["origin"] += 1
+            return (
+                f"Pages of '{origin[:80]}' may not talk to this server: name that origin in its "
+                "settings if they should."
+            )
+        if self.token and not self.has_token(target, headers):
+            self.refused["token"] += 1
+            return (
+                "This server needs its token: open the address that the program printed, which "
+                "ends with '?token=...'."
+            )
+        return ""
+
+    def has_token(self, target: str, headers: Headers) -> bool:
+        """Return True if a request has the token, compared in constant time."""
+        given = parse_qs(urlsplit(target).query).get("token", [])
+        kind, _, bearer = (headers.get("Authorization") or "").partition(" ")
+        given += [bearer.strip()] * (kind.lower() == "bearer")
+        for cookie in (headers.get("Cookie") or "").split(";"):
+            name, _, value = cookie.strip().partition("=")
+            given += [value] * name.startswith(COOKIE)
+        secret = self.token.encode()
+        found = [hmac.compare_digest(text.encode(errors="replace"), secret) for text in given]
+        return any(found)
+
+    def _knows(self, origin: str, host: str) -> bool:
+        if _plain_origin(origin) in self.origins:
+            return True
+        try:
+            page, asked = urlsplit(origin), urlsplit(f"//{host}")
+            port = page.port or {"http": 80, "https": 443}.get(page.scheme, 0)
+        except ValueError:
+            return False
+        if not page.hostname or page.hostname != asked.hostname:
+            return False
+        # Without a token, a name that its owner lets point to this machine must not be enough.
+        return (port in self.ports or page.netloc == host) and (
+            bool(self.token) or is_local(page.hostname)
+        )
+
+
+def is_local(host: str) -> bool:
+    """Return True for an address that other machines cannot reach: `localhost`, 127.0.0.1, ::1."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # the name of some machine
+        return False
+
+
+def token_file() -> Path:
+    """Return the user's file of the token of pages and WebSockets that other machines may open."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(folder) / "manyworlds" / "token"
+
+
+def read_token(path: Path) -> str:
+    """Return the token of a file that only its owner can read; create it if there is none.
+
+    Raises:
+        ValueError: others can read the file, or it has no token.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _read_private(path)
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    with os.fdopen(handle, "w") as file:
+        file.write(f"{token}\n")
+    return token
+
+
+def _read_private(path: Path) -> str:
+    with path.open() as file:
+        mode = os.fstat(file.fileno()).st_mode & 0o777
+        token = file.read().strip()
+    if mode & 0o077:
+        raise ValueError(
+            f"Other users can read the token in '{path}' (mode {mode:o}): run `chmod 600 {path}`, "
+            "or delete the file for a new token."
+        )
+    if len(token) < _SHORTEST or not token.isascii() or not token.isprintable():
+        raise ValueError(
+            f"'{path}' has no token of at least {_SHORTEST} characters: delete it for a new one."
+        )
+    return token
+
+
+def _plain_origin(origin: str) -> str:
+    return origin.strip().rstrip("/").lower()

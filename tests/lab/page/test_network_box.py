@@ -1,0 +1,110 @@
+"""The box of the page that talks to the lab's server, in a real browser."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from websockets.sync.client import connect
+
+from manyworlds.lab import LabCfg, LiveLab
+from manyworlds.lab.network import LabHub, LabServerCfg
+from manyworlds.lab.page.network_box import network_html
+from tests.browser import free_port
+from tests.lab.network.client import ReplyError
+from tests.lab.network.conftest import two_robots
+from tests.lab.network.test_hub import ANY
+from tests.lab.network.test_hub import until as wait_until
+from tests.lab.network.test_web import Walker, WebClient
+from tests.lab.page.test_browser import until
+
+pytest.importorskip("viser", reason="needs the extra 'lab'")
+pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+
+
+@pytest.fixture
+def served():
+    """A lab where one robot takes a velocity, its hub, of whose ports one is in use, and a page."""
+    from manyworlds.lab.page.page_shell import PageShell
+
+    with (
+        LiveLab(two_robots(), LabCfg(start_paused=True)) as lab,
+        socket.create_server(("127.0.0.1", 0)) as taken,
+    ):
+        lab["go"].controller = Walker()
+        ports = ANY | {"info_port": taken.getsockname()[1]}
+        with LabHub(LabServerCfg(**ports), report=lambda text: None) as hub:
+            wait_until(lambda: hub.web.state == "open", "the WebSocket is not open")
+            hub.attach(lab)
+            shell = PageShell(port=free_port(), frame_rate=5.0, network_port=hub.ports["web"])
+            shell.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
+            shell.server.scene.configure_environment_map(None)
+            hub.allow_page(shell.url)
+            shell.show(lab)
+            shell.start()
+            yield lab, hub, shell
+            shell.close()
+
+
+def test_the_page_takes_over_and_drives(served, browser):
+    """Take the robots back from a program, drive while keys are held, stop when they are not."""
+    lab, hub, shell = served
+    law = lab["go"].controller
+
+    def twist() -> list[float]:
+        return law.twist
+
+    with connect(f"ws://127.0.0.1:{hub.ports['web']}") as line:
+        program = WebClient(line)
+        program.hello(client="arm script", include_model=False)
+        browser.goto(shell.url)
+        box = browser.locator("#lab-network")
+        box.get_by_text("arm script").first.wait_for()
+        box.get_by_text(f"The info port {hub.ports['info']} is in use by process").wait_for()
+        assert lab["go"].owner == "net"
+        box.get_by_role("button", name="Take over").click()
+        box.get_by_text("This page drives").wait_for()
+        until(browser, lambda: lab["go2"].owner == "panel", "the robots are the panel's")
+        with pytest.raises(ReplyError, match="page .* drives this world"):
+            program.ask("reset")
+        box.get_by_role("button", name="Drive with keys").click()
+        box.get_by_role("button", name="Stop driving").wait_for()
+
+        browser.keyboard.down("w")
+        until(browser, lambda: twist() == [0.8, 0.0, 0.0], "the key drives")
+        browser.wait_for_timeout(1200)
+        assert twist() == [0.8, 0.0, 0.0], "a held key keeps the velocity"
+        browser.keyboard.down("e")
+        until(browser, lambda: twist() == [0.8, 0.0, -1.57], "two keys drive")
+        browser.keyboard.up("w")
+        browser.keyboard.up("e")
+        until(browser, lambda: twist() == [0.0, 0.0, 0.0], "released keys stop")
+
+        browser.keyboard.down("a")
+        until(browser, lambda: twist() == [0.0, 0.5, 0.0], "the key drives")
+        browser.evaluate("window.dispatchEvent(new Event('blur'))")
+        until(browser, lambda: twist() == [0.0, 0.0, 0.0], "a lost focus stops")
+        browser.keyboard.up("a")
+
+        browser.keyboard.down("s")
+        until(browser, lambda: twist() == [-0.8, 0.0, 0.0], "the key drives")
+        program.ask("take_driver")
+        until(browser, lambda: twist() == [0.0, 0.0, 0.0], "a program that takes over stops")
+        box.get_by_text("Another program has taken over.").wait_for()
+        browser.keyboard.up("s")
+
+    box.get_by_role("button", name="Drive with keys").click()
+    box.get_by_text("This page drives").wait_for()
+    browser.keyboard.down("w")
+    until(browser, lambda: twist() == [0.8, 0.0, 0.0], "the key drives")
+    hub.report("a sentence for people")
+    box.get_by_text("a sentence for people").wait_for()
+    browser.close()
+    wait_until(lambda: twist() == [0.0, 0.0, 0.0], "the robot goes on")
+    wait_until(lambda: hub.dispatcher.sessions.driver is None, "the page drives on")
+
+
+def test_the_script_is_text_in_an_attribute():
+    """Make the HTML: nothing of the script ends the attribute."""
+    page = network_html(5580)
+    assert page.count('"') == 6 and "<script" not in page and page.endswith('(5580)">')
