@@ -13,7 +13,7 @@ from manyworlds.lab.client import LabClient, connect
 from manyworlds.lab.network import LabHub, LabServerCfg
 from tests.lab.network.conftest import two_robots
 
-ANY = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
+ANY = {f"{use}_port": 0 for use in LabServerCfg().ports}
 WAIT_S = 20.0
 
 

@@ -201,7 +201,7 @@ import os, sys, time
 from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.lab.network import HubProcess, LabServerCfg
 from tests.lab.network.conftest import two_robots
-ports = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
+ports = {f"{use}_port": 0 for use in LabServerCfg().ports}
 if __name__ == "__main__":
     process = HubProcess(LabServerCfg(**ports))
     lab = LiveLab(two_robots(), LabCfg())

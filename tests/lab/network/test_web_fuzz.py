@@ -20,7 +20,7 @@ from manyworlds.lab.network import LabHub, LabServerCfg
 from manyworlds.viewer.browser.gate import Gate
 from tests.browser import free_port
 from tests.lab.network.conftest import two_robots
-from tests.lab.network.test_fuzz import hostile_request, mutate
+from tests.lab.network.hostile import hostile_request, mutate
 from tests.lab.network.test_hub import ANY, until
 
 FRAMES = int(os.environ.get("MANYWORLDS_FUZZ_FRAMES", "2000"))

@@ -58,7 +58,10 @@ class LabDefectError(LabError):
 
 
 FAMILIES: dict[type[LabError], tuple[str, ...]] = {
-    BadRequestError: ("bad_request", "missing_op", "unknown_op", "not_in_editor", "missing_field"),
+    BadRequestError: (
+        *("bad_request", "missing_op", "unknown_op", "not_in_editor", "missing_field"),
+        "wrong_transport",
+    ),
     BadValueError: ("bad_value", "bad_mode", "dim_mismatch", "controller_schema_violation"),
     UnknownNameError: (
         *("unknown_articulation", "unknown_robot", "unknown_entity", "unknown_body"),
@@ -68,7 +71,7 @@ FAMILIES: dict[type[LabError], tuple[str, ...]] = {
     SessionError: ("session_expired",),
     NotReadyError: (
         *("no_active_manager", "not_ready", "shutting_down", "rate_limited", "bad_model"),
-        *("faulted", "mode_locked_by_server", "no_twist_controller", "no_controller"),
+        *("faulted", "mode_locked_by_server", "no_gl", "no_twist_controller", "no_controller"),
         *("recording_already_active", "recording_not_active"),
     ),
     NotOwnerError: ("not_owner",),

@@ -26,13 +26,30 @@ class StatusVerbs(VerbCaller):
             hash of the compiled model, before later changes), `rebuild_notes` (string[], sentences
             about what the last rebuild did not keep), `warnings` (map, MuJoCo's warnings since the
             last reset, by type), `left_out` (map, reasons why entities of the scene were left out,
-            by name), `failures` (string[], sentences about callbacks that failed), `robots` (map,
-            owner, targets and controller by robot, and why it does not move), `held` (string[],
-            robots that are held in a keyframe), `states` (string[], names of the saved states),
-            `recording` (map, progress of the recording), `replay` (map, progress of the replay),
-            `frame_id`, `time`.
+            by name), `failures` (string[], sentences about callbacks that failed, and ports in
+            use), `robots` (map, owner, targets and controller by robot, and why it does not move),
+            `held` (string[], robots that are held in a keyframe), `states` (string[], names of the
+            saved states), `recording` (map, progress of the recording), `replay` (map, progress of
+            the replay), `frame_id`, `time`.
         """
         return self.call("read_status")
+
+    def read_server(self) -> Reply:
+        """Return the state of the server for programs; nothing is in it if there is none.
+
+        Returns:
+            `ports` (map[], use, number, state and number of messages of each), `clients` (map[],
+            name, role and encoding of each), `driver` (string, client that drives; empty if none
+            does), `events` (string[], sentences about who drove, the newest last), `requests` (map,
+            number of requests by operation), `errors` (map, number of errors by code), `problems`
+            (string[], sentences about ports in use, and about the end of the server), `frame_id`,
+            `time`.
+        """
+        return self.call("read_server")
+
+    def release_client(self) -> Reply:
+        """Let the client of the network that drives observe from now on."""
+        return self.call("release_client")
 
     def read_robot(
         self,

@@ -126,6 +126,38 @@ class WorldVerbs(VerbCaller):
         """
         return self.call("turn_body", quat=quat)
 
+    def drag_body(
+        self,
+        body: str | int,
+        localpos: ArrayLike,
+        target: ArrayLike | None = None,
+        quat: ArrayLike | None = None,
+    ) -> Reply:
+        """Pull a point of a body, turn the body, or both, by a spring; renew it while it lasts.
+
+        Args:
+            body: body by name or id.
+            localpos: point in the body's frame [m].
+            target: position in the world [m].
+            quat: orientation in the world [wxyz].
+        """
+        return self.call("drag_body", body=body, localpos=localpos, target=target, quat=quat)
+
+    def push_body(
+        self,
+        body: str | int,
+        force: ArrayLike | None = None,
+        torque: ArrayLike | None = None,
+    ) -> Reply:
+        """Add a force at a body's center of mass during the next step only.
+
+        Args:
+            body: body by name or id.
+            force: force in the world's frame [N].
+            torque: torque in the world's frame [N m].
+        """
+        return self.call("push_body", body=body, force=force, torque=torque)
+
     def release_body(self) -> Reply:
         """Let go of the grabbed body: no force is left at the next step."""
         return self.call("release_body")
