@@ -11,6 +11,7 @@ import mujoco
 from manyworlds import __version__
 from manyworlds.lab.network.observations import LEVELS, Level, mode_of
 from manyworlds.lab.network.operations import (
+    DRAWN,
     LOCAL,
     OPERATIONS,
     READS,
@@ -334,6 +335,8 @@ def call_verb(
         )
     if found.name not in READS:
         request.server.require_driver(request.session, verb)
+    if found.name in DRAWN:
+        return {"result": OPERATIONS[found.name].answer(request, fields or {})}
     return {"result": request.call(verb, **as_network(verb, fields or {}))}
 
 
