@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import time
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -22,7 +23,7 @@ from manyworlds.lab.network.streams import pack_control
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
 
-ANY = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
+ANY: dict[str, Any] = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
 WAIT_S = 20.0
 
 

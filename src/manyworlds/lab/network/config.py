@@ -110,10 +110,13 @@ class LabServerCfg:
         return {**dataclasses.asdict(self), "key_folder": folder}
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> LabServerCfg:
+    def from_plain(cls, plain: Mapping[str, object]) -> LabServerCfg:
         """Return the settings that `to_plain` described."""
-        folder = None if plain["key_folder"] is None else Path(plain["key_folder"])
-        return cls(**{**plain, "limits": Limits(**plain["limits"]), "key_folder": folder})
+        settings: dict[str, Any] = dict(plain)
+        folder = settings["key_folder"]
+        settings["key_folder"] = None if folder is None else Path(folder)
+        settings["limits"] = Limits(**settings["limits"])
+        return cls(**settings)
 
 
 def is_loopback(host: str) -> bool:
