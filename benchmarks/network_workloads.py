@@ -25,7 +25,7 @@ _JOINTS = 40
 _BLOCK_STEPS = 500
 _SETTLE_S = 2.0
 _ROUND_TRIPS = 2000
-_ANY = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
+_ANY: dict[str, Any] = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
 
 # Clients print a line when they are connected, and a number for each second that has passed.
 _WATCHER = """

@@ -67,7 +67,7 @@ class _Face:
     def __init__(self, name: str, lab: LiveLab) -> None:
         self._name, self._lab = name, lab
         self.counters = Counter[str]()
-        """What became of the frames, if replies do not tell."""
+        """Fate of the frames, if replies do not tell."""
 
     def __enter__(self) -> _Face:
         if self._name == "requests":

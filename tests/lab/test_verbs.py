@@ -112,7 +112,7 @@ ELSEWHERE |= {  # they need an environment
     *("steer_command", "seek_motion", "set_auto_reset"),
     *("read_task", "read_task_report", "read_debug_shapes", "reset_task", "step_task"),
 }
-ELSEWHERE |= {"capture_camera"}  # needs OpenGL
+ELSEWHERE |= {"capture_camera", "release_client"}  # need OpenGL, a server
 
 
 def test_replies_are_as_declared(lab):

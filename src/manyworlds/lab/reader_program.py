@@ -11,7 +11,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import Any
 
 from manyworlds.lab.remote_lab import RemoteLab
 from manyworlds.lab.verb_error import LabEndedError
@@ -36,7 +35,7 @@ class ReaderProgram:
         self._is_nice = False
         self.lab = RemoteLab(wire, self._events.put)
 
-    def open(self, settings: dict[str, Any]) -> dict[str, object]:
+    def open(self, settings: Message) -> dict[str, object]:
         """Start, and return what the lab's process is to know then.
 
         Raises:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 class LabServer(Protocol):
     """A server for programs, such as `HubProcess`."""
 
-    def describe(self) -> Mapping[str, Any]:
+    def describe(self) -> Mapping[str, object]:
         """Return ports, clients, counters and problems as plain data."""
         ...
 
@@ -30,7 +30,7 @@ class ServerView:
         """Show a server in place of the one before."""
         self._server = weakref.ref(server)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """Return what the server says about itself; empty if there is none."""
         server = self._present
         return {} if server is None else dict(server.describe())
@@ -45,7 +45,8 @@ class ServerView:
     @property
     def problems(self) -> list[str]:
         """Sentences about what is wrong with the server."""
-        return list(self.describe().get("problems", ()))
+        problems: Any = self.describe().get("problems", ())
+        return list(problems)
 
     @property
     def _present(self) -> LabServer | None:

@@ -7,6 +7,7 @@ import pytest
 
 from manyworlds.entity import EntityCfg
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, World, world_from_scene
+from manyworlds.lab.network import HubProcess, LabServerCfg
 from manyworlds.lab.network.roster import RosterCache
 from manyworlds.scene import SceneCfg
 
@@ -73,6 +74,14 @@ def lab(tmp_path):
     cfg = LabCfg(mode="direct", start_owner="net", recorder=RecorderCfg(folder=tmp_path))
     with LiveLab(two_robots(), cfg) as lab:
         yield lab
+
+
+@pytest.fixture(scope="session")
+def server_process():
+    """A server in a process of its own, on any free ports, which serves one lab after another."""
+    ports = {f"{use}_port": 0 for use in LabServerCfg().ports}
+    with HubProcess(LabServerCfg(**ports)) as process:
+        yield process
 
 
 @pytest.fixture

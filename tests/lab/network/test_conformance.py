@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgpack
@@ -36,6 +38,7 @@ from tests.robots import robot_file
 HELLO = bytes.fromhex(
     "83a26f70a568656c6c6faa73657373696f6e5f6964c0ac6f62736572766174696f6e73a87374616e64617264"
 )
+ANY = {f"{use}_port": 0 for use in LabServerCfg().ports}
 ERA_B = {
     *("hello", "meta", "step", "reset", "forward", "set_mode", "set_paused", "set_sim_speed"),
     *("set_control_source", "set_twist", "set_qpos", "set_mocap_pose", "read_mocap_pose"),
@@ -53,20 +56,27 @@ def server(lab):
     return Dispatcher(lab)
 
 
-@pytest.fixture(params=["in-process", "socket"])
+@pytest.fixture(params=["in-process", "socket", "process"])
 def client(request, lab):
-    """A client that has said hello, in the same process or over a socket."""
+    """A client that has said hello: in the lab's process, over a socket, and over another process.
+
+    The last one answers from snapshots in shared memory.
+    """
     if request.param == "in-process":
         server = Dispatcher(lab)
-        client = Client(lambda request: server.handle(request, "a"))
-        client.hello()
-        yield client
+        yield greeted(lambda request: server.handle(request, "a"))
         return
-    ports = {f"{use}_port": 0 for use in LabServerCfg().ports}
-    with LabHub(LabServerCfg(**ports)) as hub, zmq.Context() as context:
-        hub.attach(lab)
-        while not hub.is_open():
-            time.sleep(0.01)
+    with contextlib.ExitStack() as stack:
+        if request.param == "socket":
+            hub = stack.enter_context(LabHub(LabServerCfg(**ANY)))
+            hub.attach(lab)
+            while not hub.is_open():
+                time.sleep(0.01)
+        else:
+            hub = request.getfixturevalue("server_process")
+            hub.attach(lab)
+            stack.callback(hub.attach, None)
+        context = stack.enter_context(zmq.Context())
         peer = context.socket(zmq.REQ)
         peer.setsockopt(zmq.RCVTIMEO, 30_000)
         peer.connect(f"tcp://127.0.0.1:{hub.ports['step']}")
@@ -75,10 +85,15 @@ def client(request, lab):
             peer.send(message)
             return peer.recv()
 
-        client = Client(send)
-        client.hello()
-        yield client
+        yield greeted(send)
         peer.close(linger=0)
+
+
+def greeted(send: Callable[[bytes], bytes]) -> Client:
+    """Return a client that has said hello."""
+    client = Client(send)
+    client.hello()
+    return client
 
 
 def joints_of(model, prefix):

@@ -93,8 +93,10 @@ def test_others_are_not_answered(lab, hub, context):
 def test_old_protocols_stay_on_this_machine(hub):
     """Look at the ports: only requests, states and images are open there, and all are encrypted."""
     far = [port for port in hub._ports() if port.host == "127.0.0.2"]
-    assert {port.use for port in far} == {"secure step", "secure state", "secure image"}
-    assert all(port.is_secure for port in far)
+    uses = {"secure step", "secure state", "secure image", "web"}
+    assert {port.use for port in far} == uses
+    assert all(port is hub.web or port.is_secure for port in far)
+    assert hub.web.access.token
     assert all(port.host == "127.0.0.1" for port in hub._ports() if port not in far)
     for host in ("0.0.0.0", "192.0.2.1", "example.org"):
         with pytest.raises(ValueError, match="have no passwords.*--listen"):

@@ -69,7 +69,7 @@ WRONG = (
     ("set_mode", {"mode": None}, "missing_field", "set_mode needs 'mode'"),
     ("step", {"mode": "puppet"}, "bad_mode", "see set_mode"),
     ("step", {"n_steps": math.nan}, "bad_value", "a whole number"),
-    ("step", {"include_cameras": True}, "bad_value", "no cameras"),
+    ("step", {"include_cameras": 3}, "bad_value", "must be true, or a map"),
     ("step", {"observations": "all"}, "bad_value", "one of minimal, standard, full"),
     ("step", {"per_articulation": {"goo": {}}}, "unknown_articulation", "did you mean 'go'"),
     ("step", {"per_articulation": {"go": 1}}, "bad_value", "must be a map"),

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import time
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -22,7 +23,7 @@ from manyworlds.lab.network.streams import pack_control
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
 
-ANY = {f"{use}_port": 0 for use in LabServerCfg().ports}
+ANY: dict[str, Any] = {f"{use}_port": 0 for use in LabServerCfg().ports}
 WAIT_S = 20.0
 
 
@@ -198,7 +199,7 @@ def test_a_port_in_use_is_told_and_taken_later(lab, context):
         LabHub(LabServerCfg(**ports), said.append) as second,
     ):
         second.attach(other)
-        until(lambda: len(said) == 5, "the ports in use are not told")
+        until(lambda: len(said) == len(ports), "the ports in use are not told")
         assert all(f"in use by process {os.getpid()} (" in text for text in said), said
         assert not second.is_open()
         states = {port["state"] for port in second.describe()["ports"]}
@@ -208,7 +209,7 @@ def test_a_port_in_use_is_told_and_taken_later(lab, context):
         assert client.ask("step")["step"] == lab.snapshot.step
         first.stop()
         until(second.is_open, "the ports do not open")
-        assert sum("is free and open now" in text for text in said) == 5
+        assert sum("is free and open now" in text for text in said) == len(ports)
         fresh = client_of(context, second)
         assert fresh.hello()["manager_present"]
         with pytest.raises(ReplyError) as caught:

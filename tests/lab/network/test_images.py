@@ -212,7 +212,7 @@ def test_images_of_a_step(eyes, client):
         assert np.array_equal(values, eyes.camera("side").frame("depth", eyes.snapshot).image)
     everything = client.ask("step", include_cameras=True)["cameras"]
     assert set(everything) == set(eyes.cameras)
-    assert "cameras" not in client.ask("step", include_cameras=False)
+    assert client.ask("step", include_cameras=False)["cameras"] == {}
 
 
 WRONG = (
@@ -241,6 +241,9 @@ def test_single_images_are_drawn_by_the_server(eyes, client):
     plain = {key: int(reply["header"][key]) for key in ("width", "height", "channels")}
     image = decode_image({**reply["header"], **plain}, reply["data"])
     assert np.array_equal(image, eyes.camera("go/eye").frame("body").image)
+    result = client.ask("call_verb", verb="capture_camera", fields={"camera": "side"})["result"]
+    assert result["frame_id"] == eyes.snapshot.frame_id and len(result["data"]) == 64 * 48 * 3
+    assert eyes.cameras.hub.num_drawn == before + 1  # of the comparison
     jpeg = client.ask("capture_camera", camera="side", format="jpeg")["data"]
     assert jpeg[:2] == b"\xff\xd8"
 

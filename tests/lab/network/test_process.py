@@ -21,23 +21,13 @@ from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import GO, entity, two_robots
 from tests.lab.network.test_hub import ANY, client_of, connect, read_joint, until
 
-ERRORS: list[str] = []
-"""Sentences that the server reported."""
-
-
-@pytest.fixture(scope="module")
-def process():
-    """A server in a process of its own, on any free ports, which serves one lab after another."""
-    with HubProcess(LabServerCfg(**ANY), ERRORS.append) as process:
-        yield process
-
 
 @pytest.fixture
-def served(lab, process):
-    """That server, serving the lab."""
-    process.attach(lab)
-    yield process
-    process.attach(None)
+def served(lab, server_process):
+    """A server in a process of its own, serving the lab."""
+    server_process.attach(lab)
+    yield server_process
+    server_process.attach(None)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ _Stream = tuple[str, Kind]
 
 
 class CameraServer:
-    """Sockets that publish images while somebody has subscribed; else nothing is drawn.
+    """Sockets that publish images while a client has subscribed; else nothing is drawn.
 
     Args:
         hub: the hub.
@@ -157,7 +157,7 @@ class CameraServer:
         }
 
     def _subscribe(self, painter: CameraHub) -> None:
-        """Draw what somebody wants, and nothing else."""
+        """Draw what clients want, and nothing else."""
         wanted: set[_Stream] = set()
         topics = frozenset().union(*(outlet.wanted for outlet in self.images))
         for name in self._cameras if topics else ():

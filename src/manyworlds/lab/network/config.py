@@ -125,11 +125,14 @@ class LabServerCfg:
         return {**dataclasses.asdict(self), "key_folder": folder}
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> LabServerCfg:
+    def from_plain(cls, plain: Mapping[str, object]) -> LabServerCfg:
         """Return the settings that `to_plain` described."""
-        folder = None if plain["key_folder"] is None else Path(plain["key_folder"])
-        own = {"limits": Limits(**plain["limits"]), "key_folder": folder}
-        return cls(**{**plain, **own, "web_origins": tuple(plain["web_origins"])})
+        settings: dict[str, Any] = dict(plain)
+        folder = settings["key_folder"]
+        settings["key_folder"] = None if folder is None else Path(folder)
+        settings["limits"] = Limits(**settings["limits"])
+        settings["web_origins"] = tuple(settings["web_origins"])
+        return cls(**settings)
 
 
 def _check_address(listen: str) -> None:

@@ -24,7 +24,7 @@ _KEY_CHARACTERS = 40
 
 @dataclass(frozen=True)
 class ClientKeys:
-    """What a client needs to reach an encrypted port, as the file `client.key` has it."""
+    """Keys with which a client reaches an encrypted port: the content of `client.key`."""
 
     server: str
     """Public key of the server."""

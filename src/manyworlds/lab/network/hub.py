@@ -39,7 +39,7 @@ class _Server(Protocol):
 
     @property
     def ports(self) -> Sequence[Port]:
-        """The sockets."""
+        """All ports."""
         ...
 
     def run_once(self) -> None:
@@ -182,7 +182,7 @@ class LabHub:
         """Wait for a time, or for the end of the hub."""
         self._stopping.wait(seconds)
 
-    def new_port(self, use: str, kind: int, make: type[_P] = Port, **more: Any) -> _P:
+    def new_port(self, use: str, kind: int, make: type[_P] = Port, **more: object) -> _P:
         """Create a socket for one of the ports of the config.
 
         Args:
@@ -191,7 +191,7 @@ class LabHub:
             make: class of the port.
             **more: further arguments of it, also in place of those of the config.
         """
-        given = {"host": self.cfg.host, "number": self.cfg.ports.get(use), **more}
+        given: dict[str, Any] = {"host": self.cfg.host, "number": self.cfg.ports.get(use), **more}
         return make(
             self._context,
             use,
@@ -201,7 +201,7 @@ class LabHub:
             **given,
         )
 
-    def new_secure_port(self, use: str, kind: int, make: type[_P] = Port, **more: Any) -> _P:
+    def new_secure_port(self, use: str, kind: int, make: type[_P] = Port, **more: object) -> _P:
         """Create the encrypted socket of a use, for programs on other machines."""
         assert self.access is not None
         number, host = self.cfg.secure_ports[use], self.cfg.listen
@@ -210,7 +210,7 @@ class LabHub:
         port.use = f"secure {use}"
         return port
 
-    def new_outlets(self, use: str, **more: Any) -> list[Outlet]:
+    def new_outlets(self, use: str, **more: object) -> list[Outlet]:
         """Create the sockets that publish something: here, and perhaps for other machines."""
         outlets = [self.new_port(use, self.zmq.XPUB, Outlet, **more)]
         if self.access is not None:

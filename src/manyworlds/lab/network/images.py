@@ -18,7 +18,7 @@ from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs import cameras as verbs
 from manyworlds.lab.verbs.fields import Choice, Field, PlainDict, VerbError
-from manyworlds.lab.verbs.registry import Reply
+from manyworlds.lab.verbs.registry import ALWAYS, Reply
 
 TOPIC = "image/"
 """Beginning of the topics of images: `image/CAMERA/KIND`."""
@@ -136,7 +136,7 @@ def take_images(request: Request, wishes: Wishes, snapshot: Snapshot) -> PlainDi
     return images
 
 
-@operation("lab", writes=False, reply=VERBS["capture_camera"].reply)
+@operation("lab", writes=False, reply={**VERBS["capture_camera"].reply, **ALWAYS})
 def capture_camera(
     request: Request,
     camera: Annotated[str, Field(text="camera, by its name in the lab or for clients")],
@@ -148,4 +148,5 @@ def capture_camera(
     """Take one image now, of the newest snapshot, in the server's process."""
     painter = request.server.cameras
     assert painter is not None, "there is a world"
-    return verbs.encode(painter.render(find_camera(request, camera), kind), format)
+    frame = painter.render(find_camera(request, camera), kind)
+    return {**verbs.encode(frame, format), "frame_id": frame.frame_id, "time": frame.time}

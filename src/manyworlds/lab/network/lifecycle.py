@@ -12,6 +12,7 @@ from manyworlds import __version__
 from manyworlds.lab.network.messages import Encoding
 from manyworlds.lab.network.observations import LEVELS, Level, mode_of
 from manyworlds.lab.network.operations import (
+    DRAWN,
     LOCAL,
     OPERATIONS,
     READS,
@@ -381,7 +382,10 @@ def call_verb(
         )
     if found.name not in READS:
         request.server.require_driver(request.session, verb)
-    result = request.call(verb, **as_network(verb, fields or {}))
+    if found.name in DRAWN:
+        result = OPERATIONS[found.name].answer(request, fields or {})
+    else:
+        result = request.call(verb, **as_network(verb, fields or {}))
     if snapshot_of is None:
         return {"result": result}
     return {"result": result, "snapshot": pack_snapshot(request.face.snapshot, snapshot_of)}

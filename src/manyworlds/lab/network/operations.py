@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 Category = Literal["manager_required", "no_manager", "editor_only"]
 
 READS = frozenset(name for name in VERBS if name.startswith(READ_VERBS))
-"""Verbs that change nothing."""
+"""Verbs that change nothing: observers may call them; all others are for the client that drives."""
+DRAWN = frozenset({"capture_camera"})
+"""Verbs that the server carries out itself, because drawing would delay the lab's process."""
 LOCAL = frozenset(
     name
     for name, verb in VERBS.items()
     if any(isinstance(field, FilePath) for field in verb.fields.values())
 )
 """Verbs that name any file of the lab's machine, which are for programs in its process only."""
-"""Verbs that observers may call; all others are for the client that drives."""
 
 EDITOR = frozenset(
     {

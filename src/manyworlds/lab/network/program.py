@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from typing import Any
 
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.hub import LabHub
@@ -24,7 +23,7 @@ class HubProgram(ReaderProgram):
 
     _hub: LabHub
 
-    def open(self, settings: dict[str, Any]) -> dict[str, object]:
+    def open(self, settings: Message) -> dict[str, object]:
         """Open the ports, and return them."""
         report = self.lab.tell
         self._hub = LabHub(

@@ -119,7 +119,7 @@ header is a msgpack map, and enough to read the pixels: `width`, `height`, `chan
 `orthographic`, for depth the `unit`, for entities their names. Depth is float32 in meters along the
 optical axis; ids are exact int32, -1 for none. `configure_camera` sets size, rate and delay.
 
-Images are drawn in the server's process from snapshots, while somebody has subscribed. A reader
+Images are drawn in the server's process from snapshots, while a client has subscribed. A reader
 that is too slow loses frames. `include_cameras` of `step` returns images with the state: `sync`
 shows exactly this step (same `frame_id`), `latest` is the newest image that was published. Colors
 come as `bgra8` there, as old clients expect.

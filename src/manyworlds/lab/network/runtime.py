@@ -113,7 +113,7 @@ def _state(request: Request, cameras: Wishes | None = None, **more: object) -> P
     level = request.session.observations
     roster = request.server.refresh()  # the world may have been rebuilt since the request came
     snapshot = request.face.snapshot
-    if cameras:
+    if cameras is not None:
         more["cameras"] = take_images(request, cameras, snapshot)
     return {**observe(roster, snapshot, level, request.server.status()), **more}
 

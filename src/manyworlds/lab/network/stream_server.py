@@ -19,7 +19,7 @@ from manyworlds.lab.verbs.fields import PlainMap, VerbError
 if TYPE_CHECKING:
     from manyworlds.lab.network.hub import LabHub
 
-_PERIOD_S = 0.0005  # between two looks at the world while somebody wants states
+_PERIOD_S = 0.0005  # between two looks at the world while a client wants them
 _IDLE_S = 0.05  # longest wait while nobody does, or there is no world
 _STATUS_S = 0.1  # age of the robots' status from which it is read again
 _MOST = 10_000  # messages that are read before anything else is done
@@ -109,7 +109,7 @@ class StreamServer:
         self._last = self._frame
 
     def _wait(self) -> None:
-        """Wait for the next snapshot while somebody wants it, else for a message."""
+        """Wait for the next snapshot while a client wants it, else for a message."""
         if any(outlet.wanted for outlet in self.states) or self._hub.web.wants_states:
             self._hub.pause(_PERIOD_S)
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from manyworlds.lab.page.page_shell import PageShell
 from manyworlds.lab.page.tabs import find_parts
@@ -19,7 +18,7 @@ class PageProgram(ReaderProgram):
 
     _shell: PageShell | None = None
 
-    def open(self, settings: dict[str, Any]) -> dict[str, object]:
+    def open(self, settings: Message) -> dict[str, object]:
         """Serve an empty page, and return its address."""
         for names in settings["tabs"].values():
             find_parts(names)  # a wrong name fails before the page has an address

@@ -9,6 +9,7 @@ import numpy as np
 
 from manyworlds.lab.control import RobotControl
 from manyworlds.lab.controllers import PdController
+from manyworlds.lab.model_facts import binary_model
 from manyworlds.lab.twist import read_twist
 from manyworlds.lab.verbs.fields import (
     Choice,
@@ -26,7 +27,6 @@ from manyworlds.lab.verbs.fields import (
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.lab.wire_model import check_robot_names, scene_mjcf, wire_mjb, wire_mjcf
-from manyworlds.lab.world import binary_model
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
