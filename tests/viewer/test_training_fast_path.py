@@ -18,6 +18,7 @@ from manyworlds.viewer.training_view import Frames, TrainingView
 from tests.lab.network.owners import registry, until
 
 __all__ = ["registry"]
+pytestmark = pytest.mark.slow_on_warp
 
 
 @pytest.fixture

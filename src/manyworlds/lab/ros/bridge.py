@@ -15,6 +15,7 @@ from manyworlds.lab.ros.world import Message, RosWorld
 from manyworlds.utils.extras import require_extra
 
 _WAIT_S = 0.1
+_ROUNDING_S = 1e-9
 _SILENCE_S = 2.0
 _BACKLOG = 10_000  # states that wait while a large model is loaded
 _IMAGES_S = 10.0
@@ -58,6 +59,7 @@ class RosBridge:
         """Number of states that were handed on."""
         self._next = -1.0
         self._last = 0.0
+        self._shift = 0.0  # between the times of a file, which ascend, and those of the world
         self._images: ImageReader | None = None
         try:
             self._greet()
@@ -114,13 +116,13 @@ class RosBridge:
             if state["model_id"] != self._scene.model_id:
                 return  # of a model that is gone
         now = float(state["t"])
-        if self._last <= now < self._next - 1e-9:
+        if self._last <= now < self._next:
             return
-        self._next = max(self._next + self._period, now) if now >= self._last else now
-        self._next = now + self._period if self._next <= now else self._next
-        self._last = now
+        if now < self._last:
+            self._shift += self._last - now
+        self._last, self._next = now, now + self._period - _ROUNDING_S
         self.num_states += 1
-        self._put(self._world.messages(state), now)
+        self._put(self._world.messages(state), now + self._shift)
 
     def _show_images(self) -> None:
         if self._images is None:
@@ -128,7 +130,9 @@ class RosBridge:
         for problem in self._images.problems():
             self._tell(problem)
         for header, content in self._images.take():
-            self._put(self._world.images(header, content), float(header["time"]))
+            # One that was taken before a reset has a time to come.
+            time = min(float(header["time"]), self._last) + self._shift
+            self._put(self._world.images(header, content), time)
 
     def _put(self, messages: Sequence[Message], time: float) -> None:
         for sink in self._sinks:
