@@ -19,7 +19,7 @@ import pytest
 import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, World, world_from_file, world_from_spec
-from manyworlds.lab.network.fast_path import Mirror, MirrorError, find_owners
+from manyworlds.lab.network.fast_path import FastPathMirror, MirrorError, find_owners
 from manyworlds.lab.network.fast_path.mirror import Newest, find_owner, pose_bodies
 from manyworlds.lab.network.fast_path.registry import STALE_S, Owner, RegistryFile
 from tests.lab.network.owners import WAIT_S, hub, lab, mirror, registry, shared, until
@@ -173,7 +173,7 @@ def test_the_end_of_one_drag_is_not_that_of_another(lab, hub, mirror):
     point = lab.snapshot.xpos[1]
     lab.call("grab_body", body=1, point=point)
     lab.call("pull_body", target=point + np.array([0.0, 0.0, 0.5]))
-    other = Mirror(mirror.address)
+    other = FastPathMirror(mirror.address)
     assert other.request("fastpath_perturb", select=0, active=0) == {"ok": True}
     other.close()
     assert lab.step().xfrc_applied[1].any()
@@ -369,7 +369,7 @@ def test_mirrors_of_nothing(hub):
     """Mirror a silent port, an owner of another MuJoCo, and none of this protocol."""
     with zmq.Context() as context, context.socket(zmq.REP) as other:
         port = other.bind_to_random_port("tcp://127.0.0.1")
-        mirror = Mirror(f"tcp://127.0.0.1:{port}", timeout=0.2)
+        mirror = FastPathMirror(f"tcp://127.0.0.1:{port}", timeout=0.2)
         with pytest.raises(MirrorError, match="No owner answers"):
             mirror.hello()
         other.recv()

@@ -1,4 +1,4 @@
-"""Where ROS 2 messages go: a file that `ros2 bag play` reads, or ROS itself."""
+"""Receivers of ROS 2 messages: a file that `ros2 bag play` reads, and ROS itself."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from manyworlds.lab.ros.definitions import definition
-from manyworlds.lab.ros.world import Message
+from manyworlds.lab.ros.world import RosMessage
 from manyworlds.utils.extras import MissingExtraError, require_extra
 
 
 class Sink(Protocol):
     """Receiver of messages."""
 
-    def put(self, message: Message, time: float) -> None:
+    def put(self, message: RosMessage, time: float) -> None:
         """Take a message; `time` [s] is simulated time, which goes on after a reset."""
         ...
 
@@ -45,7 +45,7 @@ class McapSink:
         self._writer = library.Writer(self._stream)
         self._schemas: dict[str, Any] = {}
 
-    def put(self, message: Message, time: float) -> None:
+    def put(self, message: RosMessage, time: float) -> None:
         """Write a message."""
         schema = self._schemas.get(message.type)
         if schema is None:
@@ -81,7 +81,7 @@ class RosSink:
         self._node: Any = self._ros.create_node("manyworlds")
         self._publishers: dict[str, Any] = {}
 
-    def put(self, message: Message, time: float) -> None:
+    def put(self, message: RosMessage, time: float) -> None:
         """Publish a message."""
         kind = _message_class(message.type)
         if message.topic not in self._publishers:

@@ -21,7 +21,7 @@ import numpy as np
 
 from manyworlds.lab.network.config import Limits
 from manyworlds.lab.network.fast_path.registry import Owner, RegistryFile
-from manyworlds.lab.network.fast_path.sources import Pose, Source
+from manyworlds.lab.network.fast_path.sources import Source, WorldPose
 from manyworlds.lab.network.messages import decode
 from manyworlds.lab.network.ports import Port
 from manyworlds.lab.verbs.fields import PlainDict, PlainMap, VerbError
@@ -84,7 +84,7 @@ class FastPathServer:
         self._worlds = 0
         self._topics: set[bytes] = set()
         self._joined = False  # someone has subscribed since the last pose was sent
-        self._shown: Pose | None = None
+        self._shown: WorldPose | None = None
         self._mjb: tuple[str, bytes] = "", b""
         self._dragger: Hashable = None
         self._refused = ""

@@ -30,7 +30,7 @@ _PERIOD_MS = 20  # a training shows its worlds ten times per second
 
 @dataclass(frozen=True, eq=False)
 class TrainingPose:
-    """State of a world of a training at one moment; the fields are those of `Pose`."""
+    """State of a world of a training at one moment; the fields are those of `WorldPose`."""
 
     frame_id: int
     time: float
