@@ -131,7 +131,7 @@ class LabSource:
     def pose(self) -> WorldPose:
         """Return the newest snapshot."""
         self.face.sync_model()  # after a rebuild, the snapshots are those of the new world
-        return self.face.snapshot
+        return cast("WorldPose", self.face.snapshot)
 
     def model(self) -> bytes:
         """Return the present model, with names for network clients."""
