@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.lab.network.fast_path import Mirror, MirrorError, find_owners
+from manyworlds.lab.network.fast_path import FastPathMirror, MirrorError, find_owners
 from manyworlds.lab.network.fast_path.mirror import Newest
 from manyworlds.lab.network.fast_path.training import TrainingOwner, TrainingSource
 from manyworlds.lab.ros.bridge import RosBridge
@@ -18,6 +18,7 @@ from manyworlds.viewer.training_view import Frames, TrainingView
 from tests.lab.network.owners import registry, until
 
 __all__ = ["registry"]
+pytestmark = pytest.mark.slow_on_warp
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_a_training_is_found_and_cannot_be_pushed(env, registry, caplog):
         (owner,) = until(find_owners, "no owner is there")
         assert f"{owner.host}:{owner.control_port}" == view.shared_at
         assert owner.scene == "run, world 1" and owner.pid == view._process.pid
-        mirror = Mirror(owner.control, timeout=20.0)
+        mirror = FastPathMirror(owner.control, timeout=20.0)
         scene = mirror.hello()
         assert scene.model.nbody == env.sim.mj_model.nbody and not scene.has_state
         refused = mirror.request("fastpath_perturb", body=1, force=[1.0, 0.0, 0.0])["error"]

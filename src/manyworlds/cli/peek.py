@@ -31,11 +31,11 @@ def main(argv: list[str]) -> int:
     from manyworlds.viewer.display import check_display
 
     check_display()
-    from manyworlds.lab.network.fast_path.mirror import Mirror, describe_owners, find_owner
+    from manyworlds.lab.network.fast_path.mirror import FastPathMirror, describe_owners, find_owner
     from manyworlds.lab.network.fast_path.window import PeekWindow
 
     address = find_owner(cfg.host)
-    mirror = Mirror(address)
+    mirror = FastPathMirror(address)
     try:
         window = PeekWindow(mirror, lambda text: print(text, flush=True))
         print(f"{window.scene.scene} of {address.removeprefix('tcp://')}", flush=True)

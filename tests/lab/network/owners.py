@@ -9,7 +9,7 @@ import pytest
 
 from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.lab.network import LabHub, LabServerCfg
-from manyworlds.lab.network.fast_path import Mirror
+from manyworlds.lab.network.fast_path import FastPathMirror
 from tests.lab.network.conftest import two_robots
 
 ANY = {f"{use}_port": 0 for use in LabServerCfg().ports}
@@ -62,6 +62,6 @@ def lab(hub, shared):
 @pytest.fixture
 def mirror(hub):
     """A mirror of the hub."""
-    mirror = Mirror(f"tcp://127.0.0.1:{hub.ports['fast_path']}")
+    mirror = FastPathMirror(f"tcp://127.0.0.1:{hub.ports['fast_path']}")
     yield mirror
     mirror.close()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import gymnasium
@@ -17,10 +19,11 @@ import pytest
 import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, World, world_from_file, world_from_spec
-from manyworlds.lab.network.fast_path import Mirror, MirrorError, find_owners
+from manyworlds.lab.network.fast_path import FastPathMirror, MirrorError, find_owners
 from manyworlds.lab.network.fast_path.mirror import Newest, find_owner, pose_bodies
 from manyworlds.lab.network.fast_path.registry import STALE_S, Owner, RegistryFile
 from tests.lab.network.owners import WAIT_S, hub, lab, mirror, registry, shared, until
+from tests.lab.network.test_fuzz import WILD, mutate
 
 __all__ = ["hub", "lab", "mirror", "registry", "shared"]
 ROBOTS = ["ant.xml", "humanoid.xml", "half_cheetah.xml"]
@@ -170,7 +173,7 @@ def test_the_end_of_one_drag_is_not_that_of_another(lab, hub, mirror):
     point = lab.snapshot.xpos[1]
     lab.call("grab_body", body=1, point=point)
     lab.call("pull_body", target=point + np.array([0.0, 0.0, 0.5]))
-    other = Mirror(mirror.address)
+    other = FastPathMirror(mirror.address)
     assert other.request("fastpath_perturb", select=0, active=0) == {"ok": True}
     other.close()
     assert lab.step().xfrc_applied[1].any()
@@ -218,6 +221,35 @@ def test_every_request_is_answered(lab, hub, request_bytes, answer):
     assert set(reply) == {"error"} and re.search(answer, reply["error"])
     assert np.array_equal(lab.snapshot.qpos, before) and not lab.loop.data.xfrc_applied.any()
     assert not lab.loop._post  # no force waits for the next step
+
+
+def test_hostile_requests(lab, hub):
+    """Send 10 000 wild, mutated and random requests: each has a reply, and the lab goes on."""
+    rng = random.Random(0)
+    server = hub.fast_path
+    until(lambda: server._source is not None, "no world is served")
+    counts = Counter()
+    fields = ("body", "force", "torque", "select", "active", "localpos", "refselpos", "refquat")
+    for i in range(10_000):
+        chosen = rng.sample([*fields, "drag", "op"], rng.randrange(8))
+        request = {"op": "fastpath_perturb", **{name: rng.choice(WILD) for name in chosen}}
+        try:
+            frame = msgpack.packb(request)
+        except (ValueError, OverflowError):
+            frame = b"{"
+        dice = rng.random()
+        if dice > 0.5:
+            frame = mutate(rng, frame) if dice < 0.95 else rng.randbytes(rng.randrange(200))
+        reply = msgpack.unpackb(server.answer([frame], i))
+        assert set(reply) in ({"ok"}, {"error"}), (frame, reply)
+        counts["ok" if "ok" in reply else "bad"] += 1
+        assert "The request failed" not in reply.get("error", ""), (frame, reply)
+    assert counts["ok"] > 50 and counts["bad"] > 5000
+    assert server.counts["errors"] >= counts["bad"]
+    lab.call("release_body")
+    lab.loop.do(lambda model, data: lab.perturbation._forces.close())
+    lab.reset()
+    assert np.isfinite(lab.step(2).qpos).all() and not lab.snapshot.fault
 
 
 def test_odd_frames_and_no_world(hub):
@@ -337,7 +369,7 @@ def test_mirrors_of_nothing(hub):
     """Mirror a silent port, an owner of another MuJoCo, and none of this protocol."""
     with zmq.Context() as context, context.socket(zmq.REP) as other:
         port = other.bind_to_random_port("tcp://127.0.0.1")
-        mirror = Mirror(f"tcp://127.0.0.1:{port}", timeout=0.2)
+        mirror = FastPathMirror(f"tcp://127.0.0.1:{port}", timeout=0.2)
         with pytest.raises(MirrorError, match="No owner answers"):
             mirror.hello()
         other.recv()

@@ -16,7 +16,7 @@ import pytest
 
 from manyworlds.cli.main import main
 from manyworlds.lab import LabCfg, LiveLab, World, world_from_spec
-from manyworlds.lab.network.fast_path import Mirror, MirrorError
+from manyworlds.lab.network.fast_path import FastPathMirror, MirrorError
 from manyworlds.lab.network.fast_path.mirror import MirroredScene
 from manyworlds.lab.network.fast_path.window import PeekWindow
 from tests.lab.network.owners import WAIT_S, hub, lab, mirror, registry, shared, until
@@ -227,15 +227,15 @@ def test_what_is_wrong_is_one_sentence(registry, monkeypatch, capsys):
     assert main(["peek", "box:x"]) == 1
     assert "must be HOST, HOST:PORT or PORT" in capsys.readouterr().err
     with pytest.raises(MirrorError, match="No owner answers at tcp://127.0.0.1:1 within"):
-        PeekWindow(Mirror("tcp://127.0.0.1:1", timeout=0.1), print, Handle)
+        PeekWindow(FastPathMirror("tcp://127.0.0.1:1", timeout=0.1), print, Handle)
 
 
 SCRIPT = """
 import sys, time, threading
 import mujoco, mujoco.viewer
-from manyworlds.lab.network.fast_path.mirror import Mirror
+from manyworlds.lab.network.fast_path.mirror import FastPathMirror
 from manyworlds.lab.network.fast_path.window import PeekWindow
-window = PeekWindow(Mirror(sys.argv[1]), print)
+window = PeekWindow(FastPathMirror(sys.argv[1]), print)
 end = time.monotonic() + 60
 def wait(condition):
     while not condition():

@@ -78,7 +78,7 @@ def test_third_party_robots(name):
     assert any(joints["effort"])
     poses = placed(found["/tf"]["transforms"])
     for body in range(1, model.nbody):
-        pos, matrix = poses[model.body(body).name]
+        pos, matrix = poses[model.body(body).name or f"body_{body}"]
         np.testing.assert_allclose(pos, data.xpos[body], atol=1e-9)
         np.testing.assert_allclose(matrix.ravel(), data.xmat[body], atol=1e-9)
     assert found["/clock"]["clock"] == to_stamp(data.time)
@@ -188,12 +188,14 @@ def test_the_file_is_read_by_ros_tools(bag):
         found.setdefault(message.channel.topic, []).append(message)
         assert message.log_time_ns >= last
         last = message.log_time_ns
-    assert set(found) == {"/clock", "/tf", "/go/joint_states", "/go2/joint_states"}
+    robots = ("/go/joint_states", "/go2/joint_states", "/go/imu", "/go2/imu")
+    assert set(found) == {"/clock", "/tf", *robots}
     states = [message.ros_msg for message in found["/go/joint_states"]]
     assert len(states) > 10 and list(states[0].name) == ["hip"]
     stamps = [message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec for message in states]
     steps = np.diff(stamps)
-    assert steps[steps > 0].min() >= 0.02 - 1e-9  # not more often than asked for
+    assert sum(steps < 0) in (1, 2)  # resets: one run is after the other
+    assert steps[steps > 0].min() >= 0.02 - 1e-8  # not more often than asked for
     frames = {t.child_frame_id for t in found["/tf"][0].ros_msg.transforms}
     assert {"go_base", "go_foot", "go2_base", "box_box"} <= frames
 
@@ -212,58 +214,48 @@ def test_rosbags_reads_the_file(bag):
     assert count > 40
 
 
+def message_class(name: str) -> type:
+    """Return a stand-in for a class of ROS's messages, from its definition."""
+    fields, types = {}, {}
+    for line in definition(name).partition("=" * 80)[0].split("\n"):
+        if not line:
+            continue
+        kind, field = line.split()
+        types[field] = f"sequence<{kind[:-2]}>" if kind.endswith("[]") else kind
+        if "[" in kind:
+            fields[field] = list
+        elif "/" in kind:
+            fields[field] = message_class(kind.replace("/", "/msg/"))
+        else:
+            fields[field] = str if kind == "string" else int
+
+    def make(self):
+        for field, default in fields.items():
+            setattr(self, field, default())
+
+    return type(name, (), {"__init__": make, "get_fields_and_field_types": lambda: types})
+
+
 def test_ros_itself(monkeypatch, lab, hub):
     """Publish through `rclpy`, on stand-ins for its modules: messages of its classes arrive."""
     sent: list[tuple[str, object]] = []
-
-    def message(**fields):
-        def make(self):
-            for name, (_, value) in fields.items():
-                setattr(self, name, value() if callable(value) else value)
-
-        types = {name: kind for name, (kind, _) in fields.items()}
-        return type(
-            "Message",
-            (),
-            {"__init__": make, "get_fields_and_field_types": classmethod(lambda cls: types)},
-        )
-
-    time = message(sec=("int32", 0), nanosec=("uint32", 0))
-    header = message(stamp=("builtin_interfaces/Time", time), frame_id=("string", ""))
-    vector = message(**{key: ("double", 0.0) for key in "xyz"})
-    quat = message(**{key: ("double", 0.0) for key in "xyzw"})
-    transform = message(translation=("v", vector), rotation=("q", quat))
-    stamped = message(
-        header=("h", header), child_frame_id=("string", ""), transform=("t", transform)
-    )
-    modules = {
-        "rosgraph_msgs.msg": {"Clock": message(clock=("t", time))},
-        "tf2_msgs.msg": {
-            "TFMessage": message(transforms=("sequence<geometry_msgs/TransformStamped>", list))
-        },
-        "geometry_msgs.msg": {"TransformStamped": stamped},
-        "sensor_msgs.msg": {
-            "JointState": message(
-                header=("h", header),
-                **{
-                    k: ("sequence<double>", list)
-                    for k in ("name", "position", "velocity", "effort")
-                },
-            )
-        },
-    }
     node = SimpleNamespace(
         create_publisher=lambda kind, topic, depth: SimpleNamespace(
             publish=lambda message: sent.append((topic, message))
         ),
         destroy_node=lambda: None,
     )
-    modules["rclpy"] = {
-        "ok": lambda: False,
-        "init": lambda: None,
-        "create_node": lambda name: node,
-        "try_shutdown": lambda: None,
+    modules: dict[str, dict] = {
+        "rclpy": {
+            "ok": lambda: False,
+            "init": lambda: None,
+            "create_node": lambda name: node,
+            "try_shutdown": lambda: None,
+        }
     }
+    for name in (*TYPES, "geometry_msgs/msg/TransformStamped"):
+        package, _, kind = name.split("/")
+        modules.setdefault(f"{package}.msg", {})[kind] = message_class(name)
     for name, content in modules.items():
         module = ModuleType(name)
         vars(module).update(content)
@@ -289,7 +281,7 @@ def test_what_is_wrong_is_one_sentence(hub, lab, tmp_path, monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "rclpy")
     path = tmp_path / "a.mcap"
     assert main(["ros2", port, "--output", str(path), "--cameras", "eye"]) == 1
-    assert "no camera 'eye'" in capsys.readouterr().err and not path.exists()
+    assert "must be the name of a camera" in capsys.readouterr().err and not path.exists()
     assert main(["ros2", port, "--output", str(path), "--rate", "0"]) == 1
     assert "rate must be above 0" in capsys.readouterr().err
     path.write_text("")
@@ -301,8 +293,8 @@ def test_images_come_from_the_lab(hub, tmp_path):
     """Take colors and depth of a camera: the messages have its size, and the pixels of the lab."""
     from manyworlds.utils.gl import gl_available
 
-    if not gl_available():
-        pytest.skip("there is no OpenGL")
+    if reason := gl_available():
+        pytest.skip(reason)
     pytest.importorskip("PIL", reason="needs the extra 'lab'")
     got = []
     sink = SimpleNamespace(put=lambda message, time: got.append(message), close=lambda: None)

@@ -8,13 +8,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from manyworlds.lab.network.fast_path.mirror import Mirror, MirrorError
+from manyworlds.lab.network.fast_path.mirror import FastPathMirror, MirrorError
 from manyworlds.lab.network.fast_path.server import STATE
 from manyworlds.lab.ros.sinks import Sink
-from manyworlds.lab.ros.world import Message, RosWorld
+from manyworlds.lab.ros.world import RosMessage, RosWorld
+from manyworlds.lab.wire import Message
 from manyworlds.utils.extras import require_extra
 
 _WAIT_S = 0.1
+_ROUNDING_S = 1e-9
 _SILENCE_S = 2.0
 _BACKLOG = 10_000  # states that wait while a large model is loaded
 _IMAGES_S = 10.0
@@ -53,11 +55,12 @@ class RosBridge:
             if not value > 0.0:
                 raise ValueError(f"{name} must be above 0 per second, got {value}.")
         self._sinks, self._period, self._tell = list(sinks), 1.0 / rate, tell
-        self._mirror = Mirror(address, topics=(STATE,), backlog=_BACKLOG)
+        self._mirror = FastPathMirror(address, topics=(STATE,), backlog=_BACKLOG)
         self.num_states = 0
         """Number of states that were handed on."""
         self._next = -1.0
         self._last = 0.0
+        self._shift = 0.0  # between the times of a file, which ascend, and those of the world
         self._images: ImageReader | None = None
         try:
             self._greet()
@@ -108,19 +111,19 @@ class RosBridge:
             )
         self._world = RosWorld(self._scene.model, self._scene.robots)
 
-    def _show(self, state: dict[str, Any]) -> None:
+    def _show(self, state: Message) -> None:
         if state["model_id"] != self._scene.model_id:
             self._greet()
             if state["model_id"] != self._scene.model_id:
                 return  # of a model that is gone
         now = float(state["t"])
-        if self._last <= now < self._next - 1e-9:
+        if self._last <= now < self._next:
             return
-        self._next = max(self._next + self._period, now) if now >= self._last else now
-        self._next = now + self._period if self._next <= now else self._next
-        self._last = now
+        if now < self._last:
+            self._shift += self._last - now
+        self._last, self._next = now, now + self._period - _ROUNDING_S
         self.num_states += 1
-        self._put(self._world.messages(state), now)
+        self._put(self._world.messages(state), now + self._shift)
 
     def _show_images(self) -> None:
         if self._images is None:
@@ -128,9 +131,11 @@ class RosBridge:
         for problem in self._images.problems():
             self._tell(problem)
         for header, content in self._images.take():
-            self._put(self._world.images(header, content), float(header["time"]))
+            # One that was taken before a reset has a time to come.
+            time = min(float(header["time"]), self._last) + self._shift
+            self._put(self._world.images(header, content), time)
 
-    def _put(self, messages: Sequence[Message], time: float) -> None:
+    def _put(self, messages: Sequence[RosMessage], time: float) -> None:
         for sink in self._sinks:
             for message in messages:
                 sink.put(message, time)
@@ -157,7 +162,7 @@ class ImageReader:
         self._msgpack: Any = require_extra("msgpack", "net")
         self._endpoint, self._cameras, self._kinds = endpoint, cameras, kinds
         self._period = period
-        self._found: queue.Queue[tuple[dict[str, Any], bytes]] = queue.Queue(_IMAGES)
+        self._found: queue.Queue[tuple[Message, bytes]] = queue.Queue(_IMAGES)
         self._problems: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._context = self._zmq.Context()
@@ -176,7 +181,7 @@ class ImageReader:
         self._thread = threading.Thread(target=self._run, name="images", daemon=True)
         self._thread.start()
 
-    def take(self) -> list[tuple[dict[str, Any], bytes]]:
+    def take(self) -> list[tuple[Message, bytes]]:
         """Return the headers and pixels of all images that have come."""
         return [self._found.get() for _ in range(self._found.qsize())]
 
@@ -208,12 +213,12 @@ class ImageReader:
                     return  # the socket cannot be used again, and the lab has ended
             self._stopping.wait(max(0.0, began + self._period - time.monotonic()))
 
-    def _capture(self, camera: str, kind: str) -> tuple[dict[str, Any], bytes]:
+    def _capture(self, camera: str, kind: str) -> tuple[Message, bytes]:
         fields = {"camera": camera, "kind": kind}
         reply = self._ask("call_verb", verb="capture_camera", fields=fields)["result"]
         return reply["header"], reply["data"]
 
-    def _ask(self, op: str, **fields: object) -> dict[str, Any]:
+    def _ask(self, op: str, **fields: object) -> Message:
         request = {"op": op, "session_id": self._session or None, **fields}
         self._socket.send(self._msgpack.packb(request))
         if not self._socket.poll(int(1e3 * _IMAGES_S)):

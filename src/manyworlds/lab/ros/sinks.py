@@ -1,4 +1,4 @@
-"""Where ROS 2 messages go: a file that `ros2 bag play` reads, or ROS itself."""
+"""Receivers of ROS 2 messages: a file that `ros2 bag play` reads, and ROS itself."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from manyworlds.lab.ros.definitions import definition
-from manyworlds.lab.ros.world import Message
+from manyworlds.lab.ros.world import RosMessage
 from manyworlds.utils.extras import MissingExtraError, require_extra
 
 
 class Sink(Protocol):
     """Receiver of messages."""
 
-    def put(self, message: Message, time: float) -> None:
-        """Take a message of a simulated time [s]."""
+    def put(self, message: RosMessage, time: float) -> None:
+        """Take a message; `time` [s] is simulated time, which goes on after a reset."""
         ...
 
     def close(self) -> None:
@@ -26,9 +26,6 @@ class Sink(Protocol):
 
 class McapSink:
     """MCAP file of the profile `ros2`: `ros2 bag play FILE`, Foxglove, PlotJuggler.
-
-    Its times are simulated ones. They ascend: after a reset of the world, they go on from the last
-    one, while the stamps in the messages begin again.
 
     Args:
         path: path of the new file.
@@ -47,20 +44,14 @@ class McapSink:
         self._stream = path.open("xb")
         self._writer = library.Writer(self._stream)
         self._schemas: dict[str, Any] = {}
-        self._last, self._shift = 0, 0
 
-    def put(self, message: Message, time: float) -> None:
+    def put(self, message: RosMessage, time: float) -> None:
         """Write a message."""
         schema = self._schemas.get(message.type)
         if schema is None:
             schema = self._writer.register_msgdef(message.type, definition(message.type))
             self._schemas[message.type] = schema
-        # Images are of a moment ago: only larger jumps are resets.
-        now = max(0, round(time * 1e9)) + self._shift
-        if now < self._last - 1_000_000_000:
-            self._shift += self._last - now
-            now = self._last
-        self._last = max(self._last, now)
+        now = max(0, round(time * 1e9))
         self._writer.write_message(message.topic, schema, message.content, now, now)
         self.num_messages += 1
 
@@ -90,7 +81,7 @@ class RosSink:
         self._node: Any = self._ros.create_node("manyworlds")
         self._publishers: dict[str, Any] = {}
 
-    def put(self, message: Message, time: float) -> None:
+    def put(self, message: RosMessage, time: float) -> None:
         """Publish a message."""
         kind = _message_class(message.type)
         if message.topic not in self._publishers:

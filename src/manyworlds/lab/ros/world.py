@@ -8,12 +8,13 @@ time, which `/clock` has, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import mujoco
 import numpy as np
+
+from manyworlds.lab.wire import Message as Fields
 
 WORLD = "world"
 """Frame of the world."""
@@ -26,13 +27,13 @@ _OPTICAL = np.array([0.0, 1.0, 0.0, 0.0])  # half a turn about x: from MuJoCo's 
 
 
 @dataclass(frozen=True)
-class Message:
+class RosMessage:
     """A message, and where it belongs."""
 
     topic: str
     type: str
     """Type, such as `sensor_msgs/msg/Imu`."""
-    content: dict[str, Any]
+    content: Fields
     """Fields by name; messages in it are such maps, too."""
 
 
@@ -75,7 +76,7 @@ class RosWorld:
         self.cameras = tuple(self._names["cam"])
         """Names of the model's cameras."""
 
-    def messages(self, state: Mapping[str, Any]) -> list[Message]:
+    def messages(self, state: Fields) -> list[RosMessage]:
         """Return all messages of a state but images.
 
         Args:
@@ -88,14 +89,14 @@ class RosWorld:
             row[:] = np.reshape(state[name], row.shape)
         mujoco.mj_forward(model, data)
         stamp = to_stamp(state["t"])
-        found = [Message("/clock", "rosgraph_msgs/msg/Clock", {"clock": stamp})]
+        found = [RosMessage("/clock", "rosgraph_msgs/msg/Clock", {"clock": stamp})]
         found += [self._joint_state(joints, stamp) for joints in self._joints]
         transforms = list(self._transforms(stamp))
-        found.append(Message("/tf", "tf2_msgs/msg/TFMessage", {"transforms": transforms}))
+        found.append(RosMessage("/tf", "tf2_msgs/msg/TFMessage", {"transforms": transforms}))
         sensors = np.asarray(state["sensordata"], float)
         return found + [self._imu(imu, sensors, stamp) for imu in self._imus]
 
-    def images(self, header: Mapping[str, Any], content: bytes) -> list[Message]:
+    def images(self, header: Fields, content: bytes) -> list[RosMessage]:
         """Return the messages of an image: the pixels, and the camera's parameters.
 
         Args:
@@ -131,8 +132,8 @@ class RosWorld:
         }
         start = f"/{to_topic(name)}/{'depth/' if is_depth else ''}"
         return [
-            Message(f"{start}image_raw", "sensor_msgs/msg/Image", image),
-            Message(f"{start}camera_info", "sensor_msgs/msg/CameraInfo", info),
+            RosMessage(f"{start}image_raw", "sensor_msgs/msg/Image", image),
+            RosMessage(f"{start}camera_info", "sensor_msgs/msg/CameraInfo", info),
         ]
 
     def _name(self, kind: str, index: int) -> str:
@@ -174,7 +175,7 @@ class RosWorld:
             frame = self._names["site"][site]
             yield _Imu(topic, site, frame, found.get(_GYRO), found.get(_ACCEL))
 
-    def _joint_state(self, joints: _Joints, stamp: dict[str, int]) -> Message:
+    def _joint_state(self, joints: _Joints, stamp: dict[str, int]) -> RosMessage:
         data = self.data
         content = {
             "header": {"stamp": stamp, "frame_id": ""},
@@ -183,9 +184,9 @@ class RosWorld:
             "velocity": data.qvel[joints.dofs].tolist(),
             "effort": data.qfrc_actuator[joints.dofs].tolist(),
         }
-        return Message(joints.topic, "sensor_msgs/msg/JointState", content)
+        return RosMessage(joints.topic, "sensor_msgs/msg/JointState", content)
 
-    def _imu(self, imu: _Imu, sensors: np.ndarray, stamp: dict[str, int]) -> Message:
+    def _imu(self, imu: _Imu, sensors: np.ndarray, stamp: dict[str, int]) -> RosMessage:
         def values(place: int | None) -> dict[str, float]:
             return to_vector(np.zeros(3) if place is None else sensors[place : place + 3])
 
@@ -200,9 +201,9 @@ class RosWorld:
             "linear_acceleration": values(imu.accelerometer),
             "linear_acceleration_covariance": _UNKNOWN if imu.accelerometer is None else _KNOWN,
         }
-        return Message(imu.topic, "sensor_msgs/msg/Imu", content)
+        return RosMessage(imu.topic, "sensor_msgs/msg/Imu", content)
 
-    def _transforms(self, stamp: dict[str, int]) -> Iterator[dict[str, Any]]:
+    def _transforms(self, stamp: dict[str, int]) -> Iterator[Fields]:
         """Yield the poses of bodies, sites of IMUs and cameras, each in the frame of its parent."""
         model, data, names = self.model, self.data, self._names
         for body in range(1, model.nbody):
@@ -223,7 +224,7 @@ class RosWorld:
 
     def _transform(
         self, stamp: dict[str, int], parent: int, child: str, pos: np.ndarray, quat: np.ndarray
-    ) -> dict[str, Any]:
+    ) -> Fields:
         inverse, place, turn = np.empty(4), np.empty(3), np.empty(4)
         mujoco.mju_negQuat(inverse, self.data.xquat[parent])
         mujoco.mju_rotVecQuat(place, pos - self.data.xpos[parent], inverse)

@@ -1,14 +1,14 @@
 """Fast path: the owner of a world serves programs that draw it, such as MuJoCo's window."""
 
-from manyworlds.lab.network.fast_path.mirror import Mirror, MirrorError
+from manyworlds.lab.network.fast_path.mirror import FastPathMirror, MirrorError
 from manyworlds.lab.network.fast_path.registry import Owner, find_owners
 from manyworlds.lab.network.fast_path.server import FastPathServer
 from manyworlds.lab.network.fast_path.sources import LabSource, Source
 
 __all__ = [
+    "FastPathMirror",
     "FastPathServer",
     "LabSource",
-    "Mirror",
     "MirrorError",
     "Owner",
     "Source",

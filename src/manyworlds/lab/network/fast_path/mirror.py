@@ -12,6 +12,7 @@ import numpy as np
 
 from manyworlds.lab.network.fast_path.registry import Owner, find_owners
 from manyworlds.lab.network.fast_path.server import GEOMS, VIEWER
+from manyworlds.lab.wire import Message
 from manyworlds.utils.extras import require_extra
 
 DEFAULT_PORT = 5571
@@ -45,11 +46,11 @@ class MirroredScene:
 class Newest:
     """The newest messages of an owner; their arrays are not checked."""
 
-    viewer: dict[str, Any] | None = None
-    geoms: dict[str, Any] | None = None
+    viewer: Message | None = None
+    geoms: Message | None = None
 
 
-class Mirror:
+class FastPathMirror:
     """Connection to an owner.
 
     Args:
@@ -114,7 +115,7 @@ class Mirror:
             return False
         return True
 
-    def request(self, op: str, timeout: float | None = None, **fields: object) -> dict[str, Any]:
+    def request(self, op: str, timeout: float | None = None, **fields: object) -> Message:
         """Send a request, and return the reply, which may be an error.
 
         Raises:
@@ -152,7 +153,7 @@ class Mirror:
             came = True
         return came
 
-    def receive(self, timeout: float = 0.0) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    def receive(self, timeout: float = 0.0) -> Iterator[tuple[bytes, Message]]:
         """Yield the topics and contents of all messages that have come.
 
         Args:
@@ -221,7 +222,7 @@ def _line(owner: Owner) -> str:
     return f"{owner.host}:{owner.control_port}  {owner.scene} (process {owner.pid}, {age} min)"
 
 
-def _load(reply: dict[str, Any], address: str) -> mujoco.MjModel:
+def _load(reply: Message, address: str) -> mujoco.MjModel:
     """Return the compiled model of an owner.
 
     Raises:

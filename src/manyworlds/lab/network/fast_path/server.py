@@ -13,7 +13,7 @@ import os
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import mujoco
@@ -21,7 +21,7 @@ import numpy as np
 
 from manyworlds.lab.network.config import Limits
 from manyworlds.lab.network.fast_path.registry import Owner, RegistryFile
-from manyworlds.lab.network.fast_path.sources import Pose, Source
+from manyworlds.lab.network.fast_path.sources import Source, WorldPose
 from manyworlds.lab.network.messages import decode
 from manyworlds.lab.network.ports import Port
 from manyworlds.lab.verbs.fields import PlainDict, PlainMap, VerbError
@@ -84,9 +84,9 @@ class FastPathServer:
         self._worlds = 0
         self._topics: set[bytes] = set()
         self._joined = False  # someone has subscribed since the last pose was sent
-        self._shown: Pose | None = None
+        self._shown: WorldPose | None = None
         self._mjb: tuple[str, bytes] = "", b""
-        self._dragger: tuple[bytes, ...] | None = None
+        self._dragger: Hashable = None
         self._refused = ""
 
     def attach(self, source: Source | None) -> None:
@@ -189,17 +189,17 @@ class FastPathServer:
             told = {"t": pose.time, "f": pose.frame_id, "model_id": model_id, **state}
             self.bus.send(STATE, self._pack(told))
 
-    def _answer(self, frames: Sequence[bytes]) -> None:
-        """Answer a request, whatever it is: a REQ socket waits for it."""
-        if b"" not in frames[1:]:
-            self.counts["errors"] += 1  # of no REQ socket: nobody waits
-            return
-        split = frames.index(b"", 1) + 1
-        envelope, payload = tuple(frames[:split]), frames[split:]
+    def answer(self, payload: Sequence[bytes], peer: Hashable) -> bytes:
+        """Return the reply to a request, whatever it is.
+
+        Args:
+            payload: frames of the request.
+            peer: program that it came from.
+        """
         try:
             if len(payload) != 1:
                 raise VerbError("bad_request", f"A request has one frame, not {len(payload)}.")
-            reply = self._carry_out(decode(payload[0], self._limits), envelope)
+            reply = self._carry_out(decode(payload[0], self._limits), peer)
         except VerbError as error:
             self.counts["errors"] += 1
             reply = {"error": str(error)}
@@ -207,9 +207,18 @@ class FastPathServer:
             # A defect of this program: the mirror and the log know of it, and the world goes on.
             _LOG.exception("A request of the fast path failed.")
             reply = {"error": f"The request failed: {type(error).__name__}: {error}"}
-        self.control.send(*envelope, self._pack(reply))
+        return self._pack(reply)
 
-    def _carry_out(self, request: PlainMap, peer: tuple[bytes, ...]) -> PlainDict:
+    def _answer(self, frames: Sequence[bytes]) -> None:
+        """Answer a request of a REQ socket, which waits for it."""
+        if b"" not in frames[1:]:
+            self.counts["errors"] += 1  # of no REQ socket: nobody waits
+            return
+        split = frames.index(b"", 1) + 1
+        envelope = tuple(frames[:split])
+        self.control.send(*envelope, self.answer(frames[split:], envelope))
+
+    def _carry_out(self, request: PlainMap, peer: Hashable) -> PlainDict:
         operations = {"fastpath_hello": self._hello, "fastpath_perturb": self._perturb}
         name = request.get("op")
         if not isinstance(name, str) or name not in operations:
@@ -221,7 +230,7 @@ class FastPathServer:
             raise VerbError("no_active_manager", "There is no world at present: ask again later.")
         return operations[name](self._source, request, peer)
 
-    def _hello(self, source: Source, request: PlainMap, peer: tuple[bytes, ...]) -> PlainDict:
+    def _hello(self, source: Source, request: PlainMap, peer: Hashable) -> PlainDict:
         model_id = self._model_id(source.pose().model_version)
         if self._mjb[0] != model_id:
             self._mjb = model_id, source.model()
@@ -242,7 +251,7 @@ class FastPathServer:
             "requests": self.requests(),
         }
 
-    def _perturb(self, source: Source, request: PlainMap, peer: tuple[bytes, ...]) -> PlainDict:
+    def _perturb(self, source: Source, request: PlainMap, peer: Hashable) -> PlainDict:
         if source.refusal:
             if self._refused != source.refusal:
                 self._refused = source.refusal
@@ -260,7 +269,7 @@ class FastPathServer:
             source.push(body, force, torque)
         return {"ok": True}
 
-    def _drag(self, source: Source, drag: PlainMap, peer: tuple[bytes, ...]) -> None:
+    def _drag(self, source: Source, drag: PlainMap, peer: Hashable) -> None:
         active = drag.get("active", 0)
         active = int(active) if isinstance(active, bool) else _whole(active)
         body = _whole(drag["select"])

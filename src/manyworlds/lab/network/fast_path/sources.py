@@ -10,7 +10,7 @@ import numpy as np
 from manyworlds.lab.face import LabFace
 
 
-class Pose(Protocol):
+class WorldPose(Protocol):
     """State of a world at one moment, as a snapshot of a lab has it."""
 
     @property
@@ -77,7 +77,7 @@ class Source(Protocol):
         """True if poses have controls and sensors, as snapshots of a lab do."""
         ...
 
-    def pose(self) -> Pose:
+    def pose(self) -> WorldPose:
         """Return the newest state: the same object until there is another one."""
         ...
 
@@ -128,10 +128,10 @@ class LabSource:
         """Names of the robots."""
         return list(self.face.robots)
 
-    def pose(self) -> Pose:
+    def pose(self) -> WorldPose:
         """Return the newest snapshot."""
         self.face.sync_model()  # after a rebuild, the snapshots are those of the new world
-        return self.face.snapshot
+        return cast("WorldPose", self.face.snapshot)
 
     def model(self) -> bytes:
         """Return the present model, with names for network clients."""

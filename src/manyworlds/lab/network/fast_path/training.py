@@ -30,7 +30,7 @@ _PERIOD_MS = 20  # a training shows its worlds ten times per second
 
 @dataclass(frozen=True, eq=False)
 class TrainingPose:
-    """State of a world of a training at one moment; the fields are those of `Pose`."""
+    """State of a world of a training at one moment; the fields are those of `WorldPose`."""
 
     frame_id: int
     time: float
@@ -52,7 +52,8 @@ class TrainingSource:
     """
 
     def __init__(self, frames: Frames, model: mujoco.MjModel, world: int, name: str) -> None:
-        self.robots, self.has_state = (), False
+        self.robots: tuple[str, ...] = ()
+        self.has_state = False
         self.scene = f"{name}, world {world}"
         self.refusal = (
             f"World {world} of this training is only shown: a push would change what the policy "
@@ -89,11 +90,18 @@ class TrainingSource:
         self.pose()
         return binary_model(self._mirror.model)
 
-    def push(self, *_: object) -> None:
+    def push(self, body: int, force: np.ndarray, torque: np.ndarray) -> None:
         """Refuse a push; the server asks for `refusal` before."""
         raise RuntimeError(self.refusal)
 
-    drag = release = push
+    def drag(
+        self, body: int, localpos: np.ndarray, target: np.ndarray | None, quat: np.ndarray | None
+    ) -> None:
+        """Refuse a drag."""
+        raise RuntimeError(self.refusal)
+
+    def release(self) -> None:
+        """Return at once: nothing is dragged."""
 
     def _read(self, number: int, arrays: dict[str, np.ndarray]) -> TrainingPose:
         world = self._world

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.network.fast_path.mirror import (
-    Mirror,
+    FastPathMirror,
     MirroredScene,
     MirrorError,
     Newest,
@@ -42,9 +42,9 @@ class PeekWindow:
 
     def __init__(
         self,
-        mirror: Mirror,
+        mirror: FastPathMirror,
         tell: Callable[[str], None],
-        launch: Callable[..., Any] | None = None,
+        launch: Callable[..., Handle] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if launch is None:
