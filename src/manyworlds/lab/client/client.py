@@ -15,7 +15,7 @@ from manyworlds.lab.cameras.frame import decode_image
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.connection import Connection, Role
 from manyworlds.lab.client.errors import UnknownNameError
-from manyworlds.lab.client.mirror import Mirror
+from manyworlds.lab.client.mirror import ClientMirror
 from manyworlds.lab.client.robot import ClientRobot
 from manyworlds.lab.client.written import LabVerbs
 from manyworlds.lab.face import READ_VERBS
@@ -39,7 +39,7 @@ class LabClient(LabVerbs):
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._mirror = Mirror(
+        self._mirror = ClientMirror(
             self.call, self._fetch, lambda: str(self.connection.greeting["mujoco_version"])
         )
         self._robots: dict[str, ClientRobot] = {}

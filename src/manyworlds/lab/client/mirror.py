@@ -21,7 +21,7 @@ _OF_LAST_STEP = ("qacc", "actuator_force", "sensordata")
 _TRIES = 20
 
 
-class Mirror:
+class ClientMirror:
     """Model and data that follow the snapshots of a lab.
 
     Nothing is fetched and computed before the first use of `model` or `data`.

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Element:
-    """Element of a robot: a body, a joint ..."""
+class RobotElement:
+    """RobotElement of a robot: a body, a joint ..."""
 
     name: str
     """Name in the model."""
@@ -75,7 +75,7 @@ class ClientRobot(EntityReads):
         """Names of its sensors, without the prefix, by ascending id."""
         return tuple(self._elements.names("sensor"))
 
-    def body(self, name: str) -> Element:
+    def body(self, name: str) -> RobotElement:
         """Return a body by its name, with or without the prefix.
 
         Raises:
@@ -83,23 +83,23 @@ class ClientRobot(EntityReads):
         """
         return self._element("body", name)
 
-    def joint(self, name: str) -> Element:
+    def joint(self, name: str) -> RobotElement:
         """Return a joint by its name; see `body`."""
         return self._element("joint", name)
 
-    def geom(self, name: str) -> Element:
+    def geom(self, name: str) -> RobotElement:
         """Return a geom by its name; see `body`."""
         return self._element("geom", name)
 
-    def site(self, name: str) -> Element:
+    def site(self, name: str) -> RobotElement:
         """Return a site by its name; see `body`."""
         return self._element("site", name)
 
-    def actuator(self, name: str) -> Element:
+    def actuator(self, name: str) -> RobotElement:
         """Return an actuator by its name; see `body`."""
         return self._element("actuator", name)
 
-    def sensor(self, name: str) -> Element:
+    def sensor(self, name: str) -> RobotElement:
         """Return a sensor by its name; see `body`."""
         return self._element("sensor", name)
 
@@ -122,7 +122,7 @@ class ClientRobot(EntityReads):
         """Set the velocity command of the robot [m/s, m/s, rad/s]."""
         return self._client.set_twist(self.name, [forward, left, 0.0], [0.0, 0.0, yaw])
 
-    def _element(self, kind: str, name: str) -> Element:
+    def _element(self, kind: str, name: str) -> RobotElement:
         known = self._elements.names(kind)
         short = name.removeprefix(self.prefix)
         if short not in known:
@@ -131,7 +131,7 @@ class ClientRobot(EntityReads):
             )
         model, data = self._elements.model, self._client.data
         index = known[short]
-        return Element(
+        return RobotElement(
             self.prefix + short, index, getattr(model, kind)(index), getattr(data, kind)(index)
         )
 
