@@ -70,7 +70,7 @@ class LabClient(LabVerbs):
             self._model = self.model
             self._robots.clear()
         if robot not in self._robots:
-            self._robots[robot] = ClientRobot(self, robot)
+            self._robots[robot] = ClientRobot(self, robot, self._mirror.robots[robot])
         return self._robots[robot]
 
     def call(self, verb: str, **fields: object) -> Reply:
@@ -135,7 +135,7 @@ class LabClient(LabVerbs):
     @property
     def robots(self) -> Mapping[str, str]:
         """Prefix of the elements of each robot in the model, by the robot's name."""
-        return self._mirror.robots
+        return {name: robot["prefix"] for name, robot in self._mirror.robots.items()}
 
     def sync_model(self) -> None:
         """Bring `model` up to the newest snapshot."""

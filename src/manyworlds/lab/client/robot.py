@@ -41,12 +41,16 @@ class ClientRobot(EntityReads):
     Args:
         client: client of the lab.
         name: name of the robot.
+        described: its part of the reply of `describe_world`.
     """
 
-    def __init__(self, client: LabClient, name: str) -> None:
+    def __init__(self, client: LabClient, name: str, described: Reply) -> None:
         self.name = name
         self._client = client
         self._elements = Elements(client.model, name, client.robots)
+        starts = client.model.actuator_ctrladr
+        owners = np.searchsorted(starts, described["ids"], side="right") - 1
+        self._actuators = dict(zip(described["controls"], owners.tolist(), strict=True))
         self._data: mujoco.MjData | None = None
         self._entity: EntityData | None = None
 
@@ -67,8 +71,8 @@ class ClientRobot(EntityReads):
 
     @property
     def actuators(self) -> tuple[str, ...]:
-        """Names of its actuators, without the prefix, by ascending id."""
-        return tuple(self._elements.names("actuator"))
+        """Names of its controls, as in targets: those of its actuators, by ascending id."""
+        return tuple(self._actuators)
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -123,7 +127,7 @@ class ClientRobot(EntityReads):
         return self._client.set_twist(self.name, [forward, left, 0.0], [0.0, 0.0, yaw])
 
     def _element(self, kind: str, name: str) -> RobotElement:
-        known = self._elements.names(kind)
+        known = self._actuators if kind == "actuator" else self._elements.names(kind)
         short = name.removeprefix(self.prefix)
         if short not in known:
             raise UnknownNameError(
