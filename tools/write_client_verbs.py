@@ -202,6 +202,7 @@ def _reads_file() -> str:
     parts.append("        raise NotImplementedError\n")
     for name, text in read_properties().items():
         one = text.replace("[num_envs, ", "[").replace("[num_envs]", "[]")
+        one = one if "shape" in one else one.replace(", [", ", shape [")
         parts.append(f"\n    @property\n    def {name}(self) -> np.ndarray:\n")
         parts.append(f'        """{one}"""\n        return self._read("{name}")\n')
     return "".join(parts)

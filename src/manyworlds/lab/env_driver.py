@@ -321,7 +321,7 @@ class EnvironmentDriver:
 
         Raises:
             ValueError: the action has another size.
-            RuntimeError: a control step has begun already.
+            RuntimeError: a control step has begun already, or another client resets the world.
         """
         width = self.env.action_manager.total_action_dim
         if action.shape != (width,):
@@ -333,7 +333,8 @@ class EnvironmentDriver:
             )
         self._action, self._outcome = torch.from_numpy(action).float()[None], None
         step(self.env.cfg.decimation)
-        assert self._outcome is not None
+        if self._outcome is None:
+            raise RuntimeError("the world was reset during the control step: reset the task.")
         return self._outcome
 
     def memory(self) -> bytes:

@@ -239,7 +239,11 @@ def layout_from_plain(plain: Mapping[str, list[int]]) -> Layout:
 _FIELDS = tuple(field.name for field in dataclasses.fields(Snapshot) if field.name != "layout")
 
 
-def pack_snapshot(snapshot: Snapshot, known_version: int = -1) -> dict[str, object]:
+PlainSnapshot = dict[str, Any]
+"""Snapshot as plain data and one array."""
+
+
+def pack_snapshot(snapshot: Snapshot, known_version: int = -1) -> PlainSnapshot:
     """Return a snapshot as plain data and one array.
 
     Args:
@@ -252,7 +256,7 @@ def pack_snapshot(snapshot: Snapshot, known_version: int = -1) -> dict[str, obje
     return plain
 
 
-def unpack_snapshot(plain: Mapping[str, Any], known: Layout | None = None) -> Snapshot:
+def unpack_snapshot(plain: PlainSnapshot, known: Layout | None = None) -> Snapshot:
     """Return the snapshot that `pack_snapshot` described.
 
     Args:

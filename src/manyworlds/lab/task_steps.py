@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import gymnasium
+import gymnasium
 
+if TYPE_CHECKING:
     from manyworlds.envs.types import VecEnvStepReturn
 
 
@@ -22,18 +22,18 @@ def plain_step(result: VecEnvStepReturn) -> dict[str, object]:
     }
 
 
-def plain_reset(observations: object, extras: Mapping[str, Any]) -> dict[str, object]:
+def plain_reset(observations: object, extras: Mapping[str, object]) -> dict[str, object]:
     """Return what a reset returned; see the verb `reset_task`."""
-    log = {name: float(value) for name, value in extras["log"].items()}
+    told: Any = extras["log"]
+    log = {name: float(value) for name, value in told.items()}
     return {"observations": _row(observations), "log": log}
 
 
-def shapes_of(space: gymnasium.Space[Any]) -> Any:
+def shapes_of(space: gymnasium.Space) -> object:  # type: ignore[type-arg]
     """Return the shape of a box, or the shapes of a dict of spaces, by name."""
-    inner = getattr(space, "spaces", None)
-    if inner is None:
-        return list(space.shape or ())
-    return {name: shapes_of(part) for name, part in inner.items()}
+    if isinstance(space, gymnasium.spaces.Dict):
+        return {name: shapes_of(part) for name, part in space.spaces.items()}
+    return list(space.shape or ())
 
 
 def _row(value: Any) -> Any:

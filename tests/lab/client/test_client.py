@@ -10,12 +10,14 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import gymnasium
 import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.lab import LabCfg, LiveLab, world_from_scene
+from manyworlds.lab import LabCfg, LiveLab, world_from_file, world_from_scene
 from manyworlds.lab.client import (
     BadRequestError,
     BadValueError,
@@ -92,6 +94,23 @@ def test_robots_and_their_elements(client, lab):
     assert go.sensor("angle").data.data.shape == (1,) and go.body("foot").data.xpos.shape == (3,)
     assert go.geom("sole").id == lab.model.geom("go2/sole").id
     assert go.site("imu").data.xpos.shape == (3,)
+
+
+def test_models_of_others():
+    """Drive a model of gymnasium, whose actuators have no names: the state is the lab's."""
+    file = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "pusher_v5.xml"
+    with (
+        LiveLab(world_from_file(file), LabCfg(mode="direct")) as lab,
+        serve(lab) as hub,
+        connect(address(hub)) as client,
+    ):
+        (name,) = client.robots
+        arm = client[name]
+        client.step(5, targets={name: dict.fromkeys(arm.actuators, 0.3)})
+        assert len(arm.actuators) == lab.model.nu and lab.snapshot.ctrl.tolist() == [0.3] * 7
+        assert arm.actuator(arm.actuators[2]).id == 2
+        assert arm.actuator(arm.actuators[2]).data.ctrl[0] == 0.3
+        assert np.array_equal(arm.joint_pos, lab.snapshot.qpos.astype(np.float32))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.robots import robot_file
 from tools.write_client_verbs import read_properties
 
 OF_LAST_STEP = {"joint_acc", "actuator_force", "qfrc_actuator", "qfrc_external"}
-"""Quantities of the last physics step; a world that is opened anew has not made it."""
+"""Quantities of the last physics step; a world that is opened afresh has not made it."""
 TASKS = {
     "Velocity-Flat-Quadruped": "",
     "Lift-Cube-Arm": "",

@@ -15,7 +15,7 @@ from manyworlds.lab.cameras.frame import decode_image
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.connection import Connection, Role
 from manyworlds.lab.client.errors import UnknownNameError
-from manyworlds.lab.client.mirror import Mirror
+from manyworlds.lab.client.mirror import ClientMirror
 from manyworlds.lab.client.robot import ClientRobot
 from manyworlds.lab.client.written import LabVerbs
 from manyworlds.lab.face import READ_VERBS
@@ -39,7 +39,7 @@ class LabClient(LabVerbs):
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._mirror = Mirror(
+        self._mirror = ClientMirror(
             self.call, self._fetch, lambda: str(self.connection.greeting["mujoco_version"])
         )
         self._robots: dict[str, ClientRobot] = {}
@@ -70,7 +70,7 @@ class LabClient(LabVerbs):
             self._model = self.model
             self._robots.clear()
         if robot not in self._robots:
-            self._robots[robot] = ClientRobot(self, robot)
+            self._robots[robot] = ClientRobot(self, robot, self._mirror.robots[robot])
         return self._robots[robot]
 
     def call(self, verb: str, **fields: object) -> Reply:
@@ -135,7 +135,7 @@ class LabClient(LabVerbs):
     @property
     def robots(self) -> Mapping[str, str]:
         """Prefix of the elements of each robot in the model, by the robot's name."""
-        return self._mirror.robots
+        return {name: robot["prefix"] for name, robot in self._mirror.robots.items()}
 
     def sync_model(self) -> None:
         """Bring `model` up to the newest snapshot."""

@@ -21,7 +21,7 @@ _OF_LAST_STEP = ("qacc", "actuator_force", "sensordata")
 _TRIES = 20
 
 
-class Mirror:
+class ClientMirror:
     """Model and data that follow the snapshots of a lab.
 
     Nothing is fetched and computed before the first use of `model` or `data`.
@@ -39,7 +39,7 @@ class Mirror:
         self._lock = threading.RLock()
         self._model: mujoco.MjModel | None = None
         self._data: mujoco.MjData | None = None
-        self._robots: Mapping[str, str] = {}
+        self._robots: Mapping[str, Reply] = {}
         self._version = -1
         self.snapshot: Snapshot | None = None
         """The last snapshot that came."""
@@ -54,8 +54,8 @@ class Mirror:
             return self._model
 
     @property
-    def robots(self) -> Mapping[str, str]:
-        """Prefix of the elements of each robot in the model, by the robot's name."""
+    def robots(self) -> Mapping[str, Reply]:
+        """Description of each robot by the verb `describe_world`, by the robot's name."""
         with self._lock:
             _ = self.model  # fetches both
             return self._robots
@@ -96,7 +96,7 @@ class Mirror:
             else:
                 raise NotReadyError("not_ready", "The model changes all the time: try again later.")
             self.snapshot, self._version = snapshot, snapshot.model_version
-            self._robots = {name: robot["prefix"] for name, robot in world["robots"].items()}
+            self._robots = world["robots"]
             if self._model is None or not self._write(self._model, fresh):
                 self._model = fresh
                 self._data = None if self._data is None else mujoco.MjData(fresh)

@@ -6,13 +6,16 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import BadValueError, error_of
 from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import zmq
 
 ARRAY = 1
 """Extension type of arrays in msgpack: a msgpack list of dtype, shape and bytes."""
@@ -40,7 +43,7 @@ class RequestSocket:
         stopping: ends all waits.
     """
 
-    def __init__(self, context: Any, address: str, stopping: threading.Event) -> None:
+    def __init__(self, context: zmq.Context, address: str, stopping: threading.Event) -> None:
         self._zmq: Any = require_extra("zmq", "net")
         self._stopping = stopping
         self._socket = context.socket(self._zmq.REQ)

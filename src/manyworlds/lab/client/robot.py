@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Element:
-    """Element of a robot: a body, a joint ..."""
+class RobotElement:
+    """RobotElement of a robot: a body, a joint ..."""
 
     name: str
     """Name in the model."""
@@ -41,12 +41,16 @@ class ClientRobot(EntityReads):
     Args:
         client: client of the lab.
         name: name of the robot.
+        described: its part of the reply of `describe_world`.
     """
 
-    def __init__(self, client: LabClient, name: str) -> None:
+    def __init__(self, client: LabClient, name: str, described: Reply) -> None:
         self.name = name
         self._client = client
         self._elements = Elements(client.model, name, client.robots)
+        starts = client.model.actuator_ctrladr
+        owners = np.searchsorted(starts, described["ids"], side="right") - 1
+        self._actuators = dict(zip(described["controls"], owners.tolist(), strict=True))
         self._data: mujoco.MjData | None = None
         self._entity: EntityData | None = None
 
@@ -67,15 +71,15 @@ class ClientRobot(EntityReads):
 
     @property
     def actuators(self) -> tuple[str, ...]:
-        """Names of its actuators, without the prefix, by ascending id."""
-        return tuple(self._elements.names("actuator"))
+        """Names of its controls, as in targets: those of its actuators, by ascending id."""
+        return tuple(self._actuators)
 
     @property
     def sensors(self) -> tuple[str, ...]:
         """Names of its sensors, without the prefix, by ascending id."""
         return tuple(self._elements.names("sensor"))
 
-    def body(self, name: str) -> Element:
+    def body(self, name: str) -> RobotElement:
         """Return a body by its name, with or without the prefix.
 
         Raises:
@@ -83,23 +87,23 @@ class ClientRobot(EntityReads):
         """
         return self._element("body", name)
 
-    def joint(self, name: str) -> Element:
+    def joint(self, name: str) -> RobotElement:
         """Return a joint by its name; see `body`."""
         return self._element("joint", name)
 
-    def geom(self, name: str) -> Element:
+    def geom(self, name: str) -> RobotElement:
         """Return a geom by its name; see `body`."""
         return self._element("geom", name)
 
-    def site(self, name: str) -> Element:
+    def site(self, name: str) -> RobotElement:
         """Return a site by its name; see `body`."""
         return self._element("site", name)
 
-    def actuator(self, name: str) -> Element:
+    def actuator(self, name: str) -> RobotElement:
         """Return an actuator by its name; see `body`."""
         return self._element("actuator", name)
 
-    def sensor(self, name: str) -> Element:
+    def sensor(self, name: str) -> RobotElement:
         """Return a sensor by its name; see `body`."""
         return self._element("sensor", name)
 
@@ -122,8 +126,8 @@ class ClientRobot(EntityReads):
         """Set the velocity command of the robot [m/s, m/s, rad/s]."""
         return self._client.set_twist(self.name, [forward, left, 0.0], [0.0, 0.0, yaw])
 
-    def _element(self, kind: str, name: str) -> Element:
-        known = self._elements.names(kind)
+    def _element(self, kind: str, name: str) -> RobotElement:
+        known = self._actuators if kind == "actuator" else self._elements.names(kind)
         short = name.removeprefix(self.prefix)
         if short not in known:
             raise UnknownNameError(
@@ -131,7 +135,7 @@ class ClientRobot(EntityReads):
             )
         model, data = self._elements.model, self._client.data
         index = known[short]
-        return Element(
+        return RobotElement(
             self.prefix + short, index, getattr(model, kind)(index), getattr(data, kind)(index)
         )
 

@@ -58,7 +58,7 @@ class Elements:
             "site": np.flatnonzero(mine[model.site_bodyid]),
             "camera": np.flatnonzero(mine[model.cam_bodyid]),
             "tendon": named(model.ntendon, model.tendon),
-            "actuator": named(model.nu and model.actuator_trntype.shape[0], model.actuator),
+            "actuator": named(len(model.actuator_trntype), model.actuator),
             "sensor": named(model.nsensor, model.sensor),
         }
         """Ids by kind, in ascending order."""

@@ -149,7 +149,9 @@ _REQUESTS = """
 Port {step} answers each request by one reply (ZeroMQ REQ). A request is a map with `op`,
 `session_id` and fields: JSON if it begins with `{{` or white space, else msgpack. Replies are
 msgpack, or JSON after `hello` with `"encoding": "json"`; there, bytes are base64 in a key
-`NAME__b64__`. All numbers are float64. A reply has `op` = `OP_ok`, or it is `{{"op": "error",
+`NAME__b64__`. All numbers are float64. After `hello` with `"encoding": "arrays"`, replies are
+msgpack with whole numbers as such, and arrays as extension type 1: a msgpack list of dtype, shape
+and bytes. A reply has `op` = `OP_ok`, or it is `{{"op": "error",
 "code": ..., "message": one sentence}}`.
 
 **Who drives.** The first client that says `hello` drives, all others observe: their writes are

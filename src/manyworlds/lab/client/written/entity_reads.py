@@ -22,7 +22,7 @@ class EntityReads:
 
     @property
     def ball_joint_ang_vel(self) -> np.ndarray:
-        """Ball joint velocities in the child's frame [rad/s], [num_ball_joints, 3]."""
+        """Ball joint velocities in the child's frame [rad/s], shape [num_ball_joints, 3]."""
         return self._read("ball_joint_ang_vel")
 
     @property
@@ -37,47 +37,47 @@ class EntityReads:
 
     @property
     def body_com_ang_vel_w(self) -> np.ndarray:
-        """World angular velocities of body com frames [rad/s], [num_bodies, 3]."""
+        """World angular velocities of body com frames [rad/s], shape [num_bodies, 3]."""
         return self._read("body_com_ang_vel_w")
 
     @property
     def body_com_lin_vel_w(self) -> np.ndarray:
-        """World linear velocities of body com frames [m/s], [num_bodies, 3]."""
+        """World linear velocities of body com frames [m/s], shape [num_bodies, 3]."""
         return self._read("body_com_lin_vel_w")
 
     @property
     def body_com_pos_w(self) -> np.ndarray:
-        """World positions of body com frames [m], [num_bodies, 3]."""
+        """World positions of body com frames [m], shape [num_bodies, 3]."""
         return self._read("body_com_pos_w")
 
     @property
     def body_com_pose_w(self) -> np.ndarray:
-        """World poses of body com frames [m, wxyz], [num_bodies, 7]."""
+        """World poses of body com frames [m, wxyz], shape [num_bodies, 7]."""
         return self._read("body_com_pose_w")
 
     @property
     def body_com_quat_w(self) -> np.ndarray:
-        """World orientations of body com frames (wxyz), [num_bodies, 4]."""
+        """World orientations of body com frames (wxyz), shape [num_bodies, 4]."""
         return self._read("body_com_quat_w")
 
     @property
     def body_com_vel_w(self) -> np.ndarray:
-        """World velocities of body com frames [m/s, rad/s], [num_bodies, 6]."""
+        """World velocities of body com frames [m/s, rad/s], shape [num_bodies, 6]."""
         return self._read("body_com_vel_w")
 
     @property
     def body_external_force(self) -> np.ndarray:
-        """Forces applied at centers of mass in the world [N], [num_bodies, 3]."""
+        """Forces applied at centers of mass in the world [N], shape [num_bodies, 3]."""
         return self._read("body_external_force")
 
     @property
     def body_external_torque(self) -> np.ndarray:
-        """Torques applied to bodies in the world [N m], [num_bodies, 3]."""
+        """Torques applied to bodies in the world [N m], shape [num_bodies, 3]."""
         return self._read("body_external_torque")
 
     @property
     def body_external_wrench(self) -> np.ndarray:
-        """Forces and torques applied at centers of mass [N, N m], [num_bodies, 6]."""
+        """Forces and torques applied at centers of mass [N, N m], shape [num_bodies, 6]."""
         return self._read("body_external_wrench")
 
     @property
@@ -87,32 +87,32 @@ class EntityReads:
 
     @property
     def body_link_ang_vel_w(self) -> np.ndarray:
-        """World angular velocities of body link frames [rad/s], [num_bodies, 3]."""
+        """World angular velocities of body link frames [rad/s], shape [num_bodies, 3]."""
         return self._read("body_link_ang_vel_w")
 
     @property
     def body_link_lin_vel_w(self) -> np.ndarray:
-        """World linear velocities of body link frames [m/s], [num_bodies, 3]."""
+        """World linear velocities of body link frames [m/s], shape [num_bodies, 3]."""
         return self._read("body_link_lin_vel_w")
 
     @property
     def body_link_pos_w(self) -> np.ndarray:
-        """World positions of body link frames [m], [num_bodies, 3]."""
+        """World positions of body link frames [m], shape [num_bodies, 3]."""
         return self._read("body_link_pos_w")
 
     @property
     def body_link_pose_w(self) -> np.ndarray:
-        """World poses of body link frames [m, wxyz], [num_bodies, 7]."""
+        """World poses of body link frames [m, wxyz], shape [num_bodies, 7]."""
         return self._read("body_link_pose_w")
 
     @property
     def body_link_quat_w(self) -> np.ndarray:
-        """World orientations of body link frames (wxyz), [num_bodies, 4]."""
+        """World orientations of body link frames (wxyz), shape [num_bodies, 4]."""
         return self._read("body_link_quat_w")
 
     @property
     def body_link_vel_w(self) -> np.ndarray:
-        """World velocities of body link frames [m/s, rad/s], [num_bodies, 6]."""
+        """World velocities of body link frames [m/s, rad/s], shape [num_bodies, 6]."""
         return self._read("body_link_vel_w")
 
     @property
@@ -142,32 +142,32 @@ class EntityReads:
 
     @property
     def geom_ang_vel_w(self) -> np.ndarray:
-        """World angular velocities of geom frames [rad/s], [num_geoms, 3]."""
+        """World angular velocities of geom frames [rad/s], shape [num_geoms, 3]."""
         return self._read("geom_ang_vel_w")
 
     @property
     def geom_lin_vel_w(self) -> np.ndarray:
-        """World linear velocities of geom frames [m/s], [num_geoms, 3]."""
+        """World linear velocities of geom frames [m/s], shape [num_geoms, 3]."""
         return self._read("geom_lin_vel_w")
 
     @property
     def geom_pos_w(self) -> np.ndarray:
-        """World positions of geom frames [m], [num_geoms, 3]."""
+        """World positions of geom frames [m], shape [num_geoms, 3]."""
         return self._read("geom_pos_w")
 
     @property
     def geom_pose_w(self) -> np.ndarray:
-        """World poses of geom frames [m, wxyz], [num_geoms, 7]."""
+        """World poses of geom frames [m, wxyz], shape [num_geoms, 7]."""
         return self._read("geom_pose_w")
 
     @property
     def geom_quat_w(self) -> np.ndarray:
-        """World orientations of geom frames (wxyz), [num_geoms, 4]."""
+        """World orientations of geom frames (wxyz), shape [num_geoms, 4]."""
         return self._read("geom_quat_w")
 
     @property
     def geom_vel_w(self) -> np.ndarray:
-        """World velocities of geom frames [m/s, rad/s], [num_geoms, 6]."""
+        """World velocities of geom frames [m/s, rad/s], shape [num_geoms, 6]."""
         return self._read("geom_vel_w")
 
     @property
@@ -212,112 +212,112 @@ class EntityReads:
 
     @property
     def root_com_ang_vel_b(self) -> np.ndarray:
-        """`root_com_ang_vel_w` in the root body's frame [rad/s], [3]."""
+        """`root_com_ang_vel_w` in the root body's frame [rad/s], shape [3]."""
         return self._read("root_com_ang_vel_b")
 
     @property
     def root_com_ang_vel_w(self) -> np.ndarray:
-        """World angular velocity of the root's com frame [rad/s], [3]."""
+        """World angular velocity of the root's com frame [rad/s], shape [3]."""
         return self._read("root_com_ang_vel_w")
 
     @property
     def root_com_lin_vel_b(self) -> np.ndarray:
-        """`root_com_lin_vel_w` in the root body's frame [m/s], [3]."""
+        """`root_com_lin_vel_w` in the root body's frame [m/s], shape [3]."""
         return self._read("root_com_lin_vel_b")
 
     @property
     def root_com_lin_vel_w(self) -> np.ndarray:
-        """World linear velocity of the root's com frame [m/s], [3]."""
+        """World linear velocity of the root's com frame [m/s], shape [3]."""
         return self._read("root_com_lin_vel_w")
 
     @property
     def root_com_pos_w(self) -> np.ndarray:
-        """World position of the root's com frame [m], [3]."""
+        """World position of the root's com frame [m], shape [3]."""
         return self._read("root_com_pos_w")
 
     @property
     def root_com_pose_w(self) -> np.ndarray:
-        """World pose of the root's com frame [m, wxyz], [7]."""
+        """World pose of the root's com frame [m, wxyz], shape [7]."""
         return self._read("root_com_pose_w")
 
     @property
     def root_com_quat_w(self) -> np.ndarray:
-        """World orientation of the root's com frame (wxyz), [4]."""
+        """World orientation of the root's com frame (wxyz), shape [4]."""
         return self._read("root_com_quat_w")
 
     @property
     def root_com_vel_w(self) -> np.ndarray:
-        """World velocity of the root's com frame [m/s, rad/s], [6]."""
+        """World velocity of the root's com frame [m/s, rad/s], shape [6]."""
         return self._read("root_com_vel_w")
 
     @property
     def root_link_ang_vel_b(self) -> np.ndarray:
-        """`root_link_ang_vel_w` in the root body's frame [rad/s], [3]."""
+        """`root_link_ang_vel_w` in the root body's frame [rad/s], shape [3]."""
         return self._read("root_link_ang_vel_b")
 
     @property
     def root_link_ang_vel_w(self) -> np.ndarray:
-        """World angular velocity of the root's link frame [rad/s], [3]."""
+        """World angular velocity of the root's link frame [rad/s], shape [3]."""
         return self._read("root_link_ang_vel_w")
 
     @property
     def root_link_lin_vel_b(self) -> np.ndarray:
-        """`root_link_lin_vel_w` in the root body's frame [m/s], [3]."""
+        """`root_link_lin_vel_w` in the root body's frame [m/s], shape [3]."""
         return self._read("root_link_lin_vel_b")
 
     @property
     def root_link_lin_vel_w(self) -> np.ndarray:
-        """World linear velocity of the root's link frame [m/s], [3]."""
+        """World linear velocity of the root's link frame [m/s], shape [3]."""
         return self._read("root_link_lin_vel_w")
 
     @property
     def root_link_pos_w(self) -> np.ndarray:
-        """World position of the root's link frame [m], [3]."""
+        """World position of the root's link frame [m], shape [3]."""
         return self._read("root_link_pos_w")
 
     @property
     def root_link_pose_w(self) -> np.ndarray:
-        """World pose of the root's link frame [m, wxyz], [7]."""
+        """World pose of the root's link frame [m, wxyz], shape [7]."""
         return self._read("root_link_pose_w")
 
     @property
     def root_link_quat_w(self) -> np.ndarray:
-        """World orientation of the root's link frame (wxyz), [4]."""
+        """World orientation of the root's link frame (wxyz), shape [4]."""
         return self._read("root_link_quat_w")
 
     @property
     def root_link_vel_w(self) -> np.ndarray:
-        """World velocity of the root's link frame [m/s, rad/s], [6]."""
+        """World velocity of the root's link frame [m/s, rad/s], shape [6]."""
         return self._read("root_link_vel_w")
 
     @property
     def site_ang_vel_w(self) -> np.ndarray:
-        """World angular velocities of site frames [rad/s], [num_sites, 3]."""
+        """World angular velocities of site frames [rad/s], shape [num_sites, 3]."""
         return self._read("site_ang_vel_w")
 
     @property
     def site_lin_vel_w(self) -> np.ndarray:
-        """World linear velocities of site frames [m/s], [num_sites, 3]."""
+        """World linear velocities of site frames [m/s], shape [num_sites, 3]."""
         return self._read("site_lin_vel_w")
 
     @property
     def site_pos_w(self) -> np.ndarray:
-        """World positions of site frames [m], [num_sites, 3]."""
+        """World positions of site frames [m], shape [num_sites, 3]."""
         return self._read("site_pos_w")
 
     @property
     def site_pose_w(self) -> np.ndarray:
-        """World poses of site frames [m, wxyz], [num_sites, 7]."""
+        """World poses of site frames [m, wxyz], shape [num_sites, 7]."""
         return self._read("site_pose_w")
 
     @property
     def site_quat_w(self) -> np.ndarray:
-        """World orientations of site frames (wxyz), [num_sites, 4]."""
+        """World orientations of site frames (wxyz), shape [num_sites, 4]."""
         return self._read("site_quat_w")
 
     @property
     def site_vel_w(self) -> np.ndarray:
-        """World velocities of site frames [m/s, rad/s], [num_sites, 6]."""
+        """World velocities of site frames [m/s, rad/s], shape [num_sites, 6]."""
         return self._read("site_vel_w")
 
     @property
