@@ -22,7 +22,7 @@ from manyworlds.lab.network.streams import pack_control
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
 
-ANY = {f"{use}_port": 0 for use in ("step", "state", "control", "info", "web")}
+ANY = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
 WAIT_S = 20.0
 
 

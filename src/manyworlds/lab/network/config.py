@@ -7,6 +7,8 @@ from typing import Literal
 
 from manyworlds.utils.web_access import is_local
 
+_WEB_SHIFT = 21
+
 
 @dataclass(kw_only=True)
 class Limits:
@@ -42,8 +44,9 @@ class LabServerCfg:
     """Port that receives targets and gains."""
     info_port: int = 5557
     """Port that publishes lists of actuators."""
-    web_port: int = 5580
-    """Port of the WebSocket, for browsers and programs."""
+    web_port: int | None = None
+    """Port of the WebSocket, for browsers and programs; None takes the one 21 after `step_port`,
+    which is 5580 by default."""
     listen: str = ""
     """Address of the WebSocket for other machines, such as 0.0.0.0, where it needs a token; empty
     for this machine only."""
@@ -76,10 +79,11 @@ class LabServerCfg:
     @property
     def ports(self) -> dict[str, int]:
         """Ports by their use; 0 takes any free one."""
+        above = self.step_port and self.step_port + _WEB_SHIFT
         return {
             "step": self.step_port,
             "state": self.state_port,
             "control": self.control_port,
             "info": self.info_port,
-            "web": self.web_port,
+            "web": above if self.web_port is None else self.web_port,
         }

@@ -36,7 +36,7 @@ from manyworlds.lab.network import LabHub, LabServerCfg
 ROD = """<mujoco model="rod"><worldbody><body><joint name="hinge" axis="0 1 0"/>
   <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/></body></worldbody>
   <actuator><motor name="hinge" joint="hinge"/></actuator></mujoco>"""
-free = dict.fromkeys(("state_port", "control_port", "info_port", "step_port", "web_port"), 0)
+free = dict.fromkeys(("state_port", "control_port", "info_port", "step_port"), 0)
 hub = LabHub(LabServerCfg(**free))             # any free ports
 hub.start()
 with LiveLab(world_from_spec(mujoco.MjSpec.from_string(ROD))) as lab:
