@@ -56,17 +56,19 @@ class LabServerCfg:
     image_port: int | None = None
     """Port that publishes all kinds of images, with headers; None takes the one after
     `step_port`."""
+    fast_path_bus_port: int | None = None
+    """Port that publishes poses for programs which draw the world; None takes the one 2 after
+    `step_port`. See `manyworlds.lab.network.fast_path`."""
+    fast_path_port: int | None = None
+    """Port that answers these programs; None takes the one 12 after `step_port`."""
+    web_port: int | None = None
+    """Port of the WebSocket, for browsers and programs; None takes the one 21 after `step_port`,
+    which is 5580 by default."""
     listen: str = ""
     """Address for other machines, such as 0.0.0.0; empty for none. Requests, states and images are
     encrypted there, on ports 1000 higher, and the WebSocket needs a token."""
     key_folder: Path | None = None
     """Folder of the keys for `listen`; None takes the user's folder of settings."""
-    fast_path_port: int = 5571
-    """Port that answers programs which draw the world; see `manyworlds.lab.network.fast_path`."""
-    fast_path_bus_port: int = 5561
-    """Port that publishes poses for them."""
-    web_port: int = 5580
-    """Port of the WebSocket, for browsers and programs."""
     web_token: str = ""
     """Token of the WebSocket with `listen`; empty takes that of the user's file, see
     `token_file`."""
@@ -100,17 +102,22 @@ class LabServerCfg:
     @property
     def ports(self) -> dict[str, int]:
         """Ports by their use; 0 takes any free one."""
-        camera, image = self.camera_port, self.image_port
+        derived = {
+            "camera": (self.camera_port, self.info_port, 1),
+            "image": (self.image_port, self.step_port, 1),
+            "fast_path_bus": (self.fast_path_bus_port, self.step_port, 2),
+            "fast_path": (self.fast_path_port, self.step_port, 12),
+            "web": (self.web_port, self.step_port, 21),
+        }
         return {
             "step": self.step_port,
             "state": self.state_port,
             "control": self.control_port,
             "info": self.info_port,
-            "camera": _after(self.info_port) if camera is None else camera,
-            "image": _after(self.step_port) if image is None else image,
-            "fast_path": self.fast_path_port,
-            "fast_path_bus": self.fast_path_bus_port,
-            "web": self.web_port,
+            **{
+                use: (start and start + by) if port is None else port
+                for use, (port, start, by) in derived.items()
+            },
         }
 
     @property
@@ -143,7 +150,3 @@ def _check_address(listen: str) -> None:
             f"'{listen}' is no address to listen on: give an address of this machine in its "
             "network, or 0.0.0.0 for all of them."
         ) from None
-
-
-def _after(port: int) -> int:
-    return port and port + 1

@@ -53,7 +53,7 @@ class WebFace:
         self._hub, cfg = hub, hub.cfg
         self._server = require_extra("websockets.asyncio.server", "net")
         self._exceptions = require_extra("websockets.exceptions", "net")
-        self.host, self.number = cfg.listen or cfg.host, cfg.web_port
+        self.host, self.number = cfg.listen or cfg.host, cfg.ports[self.use]
         self.state: State = "waiting"
         self.error = ""
         """Reason why it waits; empty if it does not."""
