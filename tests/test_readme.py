@@ -1,11 +1,11 @@
 """Execution of the code in the README and the pages in docs."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_program
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -19,7 +19,7 @@ def test_the_example_runs(tmp_path):
     program.write_text(
         code + "assert obs['actor'].shape == (1024, 2) and reward.shape == (1024,)\n"
     )
-    subprocess.run([sys.executable, str(program)], check=True, cwd=tmp_path)
+    run_program(program)
 
 
 PAGES = [
@@ -35,7 +35,7 @@ def test_pages_run(page, tmp_path):
     code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
     program = tmp_path / "page.py"
     program.write_text(code)
-    subprocess.run([sys.executable, str(program)], check=True, cwd=tmp_path)
+    run_program(program)
 
 
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, (ROOT / "docs").glob("*.md"))]
