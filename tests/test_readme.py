@@ -38,6 +38,15 @@ def test_pages_run(page, tmp_path):
     run_program(program)
 
 
+def test_a_program_that_fails_is_seen(tmp_path):
+    """Fail with what the program printed."""
+    program = tmp_path / "program.py"
+    program.write_text("print('so far')\nraise ValueError('no further')")
+    with pytest.raises(AssertionError, match="ValueError: no further") as failed:
+        run_program(program)
+    assert "so far" in str(failed.value)
+
+
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, (ROOT / "docs").glob("*.md"))]
 
 
