@@ -21,6 +21,12 @@ _FEW_PICTURES = """
 const draw = window.requestAnimationFrame.bind(window);
 window.requestAnimationFrame = call => setTimeout(() => draw(call), 250);
 window.cancelAnimationFrame = clearTimeout;
+document.addEventListener("DOMContentLoaded", () => {
+    // Viser fades the first five pictures in.
+    const style = document.createElement("style");
+    style.textContent = "canvas { opacity: 1 !important; }";
+    document.head.append(style);
+});
 """
 
 

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import importlib.metadata
 import importlib.util
 import os
+import resource
+import sys
 from collections.abc import Iterator
 
 # As the command line does, before torch is imported: see `manyworlds.cli.main`.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
+import mujoco
+import numpy as np
 import pytest
 import torch
 from hypothesis import settings
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.sim import SimulationCfg
+from manyworlds.sim.engines.capacity import estimate_capacity
 from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.gl import gl_available, use_working_gl
 from tests.browser import browser as browser
 from tests.robots import use_robots_beside_the_project
 
 use_robots_beside_the_project()
+
+_LEAST_GROWTH_MB = 64.0
 
 # Property tests run the same examples every time, and leave no files.
 settings.register_profile("manyworlds", deadline=None, derandomize=True, database=None)
@@ -32,6 +41,8 @@ def pytest_configure() -> None:
     """Share the cores between the workers, and the compiled Warp kernels between all tests."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         torch.set_num_threads(1)
+    # MuJoCo Warp asks for versions of packages several times for each model, 15 ms each time.
+    importlib.metadata.version = functools.cache(importlib.metadata.version)
     if importlib.util.find_spec("warp") is not None:
         import warp as wp
 
@@ -57,9 +68,34 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def free_memory() -> Iterator[None]:
-    """Free the environments that a module leaves in cycles: those of the G1 hold 0.5 GB each."""
+    """Free the environments that a module leaves in cycles: those of the G1 hold 0.5 GB each.
+
+    A collection takes a tenth of a second, so only modules that need more memory than all before
+    end with one.
+    """
+    before = _peak_memory()
     yield
-    gc.collect()
+    if _peak_memory() > before + _LEAST_GROWTH_MB:
+        gc.collect()
+
+
+def _peak_memory() -> float:
+    """Return the largest memory that this process has had so far [MB]."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+_CAPACITIES: dict[int, tuple[int, int]] = {}
+
+
+def _known_capacity(model: mujoco.MjModel) -> tuple[int, int]:
+    """Estimate the capacity for contacts and constraints once for all copies of a model."""
+    image = np.empty(mujoco.mj_sizeModel(model), np.uint8)
+    mujoco.mj_saveModel(model, None, image)
+    key = hash(image.tobytes())
+    if key not in _CAPACITIES:
+        _CAPACITIES[key] = estimate_capacity(model)
+    return _CAPACITIES[key]
 
 
 @pytest.fixture(params=["native", "warp"])
@@ -67,6 +103,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Run the test on both engines: it is what `auto` takes."""
     if request.param == "warp":
         pytest.importorskip("mujoco_warp", reason="needs the extra 'gpu'")
+        monkeypatch.setattr("manyworlds.sim.engines.warp.estimate_capacity", _known_capacity)
 
     def asked(cfg: SimulationCfg) -> str:
         return request.param if cfg.engine == "auto" else cfg.engine

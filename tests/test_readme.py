@@ -1,11 +1,11 @@
 """Execution of the code in the README and the pages in docs."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_program
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -19,7 +19,7 @@ def test_the_example_runs(tmp_path):
     program.write_text(
         code + "assert obs['actor'].shape == (1024, 2) and reward.shape == (1024,)\n"
     )
-    subprocess.run([sys.executable, str(program)], check=True, cwd=tmp_path)
+    run_program(program)
 
 
 PAGES = [
@@ -35,7 +35,16 @@ def test_pages_run(page, tmp_path):
     code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
     program = tmp_path / "page.py"
     program.write_text(code)
-    subprocess.run([sys.executable, str(program)], check=True, cwd=tmp_path)
+    run_program(program)
+
+
+def test_a_program_that_fails_is_seen(tmp_path):
+    """Fail with what the program printed."""
+    program = tmp_path / "program.py"
+    program.write_text("print('so far')\nraise ValueError('no further')")
+    with pytest.raises(AssertionError, match="ValueError: no further") as failed:
+        run_program(program)
+    assert "so far" in str(failed.value)
 
 
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, (ROOT / "docs").glob("*.md"))]

@@ -24,12 +24,13 @@ def status_html(
         rows: names and values, as text.
         errors: red lines, cut where they are long.
         notes: lines below the errors, cut where they are long.
-        name_em: widths of the columns of names; one for each column of values beside another.
+        name_em: least widths of the columns of names, which grow with longer names; one for
+            each column of values beside another.
         note_lines: lines that are kept free for errors and notes while there are none, so that
             what is below them stays in its place.
     """
     widths = [name_em] if isinstance(name_em, float | int) else name_em
-    columns = " ".join(f"{width:g}em 1fr" for width in widths)
+    columns = " ".join(f"minmax({width:g}em,max-content) 1fr" for width in widths)
     cells = "".join(
         f'<div style="opacity:.65">{html.escape(name)}</div><div>{html.escape(value)}</div>'
         for name, value in rows
