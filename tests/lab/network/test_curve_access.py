@@ -96,7 +96,6 @@ def test_old_protocols_stay_on_this_machine(hub):
     uses = {"secure step", "secure state", "secure image", "web"}
     assert {port.use for port in far} == uses
     assert all(port is hub.web or port.is_secure for port in far)
-    assert hub.web.access.token
     assert all(port.host == "127.0.0.1" for port in hub._ports() if port not in far)
     for host in ("0.0.0.0", "192.0.2.1", "example.org"):
         with pytest.raises(ValueError, match="have no passwords.*--listen"):
