@@ -22,8 +22,8 @@ from manyworlds.lab import LabCfg, LiveLab, World, world_from_file, world_from_s
 from manyworlds.lab.network.fast_path import FastPathMirror, MirrorError, find_owners
 from manyworlds.lab.network.fast_path.mirror import Newest, find_owner, pose_bodies
 from manyworlds.lab.network.fast_path.registry import STALE_S, Owner, RegistryFile
-from tests.lab.network.owners import WAIT_S, hub, lab, mirror, registry, shared, until
 from tests.lab.network.hostile import WILD, mutate
+from tests.lab.network.owners import WAIT_S, hub, lab, mirror, registry, shared, until
 
 __all__ = ["hub", "lab", "mirror", "registry", "shared"]
 ROBOTS = ["ant.xml", "humanoid.xml", "half_cheetah.xml"]
