@@ -257,7 +257,6 @@ for _ in range(10):
 assert window.is_open
 print("followed", flush=True)
 window.close()
-import os; os._exit(0)
 """
 
 

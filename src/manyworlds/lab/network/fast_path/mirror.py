@@ -16,7 +16,7 @@ from manyworlds.lab.wire import Message
 from manyworlds.utils.extras import require_extra
 
 DEFAULT_PORT = 5571
-_TIMEOUT_S = 3.0
+_TIMEOUT_S = 5.0
 _HELLO_S = 30.0  # a large model takes long to export
 
 

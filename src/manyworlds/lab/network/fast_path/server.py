@@ -101,8 +101,7 @@ class FastPathServer:
             return
         is_busy = bool(self._topics) and self._source is not None
         self._poller.poll(self._period_ms if is_busy else _IDLE_MS)
-        if self._source is not self._next[0]:
-            self._switch(self._next[0])
+        self._follow()
         self._read_subscriptions()
         for frames in self.control.receive(_MOST):
             self._answer([frame.bytes for frame in frames])
@@ -120,7 +119,11 @@ class FastPathServer:
         for port in self.ports:
             port.close()
 
-    def _switch(self, source: Source | None) -> None:
+    def _follow(self) -> None:
+        """Serve the world that was attached last."""
+        (source,) = self._next
+        if source is self._source:
+            return
         self._source, self._shown, self._dragger = source, None, None
         self._refused = ""
         self._worlds += 1
@@ -214,6 +217,7 @@ class FastPathServer:
         if b"" not in frames[1:]:
             self.counts["errors"] += 1  # of no REQ socket: nobody waits
             return
+        self._follow()  # the request may have come after the world
         split = frames.index(b"", 1) + 1
         envelope = tuple(frames[:split])
         self.control.send(*envelope, self.answer(frames[split:], envelope))

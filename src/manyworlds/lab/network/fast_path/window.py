@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mujoco.viewer import Handle
 
 _FRAME_S = 1.0 / 60.0
+_CLOSE_S = 5.0
 _SILENCE_S = 1.0  # time without poses after which the owner is asked if it is there
 _HELLO_S = 0.5  # shortest time between two requests for the model
 
@@ -96,16 +98,20 @@ class PeekWindow:
         self._draw()
 
     def close(self) -> None:
-        """Close the window."""
+        """Close the window, and wait for its end: it must not draw while the program ends."""
         self._handle.close()
+        for thread in self._threads:
+            thread.join(_CLOSE_S)
 
     def _open(self) -> None:
         self.model = self.scene.model
         draw_near_things(self.model)
         self.data = mujoco.MjData(self.model)
+        before = set(threading.enumerate())
         self._handle: Handle = self._launch(
             self.model, self.data, show_left_ui=False, show_right_ui=False
         )
+        self._threads = [thread for thread in threading.enumerate() if thread not in before]
         if self.scene.note:
             self._note(self.scene.note)
 
@@ -119,7 +125,7 @@ class PeekWindow:
             with self._handle.lock():
                 copy_model_fields(self.model, fresh.model)
             return
-        self._handle.close()
+        self.close()
         self._open()
 
     def _is_outdated(self) -> bool:
