@@ -84,7 +84,7 @@ def test_hostile_requests(lab, tmp_path):
     rng = random.Random(0)
     server = Dispatcher(lab)
     key = msgpack.unpackb(server.handle(b'{"op": "hello"}', "a"))["session_id"]
-    longest = 0.0
+    longest, greetings = 0.0, 1
     for i in range(FRAMES):
         frame = hostile_request(rng, key)
         began = time.monotonic()
@@ -95,11 +95,15 @@ def test_hostile_requests(lab, tmp_path):
         assert answer["op"] == "error" or answer["op"].endswith("_ok"), (i, frame)
         assert answer.get("code") != "internal_error", (i, frame, answer["message"])
         current = server.sessions.of_peer("a")
+        if current is None:  # by `close_session`
+            server.handle(b'{"op": "hello"}', "a")
+            greetings += 1
+            current = server.sessions.of_peer("a")
         assert current is not None
         key = current.id
     assert longest < 30.0
     counted = sum(server.errors.values()) + sum(server.requests.values())
-    assert counted == FRAMES + 1 and server.errors["bad_request"] > 1000
+    assert counted == FRAMES + greetings and server.errors["bad_request"] > 1000
     assert sum(server.requests.values()) > 100
     assert {path.name for path in tmp_path.iterdir()} <= {"here"}
     lab.call("reset")
