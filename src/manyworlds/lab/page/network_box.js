@@ -49,8 +49,9 @@ window.labNetwork ||= (port => {
     who.textContent = !open ? "No connection to the lab's server"
       : mine() ? "This page drives" : status.driver ? status.driver + " drives" : "Nobody drives";
     const others = (status.clients || []).filter(name => !name.endsWith(session.slice(0, 8)));
+    const pace = status.paused ? "paused" : status.mode;
     clients.textContent = !open ? "" :
-      [others.length ? others.join(", ") : "no programs", status.mode, rate].join(" \u00b7 ");
+      [others.length ? others.join(", ") : "no programs", pace, rate].filter(Boolean).join(" \u00b7 ");
     news.textContent = last;
     wrong.textContent = [error, ...(open && status.port_errors || [])].join("\n");
     wrong.style.whiteSpace = "pre-line";
