@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manyworlds.viewer.browser.tones import surface_color, surface_srgb, surface_texture
+from manyworlds.viewer.browser.tones import LIGHT, surface_color, surface_srgb, surface_texture
 
 
 def on_screen(light: np.ndarray) -> np.ndarray:
@@ -34,14 +34,16 @@ def test_a_lit_surface_has_mujocos_color(gray):
     """Show grays, and colors that are not too bright for the curve, as MuJoCo does."""
     for rgb in ((1, 1, 1), (1, 0.9, 0.8), (0.85, 1, 1), (0.95, 0.8, 1)):
         color = gray * np.array(rgb)
-        np.testing.assert_allclose(on_screen(surface_color(color)), color, atol=2e-3)
+        np.testing.assert_allclose(on_screen(LIGHT * surface_color(color)), color, atol=2e-3)
 
 
-def test_dark_surfaces_in_the_shade_stay_visible():
-    """Draw the frame of the arm, where a third of the light falls on it, no darker than MuJoCo."""
-    frame = np.array([0.19, 0.21, 0.25])
-    assert (on_screen(0.36 * surface_color(frame)) > 0.4 * frame).all()
-    assert (on_screen(0.36 * frame**2.2) < 0.4 * frame).all()  # without the curve in mind
+def test_colors_keep_between_dark_and_pale():
+    """Show a dark color in the shade, and a bright one in the light, closer to MuJoCo's."""
+    rubber, orange = np.full(3, 0.08), np.array([0.95, 0.61, 0.25])
+    dark, before = (on_screen(0.6 * color) for color in (surface_color(rubber), rubber**2.2))
+    assert (dark > 1.5 * before).all() and (dark > 0.4 * rubber).all()
+    pale, before = (on_screen(2.6 * color) for color in (surface_color(orange), orange**2.2))
+    assert (np.abs(pale - orange)[1:] < 0.75 * np.abs(before - orange)[1:]).all()
 
 
 def test_black_white_and_bright_colors():

@@ -2,7 +2,8 @@
 
 A browser computes light linearly and compresses it with a curve of films (ACES), which makes dark
 colors much darker. MuJoCo multiplies screen colors by the light, without a curve. The surfaces of a
-page have those colors from which the curve makes MuJoCo's, where a surface is fully lit.
+page have those colors from which the curve makes MuJoCo's in light that is between that from above
+and that from the side.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ _TO_SCREEN = np.array(
     [[1.60475, -0.53108, -0.07367], [-0.10208, 1.10813, -0.00605], [-0.00327, -0.07276, 1.07602]]
 )
 _EXPOSURE = 1.0 / 0.6
+LIGHT = 1.5
+"""Light for which colors are right, relative to that of which a white surface is white. On pages,
+surfaces that face up get about 2.6, and vertical ones 0.6."""
 # curve(v) = (v (v + a) - b) / (v (c v + d) + e)
 _A, _B, _C, _D, _E = 0.0245786, 0.000090537, 0.983729, 0.4329510, 0.238081
 _LARGEST = 0.98
@@ -38,7 +42,7 @@ def surface_color(rgb: np.ndarray) -> np.ndarray:
     # The positive root of (1 - c y) v^2 + (a - d y) v - (b + e y) = 0.
     p, q, r = 1.0 - _C * y, _A - _D * y, _B + _E * y
     v = (np.sqrt(q * q + 4.0 * p * r) - q) / (2.0 * p)
-    light = v @ np.linalg.inv(_FROM_LIGHT).T / _EXPOSURE
+    light = v @ np.linalg.inv(_FROM_LIGHT).T / (_EXPOSURE * LIGHT)
     return np.where(wanted.any(axis=-1, keepdims=True), np.clip(light, 0.0, 1.0), 0.0)
 
 
