@@ -170,6 +170,7 @@ def test_nothing_is_drawn_for_nobody(eyes, hub, context):
     """Let all subscribers leave: no image is drawn any more; the next one starts it again."""
     peer = connect(context, hub.ports["image"], zmq.SUB, b"image/side/rgb")
     until(lambda: move(eyes) or peer.poll(200), "no image comes")
+    until(lambda: hub.describe()["images"]["streams"], "the stream is not described")
     peer.close()
     until(lambda: hub.describe()["images"]["streams"] == 0, "the stream does not end")
     before = hub.describe()["images"]["drawn"]
