@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_scene
+from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_scene, world_from_spec
 from manyworlds.lab.record_mcap import read_mcap
 from manyworlds.tasks import load_env_cfg
+from manyworlds.utils.gl import gl_available
 from tests.lab.client.conftest import address, serve
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -79,6 +80,21 @@ def test_a_policy_runs_elsewhere(tmp_path, monkeypatch):
         assert lab.snapshot.time == data.time
         assert np.array_equal(lab.snapshot.qpos, data.qpos)
         assert np.array_equal(lab.snapshot.qvel, data.qvel)
+
+
+def test_a_renderer_pushes(monkeypatch, capsys, tmp_path):
+    """Push a box in the live world: it slides along the push, and the picture shows it."""
+    xml = """<mujoco><worldbody><light pos="0 0 3"/><geom type="plane" size="5 5 .1"/>
+      <body name="box" pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1" mass="1"/></body>
+      </worldbody></mujoco>"""
+    picture = [tmp_path / "picture.png"] if gl_available() is None else []
+    with LiveLab(world_from_spec(mujoco.MjSpec.from_string(xml))) as lab, serve(lab) as hub:
+        port = hub.ports["fast_path"]
+        run_here(monkeypatch, "04_push_through_a_renderer", "robot_box", port, *picture)
+        assert lab.snapshot.xpos[1, 0] > 0.005
+    moved = re.findall(r"-?\d\.\d{3}", capsys.readouterr().out)
+    assert float(moved[1]) > 0.005
+    assert all(path.stat().st_size > 1000 for path in picture)
 
 
 def test_episodes_are_recorded(tmp_path, monkeypatch):

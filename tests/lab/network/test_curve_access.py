@@ -10,6 +10,8 @@ import msgpack
 import pytest
 import zmq
 
+from manyworlds.lab.client import LabConnectionError
+from manyworlds.lab.client import connect as connect_client
 from manyworlds.lab.network import LabHub, LabServerCfg
 from manyworlds.lab.network.curve_access import ClientKeys, CurveAccess, read_client_keys
 from tests.lab.network.client import Client
@@ -67,6 +69,21 @@ def test_requests_and_states_with_the_key(lab, hub, context):
     until(lambda: lab.step() and plain.poll(50), "no state comes to programs on this machine")
     assert msgpack.unpackb(plain.recv_multipart()[1])["step"] == lab.snapshot.step
     assert hub.access.num_refused == 0
+
+
+def test_the_client_takes_the_key_file(lab, hub, tmp_path):
+    """Connect as another machine does: a client needs the file, which only its owner may read."""
+    address = f"tcp://127.0.0.2:{hub.ports['secure step']}"
+    with connect_client(address, keys=hub.access.client_file) as client:
+        client.step(3)
+        assert lab.snapshot.step == 3
+    with pytest.raises(LabConnectionError):
+        connect_client(address, patience=0.3)
+    copy = tmp_path / "copy.key"
+    copy.write_bytes(hub.access.client_file.read_bytes())
+    copy.chmod(0o644)
+    with pytest.raises(ValueError, match="chmod 600"):
+        connect_client(address, keys=copy)
 
 
 def test_others_are_not_answered(lab, hub, context):

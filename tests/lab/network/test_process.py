@@ -20,6 +20,7 @@ from manyworlds.scene import SceneCfg
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import GO, entity, two_robots
 from tests.lab.network.test_hub import ANY, client_of, connect, read_joint, until
+from tests.lab.network.test_web import Walker
 
 
 @pytest.fixture
@@ -172,7 +173,9 @@ def test_the_lab_goes_on_without_its_server(lab, context, caplog):
         client = client_of(context, process)
         client.hello()
         client.ask("set_mode", mode="direct")
-        until(lambda: lab.call("read_server")["driver"], "the driver is not told")
+        walker = lab["go"].controller = Walker()
+        client.ask("hold_twist", articulation="go", linear=[0.5, 0, 0], angular=[0, 0, 0])
+        until(lambda: process.describe()["held"], "the held velocity is not told")
         with caplog.at_level(logging.ERROR):
             os.kill(process.process.pid, signal.SIGKILL)
             until(lambda: lab.call("read_status")["failures"], "the page does not know")
@@ -180,6 +183,7 @@ def test_the_lab_goes_on_without_its_server(lab, context, caplog):
         assert "server for programs at port" in sentence and "SIGKILL" in sentence
         assert sentence in [record.getMessage() for record in caplog.records]
         until(lambda: lab.modes.mode == "live", "the mode is not as before")
+        until(lambda: walker.twist == [0.0, 0.0, 0.0], "the robot goes on")
         step = lab.snapshot.step
         until(lambda: lab.snapshot.step > step + 10, "the lab stands still")
         process.attach(None)

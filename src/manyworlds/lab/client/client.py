@@ -197,6 +197,7 @@ def connect(
     name: str = "",
     timeout: float = 30.0,
     patience: float = 10.0,
+    keys: Path | str | None = None,
 ) -> LabClient:
     """Connect to a lab that serves programs (`manyworlds lab TARGET --serve`).
 
@@ -207,6 +208,8 @@ def connect(
         name: name of this program, for people; by default that of its file.
         timeout: longest wait for the reply to a request [s].
         patience: longest time of attempts to connect, also after the lab was restarted [s].
+        keys: copy of the server's file `client.key`, for a lab of another machine (`--listen`),
+            whose encrypted port of requests is 6559.
 
     Returns:
         The client. When this program ends, even by a kill, the lab notices within 2 s, and another
@@ -216,14 +219,20 @@ def connect(
         MissingExtraError: the extra 'net' is not installed.
         LabConnectionError: no lab answers.
         LabVersionError: the lab's protocol is another one.
-        ValueError: the address is none.
+        ValueError: the address is none, or the file has no keys, or others can read it.
+        FileNotFoundError: there is no such file of keys.
     """
     if str(address).isdecimal():
         address = f"tcp://127.0.0.1:{address}"
     if "://" not in address:
         raise ValueError(f"An address begins with tcp://, as '{ADDRESS}' does, got '{address}'.")
     name = name or f"{Path(sys.argv[0]).name or 'python'} ({os.getpid()})"
-    return LabClient(Connection(address, name, role, timeout, patience))
+    known = None
+    if keys is not None:
+        from manyworlds.lab.network.curve_access import read_client_keys
+
+        known = read_client_keys(keys)
+    return LabClient(Connection(address, name, role, timeout, patience, known))
 
 
 def image_of(reply: Reply) -> np.ndarray:

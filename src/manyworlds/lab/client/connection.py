@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import (
@@ -23,6 +23,9 @@ from manyworlds.lab.client.request_socket import (
     unpack_reply,
 )
 from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    from manyworlds.lab.network.curve_access import ClientKeys
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,6 +49,7 @@ class Connection:
         role: part that it plays.
         timeout: longest wait for the reply to a request [s].
         patience: longest time of attempts to connect [s].
+        keys: keys of an encrypted port; None for a port without encryption.
 
     Raises:
         MissingExtraError: the extra 'net' is not installed.
@@ -54,7 +58,13 @@ class Connection:
     """
 
     def __init__(
-        self, address: str, name: str, role: Role, timeout: float, patience: float
+        self,
+        address: str,
+        name: str,
+        role: Role,
+        timeout: float,
+        patience: float,
+        keys: ClientKeys | None = None,
     ) -> None:
         zmq: Any = require_extra("zmq", "net")
         require_extra("msgpack", "net")
@@ -65,7 +75,7 @@ class Connection:
         """True while this client drives, as far as it knows."""
         self.restarts = 0
         """Number of sessions that ended before this client closed them."""
-        self._name, self._role = name, role
+        self._name, self._role, self._keys = name, role, keys
         self._session: str | None = None
         self._lock = threading.RLock()
         self._stopping = threading.Event()
@@ -138,7 +148,7 @@ class Connection:
         """
         request = pack_request(op, self._session, fields)
         if self._socket is None:
-            self._socket = RequestSocket(self._context, self.address, self._stopping)
+            self._socket = RequestSocket(self._context, self.address, self._stopping, self._keys)
         try:
             content = self._socket.ask(request, timeout)
         except TimeoutError:
@@ -216,7 +226,7 @@ class Connection:
         socket: RequestSocket | None = None
         while not self._stopping.wait(_BEAT_S):
             if socket is None:
-                socket = RequestSocket(self._context, self.address, self._stopping)
+                socket = RequestSocket(self._context, self.address, self._stopping, self._keys)
             session = self._session
             try:
                 reply = unpack_reply(socket.ask(pack_request("heartbeat", session, {}), 10.0))

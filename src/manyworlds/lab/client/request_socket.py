@@ -17,6 +17,8 @@ from manyworlds.utils.extras import require_extra
 if TYPE_CHECKING:
     import zmq
 
+    from manyworlds.lab.network.curve_access import ClientKeys
+
 ARRAY = 1
 """Extension type of arrays in msgpack: a msgpack list of dtype, shape and bytes."""
 _POLL_S = 0.1  # longest wait in which a request to stop is not noticed
@@ -41,9 +43,16 @@ class RequestSocket:
         context: ZeroMQ's context.
         address: address of the server, such as `tcp://127.0.0.1:5559`.
         stopping: ends all waits.
+        keys: keys of an encrypted port; None for a port without encryption.
     """
 
-    def __init__(self, context: zmq.Context, address: str, stopping: threading.Event) -> None:
+    def __init__(
+        self,
+        context: zmq.Context,
+        address: str,
+        stopping: threading.Event,
+        keys: ClientKeys | None = None,
+    ) -> None:
         self._zmq: Any = require_extra("zmq", "net")
         self._stopping = stopping
         self._socket = context.socket(self._zmq.REQ)
@@ -52,6 +61,8 @@ class RequestSocket:
         self._poller = self._zmq.Poller()
         self._poller.register(self._socket, self._zmq.POLLIN)
         self._poller.register(self._monitor, self._zmq.POLLIN)
+        if keys is not None:
+            keys.protect(self._socket)
         self._socket.connect(address)
 
     def ask(self, request: bytes, timeout: float) -> bytes:

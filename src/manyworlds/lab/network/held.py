@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from manyworlds.lab.face import LabFace
+from manyworlds.lab.network.loss import end_twist
 from manyworlds.lab.network.operations import Request, operation
 from manyworlds.lab.network.sessions import Session
 from manyworlds.lab.verbs import VERBS
@@ -20,7 +21,6 @@ _LOG = logging.getLogger(__name__)
 HOLD_S = 0.5
 """Time after which a held velocity ends [s]."""
 _TWIST = VERBS["set_twist"].fields
-_STILL = [0.0, 0.0, 0.0]
 
 
 class HeldTwists:
@@ -33,6 +33,11 @@ class HeldTwists:
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
         self._held: dict[str, tuple[Session, float]] = {}
+
+    @property
+    def robots(self) -> list[str]:
+        """Names of the robots that have a held velocity; for any thread."""
+        return list(self._held)
 
     def hold(self, robot: str, session: Session, until: float) -> None:
         """Note that a robot has a velocity until a time [s]."""
@@ -51,7 +56,7 @@ class HeldTwists:
             if face is None:
                 continue
             try:
-                face.call("set_twist", robot=robot, linear=_STILL, angular=_STILL)
+                end_twist(face, robot)
             except VerbError as error:
                 self._note(f"the held velocity of '{robot}' could not be ended: {error}")
                 _LOG.warning("The held velocity of '%s' could not be ended: %s", robot, error)

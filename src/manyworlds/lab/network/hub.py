@@ -248,6 +248,7 @@ class LabHub:
             "clients": [session.describe(drives=session is driver) for session in sessions],
             "driver": label(driver) if driver is not None else "",
             "mode_before": driver.mode_before if driver is not None else "",
+            "held": self.dispatcher.held.robots,
             "events": list(sessions.events),
             "requests": dict(self.dispatcher.requests),
             "errors": dict(self.dispatcher.errors),

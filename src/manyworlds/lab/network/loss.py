@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from manyworlds.lab.control import NET
 from manyworlds.lab.face import LabFace
 
+_STILL = [0.0, 0.0, 0.0]
 
-def leave_in_order(face: LabFace, mode_before: str, zero: bool) -> None:
-    """Restore the mode, and perhaps stop the robots of the network.
+
+def end_twist(face: LabFace, robot: str) -> None:
+    """Set the velocity command of a robot to zero.
+
+    Raises:
+        VerbError: the lab refuses.
+    """
+    face.call("set_twist", robot=robot, linear=_STILL, angular=_STILL)
+
+
+def leave_in_order(face: LabFace, mode_before: str, zero: bool, held: Iterable[str] = ()) -> None:
+    """Restore the mode, end held velocities, and perhaps stop the robots of the network.
 
     Args:
         face: the world.
         mode_before: mode before the driver changed it; empty if it did not.
         zero: whether the targets of the network's robots become zero.
+        held: robots whose velocity was held by a key or stick.
 
     Raises:
         VerbError: the lab refuses.
     """
     if mode_before:
         face.call("set_mode", mode=mode_before)
+    for robot in held:
+        end_twist(face, robot)
     robots: Any = face.call("read_status")["robots"] if zero else {}
     for name, robot in robots.items():
         if robot["owner"] == NET:

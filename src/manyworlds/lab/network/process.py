@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.loss import leave_in_order
@@ -47,7 +47,7 @@ class HubProcess(ReaderProcess):
         self.reports: deque[str] = deque(maxlen=100)
         """Sentences that were reported, the newest last."""
         self._report = report
-        self._status: dict[str, object] = {}
+        self._status: dict[str, Any] = {}
         self._lab: LiveLab | None = None
         self._problem = ""
         module = str(__package__)
@@ -142,7 +142,7 @@ class HubProcess(ReaderProcess):
             return
         try:
             zero = self.cfg.on_loss == "zero"
-            leave_in_order(lab, str(self._status["mode_before"]), zero)
+            leave_in_order(lab, str(self._status["mode_before"]), zero, self._status["held"])
         except VerbError as error:
             _LOG.warning("After the end of the server for programs: %s", error)
 

@@ -14,7 +14,7 @@ from manyworlds.lab.wire import Message
 _OPEN_S = 5.0  # longest wait for the ports at the start
 _SWITCH_S = 0.0005  # longest turn of a thread while another one waits; Python's is 5 ms
 _LOOK_S, _TELL_S = 0.05, 0.5
-_URGENT = ("driver", "problems", "reports")
+_URGENT = ("driver", "held", "problems", "reports")
 """Parts of the description that the lab's process gets at once; it gets the counters later."""
 
 

@@ -141,6 +141,8 @@ peer = zmq.Context().socket(zmq.REQ)
 keys.protect(peer)                       # CURVE_SERVERKEY, CURVE_PUBLICKEY, CURVE_SECRETKEY
 peer.connect("tcp://192.168.1.20:{step_far}")
 ```
+
+`manyworlds.lab.client.connect("tcp://192.168.1.20:{step_far}", keys="client.key")` does this.
 """
 
 _REQUESTS = """
