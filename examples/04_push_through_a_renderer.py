@@ -16,7 +16,7 @@ import mujoco
 import numpy as np
 import zmq
 
-FORCE, PUSHES = (20.0, 0.0, 0.0), 100  # [N]; one push lasts for one step
+WEIGHTS, PUSHES = 2.0, 20  # force in weights of the body; one push lasts for one step
 
 
 class Mirror:
@@ -69,8 +69,10 @@ if __name__ == "__main__":
         mirror.follow()
         body = mirror.model.body(name)
         before = mirror.data.xpos[body.id].copy()
+        force = WEIGHTS * mirror.model.body_mass[body.id] * 9.81
+        push = {"body": int(body.id), "force": [float(force), 0.0, 0.0], "torque": [0.0, 0.0, 0.0]}
         for _ in range(PUSHES):
-            mirror.ask(op="fastpath_perturb", body=int(body.id), force=FORCE, torque=(0, 0, 0))
+            mirror.ask(op="fastpath_perturb", **push)
             mirror.follow()
         moved = mirror.data.xpos[body.id] - before
         print(f"The body moved {np.linalg.norm(moved):.3f} m, {moved[0]:.3f} m along the push.")
