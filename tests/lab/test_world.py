@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.entity import EntityCfg
+from manyworlds.entity import EntityCfg, VariantEntityCfg
 from manyworlds.lab import (
     CompileError,
     LiveLab,
@@ -407,3 +407,22 @@ def test_prefixes_are_names_of_robots(file, tmp_path):
         f'{attach}left_"/><frame pos="0 2 0">{attach}right_"/></frame></worldbody></mujoco>'
     )
     assert world_from_file(two).robots == {"left": "left_", "right": "right_"}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "radius"), [(None, 0.1), ({"small": 0.0}, 0.2), ([1, 0], 0.2), ([2], 0.1)]
+)
+def test_variants_are_those_of_the_first_world(assignment, radius):
+    """Build a scene whose object differs between worlds: the model has one of them, whole."""
+
+    def ball(size: float) -> Callable[[], mujoco.MjSpec]:
+        body = f"<body><freejoint/><geom size='{size}'/></body>"
+        xml = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
+        return lambda: mujoco.MjSpec.from_string(xml)
+
+    variants = {"small": ball(0.1), "large": ball(0.2), "none": None}
+    ball_cfg = VariantEntityCfg(variants=variants, assignment=assignment)
+    model = world_from_scene(SceneCfg(entities={"ball": ball_cfg})).model
+    assert model.geom_size[model.geom_bodyid > 0, 0].tolist() == [radius]
+    alone = world_from_scene(SceneCfg(entities={"ball": EntityCfg(spec_fn=ball(radius))})).model
+    assert model.body_mass.tolist() == alone.body_mass.tolist()

@@ -18,7 +18,8 @@ from xml.etree import ElementTree
 import mujoco
 import numpy as np
 
-from manyworlds.entity import EntityCfg
+from manyworlds.entity import EntityCfg, VariantEntityCfg
+from manyworlds.entity.variants.assignment import assign_worlds
 from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import RobotActuators
 from manyworlds.lab.model_facts import (
@@ -277,7 +278,8 @@ def world_from_scene(
     """Build one world of a scene; each entity that has actuators is a robot.
 
     Args:
-        cfg: the scene; one world of it is built.
+        cfg: the scene; one world of it is built, and entities with variants are what they are in
+            the first world.
         options: MuJoCo's options, as in training; None takes those that the models of the entities
             set, see `resolve_options`.
         priority: robots in the order in which their options apply where they differ.
@@ -288,6 +290,7 @@ def world_from_scene(
     """
     cfg = copy.copy(cfg)
     cfg.num_envs = 1
+    cfg.entities = {name: _of_first_world(name, e) for name, e in cfg.entities.items()}
     errors: dict[str, str] = {}
     try:
         scene, model = _build(cfg)
@@ -411,6 +414,19 @@ def _build(cfg: SceneCfg) -> tuple[Scene, mujoco.MjModel]:
         except ValueError as error:
             raise CompileError(str(error)) from error
     return scene, _compile(scene.spec)
+
+
+def _of_first_world(name: str, cfg: EntityCfg) -> EntityCfg:
+    """Return the variant of an entity in the first world, if it has variants."""
+    if not isinstance(cfg, VariantEntityCfg):
+        return cfg
+    assignment = cfg.resolved_assignment()
+    if not isinstance(assignment, np.ndarray):  # which has the variants of all worlds
+        assignment = assign_worlds(assignment, name, len(cfg.variants), 1)
+    chosen = [*cfg.variants][assignment[0]]
+    if cfg.variants[chosen] is None:  # a world without it has nothing to show
+        chosen = next(variant for variant, spec_fn in cfg.variants.items() if spec_fn)
+    return cfg.of_variant(chosen)
 
 
 def _error_of(cfg: SceneCfg, name: str) -> str:
