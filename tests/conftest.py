@@ -53,10 +53,11 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the Warp half of tests marked `slow_on_warp` as slow."""
+    """Mark the Warp half of tests marked `slow_on_warp`, and tests in a real browser, as slow."""
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
-        if params.get("engine") == "warp" and item.get_closest_marker("slow_on_warp"):
+        slow_half = params.get("engine") == "warp" and item.get_closest_marker("slow_on_warp")
+        if slow_half or "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
 
 

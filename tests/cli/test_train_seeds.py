@@ -34,6 +34,7 @@ def runs_of(root) -> dict[str, RunFolder]:
     return {run.path.name.split("_", 2)[2]: run for run in runs}
 
 
+@pytest.mark.slow
 def test_a_seed_that_fails_does_not_stop_the_others(tmp_path, capfd):
     """Train one after the other; name the failure, go on, compare the others, and return 1."""
     plugin = tmp_path / "plugin.py"
@@ -60,6 +61,7 @@ def test_a_seed_that_fails_does_not_stop_the_others(tmp_path, capfd):
     assert [r.scalars["Loss/value"] for r in alone] == [r.scalars["Loss/value"] for r in among]
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_all_seeds_with_their_checkpoints(tmp_path):
     """Train side by side, each line with its seed; stop all between two iterations."""
     command = [sys.executable, "-m", "manyworlds.cli.main", "train", "Cartpole-Swingup", *SMALL]

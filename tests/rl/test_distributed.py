@@ -39,6 +39,7 @@ def same_networks(left: dict, right: dict) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_two_processes_learn_one_policy_and_resume(tmp_path):
     """Learn equal networks from different worlds; stop, go on, and end as if never stopped."""
     whole = torchrun(str(tmp_path / "whole"), "3")

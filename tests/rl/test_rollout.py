@@ -100,6 +100,7 @@ def test_rewards_of_the_learner_are_refused_on_another_device(env_cfg, rl_cfg):
         runner.alg.collect_on(torch.device("cuda"))
 
 
+@pytest.mark.slow
 def test_a_learner_works_on_another_device():
     """Run the tests of a device that is not the CPU."""
     file = Path(__file__).with_name("learner_elsewhere.py")

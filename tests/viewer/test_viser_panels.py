@@ -12,6 +12,7 @@ import torch
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.browser.server import new_server, stop_server
+from manyworlds.viewer.browser.shapes import surface_colors
 from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.requests import SelectEnv, SteerCommand, ViewerRequest
 from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
@@ -282,8 +283,9 @@ def test_randomized_colors_show(open_page):
     viewer.now += 1.0
     _act(viewer, Redraw())
     boxes = viewer._grid._shapes.handles[("box",)]
-    assert boxes.batched_colors.tolist()[1] == [255, 0, 0]
-    assert boxes.batched_colors.tolist()[0] == boxes.batched_colors.tolist()[2] != [255, 0, 0]
+    (red,) = surface_colors(np.array([[1.0, 0.0, 0.0, 1.0]])).tolist()
+    assert boxes.batched_colors.tolist()[1] == red
+    assert boxes.batched_colors.tolist()[0] == boxes.batched_colors.tolist()[2] != red
     moved = viewer._grid.places + sim.data.xpos[:, 2].numpy()
     np.testing.assert_allclose(boxes.batched_positions, moved, atol=1e-5)
 

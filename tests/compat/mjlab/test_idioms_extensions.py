@@ -76,6 +76,7 @@ def test_a_terrain_of_ones_own(cfg):
         num_rows=2,
         num_cols=2,
         border_width=1.0,
+        seed=1,
         sub_terrains={
             "pillars": PillarTerrainCfg(proportion=0.5, flat_patch_sampling=patches),
             "rough": random_rough(proportion=0.5, border_width=0.5, flat_patch_sampling=patches),

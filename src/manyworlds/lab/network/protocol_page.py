@@ -136,10 +136,12 @@ stay on this machine, because their protocols cannot authenticate.
 import zmq
 from manyworlds.lab.network.curve_access import read_client_keys
 
-keys = read_client_keys("client.key")    # a JSON map: server, public, secret
-peer = zmq.Context().socket(zmq.REQ)
-keys.protect(peer)                       # CURVE_SERVERKEY, CURVE_PUBLICKEY, CURVE_SECRETKEY
-peer.connect("tcp://192.168.1.20:{step_far}")
+def reach(context: zmq.Context, address: str) -> zmq.Socket:
+    keys = read_client_keys("client.key")  # a JSON map: server, public, secret
+    peer = context.socket(zmq.REQ)
+    keys.protect(peer)                     # CURVE_SERVERKEY, CURVE_PUBLICKEY, CURVE_SECRETKEY
+    peer.connect(address)                  # tcp://192.168.1.20:{step_far}
+    return peer
 ```
 
 `manyworlds.lab.client.connect("tcp://192.168.1.20:{step_far}", keys="client.key")` does this.

@@ -28,8 +28,10 @@ import time
 
 from websockets.sync.client import connect
 
+from manyworlds.lab.network import LabHub
+
 rod = world_from_spec(mujoco.MjSpec.from_string(ROD))
-with LiveLab(rod) as lab, LabHub(LabServerCfg(**free)) as hub:
+with LiveLab(rod) as lab, LabHub(cfg) as hub:
     hub.attach(lab)                            # all of this is `manyworlds lab rod.xml --serve`
     while not hub.is_open():
         time.sleep(0.01)
