@@ -15,7 +15,8 @@ from manyworlds.lab.network.fast_path.mirror import Newest
 from manyworlds.lab.network.fast_path.training import TrainingOwner, TrainingSource
 from manyworlds.lab.ros.bridge import RosBridge
 from manyworlds.viewer.training_view import Frames, TrainingView
-from tests.lab.network.owners import registry, until
+from tests.lab.network.owners import registry
+from tests.lab.network.waiting import until
 
 __all__ = ["registry"]
 pytestmark = pytest.mark.slow_on_warp

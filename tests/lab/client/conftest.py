@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,18 +11,7 @@ from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
 from manyworlds.lab.client import LabClient, connect
 from manyworlds.lab.network import LabHub, LabServerCfg
 from tests.lab.network.conftest import two_robots
-
-ANY = {f"{use}_port": 0 for use in LabServerCfg().ports}
-WAIT_S = 20.0
-
-
-def until(condition, what: str):
-    """Wait for a condition; return its value."""
-    end = time.monotonic() + WAIT_S
-    while not (value := condition()):
-        assert time.monotonic() < end, what
-        time.sleep(0.01)
-    return value
+from tests.lab.network.waiting import ANY, until
 
 
 @contextlib.contextmanager

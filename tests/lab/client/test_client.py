@@ -31,8 +31,9 @@ from manyworlds.lab.client import (
     connect,
 )
 from manyworlds.scene import SceneCfg
-from tests.lab.client.conftest import address, serve, until
+from tests.lab.client.conftest import address, serve
 from tests.lab.network.conftest import GO, entity, two_robots
+from tests.lab.network.waiting import until
 
 
 def test_data_follow_each_step(client, lab):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 import pytest
 
@@ -11,18 +10,7 @@ from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.lab.network import LabHub, LabServerCfg
 from manyworlds.lab.network.fast_path import FastPathMirror
 from tests.lab.network.conftest import two_robots
-
-ANY = {f"{use}_port": 0 for use in LabServerCfg().ports}
-WAIT_S = 20.0
-
-
-def until(condition, what: str):
-    """Wait for a condition; return its value."""
-    end = time.monotonic() + WAIT_S
-    while not (value := condition()):
-        assert time.monotonic() < end, what
-        time.sleep(0.005)
-    return value
+from tests.lab.network.waiting import ANY, until
 
 
 @pytest.fixture(scope="module")

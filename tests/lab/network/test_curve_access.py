@@ -15,7 +15,8 @@ from manyworlds.lab.client import connect as connect_client
 from manyworlds.lab.network import LabHub, LabServerCfg
 from manyworlds.lab.network.curve_access import ClientKeys, CurveAccess, read_client_keys
 from tests.lab.network.client import Client
-from tests.lab.network.test_hub import ANY, connect, until
+from tests.lab.network.test_hub import connect
+from tests.lab.network.waiting import ANY, until
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ from manyworlds.lab.network.fast_path import FastPathMirror, MirrorError, find_o
 from manyworlds.lab.network.fast_path.mirror import Newest, find_owner, pose_bodies
 from manyworlds.lab.network.fast_path.registry import STALE_S, Owner, RegistryFile
 from tests.lab.network.hostile import WILD, mutate
-from tests.lab.network.owners import WAIT_S, hub, lab, mirror, registry, shared, until
+from tests.lab.network.owners import hub, lab, mirror, registry, shared
+from tests.lab.network.waiting import WAIT_S, until
 
 __all__ = ["hub", "lab", "mirror", "registry", "shared"]
 ROBOTS = ["ant.xml", "humanoid.xml", "half_cheetah.xml"]

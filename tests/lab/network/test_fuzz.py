@@ -12,7 +12,8 @@ from manyworlds.lab.network.control_inbox import ControlInbox
 from manyworlds.lab.network.roster import RosterCache
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.hostile import TARGETS, put_controls, send_requests, send_subscriptions
-from tests.lab.network.test_hub import ANY, client_of, until
+from tests.lab.network.test_hub import client_of
+from tests.lab.network.waiting import ANY, until
 
 FRAMES = 10_000
 """Number of frames; `python -m tools.fuzz_network` sends more."""

@@ -9,7 +9,6 @@ import struct
 import subprocess
 import sys
 import time
-from typing import Any
 
 import msgpack
 import numpy as np
@@ -22,18 +21,7 @@ from manyworlds.lab.network.ports import holder_of
 from manyworlds.lab.network.streams import pack_control
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
-
-ANY: dict[str, Any] = {f"{use}_port": 0 for use in LabServerCfg().ports}
-WAIT_S = 20.0
-
-
-def until(condition, what: str):
-    """Wait for a condition; return its value."""
-    end = time.monotonic() + WAIT_S
-    while not (value := condition()):
-        assert time.monotonic() < end, what
-        time.sleep(0.01)
-    return value
+from tests.lab.network.waiting import ANY, WAIT_S, until
 
 
 @pytest.fixture

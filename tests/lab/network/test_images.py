@@ -19,7 +19,8 @@ from manyworlds.lab.network.roster import RosterCache
 from manyworlds.scene import SceneCfg
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import BOX, GO, add_floor, entity
-from tests.lab.network.test_hub import ANY, client_of, connect, until
+from tests.lab.network.test_hub import client_of, connect
+from tests.lab.network.waiting import ANY, until
 from tests.robots import robot_file
 
 pytestmark = pytest.mark.usefixtures("gl")

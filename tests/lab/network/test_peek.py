@@ -19,7 +19,8 @@ from manyworlds.lab import LabCfg, LiveLab, World, world_from_spec
 from manyworlds.lab.network.fast_path import FastPathMirror, MirrorError
 from manyworlds.lab.network.fast_path.mirror import MirroredScene
 from manyworlds.lab.network.fast_path.window import PeekWindow
-from tests.lab.network.owners import WAIT_S, hub, lab, mirror, registry, shared, until
+from tests.lab.network.owners import hub, lab, mirror, registry, shared
+from tests.lab.network.waiting import WAIT_S, until
 
 __all__ = ["hub", "lab", "mirror", "registry", "shared"]
 TOY = """<mujoco model="toy"><worldbody><geom type="plane" size="1 1 1"/>

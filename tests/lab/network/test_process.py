@@ -19,8 +19,9 @@ from manyworlds.lab.network import HubProcess, LabServerCfg
 from manyworlds.scene import SceneCfg
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import GO, entity, two_robots
-from tests.lab.network.test_hub import ANY, client_of, connect, read_joint, until
+from tests.lab.network.test_hub import client_of, connect, read_joint
 from tests.lab.network.test_web import Walker
+from tests.lab.network.waiting import ANY, until
 
 
 @pytest.fixture

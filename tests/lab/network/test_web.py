@@ -17,7 +17,7 @@ from manyworlds.lab.network import OPERATIONS, Dispatcher, LabHub, LabServerCfg,
 from manyworlds.lab.network.notes import Notes
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
-from tests.lab.network.test_hub import ANY, until
+from tests.lab.network.waiting import ANY, until
 
 WAIT_S = 20.0
 

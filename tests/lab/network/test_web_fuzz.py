@@ -21,7 +21,7 @@ from manyworlds.viewer.browser.gate import Gate
 from tests.browser import free_port
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.hostile import hostile_request, mutate
-from tests.lab.network.test_hub import ANY, until
+from tests.lab.network.waiting import ANY, until
 
 FRAMES = int(os.environ.get("MANYWORLDS_FUZZ_FRAMES", "2000"))
 """Number of messages; a tenth as many connections send what is no WebSocket."""

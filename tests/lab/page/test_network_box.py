@@ -13,9 +13,9 @@ from manyworlds.lab.page.network_box import network_html
 from tests.browser import free_port
 from tests.lab.network.client import ReplyError
 from tests.lab.network.conftest import two_robots
-from tests.lab.network.test_hub import ANY
-from tests.lab.network.test_hub import until as wait_until
 from tests.lab.network.test_web import Walker, WebClient
+from tests.lab.network.waiting import ANY
+from tests.lab.network.waiting import until as wait_until
 from tests.lab.page.test_browser import until
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")

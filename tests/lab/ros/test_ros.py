@@ -21,7 +21,8 @@ from manyworlds.lab.ros.definitions import TYPES, definition
 from manyworlds.lab.ros.sinks import RosSink
 from manyworlds.lab.ros.world import RosWorld, to_stamp, to_topic
 from tests.lab.network.conftest import two_robots
-from tests.lab.network.owners import hub, lab, mirror, registry, shared, until
+from tests.lab.network.owners import hub, lab, mirror, registry, shared
+from tests.lab.network.waiting import until
 
 __all__ = ["hub", "lab", "mirror", "registry", "shared"]
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
