@@ -121,6 +121,8 @@ class ReaderProcess:
             self._link = LabLink(self._wire, self._hear, self._end)
 
     def _hear(self, message: Message) -> None:
+        if message["tell"] == "failed" and self._ready is None:
+            self._closing = True  # without a start, the process ends after this message
         if not self.hear(message):
             self._answers.put(message)
 
@@ -155,8 +157,6 @@ class ReaderProcess:
             self._answers.put(answer)  # for further calls
             raise RuntimeError(f"{failure}: its process has ended.")
         text = str(answer["text"])
-        # Without a start, the process ends after this message.
-        self._closing = self._closing or self._ready is None
         if answer["error"] == MissingExtraError.__name__:
             raise MissingExtraError(text)
         if answer["is_input"]:

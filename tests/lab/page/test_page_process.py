@@ -157,10 +157,11 @@ def test_parts_that_cannot_be_imported_are_refused(serve):
             serve(tabs={"Mine": (name,)})
 
 
-def test_an_address_that_cannot_be_served_is_refused(serve):
+def test_an_address_that_cannot_be_served_is_refused(caplog, serve):
     """Ask for an address of another machine: the error is that of a page in this process."""
     with pytest.raises(ValueError, match="Cannot serve a page on host"):
         serve(host="203.0.113.1")
+    assert not caplog.records  # the error says it all
 
 
 def test_the_page_follows_a_rebuilt_world(serve):
