@@ -216,7 +216,7 @@ def test_a_rebuild_keeps_what_the_browser_shows(arm, browser):
     position = client.camera.position.copy()
     assert lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(TALLER)))
     until(browser, lambda: page.lab.model is page._model, "the page shows the new world")
-    browser.get_by_text("the world was rebuilt").wait_for()
+    browser.get_by_text("The world was rebuilt", exact=True).wait_for()
     assert browser.get_by_role("tab", name="View").get_attribute("aria-selected") == "true"
     assert browser.get_by_label("Joints", exact=True).first.is_checked()
     assert browser.get_by_text("Group 3").is_visible(), "the folder is open"

@@ -274,6 +274,8 @@ def test_ros_itself(monkeypatch, lab, hub):
         return clock is not None and clock.clock.nanosec == round(lab.snapshot.time * 1e9)
 
     until(has_newest_state, "the newest state did not come")
+    lab.step(1)  # sooner than the rate allows, and the last one
+    until(has_newest_state, "the last state did not come")
     bridge.close()
     assert found["/tf"].transforms[0].transform.rotation.w == 1.0
     assert found["/go/joint_states"].name == ["hip"]

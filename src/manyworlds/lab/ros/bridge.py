@@ -18,6 +18,7 @@ from manyworlds.utils.extras import require_extra
 _WAIT_S = 0.1
 _ROUNDING_S = 1e-9
 _SILENCE_S = 2.0
+_STILL_S = 0.3  # the world stands still
 _BACKLOG = 10_000  # states that wait while a large model is loaded
 _IMAGES_S = 10.0
 _IMAGES = 8  # images that wait
@@ -29,7 +30,8 @@ class RosBridge:
     Args:
         address: endpoint of the fast path of the lab's server.
         sinks: receivers of the messages.
-        rate: largest number of states per simulated second [1/s].
+        rate: largest number of states per simulated second [1/s]; the last state before the
+            world stands still comes in any case.
         cameras: cameras of the lab whose images are taken.
         depth: whether to take depth images of them, too.
         camera_rate: largest number of images of each camera per second [1/s].
@@ -60,6 +62,7 @@ class RosBridge:
         """Number of states that were handed on."""
         self._next = -1.0
         self._last = 0.0
+        self._heard = time.monotonic()
         self._shift = 0.0  # between the times of a file, which ascend, and those of the world
         self._images: ImageReader | None = None
         try:
@@ -79,19 +82,20 @@ class RosBridge:
 
     def run(self, seconds: float | None = None) -> None:
         """Hand on messages for a time [s], or until the lab ends."""
-        heard = time.monotonic()
-        end = None if seconds is None else heard + seconds
+        end = None if seconds is None else time.monotonic() + seconds
         while end is None or time.monotonic() < end:
             came = False
             for _, state in self._mirror.receive(_WAIT_S):
                 came = True
                 self._show(state)
             now = time.monotonic()
-            if came:
-                heard = now
-            elif now - heard > _SILENCE_S:
-                heard = now
+            silence = 0.0 if came else now - self._heard
+            if silence > _STILL_S and self._skipped is not None:
+                self._hand_on(self._skipped)
+            if silence > _SILENCE_S:
                 self._mirror.is_there(raise_error=True)
+            if came or silence > _SILENCE_S:
+                self._heard = now
             self._show_images()
 
     def close(self) -> None:
@@ -104,6 +108,7 @@ class RosBridge:
 
     def _greet(self) -> None:
         self._scene = self._mirror.hello()
+        self._skipped: Message | None = None  # the newest state, if it came too early
         if not self._scene.has_state:
             raise MirrorError(
                 f"The owner at {self._mirror.address} publishes poses only, as trainings do: ROS "
@@ -118,7 +123,13 @@ class RosBridge:
                 return  # of a model that is gone
         now = float(state["t"])
         if self._last <= now < self._next:
-            return
+            self._skipped = state
+        else:
+            self._hand_on(state)
+
+    def _hand_on(self, state: Message) -> None:
+        self._skipped = None
+        now = float(state["t"])
         if now < self._last:
             self._shift += self._last - now
         self._last, self._next = now, now + self._period - _ROUNDING_S
