@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 
 from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.commands import CommandFuture
-from manyworlds.lab.control import NOBODY, POLICY, RobotControl
+from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import why_still
 from manyworlds.lab.faults import explain_warnings
+from manyworlds.lab.history import EditHistory
 from manyworlds.lab.info import describe_installation, describe_model
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
@@ -27,7 +28,7 @@ from manyworlds.lab.modes import Modes
 from manyworlds.lab.options import check_option, explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import PhysicsLoop
-from manyworlds.lab.presets import PRESETS, find_presets
+from manyworlds.lab.presets import start_sequence
 from manyworlds.lab.rebuild import Rebuilt, Replacement, keep_names
 from manyworlds.lab.recorder import Recorder
 from manyworlds.lab.replay import Replay
@@ -76,6 +77,8 @@ class LiveLab:
         """The task's environment that drives the world; None in plain MuJoCo."""
         self.cameras = LabCameras(self)
         """Cameras of the model, and those added at run time."""
+        self.history = EditHistory()
+        """Edits of the world by its scene editor and by `set_model`, for undo and redo."""
         self.source: Callable[[], LiveLab] | None = None
         """Opens a lab of the same model file, task or run, for `reload`; None if not known."""
         self.server = ServerView()
@@ -231,7 +234,7 @@ class LiveLab:
         if self.phases[-1] != "stopped":
             self.phases.append("stopped")
 
-    def rebuild(self, world: World | Callable[[], World]) -> Rebuilt:
+    def rebuild(self, world: World | Callable[[], World], *, keep_history: bool = False) -> Rebuilt:
         """Replace the world by a changed one that continues from the present state.
 
         Joints, actuators and mocap bodies of the same name keep their state; robots keep their
@@ -242,13 +245,15 @@ class LiveLab:
 
         Args:
             world: the new world, or a function that builds it.
+            keep_history: whether edits in `history` can still be undone afterwards, as after an
+                edit of the scene, which is a rebuild itself.
 
         Returns:
             The joints that were kept, new and removed, and what else did not continue; or the error
             if the new world cannot be read or does not compile, in which case the old one
             continues, with everything in it.
         """
-        return self._rebuild(lambda: (world() if callable(world) else world, None))
+        return self._rebuild(lambda: (world() if callable(world) else world, None), keep_history)
 
     def reload(self) -> Rebuilt:
         """Rebuild the world from its `source`: model file, task or run.
@@ -272,18 +277,25 @@ class LiveLab:
 
         return self._rebuild(build)
 
-    def _rebuild(self, build: Callable[[], tuple[World, EnvironmentDriver | None]]) -> Rebuilt:
+    def _rebuild(
+        self,
+        build: Callable[[], tuple[World, EnvironmentDriver | None]],
+        keep_history: bool = False,
+    ) -> Rebuilt:
         self.last_compile_error = ""
-        try:
-            fresh, driver = build()
-        except (ValueError, OSError, mujoco.FatalError) as error:
-            self.last_compile_error = str(error)
-            return Rebuilt(error=str(error))
-        fresh = keep_names(self.world, fresh)
-        self._set_options(fresh)
-        replacement = Replacement(self, fresh, driver)
-        # `PhysicsLoop.swap` raises the version of the model.
-        result = self.loop.do(replacement.carry_out, edits_model=False)
+        with self.history.lock:  # not while an edit is made
+            try:
+                fresh, driver = build()
+            except (ValueError, OSError, mujoco.FatalError) as error:
+                self.last_compile_error = str(error)
+                return Rebuilt(error=str(error))
+            fresh = keep_names(self.world, fresh)
+            self._set_options(fresh)
+            replacement = Replacement(self, fresh, driver)
+            # `PhysicsLoop.swap` raises the version of the model.
+            result = self.loop.do(replacement.carry_out, edits_model=False)
+            if not keep_history:
+                self.history.clear()
         for call in list(self._rebuild_calls):
             self.loop.reports.attempt(call)
         return result
@@ -397,35 +409,9 @@ class LiveLab:
             MissingExtraError: the extra 'train' is not installed.
             RuntimeError: a task's environment drives the world.
         """
-        from manyworlds.lab.policy import PolicyController
+        from manyworlds.lab.policy import start_policy
 
-        if self.environment is not None:
-            raise RuntimeError(
-                "A task's environment drives this world, with a policy of its own: open the scene "
-                "in plain MuJoCo, or give the policy to LiveLab.driven_by."
-            )
-
-        control = self._only(robot)
-        law = PolicyController(path, self.world.model, control, commands)
-        for other in self.controls:
-            step = getattr(getattr(other.controller, "policy", None), "timestep", None)
-            if other is not control and step not in (None, law.policy.timestep):
-                raise ValueError(
-                    f"The policy '{path}' needs a timestep of {law.policy.timestep} s, but that of "
-                    f"'{other.name}' needs {step} s: policies in one world need the same."
-                )
-
-        def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-            law.adopt(model, gains=self.world.start is None if adopt is None else adopt)
-            control.controller = law
-            control.take(POLICY)
-
-        if law.policy.motion is not None:
-            # A motion starts in its own pose, not in that of the model.
-            self.loop.on_reset(lambda model, data, moved: law.policy.reset(data))
-        self.loop.do(begin)  # may change the model's timestep and gains
-        self.reset()
-        return law
+        return start_policy(self, path, self._only(robot), commands, adopt)
 
     def run_sequence(
         self,
@@ -453,16 +439,7 @@ class LiveLab:
                 does not have.
             ValueError: there is no pose, or there are several robots and none is named.
         """
-        control = self._only(robot)
-        if isinstance(poses, str):
-            if poses not in PRESETS:
-                known = ", ".join(find_presets(control)) or "none"
-                raise KeyError(f"There is no preset '{poses}'; for '{control.name}': {known}.")
-            poses = PRESETS[poses]
-        sequence = PoseSequencer(control, poses, loop=loop, delay=delay)
-        if autoplay:
-            sequence.play()
-        return sequence
+        return start_sequence(self._only(robot), poses, loop, delay, autoplay)
 
     def view(self, kind: str, name: str) -> ElementView:
         """Return an element's arrays in the model and the data, by name with or without prefix.

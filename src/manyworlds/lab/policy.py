@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -18,6 +18,9 @@ from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller, RobotActuators
 from manyworlds.rl import OnnxPolicy
 from manyworlds.rl.policy_description import ActuatorDescription
+
+if TYPE_CHECKING:
+    from manyworlds.lab.lab import LiveLab
 
 _GAINS = {
     "BuiltinPositionActuator": POSITION_CELLS,
@@ -212,3 +215,38 @@ def _option_differences(model: mujoco.MjModel, trained: mujoco.MjSpec) -> list[s
         for name in names
         if not np.allclose(getattr(model.opt, name), getattr(option, name))
     ]
+
+
+def start_policy(
+    lab: LiveLab,
+    path: str | Path,
+    control: RobotControl,
+    commands: Mapping[str, ArrayLike] | None,
+    adopt: bool | None,
+) -> PolicyController:
+    """Control a robot of a lab by a policy, from the initial state; see `LiveLab.run_policy`."""
+    if lab.environment is not None:
+        raise RuntimeError(
+            "A task's environment drives this world, with a policy of its own: open the scene "
+            "in plain MuJoCo, or give the policy to LiveLab.driven_by."
+        )
+    law = PolicyController(path, lab.world.model, control, commands)
+    for other in lab.controls:
+        step = getattr(getattr(other.controller, "policy", None), "timestep", None)
+        if other is not control and step not in (None, law.policy.timestep):
+            raise ValueError(
+                f"The policy '{path}' needs a timestep of {law.policy.timestep} s, but that of "
+                f"'{other.name}' needs {step} s: policies in one world need the same."
+            )
+
+    def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        law.adopt(model, gains=lab.world.start is None if adopt is None else adopt)
+        control.controller = law
+        control.take(POLICY)
+
+    if law.policy.motion is not None:
+        # A motion starts in its own pose, not in that of the model.
+        lab.loop.on_reset(lambda model, data, moved: law.policy.reset(data))
+    lab.loop.do(begin)  # may change the model's timestep and gains
+    lab.reset()
+    return law

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from manyworlds.lab.control import RobotControl
-from manyworlds.lab.sequence import Pose
+from manyworlds.lab.sequence import Pose, PoseSequencer
 
 _LEGS = ("FR", "FL", "RR", "RL")
 
@@ -78,3 +78,18 @@ def find_presets(robot: RobotControl | Iterable[str]) -> list[str]:
         for preset, poses in PRESETS.items()
         if all(names.issuperset(pose.targets) for pose in poses)
     )
+
+
+def start_sequence(
+    control: RobotControl, poses: str | tuple[Pose, ...], loop: bool, delay: float, autoplay: bool
+) -> PoseSequencer:
+    """Move a robot through poses, or those of a preset; see `LiveLab.run_sequence`."""
+    if isinstance(poses, str):
+        if poses not in PRESETS:
+            known = ", ".join(find_presets(control)) or "none"
+            raise KeyError(f"There is no preset '{poses}'; for '{control.name}': {known}.")
+        poses = PRESETS[poses]
+    sequence = PoseSequencer(control, poses, loop=loop, delay=delay)
+    if autoplay:
+        sequence.play()
+    return sequence

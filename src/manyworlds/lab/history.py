@@ -1,0 +1,107 @@
+"""Undo and redo of edits of a world."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+
+LIMIT = 200
+_TOGETHER_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edit:
+    """Edit that was made, and can be undone and made again."""
+
+    label: str
+    """Name of the edit for people, as 'move cup'."""
+    undo: Callable[[], object]
+    """Restores what was there before."""
+    redo: Callable[[], object]
+    """Makes the edit again."""
+    key: Hashable = None
+    """Edits of the same key that follow each other within a second, as those of a gizmo that is
+    dragged, are undone together; None keeps an edit alone."""
+    time: float = 0.0
+    """Time of the last of them [s]."""
+
+
+class EditHistory:
+    """Edits of a world in their order.
+
+    Args:
+        limit: number of edits that can be undone; the oldest ones are forgotten.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.lock = threading.RLock()
+        """Held while an edit is made, undone or made again, so that edits follow one another."""
+        self._limit = limit
+        self._done: list[Edit] = []
+        self._undone: list[Edit] = []
+
+    def record(self, edit: Edit) -> None:
+        """Add an edit that was just made; what was undone before can no longer be made again."""
+        with self.lock:
+            edit = replace(edit, time=time.monotonic())
+            last = self._done[-1] if self._done else None
+            if (
+                last is not None
+                and not self._undone
+                and edit.key is not None
+                and last.key == edit.key
+                and edit.time - last.time <= _TOGETHER_S
+            ):
+                edit = replace(edit, undo=last.undo)
+                self._done.pop()
+            self._done.append(edit)
+            del self._done[: -self._limit]
+            self._undone.clear()
+
+    def undo(self) -> str:
+        """Undo the last edit, and return its label.
+
+        Raises:
+            RuntimeError: there is nothing to undo.
+        """
+        with self.lock:
+            if not self._done:
+                raise RuntimeError("There is nothing to undo.")
+            edit = self._done[-1]
+            edit.undo()  # if it fails, the edit stays
+            self._undone.append(self._done.pop())
+            return edit.label
+
+    def redo(self) -> str:
+        """Make the edit again that was undone last, and return its label.
+
+        Raises:
+            RuntimeError: there is nothing to make again.
+        """
+        with self.lock:
+            if not self._undone:
+                raise RuntimeError("There is nothing to redo.")
+            edit = self._undone[-1]
+            edit.redo()
+            self._done.append(self._undone.pop())
+            return edit.label
+
+    def clear(self) -> None:
+        """Forget all edits: the world was replaced by another one."""
+        with self.lock:
+            self._done.clear()
+            self._undone.clear()
+
+    @property
+    def done(self) -> tuple[str, ...]:
+        """Labels of the edits that can be undone, the oldest first."""
+        with self.lock:
+            return tuple(edit.label for edit in self._done)
+
+    @property
+    def undone(self) -> tuple[str, ...]:
+        """Labels of the edits that can be made again, the next one last."""
+        with self.lock:
+            return tuple(edit.label for edit in self._undone)
