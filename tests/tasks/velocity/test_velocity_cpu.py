@@ -44,12 +44,17 @@ def weights_at(cfg: ManagerBasedRlEnvCfg, step: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("task", "raised"),
-    [(TASK, {"track_linear_velocity", "action_rate_l2"}), ("Velocity-Rough-Humanoid", set())],
+    ("task", "raised", "added"),
+    [
+        (TASK, {"track_linear_velocity", "action_rate_l2"}, {"is_terminated"}),
+        ("Velocity-Rough-Humanoid", set(), set()),
+    ],
 )
-def test_the_preset_is_the_same_task_in_the_end(task, raised):
+def test_the_preset_is_the_same_task_in_the_end(task, raised, added):
     """Keep what is observed, done, commanded and rewarded; let most weights become the task's."""
     own, cheap = preset(task)
+    assert cheap.rewards.keys() - own.rewards.keys() == added
+    assert all(cheap.rewards.pop(name).weight < 0.0 for name in added)
     for name in ("observations", "actions", "commands", "events", "terminations"):
         assert getattr(cheap, name) == getattr(own, name)
     assert period(cheap) == period(own)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from manyworlds.envs import ManagerBasedRlEnvCfg
-from manyworlds.envs.mdp import reward_curriculum
-from manyworlds.managers import CurriculumTermCfg
+from manyworlds.envs.mdp import is_terminated, reward_curriculum
+from manyworlds.managers import CurriculumTermCfg, RewardTermCfg
 from manyworlds.rl.config import SYMMETRIC_MLP, RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import TerrainHeightSensorCfg
 from manyworlds.tasks.cpu_physics import use_cheap_physics
@@ -20,8 +20,10 @@ _WEIGHTS = {
     "track_linear_velocity": (4.0, 3.5, 3.5),
     "track_angular_velocity": (3.0, 2.5, None),
     "air_time": (1.0, 0.5, None),
-    "action_rate_l2": (-0.01, -0.04, -0.14),
+    "action_rate_l2": (-0.01, -0.04, -0.15),
 }
+_TERMINATION_PENALTY = -200.0
+"""Weight of the reward for the end of an episode by a fall, as in Isaac Lab's tasks of bipeds."""
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
 _STAGES = (0, 1500, 3000)
@@ -44,6 +46,10 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     _simplify_contacts(env_cfg, self_collisions=False)
     _change(env_cfg, rl_cfg, _WEIGHTS, _STAGES)
+    # With a short horizon, a fall costs little: the rewards of about a second.
+    env_cfg.rewards["is_terminated"] = RewardTermCfg(
+        func=is_terminated, weight=_TERMINATION_PENALTY
+    )
     rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 700
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
