@@ -91,6 +91,9 @@ def test_targets(arm, capsys):
     lab.stop()
     assert main(["lab", "nothing", "--headless"]) == 1
     assert "no model file, task or run 'nothing'" in capsys.readouterr().err
+    for command_ in ("lab", "report", "bench", "train", "evaluate", "play"):
+        assert main([command_, "Velocity-Flat-Go"]) == 1
+        assert "id you mean 'Velocity-Flat-Go1'" in capsys.readouterr().err, command_
     assert main(["lab", str(arm), "--headless", "--world", "3"]) == 1
     assert "a model file has one" in capsys.readouterr().err
     assert main(["lab", str(arm), "--headless", "--command", "{'twist': (1, 0, 0)}"]) == 1

@@ -147,7 +147,7 @@ def test_runs_that_are_not_there_are_named(run, root, capsys, monkeypatch):
     (other / "progress.jsonl").write_text('{"iteration": 1}\n')
     (root / "loose.pt").write_text("")
     cases = {
-        "nothing": "There is no run 'nothing': give the path of a run folder",
+        "nothing": "There is no run 'nothing'. Give the path of a run folder",
         "loose.pt": "There is no run 'loose.pt'",
         "Velocity-Flat-G1": "There is no trained run of task 'Velocity-Flat-G1'",
         str(run.path): "holds 0 iterations, at least 1 needed: train longer.",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import gymnasium
 import mujoco
 import numpy as np
 import pytest
@@ -12,11 +15,13 @@ from manyworlds.asset_zoo.arm import get_arm_cfg
 from manyworlds.asset_zoo.quadruped import get_quadruped_cfg
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.lab import (
+    LabCfg,
     LiveLab,
     Passthrough,
     PdController,
     Pose,
     find_presets,
+    world_from_file,
     world_from_scene,
     world_from_spec,
 )
@@ -358,6 +363,17 @@ def test_the_lab_says_why_nothing_moves(lab):
     ]
     with pytest.raises(KeyError, match="no robot 'leg'; available: arm"):
         lab.why_not_moving("leg")
+
+
+@pytest.mark.parametrize("model", ["ant.xml", "humanoid.xml", "half_cheetah.xml"])
+def test_motors_hold_no_pose(model):
+    """Open robots of torque motors, which fall: nothing says that they hold their pose."""
+    path = Path(gymnasium.__file__).parent / "envs/mujoco/assets" / model
+    with LiveLab(world_from_file(path), LabCfg(mode="direct")) as lab:
+        lab.step()
+        (robot,) = lab.robots
+        reason = lab.why_not_moving(robot)[0]
+        assert reason.endswith("its actuators hold no position: move a slider")
 
 
 def test_old_commands_are_named(lab):

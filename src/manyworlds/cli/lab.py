@@ -15,6 +15,7 @@ import tyro
 from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
 from manyworlds.cli.runs import find_run, play_env_cfg
+from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -262,8 +263,8 @@ def find_target(cfg: LabOptions) -> Target:
         checkpoint, run = find_run(path, cfg.log_root, None)
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"There is no model file, task or run '{cfg.target}': `manyworlds list` names the "
-            "tasks."
+            f"There is no model file, task or run '{cfg.target}'."
+            f"{near_matches(cfg.target, list_tasks())} `manyworlds list` names the tasks."
         ) from None
     if run is None or run.task is None:
         raise ValueError(f"'{checkpoint}' is in no run folder: name the run's folder.")

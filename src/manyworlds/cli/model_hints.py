@@ -46,7 +46,11 @@ def unreadable(path: Path) -> tuple[str, list[str]] | None:
         folder = path.parent
         if not folder.is_dir():
             return "there is no such file.", [f"the folder '{folder}' does not exist either."]
-        near = _near(path.name, (p.name for p in itertools.islice(folder.iterdir(), 5000)))
+        from manyworlds.tasks import list_tasks
+
+        tasks = list_tasks() if folder == Path() else []
+        files = (p.name for p in itertools.islice(folder.iterdir(), 5000))
+        near = _near(path.name, [*tasks, *files])
         return "there is no such file.", [f"did you mean {near}?"] if near else []
     try:
         head = _head(path)

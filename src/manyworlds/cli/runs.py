@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.cli.parsing import UsageError
+from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
     from manyworlds.cli.play_options import PlayOptions
@@ -141,8 +142,9 @@ def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]
         run = RunFolder.latest(log_root, name)
         return run, run.last_checkpoint()
     raise FileNotFoundError(
-        f"There is no run '{name}': give the path of a run folder or of a checkpoint in one, the "
-        f"name of a run in '{log_root}', or a task that was trained there."
+        f"There is no run '{name}'.{near_matches(name, list_tasks())} Give the path of a run "
+        f"folder or of a checkpoint in one, the name of a run in '{log_root}', or a task that was "
+        "trained there."
     )
 
 

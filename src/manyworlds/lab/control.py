@@ -208,9 +208,9 @@ class RobotControl:
         if self.owner == NOBODY:
             reasons.append("it has no owner")
         elif not steered and not told and self.owner == PANEL:
-            reasons.append("holding its start pose: move a slider")
+            reasons.append(f"{self._hold(model)}: move a slider")
         elif not steered and not told:
-            reasons.append(f"holding its start pose: '{self.owner}' has sent no targets yet")
+            reasons.append(f"{self._hold(model)}: '{self.owner}' has sent no targets yet")
         elif not steered and age > _OLD_S and self.owner != PANEL:  # sliders stand still
             reasons.append(f"the last command of '{self.owner}' is {age:.1f} s old")
         for who, count in self.ignored.items():
@@ -223,6 +223,13 @@ class RobotControl:
         if self.asleep:
             reasons.append("its bodies are asleep")
         return reasons
+
+    def _hold(self, model: mujoco.MjModel) -> str:
+        """Return what the actuators do with the initial controls, as text."""
+        springs = model.actuator_biasprm[self.actuators.actuator_ids, 1] != 0.0
+        if springs.any() or (self.enabled and hasattr(self.controller, "kp")):
+            return "holding its start pose"
+        return "its controls have their initial values, and its actuators hold no position"
 
     def _set(self, targets: np.ndarray, time: float) -> None:
         """Replace the present targets; the caller holds the lock."""
