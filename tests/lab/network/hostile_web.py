@@ -22,10 +22,11 @@ TOKEN = "t" * 43
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 WAIT_S = 30.0
 _BATCH = 50
-_HANDSHAKE = (
+HANDSHAKE = (
     b"GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 )
+"""Head of a request for a WebSocket, with a place for the port."""
 _HEADERS = (
     *(b"Cookie: %s", b"Origin: http://%s", b"Origin: null", b"Host: [::1", b"Host: %s:99999"),
     *(b"Authorization: Bearer %s", b"Referer: %s", b": %s", b"X" * 40_000 + b": %s"),
@@ -92,7 +93,7 @@ def attack(rng: random.Random, port: int) -> int:
     sent = 0
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5.0) as peer:
         peer.settimeout(0.5)
-        handshake = _HANDSHAKE % port + b"\r\n"
+        handshake = HANDSHAKE % port
         sent = 1
         if rng.random() < 0.3:
             peer.sendall(mutate(rng, handshake) if rng.random() < 0.8 else rng.randbytes(300))
@@ -111,7 +112,9 @@ def hostile_head(rng: random.Random, port: int) -> bytes:
     """Return the head of an HTTP request: wild, broken or none, often with the token in it."""
     secret = rng.choice([*3 * [TOKEN.encode()], TOKEN.encode()[:-1], b"%00", b"\xff" * 9])
     target = rng.choice(_TARGETS).replace(b"%s", secret)
-    head = _HANDSHAKE % port if rng.random() < 0.4 else b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+    head = (
+        (HANDSHAKE % port)[:-2] if rng.random() < 0.4 else b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+    )
     head = head.replace(b"/", target, 1)
     for header in rng.choices(_HEADERS, k=rng.randrange(3)):
         cookie = b"manyworlds_token_%d=%s" % (port, secret)

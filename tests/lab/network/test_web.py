@@ -17,6 +17,7 @@ from manyworlds.lab.network import OPERATIONS, Dispatcher, LabHub, LabServerCfg,
 from manyworlds.lab.network.notes import Notes
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
+from tests.lab.network.hostile_web import HANDSHAKE
 from tests.lab.network.waiting import ANY, until
 
 WAIT_S = 20.0
@@ -409,6 +410,36 @@ def test_who_waits_is_not_silent(lab):
     now[0] += 1.9
     server.tick()
     client.ask("heartbeat")
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_pings(lab, monkeypatch, reads):
+    """Answer for longer than a ping waits: who reads stays, however many requests wait; others end.
+
+    Messages behind those that wait, and pongs among them, are not read.
+    """
+    monkeypatch.setattr("manyworlds.lab.network.web._PING_S", 0.2)
+    with LabHub(LabServerCfg(**ANY), report=lambda text: None) as hub:
+        hub.attach(lab)
+        until(hub.is_open, "the ports are not open")
+        answer = hub.answer
+
+        def slowly(*args):
+            time.sleep(0.8)
+            return answer(*args)
+
+        monkeypatch.setattr(hub, "answer", slowly)
+        if not reads:
+            with socket.create_connection(("127.0.0.1", hub.ports["web"])) as peer:
+                peer.sendall(HANDSHAKE % hub.ports["web"])
+                until(lambda: hub.web._peers, "no connection")
+                until(lambda: not hub.web._peers, "who does not answer pings stays")
+                return
+        with connect(f"ws://127.0.0.1:{hub.ports['web']}") as peer:
+            for _ in range(6):
+                peer.send('{"op": "meta"}')
+            for _ in range(6):
+                assert json.loads(peer.recv(WAIT_S))["op"] == "meta_ok"
 
 
 def test_notes_are_bounded():
