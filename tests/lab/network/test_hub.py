@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 import msgpack
 import numpy as np
 import pytest
 import zmq
+from websockets.sync.client import connect as web_connect
 
 from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.lab.network import LabHub, LabServerCfg, Limits
@@ -308,6 +311,43 @@ def test_rebuilds_reach_clients(lab, hub, context):
     until(lambda: hub.streams.state.wanted, "the subscription does not come")
     lab.step()
     assert set(msgpack.unpackb(peer.recv_multipart()[1])["per_articulation"]) == {"go"}
+
+
+def test_an_export_delays_nobody_else(lab, context, monkeypatch):
+    """Export a model for long: an old client's hello waits or is refused; others are answered."""
+    exported, call = threading.Event(), lab.call
+
+    def slowly(verb: str, **fields):
+        if verb == "export_model":
+            assert exported.wait(WAIT_S)
+        return call(verb, **fields)
+
+    monkeypatch.setattr(lab, "call", slowly)
+    with LabHub(LabServerCfg(**ANY)) as hub:
+        hub.attach(lab)
+        until(hub.is_open, "the ports are not open")
+        monkeypatch.setattr("manyworlds.lab.network.request_server._PATIENCE_S", 0.1)
+        with pytest.raises(ReplyError, match="being exported") as refused:
+            client_of(context, hub).hello()
+        assert refused.value.code == "not_ready"
+        monkeypatch.setattr("manyworlds.lab.network.request_server._PATIENCE_S", WAIT_S)
+        old, other = connect(context, hub.ports["step"]), client_of(context, hub)
+        old.send(b'{"op": "hello"}')
+        other.hello(include_model=False, role="takeover")
+        for _ in range(3):
+            assert "time" in other.ask("step")
+        assert not old.poll(0)
+        with (
+            web_connect(f"ws://127.0.0.1:{hub.ports['web']}") as web,
+            web_connect(f"ws://127.0.0.1:{hub.ports['web']}") as second,
+        ):
+            web.send('{"op": "hello"}')
+            second.send('{"op": "meta"}')
+            assert '"meta_ok"' in second.recv(WAIT_S)
+            exported.set()
+            assert json.loads(web.recv(WAIT_S))["mjb_size"] > 0
+        reply = msgpack.unpackb(old.recv())
+        assert reply["op"] == "hello_ok" and len(reply["mjb"]) == reply["mjb_size"] > 0
 
 
 def test_policies_keep_their_robots(tmp_path):

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from manyworlds.lab.network.messages import Encoding, encode
 from manyworlds.lab.network.observations import mode_of
+from manyworlds.lab.network.operations import NotYetError
 from manyworlds.lab.network.ports import FIRST_S, LONGEST_S, State, why_waiting
 from manyworlds.lab.network.sessions import label
 from manyworlds.lab.network.web_peer import WebPeer
@@ -32,6 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 _EVENT_S = 0.1  # period of the search for events
 _PING_S = 5.0  # period of pings, and the time after which a peer that does not answer is lost
+_AGAIN_S = 0.02  # time after which a request is tried again whose answer is being prepared
 _FRAMES = 2  # messages of one peer that are read before the one before is answered
 _JOIN_S = 10.0
 
@@ -245,9 +247,14 @@ class WebFace:
         # While another client's steps are made, this request waits, and its sender is not silent.
         self._hub.note_message(peer)
         peer.is_waiting = True
-        reply = await self._loop.run_in_executor(
-            self._worker, self._hub.answer, content, peer, peer.encoding
-        )
+        while True:
+            try:
+                reply = await self._loop.run_in_executor(
+                    self._worker, self._hub.answer, content, peer, peer.encoding, True
+                )
+                break
+            except NotYetError:  # others are answered meanwhile
+                await asyncio.sleep(_AGAIN_S)
         peer.is_waiting = False
         peer.num_answered += 1
         return reply
