@@ -23,6 +23,7 @@ from manyworlds.lab.network.request_server import RequestServer
 from manyworlds.lab.network.sessions import Session, label
 from manyworlds.lab.network.stream_server import StreamServer
 from manyworlds.lab.network.web import WebFace
+from manyworlds.lab.scheduling import prefer_wakeups
 from manyworlds.lab.server_view import ServerView
 from manyworlds.utils.extras import require_extra
 
@@ -310,6 +311,8 @@ class LabHub:
         return [*own, self.web]
 
     def _run(self, server: _Server) -> None:
+        if isinstance(server, RequestServer):
+            prefer_wakeups()  # a client waits, perhaps with the next step
         while not self._stopping.is_set():
             try:
                 server.run_once()
