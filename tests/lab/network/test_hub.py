@@ -19,9 +19,11 @@ import zmq
 from websockets.sync.client import connect as web_connect
 
 from manyworlds.lab import LabCfg, LiveLab
+from manyworlds.lab.client.request_socket import unpack_values
 from manyworlds.lab.network import LabHub, LabServerCfg, Limits
 from manyworlds.lab.network.ports import holder_of
 from manyworlds.lab.network.streams import pack_control
+from manyworlds.lab.shared_snapshots import unpack_snapshot
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.waiting import ANY, WAIT_S, until
@@ -127,6 +129,20 @@ def test_only_what_is_asked_for_is_encoded(lab, hub, context):
     assert topics == {b"scene/box/" + f for f in (b"xpos", b"xquat", b"qpos", b"qvel")}
     peer.close()
     until(lambda: not hub.streams.state.wanted, "the subscription does not end")
+
+
+def test_whole_snapshots_are_for_those_who_name_them(lab, hub, context):
+    """Subscribe to all topics: no snapshot comes; to snapshots: it is the lab's, and nothing else."""
+    everything = connect(context, hub.ports["state"], zmq.SUB)
+    topics = {everything.recv_multipart()[0] for _ in range(50)}
+    assert b"state/full" in topics and b"state/snapshot" not in topics
+    everything.close()
+    peer = connect(context, hub.ports["state"], zmq.SUB, b"state/snapshot")
+    topic, content = peer.recv_multipart()
+    assert topic == b"state/snapshot"
+    plain = unpack_values(content)
+    assert unpack_snapshot(plain).layout == lab.snapshot.layout
+    until(lambda: lab.snapshot.frame_id > plain["frame_id"], "no newer snapshot")
 
 
 def test_lists_of_actuators(lab, hub, context):

@@ -83,6 +83,8 @@ velocity |
 | | | `scene/ENTITY/xpos`, `/xquat`, `/qpos`, `/qvel` | 3, 4, 7, 6 float64 |
 | | | `state/full` | msgpack: the reply of `step` at the level `standard`, with `op` = \
 `state_full` |
+| | | `state/snapshot` | msgpack: a whole snapshot, as `read_snapshot` returns it; only for those \
+who name the whole topic |
 | {control} | received | `ROBOT/control` | int32 number, then for each int32 id, float32 value |
 | | | `ROBOT/set_gains` | JSON: `{{"JOINT": {{"kp": 1.0, "kv": 1.0, "torque_limit": 1.0}}}}` |
 | {info} | published | none | JSON: `robot`, `names`, `ids`, `mins`, `maxs`, `limited` of the \
