@@ -132,7 +132,8 @@ def test_only_what_is_asked_for_is_encoded(lab, hub, context):
 
 
 def test_whole_snapshots_are_for_those_who_name_them(lab, hub, context):
-    """Subscribe to all topics: no snapshot comes; to snapshots: it is the lab's, and nothing else."""
+    """Subscribe to all topics: no snapshot comes; to snapshots: those of the lab come."""
+    lab.call("set_mode", mode="live")
     everything = connect(context, hub.ports["state"], zmq.SUB)
     topics = {everything.recv_multipart()[0] for _ in range(50)}
     assert b"state/full" in topics and b"state/snapshot" not in topics
