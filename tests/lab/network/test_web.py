@@ -15,6 +15,7 @@ from websockets.sync.client import connect
 from manyworlds.lab import Controller, LabCfg, LiveLab, VerbError
 from manyworlds.lab.network import OPERATIONS, Dispatcher, LabHub, LabServerCfg, Limits
 from manyworlds.lab.network.notes import Notes
+from manyworlds.utils.web_access import WebAccess
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.hostile_web import HANDSHAKE
@@ -275,6 +276,14 @@ def test_origins_are_checked(hub, open_client, origin, opens):
     assert caught.value.response.status_code == 403
     assert caught.value.response.body.decode().startswith(f"Pages of '{origin}' may not")
     assert hub.web.describe()["failures"]["origin"] == before + 1
+
+
+@pytest.mark.parametrize("target", ["//[", "http://[x", "/?token=\u2100"])
+def test_strange_addresses_are_refused(target):
+    """Ask for an address that cannot be read: it is refused as any other request."""
+    access = WebAccess("t" * 43)
+    assert access.refusal(target, {})
+    assert sum(access.refused.values()) == 1
 
 
 def test_other_machines_need_the_token(tmp_path, monkeypatch):

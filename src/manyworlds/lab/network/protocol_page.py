@@ -160,6 +160,9 @@ msgpack with whole numbers as such, and arrays as extension type 1: a msgpack li
 and bytes. A reply has `op` = `OP_ok`, or it is `{{"op": "error",
 "code": ..., "message": one sentence}}`.
 
+**Waiting.** After a change of the model, its export may take seconds. A `hello` with the model is
+answered when it is there, other clients meanwhile; after 4 s the answer is `not_ready`.
+
 **Who drives.** The first client that says `hello` drives, all others observe: their writes are
 answered by `session_expired`. `take_driver` changes that, and so does
 any write while no client drives; with `--takeover`, each new client
