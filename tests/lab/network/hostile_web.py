@@ -47,7 +47,8 @@ def send_messages(port: int, frames: int, seed: int) -> Counter[str]:
     """
     rng, seen = random.Random(seed), Counter[str]()
     hello = '{"op": "hello", "include_model": false}'
-    with connect(f"ws://127.0.0.1:{port}", max_size=None) as peer:
+    # Its own pings would wait behind the requests, for long on a busy machine.
+    with connect(f"ws://127.0.0.1:{port}", max_size=None, ping_interval=None) as peer:
         for start in range(0, frames, _BATCH):
             peer.send(hello)  # again each time: perhaps a request ended the session
             key = read(peer.recv(WAIT_S))["session_id"]
