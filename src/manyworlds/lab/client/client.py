@@ -129,12 +129,12 @@ class LabClient(LabVerbs):
         """
         connection = self.connection
         stream, sessions = connection.open_stream(), connection.restarts
-        heard = time.monotonic()
+        heard, last = time.monotonic(), -1
         try:
-            snapshot: Snapshot | None = self.snapshot
+            snapshot: Snapshot | None = self._fetch()
             while True:
                 if snapshot is not None:
-                    heard = time.monotonic()
+                    heard, last = time.monotonic(), snapshot.frame_id
                     self._mirror.take(snapshot)
                     yield snapshot
                 snapshot = None
@@ -147,7 +147,7 @@ class LabClient(LabVerbs):
                     )
                 fresh = stream.wait(_LOOK_S if timeout is None else min(_LOOK_S, timeout - silence))
                 if fresh is not None:
-                    snapshot = self._newer(fresh)
+                    snapshot = self._newer(fresh, last)
                 elif connection.is_closed:
                     return
                 else:  # it may have ended, or have been started again at other ports
@@ -158,14 +158,12 @@ class LabClient(LabVerbs):
         finally:
             stream.close()
 
-    def _newer(self, fresh: Snapshot) -> Snapshot | None:
-        """Return a snapshot that was pushed, unless a reply has brought it or a newer one."""
+    def _newer(self, fresh: Snapshot, last: int) -> Snapshot | None:
+        """Return a snapshot that was pushed, or a newer one; None if it is the last one again."""
         known = self._mirror.snapshot
-        if known is None or fresh.frame_id > known.frame_id:
-            return fresh
-        if fresh.frame_id < known.frame_id:  # late, or of another lab, which counts from zero
-            fresh = self._fetch()
-        return fresh if fresh.frame_id != known.frame_id else None
+        if known is not None and fresh.frame_id < known.frame_id:
+            fresh = self._fetch()  # late, or of another lab, which counts from zero
+        return fresh if fresh.frame_id != last else None
 
     @property
     def model(self) -> mujoco.MjModel:
