@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from statistics import median
 from time import perf_counter, sleep
@@ -19,12 +21,14 @@ import numpy as np
 
 from benchmarks.measuring import Figures, in_turns, robots_folder
 from benchmarks.viewer_workloads import page_client
+from manyworlds.lab.scheduling import prefer_wakeups
 
 _CORES = 2
 _JOINTS = 40
 _BLOCK_STEPS = 500
 _SETTLE_S = 2.0
 _ROUND_TRIPS = 2000
+_TURNS = 5
 _ANY: dict[str, Any] = {"step_port": 0, "state_port": 0, "control_port": 0, "info_port": 0}
 
 # Clients print a line when they are connected, and a number for each second that has passed.
@@ -72,6 +76,31 @@ for _ in range(int(sys.argv[2])):
 print(*times, flush=True)
 """
 
+# As the server of a lab, but nothing is decoded: a request goes on through a local socket.
+_BARE_SERVER = """
+import socket, sys, zmq
+lab = socket.socket(fileno=int(sys.argv[1]))
+peer = zmq.Context().socket(zmq.ROUTER)
+print(peer.bind_to_random_port("tcp://127.0.0.1"), flush=True)
+while True:
+    frames = peer.recv_multipart()
+    lab.sendall(b"?")
+    lab.recv(1)
+    peer.send_multipart(frames)
+"""
+_BARE_STEPPER = """
+import sys, time, zmq
+peer = zmq.Context().socket(zmq.REQ)
+peer.connect("tcp://127.0.0.1:" + sys.argv[1])
+times = []
+for _ in range(200 + int(sys.argv[2])):
+    since = time.perf_counter()
+    peer.send(b"?")
+    peer.recv()
+    times.append(time.perf_counter() - since)
+print(*times[200:], flush=True)
+"""
+
 
 def publish_cost(seconds: float) -> Figures | None:
     """Step 40 joints in direct mode: without and with a server and a subscriber to all states.
@@ -105,8 +134,12 @@ def publish_cost(seconds: float) -> Figures | None:
 
 
 def round_trip(seconds: float) -> Figures | None:
-    """Request single steps of 40 joints over a socket: time beyond that of the step itself."""
-    with _served(_chain_world()) as (lab, hub):
+    """Request single steps of 40 joints over a socket: time beyond that of the step itself.
+
+    `bare` are the times of a round trip through the same processes and threads without any work,
+    in turns with the steps: what this machine needs to start each of them.
+    """
+    with _served(_chain_world()) as (lab, hub), _bare_server() as bare_port:
         lab.loop.mode = "direct"
         lab.start()
         direct = []
@@ -114,17 +147,66 @@ def round_trip(seconds: float) -> Figures | None:
             since = perf_counter()
             lab.step()
             direct.append(perf_counter() - since)
-        with _client(_STEPPER, hub.ports["step"], str(_ROUND_TRIPS), wait=False) as stepper:
-            assert stepper.stdout is not None
-            times = np.array([float(text) for text in stepper.stdout.readline().split()])
-        beyond = 1e3 * (times - median(direct))
+        times, bare = [], []
+        for _ in range(_TURNS):
+            times += _trips(_STEPPER, hub.ports["step"])
+            bare += _trips(_BARE_STEPPER, bare_port)
+        beyond = 1e3 * (np.array(times) - median(direct))
         return {
             "step_us": 1e6 * median(direct),
             "p50_ms": float(np.quantile(beyond, 0.5)),
             "p99_ms": float(np.quantile(beyond, 0.99)),
             "worst_ms": float(beyond.max()),
+            "bare_p50_ms": 1e3 * float(np.quantile(bare, 0.5)),
+            "bare_p99_ms": 1e3 * float(np.quantile(bare, 0.99)),
             "ratio": 1.0 / max(float(np.quantile(beyond, 0.99)), 1e-9),
         }
+
+
+def _trips(program: str, port: int) -> list[float]:
+    """Return the times of the round trips of a client [s]."""
+    with _client(program, port, str(_ROUND_TRIPS // _TURNS), wait=False) as client:
+        assert client.stdout is not None
+        return [float(text) for text in client.stdout.readline().split()]
+
+
+@contextlib.contextmanager
+def _bare_server() -> Iterator[int]:
+    """Yield the port of `_BARE_SERVER`, which a thread of this process answers for another one."""
+    near, far = socket.socketpair()
+    asked, done = threading.Event(), threading.Event()
+
+    def link() -> None:
+        while near.recv(1):
+            asked.set()
+            done.wait()
+            done.clear()
+            near.sendall(b"!")
+
+    def physics() -> None:
+        prefer_wakeups()
+        while True:
+            asked.wait()
+            asked.clear()
+            done.set()
+
+    for work in (link, physics):
+        threading.Thread(target=work, daemon=True).start()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _BARE_SERVER, str(far.fileno())],
+        pass_fds=[far.fileno()],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    far.close()
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        near.close()
 
 
 def loaded_real_time(seconds: float) -> Figures | None:

@@ -5,6 +5,7 @@ Run from the project's root: python -m tools.fuzz_network [--face requests] [--f
 
 from __future__ import annotations
 
+import random
 import sys
 import tempfile
 import time
@@ -23,6 +24,7 @@ from manyworlds.lab.network.control_inbox import ControlInbox
 from manyworlds.lab.network.roster import RosterCache
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.hostile import put_controls, send_requests, send_subscriptions
+from tests.lab.network.hostile_web import Door, attack, send_messages
 from tests.lab.network.test_hub import ANY, client_of
 
 _BLOCK = 10_000
@@ -33,9 +35,11 @@ _BLOCK = 10_000
 class Options:
     """Send hostile frames to a lab's server; stop with an error at the first defect."""
 
-    face: Literal["requests", "controls", "process", "subscriptions"] = "requests"
+    face: Literal["requests", "controls", "process", "subscriptions", "web", "gate"] = "requests"
     """`requests` calls the dispatcher, `controls` the inbox of targets; `process` sends requests to
-    a server in a process of its own, and `subscriptions` messages to its ports that publish."""
+    a server in a process of its own, `subscriptions` messages to its ports that publish, and `web`
+    messages, broken handshakes and broken frames to its WebSocket; `gate` sends heads of requests
+    to the door of a page."""
     frames: int = 1_000_000
     minutes: float = 60.0
     """Time after which no further frames are sent."""
@@ -76,6 +80,8 @@ class _Face:
             self._inbox = ControlInbox()
             self._roster = RosterCache(self._lab).get()
             self.counters = self._inbox.stats
+        elif self._name == "gate":
+            self._door = Door()
         else:
             self._hub = HubProcess(LabServerCfg(**ANY))
             self._hub.attach(self._lab)
@@ -86,6 +92,8 @@ class _Face:
     def __exit__(self, *_: object) -> None:
         if self._name == "requests":
             self._server.close()
+        elif self._name == "gate":
+            self._door.__exit__()
         elif self._name != "controls":
             self._context.destroy(linger=0)
             self._hub.close()
@@ -100,11 +108,26 @@ class _Face:
                 self._inbox.flush(self._lab)
             case "process":
                 return send_requests(self._peer.send, frames, seed)
+            case "gate":
+                return self._door.send(frames, seed)
+            case "web":
+                return self._send_web(frames, seed)
             case _:
                 ports = [self._hub.ports[use] for use in ("state", "image", "info")]
                 send_subscriptions(self._context, ports, frames, seed)
                 self._peer.hello()  # is still answered
         return Counter()
+
+    def _send_web(self, frames: int, seed: int) -> Counter[str]:
+        """Send hostile messages, and nearly as many frames in broken connections."""
+        rng, port, broken = random.Random(seed), self._hub.ports["web"], 0
+        while broken < frames // 2:
+            broken += attack(rng, port)
+        seen = send_messages(port, max(frames - broken, 1), seed)
+        web = next(p for p in self._hub.describe()["ports"] if p["use"] == "web")
+        assert not web["failures"].get("defects"), web
+        assert not self._hub.describe()["problems"] and not self._hub.reports, self._hub.reports
+        return seen + Counter(broken=broken)
 
 
 def _check(lab: LiveLab, folder: Path) -> None:

@@ -6,7 +6,9 @@ import gc
 import os
 import queue
 import socket
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import mujoco
 import numpy as np
@@ -184,6 +186,32 @@ def test_a_rebuilt_world_arrives(linked):
     assert remote.snapshot.xpos.shape == lab.snapshot.xpos.shape
     remote.call("step", n_steps=3)
     assert remote.snapshot.block.tobytes() == lab.snapshot.block.tobytes()
+
+
+def test_a_call_needs_no_other_thread(linked):
+    """Keep both threads that receive events busy: a call has its reply all the same."""
+    pair = linked()
+    remote, gate, busy = pair.open(), threading.Event(), queue.Queue()
+
+    def hold(message) -> None:
+        busy.put(message)
+        gate.wait(60.0)
+
+    pair.link._heard = pair.remote._heard = hold
+    try:
+        remote.call("read_status")  # has a socket from now on
+        remote.tell("something")
+        pair.link.tell("something")
+        for _ in range(2):
+            busy.get(timeout=30)
+        with ThreadPoolExecutor(1) as caller:
+            asked = caller.submit(remote.call, "step")
+            try:
+                assert asked.result(10.0)["step"] == 1
+            finally:
+                gate.set()
+    finally:
+        gate.set()
 
 
 def test_either_end_may_end(linked):

@@ -28,15 +28,20 @@ class PeekOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds peek`."""
     cfg = parse(PeekOptions, argv, "peek")
-    from manyworlds.viewer.display import check_display
-
-    check_display()
     from manyworlds.lab.network.fast_path.mirror import FastPathMirror, describe_owners, find_owner
     from manyworlds.lab.network.fast_path.window import PeekWindow
+    from manyworlds.viewer.display import check_display
 
     address = find_owner(cfg.host)
     mirror = FastPathMirror(address)
     try:
+        mirror.is_there(raise_error=True)  # without a world, a display is of no use
+        try:
+            check_display()
+        except RuntimeError as error:
+            reason = str(error).replace("There is", "there is", 1)
+            place = address.removeprefix("tcp://")
+            raise RuntimeError(f"A world is served at {place}, but {reason}") from error
         window = PeekWindow(mirror, lambda text: print(text, flush=True))
         print(f"{window.scene.scene} of {address.removeprefix('tcp://')}", flush=True)
         others = describe_owners(address) if not cfg.host else []

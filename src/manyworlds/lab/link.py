@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
+from manyworlds.lab.call_channels import CallServer
 from manyworlds.lab.model_facts import APPEARANCE, binary_model
 from manyworlds.lab.options import read_options
 from manyworlds.lab.shared_snapshots import layout_to_plain
@@ -24,15 +25,14 @@ if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
 _LOG = logging.getLogger(__name__)
-_WORKERS = 8
-"""Number of verbs that one reader can have carried out at the same time."""
 
 
 class LabLink:
     """Shows a lab to a reader, and carries out the reader's verbs.
 
-    Snapshots go through shared memory. The wire carries verbs, their replies, and the compiled
-    model, at first and after each rebuild.
+    Snapshots go through shared memory, verbs and their replies through sockets of their own, see
+    `CallChannels`. The wire carries the compiled model, at first and after each rebuild, and
+    events.
 
     Args:
         wire: wire to the reader.
@@ -47,10 +47,13 @@ class LabLink:
         self._lab: LiveLab | None = None
         self._followed: weakref.WeakSet[LiveLab] = weakref.WeakSet()
         self._fields: list[str] = []
-        self._workers = ThreadPoolExecutor(_WORKERS, "manyworlds-link")
+        self._calls = CallServer(self._answer)
+        self._workers = ThreadPoolExecutor(1, "manyworlds-link-work")
         self._worlds = ThreadPoolExecutor(1, "manyworlds-link-world")
         self._unsent = 0
-        """Number of rebuilt worlds that the reader does not have yet."""
+        """Number of rebuilt worlds that were not sent yet."""
+        self._num_sent = 0
+        """Number of worlds that were sent."""
         self._sent = threading.Condition()
         self._thread = threading.Thread(target=self._listen, name="manyworlds-link", daemon=True)
         self._thread.start()
@@ -77,7 +80,7 @@ class LabLink:
             self._wire.send({"event": event, **fields})
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Run a function in a thread of the link."""
+        """Run a function in a thread of the link, after those that were submitted before."""
 
         def run() -> None:
             try:
@@ -85,7 +88,7 @@ class LabLink:
             except OSError:
                 pass  # the reader ended; `ended` tells it
             except Exception:
-                _LOG.exception("A request of another process failed.")
+                _LOG.exception("An event of another process failed.")
 
         with contextlib.suppress(RuntimeError):  # the reader ended; `ended` tells it
             self._workers.submit(run)
@@ -99,7 +102,8 @@ class LabLink:
     def _follow(self, lab: LiveLab) -> None:
         """Show a rebuilt world, without a delay of the thread that rebuilt it.
 
-        Replies wait for it, so that the reader does not take them for those of the old world.
+        Replies wait for it, and the reader for its arrival, so that no reply of the new world is
+        taken for one of the old world.
         """
 
         def send() -> None:
@@ -142,6 +146,8 @@ class LabLink:
         world, descriptor = lab.loop.do(take, edits_model=False)
         try:
             self._wire.send(world, descriptor)
+            with self._sent:
+                self._num_sent += 1
         finally:
             os.close(descriptor)
 
@@ -149,32 +155,33 @@ class LabLink:
         try:
             while True:
                 message = self._wire.receive()
-                if "id" in message:
-                    self.submit(lambda message=message: self._answer(message))
+                if "channel" in message:
+                    self._calls.add(message["descriptor"])
                 else:
                     self._heard(message)
         except EOFError:
             pass
         finally:
+            self._calls.close()
             self._workers.shutdown(wait=False, cancel_futures=True)
             self._worlds.shutdown(wait=False)
             self._ended()
 
-    def _answer(self, message: Message) -> None:
-        number = message["id"]
+    def _answer(self, message: Message, send: Callable[[Message], None]) -> None:
         try:
-            answer = {"id": number, "reply": self._carry_out(message)}
+            answer: Message = {"reply": self._carry_out(message)}
         except VerbError as error:
-            answer = {"id": number, "error": [error.code, str(error)]}
+            answer = {"error": [error.code, str(error)]}
         except Exception as error:
             _LOG.exception("A request of another process failed.")
-            answer = {"id": number, "error": ["internal", f"{type(error).__name__}: {error}"]}
+            answer = {"error": ["internal", f"{type(error).__name__}: {error}"]}
         with self._sent:
             self._sent.wait_for(lambda: not self._unsent)
+            worlds = self._num_sent
         try:
-            self._wire.send(answer)
+            send({**answer, "worlds": worlds})
         except TypeError as error:
-            self._wire.send({"id": number, "error": ["internal", str(error)]})
+            send({"error": ["internal", str(error)], "worlds": worlds})
 
     def _carry_out(self, message: Message) -> dict[str, object]:
         lab = self._lab

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 
 import mujoco
 
+from manyworlds.lab.call_channels import CallChannels
 from manyworlds.lab.model_values import write_values
 from manyworlds.lab.shared_snapshots import SnapshotReader, layout_from_plain
 from manyworlds.lab.snapshot import Snapshot
@@ -44,9 +43,10 @@ class RemoteLab:
 
     def __init__(self, wire: Wire, heard: Callable[[Message], None]) -> None:
         self._wire, self._heard = wire, heard
-        self._lock = threading.Lock()
-        self._numbers = itertools.count()
-        self._waiting: dict[int, Future[dict[str, object]]] = {}
+        self._calls = CallChannels(wire)
+        self._arrived = threading.Condition()
+        self._num_worlds = 0
+        """Number of worlds that have arrived."""
         self._ended = False
         self._world: _World | None = None
         self._next: _World | None = None
@@ -80,7 +80,7 @@ class RemoteLab:
 
     def sync_model(self) -> None:
         """Bring `model` up to date: its values, or all of a rebuilt world."""
-        with self._lock:
+        with self._arrived:
             fresh, self._next = self._next, None
         if fresh is not None:
             self._world = fresh
@@ -110,21 +110,20 @@ class RemoteLab:
         return self._world
 
     def _ask(self, request: Message) -> dict[str, object]:
-        future: Future[dict[str, object]] = Future()
-        with self._lock:
-            if self._ended:
-                raise LabEndedError
-            number = next(self._numbers)
-            self._waiting[number] = future
+        if self._ended:
+            raise LabEndedError
         try:
-            self._wire.send({"id": number, **request})
+            answer = self._calls.ask(request)
         except TypeError as error:
-            self._waiting.pop(number, None)
             raise VerbError("bad_value", str(error)) from error
-        except OSError as error:
-            self._waiting.pop(number, None)
+        except (EOFError, OSError) as error:
             raise LabEndedError from error
-        return future.result()
+        if answer["worlds"] > self._num_worlds:
+            with self._arrived:
+                self._arrived.wait_for(lambda: self._ended or self._num_worlds >= answer["worlds"])
+        if "error" in answer:
+            raise VerbError(*answer["error"])
+        return answer["reply"]
 
     def _listen(self) -> None:
         try:
@@ -133,25 +132,18 @@ class RemoteLab:
         except EOFError:
             pass
         self._heard({"event": "ended"})
-        with self._lock:
+        with self._arrived:
             self._ended = True
-            waiting = [*self._waiting.values()]
-            self._waiting.clear()
-        for future in waiting:
-            future.set_exception(LabEndedError())
+            self._arrived.notify_all()
+        self._calls.close()
 
     def _take(self, message: Message) -> None:
-        if "id" in message:
-            future = self._waiting.pop(message["id"])
-            if "error" in message:
-                future.set_exception(VerbError(*message["error"]))
-            else:
-                future.set_result(message["reply"])
-            return
         if "model" in message:
             world = _read_world(message)
-            with self._lock:
+            with self._arrived:
                 self._next = world
+                self._num_worlds += 1
+                self._arrived.notify_all()
         if message["event"] != "world":
             self._heard(message)
 

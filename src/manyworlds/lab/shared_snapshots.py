@@ -239,6 +239,9 @@ def layout_from_plain(plain: Mapping[str, list[int]]) -> Layout:
 _FIELDS = tuple(field.name for field in dataclasses.fields(Snapshot) if field.name != "layout")
 
 
+SNAPSHOT_TOPIC = b"state/snapshot"
+"""Topic under which the server for programs publishes packed snapshots."""
+
 PlainSnapshot = dict[str, Any]
 """Snapshot as plain data and one array."""
 

@@ -44,7 +44,7 @@ class WebAccess:
         self.ports: set[int] = set()
         """Ports of pages under the name of the machine that is asked."""
         self.refused: Counter[str] = Counter()
-        """Number of refused requests by reason, such as `origin` or `token`."""
+        """Number of refused requests by reason: `address`, `origin` or `token`."""
 
     def refusal(self, target: str, headers: Headers) -> str:
         """Return the reason why a request is refused, as a sentence; empty if it is not.
@@ -53,6 +53,11 @@ class WebAccess:
             target: path and query of the request.
             headers: its headers.
         """
+        try:
+            urlsplit(target)
+        except ValueError:
+            self.refused["address"] += 1
+            return "The address of this request cannot be read."
         origin = headers.get("Origin")
         if origin is not None and not self._knows(origin, headers.get("Host") or ""):
             self.refused["origin"] += 1

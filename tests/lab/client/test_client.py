@@ -79,6 +79,35 @@ def test_a_world_that_runs_is_followed(client, lab):
     client.set_mode("direct")
 
 
+def test_states_are_pushed(client, lab, monkeypatch):
+    """Follow a world that runs without requests; a slow program gets the newest state."""
+    client.set_mode("live")
+    data, states = client.data, client.states(timeout=20.0)
+    next(states)
+    known = next(states).frame_id
+    asked = []
+    monkeypatch.setattr(client.connection, "ask", lambda op, **fields: asked.append(op))
+    for _ in range(20):
+        snapshot = next(states)
+        assert snapshot.frame_id > known and data.time == snapshot.time
+        assert np.array_equal(data.qpos, snapshot.qpos)
+        known = snapshot.frame_id
+    assert set(asked) <= {"heartbeat"}
+    monkeypatch.undo()
+    before = lab.snapshot.frame_id
+    until(lambda: lab.snapshot.frame_id > before + 100, "it stands")
+    assert next(states).frame_id > before + 20, "states of long ago"
+    client.set_mode("direct")
+    last = client.step(3)["frame_id"]
+    for snapshot in client.states(timeout=20.0):
+        assert (snapshot.block == lab.snapshot.block).all() and snapshot.frame_id >= last
+        if snapshot.step > 5:
+            break
+        client.step()  # its reply has the state that is pushed, too
+    with pytest.raises(LabTimeoutError, match="no new state for 0.1 s"):
+        list(client.states(timeout=0.1))
+
+
 def test_robots_and_their_elements(client, lab):
     """Find elements by name, with and without the prefix: names, ids and values are MuJoCo's."""
     go = client["go2"]

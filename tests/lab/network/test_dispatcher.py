@@ -418,3 +418,22 @@ def test_each_request_is_logged_and_counted(server, caplog):
     assert "set_paused: " in caplog.text
     counters = client.ask("network_status")["counters"]
     assert counters["ops"]["forward"] == 1 and counters["errors"] == {"missing_field": 1}
+
+
+def test_minimal_states_ask_the_lab_for_nothing_else(lab, monkeypatch):
+    """Step at the level `minimal`: the only verb that the lab carries out is the step."""
+    verbs, call = [], lab.call
+    monkeypatch.setattr(lab, "call", lambda verb, **f: verbs.append(verb) or call(verb, **f))
+    clock = iter(range(1000))
+    server = Dispatcher(lab, clock=lambda: float(next(clock)))
+    key = _ask(server, op="hello", observations="minimal")["session_id"]
+    _ask(server, op="set_mode", mode="direct", session_id=key)
+    verbs.clear()
+    for _ in range(3):
+        assert _ask(server, op="step", session_id=key)["op"] == "step_ok"
+    assert verbs == ["step"] * 3
+    server.close()
+
+
+def _ask(server: Dispatcher, **fields) -> dict:
+    return msgpack.unpackb(server.handle(msgpack.packb(fields), "a"))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 import msgpack
 import numpy as np
 import pytest
 import zmq
+from websockets.sync.client import connect as web_connect
 
 from manyworlds.lab import LabCfg, LiveLab
+from manyworlds.lab.client.request_socket import unpack_values
 from manyworlds.lab.network import LabHub, LabServerCfg, Limits
 from manyworlds.lab.network.ports import holder_of
 from manyworlds.lab.network.streams import pack_control
+from manyworlds.lab.shared_snapshots import unpack_snapshot
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.waiting import ANY, WAIT_S, until
@@ -124,6 +129,21 @@ def test_only_what_is_asked_for_is_encoded(lab, hub, context):
     assert topics == {b"scene/box/" + f for f in (b"xpos", b"xquat", b"qpos", b"qvel")}
     peer.close()
     until(lambda: not hub.streams.state.wanted, "the subscription does not end")
+
+
+def test_whole_snapshots_are_for_those_who_name_them(lab, hub, context):
+    """Subscribe to all topics: no snapshot comes; to snapshots: those of the lab come."""
+    lab.call("set_mode", mode="live")
+    everything = connect(context, hub.ports["state"], zmq.SUB)
+    topics = {everything.recv_multipart()[0] for _ in range(50)}
+    assert b"state/full" in topics and b"state/snapshot" not in topics
+    everything.close()
+    peer = connect(context, hub.ports["state"], zmq.SUB, b"state/snapshot")
+    topic, content = peer.recv_multipart()
+    assert topic == b"state/snapshot"
+    plain = unpack_values(content)
+    assert unpack_snapshot(plain).layout == lab.snapshot.layout
+    until(lambda: lab.snapshot.frame_id > plain["frame_id"], "no newer snapshot")
 
 
 def test_lists_of_actuators(lab, hub, context):
@@ -308,6 +328,43 @@ def test_rebuilds_reach_clients(lab, hub, context):
     until(lambda: hub.streams.state.wanted, "the subscription does not come")
     lab.step()
     assert set(msgpack.unpackb(peer.recv_multipart()[1])["per_articulation"]) == {"go"}
+
+
+def test_an_export_delays_nobody_else(lab, context, monkeypatch):
+    """Export a model for long: an old client's hello waits or is refused; others are answered."""
+    exported, call = threading.Event(), lab.call
+
+    def slowly(verb: str, **fields):
+        if verb == "export_model":
+            assert exported.wait(WAIT_S)
+        return call(verb, **fields)
+
+    monkeypatch.setattr(lab, "call", slowly)
+    with LabHub(LabServerCfg(**ANY)) as hub:
+        hub.attach(lab)
+        until(hub.is_open, "the ports are not open")
+        monkeypatch.setattr("manyworlds.lab.network.request_server._PATIENCE_S", 0.1)
+        with pytest.raises(ReplyError, match="being exported") as refused:
+            client_of(context, hub).hello()
+        assert refused.value.code == "not_ready"
+        monkeypatch.setattr("manyworlds.lab.network.request_server._PATIENCE_S", WAIT_S)
+        old, other = connect(context, hub.ports["step"]), client_of(context, hub)
+        old.send(b'{"op": "hello"}')
+        other.hello(include_model=False, role="takeover")
+        for _ in range(3):
+            assert "time" in other.ask("step")
+        assert not old.poll(0)
+        with (
+            web_connect(f"ws://127.0.0.1:{hub.ports['web']}") as web,
+            web_connect(f"ws://127.0.0.1:{hub.ports['web']}") as second,
+        ):
+            web.send('{"op": "hello"}')
+            second.send('{"op": "meta"}')
+            assert '"meta_ok"' in second.recv(WAIT_S)
+            exported.set()
+            assert json.loads(web.recv(WAIT_S))["mjb_size"] > 0
+        reply = msgpack.unpackb(old.recv())
+        assert reply["op"] == "hello_ok" and len(reply["mjb"]) == reply["mjb_size"] > 0
 
 
 def test_policies_keep_their_robots(tmp_path):

@@ -213,18 +213,20 @@ def test_worlds_that_cannot_be_pushed():
 
 
 def test_what_is_wrong_is_one_sentence(registry, monkeypatch, capsys):
-    """Peek without a display, without an owner, and at a silent port."""
+    """Peek without an owner, without a display, and at a silent port."""
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    if sys.platform == "linux":
-        assert main(["peek"]) == 1
-        assert "There is no display for MuJoCo's window" in capsys.readouterr().err
-    monkeypatch.setenv("DISPLAY", ":77")
-    assert main(["peek"]) == 1
-    assert "cannot use the display ':77'" in capsys.readouterr().err
-    monkeypatch.setattr(glfw, "init", lambda: True)
     assert main(["peek"]) == 1
     assert "No world is served on this machine" in capsys.readouterr().err
+    monkeypatch.setattr(FastPathMirror, "is_there", lambda self, raise_error: True)
+    if sys.platform == "linux":
+        assert main(["peek", "1"]) == 1
+        told = "A world is served at 127.0.0.1:1, but there is no display for MuJoCo's window"
+        assert told in capsys.readouterr().err
+    monkeypatch.setenv("DISPLAY", ":77")
+    assert main(["peek", "1"]) == 1
+    assert "but MuJoCo's window cannot use the display ':77'" in capsys.readouterr().err
+    monkeypatch.undo()
     assert main(["peek", "box:x"]) == 1
     assert "must be HOST, HOST:PORT or PORT" in capsys.readouterr().err
     with pytest.raises(MirrorError, match="No owner answers at tcp://127.0.0.1:1 within"):

@@ -15,8 +15,10 @@ from websockets.sync.client import connect
 from manyworlds.lab import Controller, LabCfg, LiveLab, VerbError
 from manyworlds.lab.network import OPERATIONS, Dispatcher, LabHub, LabServerCfg, Limits
 from manyworlds.lab.network.notes import Notes
+from manyworlds.utils.web_access import WebAccess
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
+from tests.lab.network.hostile_web import HANDSHAKE
 from tests.lab.network.waiting import ANY, until
 
 WAIT_S = 20.0
@@ -276,6 +278,14 @@ def test_origins_are_checked(hub, open_client, origin, opens):
     assert hub.web.describe()["failures"]["origin"] == before + 1
 
 
+@pytest.mark.parametrize("target", ["//[", "http://[x", "/?token=\u2100"])
+def test_strange_addresses_are_refused(target):
+    """Ask for an address that cannot be read: it is refused as any other request."""
+    access = WebAccess("t" * 43)
+    assert access.refusal(target, {})
+    assert sum(access.refused.values()) == 1
+
+
 def test_other_machines_need_the_token(tmp_path, monkeypatch):
     """Listen beyond loopback: without the token of the user's file it is 403 and one sentence."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
@@ -409,6 +419,36 @@ def test_who_waits_is_not_silent(lab):
     now[0] += 1.9
     server.tick()
     client.ask("heartbeat")
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_pings(lab, monkeypatch, reads):
+    """Answer for longer than a ping waits: who reads stays, however many requests wait; others end.
+
+    Messages behind those that wait, and pongs among them, are not read.
+    """
+    monkeypatch.setattr("manyworlds.lab.network.web._PING_S", 0.2)
+    with LabHub(LabServerCfg(**ANY), report=lambda text: None) as hub:
+        hub.attach(lab)
+        until(hub.is_open, "the ports are not open")
+        answer = hub.answer
+
+        def slowly(*args):
+            time.sleep(0.8)
+            return answer(*args)
+
+        monkeypatch.setattr(hub, "answer", slowly)
+        if not reads:
+            with socket.create_connection(("127.0.0.1", hub.ports["web"])) as peer:
+                peer.sendall(HANDSHAKE % hub.ports["web"])
+                until(lambda: hub.web._peers, "no connection")
+                until(lambda: not hub.web._peers, "who does not answer pings stays")
+                return
+        with connect(f"ws://127.0.0.1:{hub.ports['web']}") as peer:
+            for _ in range(6):
+                peer.send('{"op": "meta"}')
+            for _ in range(6):
+                assert json.loads(peer.recv(WAIT_S))["op"] == "meta_ok"
 
 
 def test_notes_are_bounded():

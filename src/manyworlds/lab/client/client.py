@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,7 @@ import numpy as np
 from manyworlds.lab.cameras.frame import decode_image
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.connection import Connection, Role
-from manyworlds.lab.client.errors import UnknownNameError
+from manyworlds.lab.client.errors import LabTimeoutError, UnknownNameError
 from manyworlds.lab.client.mirror import ClientMirror
 from manyworlds.lab.client.robot import ClientRobot
 from manyworlds.lab.client.written import LabVerbs
@@ -25,6 +26,8 @@ from manyworlds.lab.verb_error import near
 
 ADDRESS = "tcp://127.0.0.1:5559"
 """Address of the requests of `manyworlds lab TARGET --serve`."""
+
+_LOOK_S = 0.2  # longest wait for a state before the lab is asked if it is there
 
 
 class LabClient(LabVerbs):
@@ -111,6 +114,57 @@ class LabClient(LabVerbs):
         self._mirror.take(snapshot)
         return snapshot
 
+    def states(self, timeout: float | None = None) -> Iterator[Snapshot]:
+        """Yield the present snapshot of the world, and then each newer one as the lab pushes it.
+
+        `data` follows them. A program that takes longer than a step gets the newest snapshot, and
+        not those before it. The iterator ends when the client is closed.
+
+        Args:
+            timeout: longest wait for a new snapshot [s]; None waits for as long as it takes.
+
+        Raises:
+            LabTimeoutError: no new snapshot came in time.
+            LabError: the lab has ended.
+        """
+        connection = self.connection
+        stream, sessions = connection.open_stream(), connection.restarts
+        heard, last = time.monotonic(), -1
+        try:
+            snapshot: Snapshot | None = self._fetch()
+            while True:
+                if snapshot is not None:
+                    heard, last = time.monotonic(), snapshot.frame_id
+                    self._mirror.take(snapshot)
+                    yield snapshot
+                snapshot = None
+                if connection.is_closed:
+                    return
+                silence = time.monotonic() - heard
+                if timeout is not None and silence >= timeout:
+                    raise LabTimeoutError(
+                        "step_timeout", f"The lab has no new state for {timeout:g} s."
+                    )
+                fresh = stream.wait(_LOOK_S if timeout is None else min(_LOOK_S, timeout - silence))
+                if fresh is not None:
+                    snapshot = self._newer(fresh, last)
+                elif connection.is_closed:
+                    return
+                else:  # it may have ended, or have been started again at other ports
+                    connection.ask("heartbeat", repeat=True)
+                if connection.restarts != sessions:
+                    stream.close()
+                    stream, sessions = connection.open_stream(), connection.restarts
+        finally:
+            stream.close()
+
+    def _newer(self, fresh: Snapshot, last: int) -> Snapshot | None:
+        """Return a snapshot that was pushed, or a newer one; None if it is the last one again."""
+        known = self._mirror.snapshot
+        if known is not None and fresh.frame_id < known.frame_id:
+            fresh = self._fetch()  # late, or of another lab, which counts from zero
+        return fresh if fresh.frame_id != last else None
+
     @property
     def model(self) -> mujoco.MjModel:
         """A copy of the compiled model, fetched at the first access.
@@ -124,8 +178,8 @@ class LabClient(LabVerbs):
     def data(self) -> mujoco.MjData:
         """A copy of the world's state, and what follows from it, for any function of MuJoCo.
 
-        Each reply of a verb that is no reading one updates it in place, and so does `snapshot`,
-        which is the way to follow a world that runs by itself. State, accelerations, actuator
+        Each reply of a verb that is no reading one updates it in place, and so do `snapshot`
+        and `states`, which follow a world that runs by itself. State, accelerations, actuator
         forces and sensors are the lab's; all else is computed here from the state (`mj_forward`).
         The forces `qfrc_applied`, `eq_active` and the states of plugins do not come. What a
         program writes into it has no effect on the lab.

@@ -22,6 +22,7 @@ from manyworlds.lab.client.request_socket import (
     pack_request,
     unpack_reply,
 )
+from manyworlds.lab.client.snapshot_stream import SnapshotStream
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -126,6 +127,15 @@ class Connection:
                 raise LabConnectionError(
                     "disconnected", f"{op}: the connection to {self.address} ended twice."
                 ) from None
+
+    def open_stream(self) -> SnapshotStream:
+        """Connect to the port of states."""
+        return SnapshotStream(self.address, self.greeting["ports"], self._keys)
+
+    @property
+    def is_closed(self) -> bool:
+        """True after `close`."""
+        return self._stopping.is_set()
 
     def close(self) -> None:
         """End the session; a second call does nothing."""

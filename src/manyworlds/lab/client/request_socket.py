@@ -115,12 +115,17 @@ def unpack_reply(content: bytes) -> Reply:
     Raises:
         LabError: the lab refused the request.
     """
-    msgpack = require_extra("msgpack", "net")
-    reply: Reply = msgpack.unpackb(content, ext_hook=_unpack_array, strict_map_key=False)
+    reply = unpack_values(content)
     if reply["op"] == "error":
         raise error_of(reply["code"], reply["message"])
     del reply["op"]
     return reply
+
+
+def unpack_values(content: bytes) -> Reply:
+    """Return the fields of a message with arrays."""
+    msgpack = require_extra("msgpack", "net")
+    return msgpack.unpackb(content, ext_hook=_unpack_array, strict_map_key=False)
 
 
 def _plain(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import time
@@ -16,7 +17,13 @@ from manyworlds.lab.network.held import HeldTwists
 from manyworlds.lab.network.lifecycle import ModelFiles
 from manyworlds.lab.network.loss import leave_in_order
 from manyworlds.lab.network.messages import Encoding, decode, encode
-from manyworlds.lab.network.operations import EDITOR, OPERATIONS, ClientOperation, Request
+from manyworlds.lab.network.operations import (
+    EDITOR,
+    OPERATIONS,
+    ClientOperation,
+    NotYetError,
+    Request,
+)
 from manyworlds.lab.network.roster import Roster, RosterCache
 from manyworlds.lab.network.sessions import Session, Sessions, label
 from manyworlds.lab.verbs.fields import PlainMap, VerbError, near
@@ -36,6 +43,7 @@ class Dispatcher:
         face: the world; None while there is none.
         cfg: settings; not modified.
         clock: function that returns the time [s].
+        waits: whether a request waits until the model is exported for it; see `handle`.
     """
 
     def __init__(
@@ -43,9 +51,10 @@ class Dispatcher:
         face: LabFace | None,
         cfg: LabServerCfg | None = None,
         clock: Callable[[], float] = time.monotonic,
+        waits: bool = True,
     ) -> None:
         self.cfg = LabServerCfg() if cfg is None else cfg
-        self._clock = clock
+        self._clock, self._waits = clock, waits
         self.sessions = Sessions(self.cfg.limits, self.cfg.takeover, self._lost)
         self.requests: Counter[str] = Counter()
         """Number of requests, by operation."""
@@ -70,7 +79,7 @@ class Dispatcher:
         self.close()
         self.face = face
         self.cameras = CameraHub(face) if face is not None else None
-        self.files = ModelFiles()
+        self.files = ModelFiles(self._waits)
         self.control_sources: dict[str, str] = {}
         """Control source of each robot that a client set by itself."""
         self._cache = RosterCache(face) if face is not None else None
@@ -106,21 +115,28 @@ class Dispatcher:
         return self._status[1]
 
     def prepare(self) -> None:
-        """Export the model, so that the first client does not wait for it.
+        """Begin to export the model, so that the first client does not wait for it.
 
         Raises:
             VerbError: the model cannot be exported.
         """
         if self.face is not None:
             request = Request(self, self.face, self.refresh(), Session(peer=None))
-            self.files.update(request)
+            with contextlib.suppress(NotYetError):
+                self.files.update(request)
 
     @property
     def now(self) -> float:
         """Time of the server's clock [s]."""
         return self._clock()
 
-    def handle(self, request: bytes, peer: Hashable, reply_as: Encoding | None = None) -> bytes:
+    def handle(
+        self,
+        request: bytes,
+        peer: Hashable,
+        reply_as: Encoding | None = None,
+        again: bool = False,
+    ) -> bytes:
         """Return the reply to a request.
 
         Args:
@@ -128,6 +144,10 @@ class Dispatcher:
             peer: connection that it came from.
             reply_as: format of the request, if that is known, and of the reply; None takes that of
                 the session for the reply.
+            again: whether the caller can hand the request in again a little later.
+
+        Raises:
+            NotYetError: the caller is to do so.
         """
         session = self.sessions.of_peer(peer)
         encoding = reply_as or (session.encoding if session is not None else "msgpack")
@@ -144,6 +164,8 @@ class Dispatcher:
             content = encode({"op": f"{name}_ok", **reply}, encoding)
             self.requests[name] += 1
         except VerbError as error:
+            if again and isinstance(error, NotYetError):
+                raise
             content = encode(self._error(_CODES.get(error.code, error.code), str(error)), encoding)
         except Exception as error:
             # A defect of this program: the client and the log know of it, and the world goes on.

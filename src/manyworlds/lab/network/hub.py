@@ -23,6 +23,7 @@ from manyworlds.lab.network.request_server import RequestServer
 from manyworlds.lab.network.sessions import Session, label
 from manyworlds.lab.network.stream_server import StreamServer
 from manyworlds.lab.network.web import WebFace
+from manyworlds.lab.scheduling import prefer_wakeups
 from manyworlds.lab.server_view import ServerView
 from manyworlds.utils.extras import require_extra
 
@@ -88,7 +89,7 @@ class LabHub:
         self.on_driver: Callable[[], None] = lambda: None
         """Called before the reply to a request by which another client drives, or has changed the
         mode."""
-        self.dispatcher = Dispatcher(None, self.cfg)
+        self.dispatcher = Dispatcher(None, self.cfg, waits=False)
         self.dispatcher.camera_topics = lambda robot: self.cameras.topics(robot)
         self.dispatcher.ports = lambda: [port.describe() for port in self._ports()]
         self.cameras = CameraServer(self)
@@ -260,10 +261,16 @@ class LabHub:
             "problems": self.port_errors(),
         }
 
-    def answer(self, request: bytes, peer: Hashable, reply_as: Encoding | None = None) -> bytes:
+    def answer(
+        self,
+        request: bytes,
+        peer: Hashable,
+        reply_as: Encoding | None = None,
+        again: bool = False,
+    ) -> bytes:
         """Answer a request; see `Dispatcher.handle`."""
         with self._lock:
-            reply = self.dispatcher.handle(request, peer, reply_as)
+            reply = self.dispatcher.handle(request, peer, reply_as, again)
             driver = self.dispatcher.sessions.driver
             known = (driver, driver.mode_before if driver is not None else "")
             if known != self._known:
@@ -285,7 +292,7 @@ class LabHub:
             self.dispatcher.disconnected(peer)
 
     def tick(self) -> None:
-        """End sessions whose heartbeats stopped; export a new model before a client asks for it."""
+        """End sessions whose heartbeats stopped; begin to export a new world's model."""
         with self._lock:
             if self._release and (driver := self.dispatcher.sessions.driver) is not None:
                 self.dispatcher.sessions.release(driver, self._release)
@@ -304,6 +311,8 @@ class LabHub:
         return [*own, self.web]
 
     def _run(self, server: _Server) -> None:
+        if isinstance(server, RequestServer):
+            prefer_wakeups()  # a client waits, perhaps with the next step
         while not self._stopping.is_set():
             try:
                 server.run_once()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import mujoco
@@ -16,6 +19,7 @@ from manyworlds.lab.network.operations import (
     LOCAL,
     OPERATIONS,
     READS,
+    NotYetError,
     Request,
     add_verbs,
     as_network,
@@ -55,35 +59,66 @@ _BASE64_BYTES = 8 * 2**20  # largest model that is sent as text, too
 
 
 class ModelFiles:
-    """The model as files for clients, exported again when it has changed."""
+    """The model as files for clients, exported again when it has changed.
 
-    def __init__(self) -> None:
-        self._version, self._hash = -1, ""
-        self._mjb, self._mjcf, self._error = b"", "", ""
-        self._files: PlainDict = {}
+    An export takes seconds for a large model, and runs in a thread of its own.
+
+    Args:
+        waits: whether `update` waits for an export.
+    """
+
+    def __init__(self, waits: bool) -> None:
+        self._waits = waits
+        self._job: tuple[int, str, Future[PlainDict]] | None = None
+        self._files: tuple[int, str, PlainDict] = -1, "", {}
 
     def update(self, request: Request) -> PlainDict:
-        """Return the binary model, the XML, and the files that the XML refers to."""
-        details = request.roster.details
-        if self._version != details["model_version"]:
-            scene = self._hash != details["model_hash"]
-            self._mjb = self._export(request, scene)
-            self._version, self._hash = details["model_version"], details["model_hash"]
-        sources = {"mjcf": self._mjcf, "files": self._files, "mjcf_error": self._error}
-        return {"mjb": self._mjb, **sources}
+        """Return the binary model, the XML, and the files that the XML refers to.
 
-    def _export(self, request: Request, scene: bool) -> bytes:
-        """Return the binary model; keep the XML, which some models do not have, if asked to."""
-        if not scene:
-            return request.call("export_model")["mjb"]
-        self._mjcf, self._files, self._error = "", {}, ""
+        Raises:
+            NotYetError: the model is being exported.
+            VerbError: the model cannot be exported.
+        """
+        details = request.roster.details
+        version, scene = int(details["model_version"]), str(details["model_hash"])
+        if self._files[0] == version:
+            return self._files[2]
+        if self._job is None or self._job[0] != version:
+            before = self._files[2] if self._files[1] == scene else None
+            self._job = version, scene, _start(lambda: _export(request, before))
+        job = self._job[2]
+        if not (self._waits or job.done()):
+            raise NotYetError
         try:
-            answer = request.call("export_model", sources=True)
-        except VerbError as error:  # XML cannot contain everything
-            self._error = str(error)
-            return request.call("export_model")["mjb"]
-        self._mjcf, self._files = answer["mjcf"], answer["files"]
-        return answer["mjb"]
+            self._files = version, scene, job.result()
+        finally:
+            self._job = None
+        return self._files[2]
+
+
+def _start(export: Callable[[], PlainDict]) -> Future[PlainDict]:
+    """Run an export in a thread that the end of the program does not wait for."""
+    future: Future[PlainDict] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(export())
+        except Exception as error:  # for the caller of `update`
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="manyworlds-export", daemon=True).start()
+    return future
+
+
+def _export(request: Request, before: PlainDict | None) -> PlainDict:
+    """Return the files of the model; XML, which some models do not have, only of another scene."""
+    if before is not None:
+        return {**before, "mjb": request.call("export_model")["mjb"]}
+    try:
+        return {**request.call("export_model", sources=True), "mjcf_error": ""}
+    except VerbError as error:  # XML cannot contain everything
+        sources = {"mjcf": "", "files": {}, "mjcf_error": str(error)}
+        return {"mjb": request.call("export_model")["mjb"], **sources}
 
 
 def describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDict:

@@ -56,6 +56,15 @@ EDITOR = frozenset(
 """Operations of the protocol that edit scenes, which a lab does not offer."""
 
 
+class NotYetError(VerbError):
+    """Error of a request whose answer is being prepared: the same request has it a little later."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "not_ready", "The model is being exported for clients: ask again in some seconds."
+        )
+
+
 @dataclass
 class Request:
     """One request of a client, and all that an operation may use to answer it."""

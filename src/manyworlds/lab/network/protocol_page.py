@@ -83,6 +83,8 @@ velocity |
 | | | `scene/ENTITY/xpos`, `/xquat`, `/qpos`, `/qvel` | 3, 4, 7, 6 float64 |
 | | | `state/full` | msgpack: the reply of `step` at the level `standard`, with `op` = \
 `state_full` |
+| | | `state/snapshot` | msgpack: a whole snapshot, as `read_snapshot` returns it; only for those \
+who name the whole topic |
 | {control} | received | `ROBOT/control` | int32 number, then for each int32 id, float32 value |
 | | | `ROBOT/set_gains` | JSON: `{{"JOINT": {{"kp": 1.0, "kv": 1.0, "torque_limit": 1.0}}}}` |
 | {info} | published | none | JSON: `robot`, `names`, `ids`, `mins`, `maxs`, `limited` of the \
@@ -157,6 +159,9 @@ msgpack, or JSON after `hello` with `"encoding": "json"`; there, bytes are base6
 msgpack with whole numbers as such, and arrays as extension type 1: a msgpack list of dtype, shape
 and bytes. A reply has `op` = `OP_ok`, or it is `{{"op": "error",
 "code": ..., "message": one sentence}}`.
+
+**Waiting.** After a change of the model, its export may take seconds. A `hello` with the model is
+answered when it is there, other clients meanwhile; after 4 s the answer is `not_ready`.
 
 **Who drives.** The first client that says `hello` drives, all others observe: their writes are
 answered by `session_expired`. `take_driver` changes that, and so does

@@ -115,7 +115,9 @@ def _state(request: Request, cameras: Wishes | None = None, **more: object) -> P
     snapshot = request.face.snapshot
     if cameras is not None:
         more["cameras"] = take_images(request, cameras, snapshot)
-    return {**observe(roster, snapshot, level, request.server.status()), **more}
+    # Asking the lab for the status would delay a step now and then; few levels have any of it.
+    status = {} if level == "minimal" else request.server.status()
+    return {**observe(roster, snapshot, level, status), **more}
 
 
 def _read_robots(

@@ -13,6 +13,7 @@ from manyworlds.lab.network.observations import observe
 from manyworlds.lab.network.ports import Outlet
 from manyworlds.lab.network.roster import Roster, RosterCache
 from manyworlds.lab.network.streams import Message, StateEncoder, info_is_due, info_message
+from manyworlds.lab.shared_snapshots import SNAPSHOT_TOPIC, pack_snapshot
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.verbs.fields import PlainMap, VerbError
 
@@ -138,6 +139,8 @@ class StreamServer:
             _send(outlets, encoder.encode_entities(snapshot))
         if any(outlet.wants(b"state/full") for outlet in outlets):
             _send(outlets, [(b"state/full", self._full_state(snapshot, roster, status)[1])])
+        if SNAPSHOT_TOPIC in wanted:  # only by its whole name: readers of all topics need it not
+            _send(outlets, [(SNAPSHOT_TOPIC, encode(pack_snapshot(snapshot), "arrays"))])
 
     def _full_state(
         self, snapshot: Snapshot, roster: Roster, status: PlainMap

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from manyworlds.lab.network.messages import Encoding, encode
 from manyworlds.lab.network.observations import mode_of
+from manyworlds.lab.network.operations import NotYetError
 from manyworlds.lab.network.ports import FIRST_S, LONGEST_S, State, why_waiting
 from manyworlds.lab.network.sessions import label
 from manyworlds.lab.network.web_peer import WebPeer
@@ -32,6 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 _EVENT_S = 0.1  # period of the search for events
 _PING_S = 5.0  # period of pings, and the time after which a peer that does not answer is lost
+_AGAIN_S = 0.02  # time after which a request is tried again whose answer is being prepared
 _FRAMES = 2  # messages of one peer that are read before the one before is answered
 _JOIN_S = 10.0
 
@@ -185,8 +187,7 @@ class WebFace:
             server_header=None,
             max_size=self._limits.max_bytes,
             max_queue=_FRAMES,
-            ping_interval=_PING_S,
-            ping_timeout=_PING_S,
+            ping_interval=None,  # see `WebPeer.keep_alive`
             logger=self._logger(),
         )
 
@@ -220,7 +221,7 @@ class WebFace:
         """Answer the requests of a connection, one after another."""
         peer = WebPeer(socket)
         self._peers = (*self._peers, peer)
-        pushes = self._loop.create_task(peer.push())
+        tasks = [self._loop.create_task(work) for work in (peer.push(), peer.keep_alive(_PING_S))]
         try:
             async for message in socket:
                 self.messages += 1
@@ -232,7 +233,10 @@ class WebFace:
             _LOG.exception("A connection of the WebSocket failed.")
             self.failures["defects"] += 1
         finally:
-            pushes.cancel()
+            for task in tasks:
+                task.cancel()
+            # Either may have found the end of the connection first.
+            await asyncio.gather(*tasks, return_exceptions=True)
             self._peers = tuple(other for other in self._peers if other is not peer)
             with contextlib.suppress(RuntimeError):  # the hub ends
                 self._worker.submit(self._hub.disconnected, peer)
@@ -242,9 +246,18 @@ class WebFace:
         content = message.encode() if isinstance(message, str) else message
         # While another client's steps are made, this request waits, and its sender is not silent.
         self._hub.note_message(peer)
-        return await self._loop.run_in_executor(
-            self._worker, self._hub.answer, content, peer, peer.encoding
-        )
+        peer.is_waiting = True
+        while True:
+            try:
+                reply = await self._loop.run_in_executor(
+                    self._worker, self._hub.answer, content, peer, peer.encoding, True
+                )
+                break
+            except NotYetError:  # others are answered meanwhile
+                await asyncio.sleep(_AGAIN_S)
+        peer.is_waiting = False
+        peer.num_answered += 1
+        return reply
 
     async def _watch(self) -> None:
         """Give the peers that subscribed what has happened."""

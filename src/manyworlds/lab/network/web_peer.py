@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
 _MOST_EVENTS = 100
+_SILENT = 1011  # code of the end of a connection whose peer does not answer
 
 
 class WebPeer:
@@ -33,6 +34,10 @@ class WebPeer:
         """True after the first event, which describes the present."""
         self.dropped: Counter[str] = Counter()
         """Number of messages that were dropped, by topic."""
+        self.num_answered = 0
+        """Number of requests that were answered."""
+        self.is_waiting = False
+        """True while a request is being answered."""
         self._socket = socket
         self._period = 0.0
         self._due, self._frame = 0.0, -1
@@ -74,6 +79,23 @@ class WebPeer:
     async def send(self, content: bytes) -> None:
         """Send a message: JSON as text, msgpack as bytes; wait while the peer does not read."""
         await self._socket.send(content.decode() if content[:1] == b"{" else content)
+
+    async def keep_alive(self, period: float) -> None:
+        """Send pings, and end the connection of a peer that does not answer them.
+
+        While the peer waits for an answer, for as long as the lab takes, few of its messages are
+        read, and its pong may be behind them: that time does not count.
+
+        Args:
+            period: time between pings, and longest wait for an answer to one [s].
+        """
+        while True:
+            await asyncio.sleep(period)
+            answered, pong = self.num_answered, await self._socket.ping()
+            await asyncio.wait([asyncio.ensure_future(pong)], timeout=period)
+            if not (pong.done() or self.is_waiting or self.num_answered > answered):
+                await self._socket.close(_SILENT, "no answer to a ping")
+                return
 
     async def push(self) -> None:
         """Send what was offered, until the connection ends."""

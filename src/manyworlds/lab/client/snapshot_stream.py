@@ -1,0 +1,46 @@
+"""Snapshots that the server of a lab publishes, for a client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.lab.client.request_socket import unpack_values
+from manyworlds.lab.shared_snapshots import SNAPSHOT_TOPIC, unpack_snapshot
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    from manyworlds.lab.network.curve_access import ClientKeys
+
+
+class SnapshotStream:
+    """Newest snapshot of those that come; it belongs to the thread that creates it.
+
+    Args:
+        address: address of the server's requests.
+        ports: ports of the server by their use.
+        keys: keys of encrypted ports; None for ports without encryption.
+    """
+
+    def __init__(self, address: str, ports: Mapping[str, int], keys: ClientKeys | None) -> None:
+        self._zmq: Any = require_extra("zmq", "net")
+        self._context = self._zmq.Context()
+        self._socket = self._context.socket(self._zmq.SUB)
+        if keys is not None:
+            keys.protect(self._socket)
+        self._socket.setsockopt(self._zmq.SUBSCRIBE, SNAPSHOT_TOPIC)
+        machine = address.rpartition(":")[0]
+        self._socket.connect(f"{machine}:{ports['state' if keys is None else 'secure state']}")
+
+    def wait(self, seconds: float) -> Snapshot | None:
+        """Return the newest snapshot that came since the last call, or None after a time [s]."""
+        newest = None
+        if self._socket.poll(int(1e3 * seconds)):
+            while self._socket.poll(0):
+                newest = self._socket.recv_multipart()[1]
+        return None if newest is None else unpack_snapshot(unpack_values(newest))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._context.destroy(linger=0)
