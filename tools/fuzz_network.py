@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import tyro
@@ -120,11 +120,12 @@ class _Face:
 
     def _send_web(self, frames: int, seed: int) -> Counter[str]:
         """Send hostile messages, and nearly as many frames in broken connections."""
-        rng, port, broken = random.Random(seed), self._hub.ports["web"], 0
+        rng, number, broken = random.Random(seed), self._hub.ports["web"], 0
         while broken < frames // 2:
-            broken += attack(rng, port)
-        seen = send_messages(port, max(frames - broken, 1), seed)
-        web = next(p for p in self._hub.describe()["ports"] if p["use"] == "web")
+            broken += attack(rng, number)
+        seen = send_messages(number, max(frames - broken, 1), seed)
+        ports: Any = self._hub.describe()["ports"]
+        web = next(port for port in ports if port["use"] == "web")
         assert not web["failures"].get("defects"), web
         assert not self._hub.describe()["problems"] and not self._hub.reports, self._hub.reports
         return seen + Counter(broken=broken)

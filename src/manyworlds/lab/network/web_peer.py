@@ -91,8 +91,9 @@ class WebPeer:
         """
         while True:
             await asyncio.sleep(period)
-            answered, pong = self.num_answered, await self._socket.ping()
-            await asyncio.wait([asyncio.ensure_future(pong)], timeout=period)
+            answered = self.num_answered
+            pong = asyncio.ensure_future(await self._socket.ping())
+            await asyncio.wait([pong], timeout=period)
             if not (pong.done() or self.is_waiting or self.num_answered > answered):
                 await self._socket.close(_SILENT, "no answer to a ping")
                 return
