@@ -34,8 +34,10 @@ def export_spec(
 
     The export is written atomically and replaces an earlier one. Elements keep the classes and the
     notation in which they are written in the spec, and numbers keep all digits, so that the file
-    compiles to the same model, bit for bit. A spec with attached parts whose compiler settings MJCF
-    cannot express together is written as compiled values, which have six digits, with a warning.
+    compiles to the same model, bit for bit. Where attached parts differ in their unit of angles,
+    all are written in radians, with quaternions and general actuators. Where they differ in other
+    compiler settings, which one file cannot express, the compiled values are written, which have
+    six digits, with a warning.
 
     Args:
         spec: the spec to write; unchanged.
@@ -132,7 +134,8 @@ def _encode(spec: mujoco.MjSpec, archive: Path) -> None:
                     copy = spec.copy()
                     write_buffer_textures(copy, Path(folder))
                     copy.compile()  # assembles the keyframes of attached parts
-                    copy.compiler.savecompiled = copy.compiler.savecanonical = as_compiled
+                    copy.compiler.savecompiled = as_compiled
+                    copy.compiler.savecanonical = as_compiled or _has_two_units(copy)
                     copy.encode(str(archive))
             except (ValueError, mujoco.FatalError) as error:
                 reason = " ".join([str(error), *messages])
@@ -145,3 +148,8 @@ def _encode(spec: mujoco.MjSpec, archive: Path) -> None:
                 )
             else:
                 return
+
+
+def _has_two_units(spec: mujoco.MjSpec) -> bool:
+    """Return True if parts differ in their unit of angles; converting it would cost digits."""
+    return any(body.compiler.degree != spec.compiler.degree for body in spec.bodies)
