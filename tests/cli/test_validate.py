@@ -6,11 +6,11 @@ import mujoco
 import pytest
 
 from manyworlds.cli.main import main
-from manyworlds.cli.model_text import mjcf_schema
 from manyworlds.cli.validate import ModelFileError, load_spec, validate_file
 from manyworlds.entity import EntityCfg
 from manyworlds.lab import CompileError, LabCfg, LiveLab, world_from_scene, world_from_spec
 from manyworlds.scene import SceneCfg
+from manyworlds.spec.model_text import mjcf_schema
 from tests.robots import robot_file
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import mujoco
 import tyro
 
 from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
+from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 
@@ -24,7 +25,9 @@ class ValidateOptions:
         tyro.conf.Positional[tuple[Path, ...]],
         tyro.conf.arg(metavar="FILE...", help_behavior_hint="(required)"),
     ]
-    """MJCF or URDF files, or names of tasks."""
+    """Model files (MJCF, URDF) or mesh files, or names of tasks."""
+    missing_meshes: Literal["error", "skip"] = "error"
+    """Missing files are errors, or left out with warnings; geoms then have no shape."""
     load: Modules = ()
     """Python file, or module, that registers tasks."""
 
@@ -50,15 +53,6 @@ class ValidationReport:
         return "\n".join([first, *lines])
 
 
-class ModelFileError(ValueError):
-    """Error of a model file that cannot be read or does not compile; the report explains it."""
-
-    def __init__(self, report: ValidationReport) -> None:
-        hints = "".join(f" Hint: {hint}" for hint in report.hints)
-        super().__init__(f"{report.path}: {report.error}{hints}")
-        self.report = report
-
-
 def main(argv: list[str]) -> int:
     """Run `manyworlds validate`."""
     args = parse(ValidateOptions, argv, "validate")
@@ -70,7 +64,7 @@ def main(argv: list[str]) -> int:
         if not path.exists() and not path.suffix and str(path) in _tasks():
             wrong |= not _validate_task(str(path))
             continue
-        report = validate_file(path)
+        report = validate_file(path, args.missing_meshes)
         wrong |= report.error is not None
         print(report)
     return int(wrong)
@@ -94,60 +88,25 @@ def _validate_task(task: str) -> bool:
     return report.ok
 
 
-def validate_file(path: Path) -> ValidationReport:
+def validate_file(
+    path: Path, missing_meshes: Literal["error", "skip"] = "error"
+) -> ValidationReport:
     """Compile a model file and report on it; errors of the file are part of the report."""
     report = ValidationReport(path)
     with mujoco_warnings(lambda message: report.warnings.append(" ".join(message.split()))):
         try:
-            spec = load_spec(path)
+            spec, report.warnings = load_spec(path, missing_meshes=missing_meshes)
             keys = [(key.name, len(key.qpos)) for key in spec.keys]
             model = compile_spec(spec, path)
         except ModelFileError as error:
-            error.report.warnings = report.warnings
-            return error.report
+            report.error, report.hints = error.error, error.hints
+            return report
     report.summary = (
         f"nq {model.nq}, nv {model.nv}, nu {model.nu}, nbody {model.nbody}, ngeom {model.ngeom}, "
         f"nsensor {model.nsensor}, timestep {model.opt.timestep:g} s"
     )
     report.warnings += _doubts(model, keys)
     return report
-
-
-def load_spec(path: Path) -> mujoco.MjSpec:
-    """Read an MJCF or URDF file.
-
-    Raises:
-        ModelFileError: the file is missing, is not a model file, or violates the MJCF schema.
-    """
-    from manyworlds.cli import model_hints
-
-    if problem := model_hints.unreadable(path):
-        raise ModelFileError(ValidationReport(path, *problem))
-    try:
-        return mujoco.MjSpec.from_file(str(path))
-    except (ValueError, mujoco.FatalError) as error:
-        raise _explained(path, error) from None
-
-
-def compile_spec(spec: mujoco.MjSpec, path: Path) -> mujoco.MjModel:
-    """Compile the spec that `load_spec` read from a file.
-
-    Raises:
-        ModelFileError: the spec does not compile.
-    """
-    try:
-        return spec.compile()
-    except (ValueError, mujoco.FatalError) as error:
-        raise _explained(path, error) from None
-
-
-def _explained(path: Path, error: Exception) -> ModelFileError:
-    from manyworlds.cli import model_hints
-
-    message = str(error)
-    return ModelFileError(
-        ValidationReport(path, model_hints.one_line(message), model_hints.hints(path, message))
-    )
 
 
 def _doubts(model: mujoco.MjModel, keys: list[tuple[str, int]]) -> list[str]:

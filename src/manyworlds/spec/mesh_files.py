@@ -1,0 +1,251 @@
+"""Mesh files: their sizes without loading them, and formats that MuJoCo does not read."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import trimesh
+
+MAX_TRIANGLES = 2_000_000
+"""Largest number of triangles of a mesh file."""
+MAX_MESH_BYTES = 2**30
+"""Largest size of a mesh file [bytes]."""
+MESH_SUFFIXES = (".stl", ".obj", ".msh", ".ply", ".dae", ".glb", ".gltf", ".off", ".3mf")
+"""Endings of the names of mesh files that can be imported."""
+UpAxis = Literal["auto", "y", "z"]
+"""Axis of a mesh that points up: y for glTF and z for other formats, or a given one."""
+_STL_FACES = 200_000  # MuJoCo reads no larger STL files
+_CHUNK = 2**22
+_JSON_CHUNK = 0x4E4F534A
+
+
+@dataclass(frozen=True)
+class MeshPart:
+    """Part of a mesh file that has one material."""
+
+    name: str
+    vertices: np.ndarray
+    """Positions [m], float32, shape (n, 3)."""
+    faces: np.ndarray
+    """Vertices of each triangle, int32, shape (m, 3)."""
+    uv: np.ndarray | None
+    """Texture coordinates, v upwards, float32, shape (n, 2); None for none."""
+    rgba: tuple[float, float, float, float] | None
+    """Color, or factor of the texture; None if the file gives none."""
+    image: bytes | None
+    """Texture as a PNG file; None for none."""
+
+    def to_msh(self) -> bytes:
+        """Return the part as a file of MuJoCo's binary format."""
+        uv = np.empty((0, 2), np.float32) if self.uv is None else self.uv * (1, -1) + (0, 1)
+        counts = (len(self.vertices), 0, len(uv), len(self.faces))
+        return b"".join(
+            [
+                np.array(counts, np.int32).tobytes(),
+                self.vertices.astype(np.float32).tobytes(),
+                uv.astype(np.float32).tobytes(),
+                self.faces.astype(np.int32).tobytes(),
+            ]
+        )
+
+
+def is_native(path: Path) -> bool:
+    """Return True if MuJoCo reads a mesh file itself."""
+    suffix = path.suffix.lower()
+    if suffix == ".stl":
+        return not _is_text_stl(path) and triangle_count(path) <= _STL_FACES
+    return suffix not in MESH_SUFFIXES or suffix in (".obj", ".msh")
+
+
+def check_mesh_size(path: Path) -> None:
+    """Check the size of a mesh file from its header, without loading it.
+
+    Raises:
+        ValueError: it is larger than the limits.
+    """
+    if (size := path.stat().st_size) > MAX_MESH_BYTES:
+        raise ValueError(
+            f"{path.name} has {size / 2**20:.0f} MiB, and a file may have "
+            f"{MAX_MESH_BYTES // 2**20}: reduce the mesh."
+        )
+    if (count := triangle_count(path)) > MAX_TRIANGLES:
+        raise ValueError(
+            f"{path.name} has {count} triangles, and a mesh may have {MAX_TRIANGLES}: reduce it, "
+            "for instance with Blender's Decimate modifier."
+        )
+
+
+def triangle_count(path: Path) -> int:
+    """Return the number of triangles that a file announces; 0 where it cannot be told."""
+    suffix, size = path.suffix.lower(), path.stat().st_size
+    with path.open("rb") as file:
+        if suffix == ".stl":
+            return (
+                _occurrences(file, rb"endfacet") if _is_text_stl(path) else max(size - 84, 0) // 50
+            )
+        if suffix == ".obj":
+            return _occurrences(file, rb"(?m)^f\s")
+        head = file.read(_CHUNK)
+    if suffix == ".msh" and len(head) >= 16:
+        return max(struct.unpack("<4i", head[:16])[3], 0)
+    if suffix == ".ply" and (found := re.search(rb"element face (\d{1,18})\b", head)):
+        return int(found[1])
+    if suffix in (".glb", ".gltf"):
+        return _gltf_triangles(_gltf_tree(path))
+    return 0
+
+
+def _occurrences(file: io.BufferedReader, pattern: bytes) -> int:
+    count, tail = 0, b"\n"
+    while chunk := file.read(_CHUNK):
+        block = tail + chunk
+        end = block.rfind(b"\n") + 1 or len(block)
+        count += len(re.findall(pattern, block[:end]))
+        tail = block[end - 1 :] if end < len(block) else b"\n"
+    return count + len(re.findall(pattern, tail[1:]))
+
+
+def _is_text_stl(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(84)
+    size = path.stat().st_size
+    binary = len(head) == 84 and 84 + 50 * struct.unpack("<I", head[80:])[0] == size
+    return head.lstrip().startswith(b"solid") and not binary
+
+
+def _gltf_tree(path: Path) -> dict[str, Any]:
+    """Return the JSON part of a glTF file; empty if it has none."""
+    with path.open("rb") as file:
+        if path.suffix.lower() == ".glb":
+            head = file.read(20)
+            if len(head) < 20 or struct.unpack("<I", head[16:])[0] != _JSON_CHUNK:
+                return {}
+            text = file.read(struct.unpack("<I", head[12:16])[0])
+        else:
+            text = file.read()
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def _gltf_triangles(tree: dict[str, Any]) -> int:
+    """Return the number of triangles that the accessors of all primitives announce."""
+    try:
+        accessors = tree.get("accessors", [])
+        return sum(
+            accessors[primitive.get("indices", primitive["attributes"]["POSITION"])]["count"] // 3
+            for mesh in tree.get("meshes", [])
+            for primitive in mesh["primitives"]
+        )
+    except (LookupError, TypeError, AttributeError):
+        return 0
+
+
+def read_mesh(path: Path, up_axis: UpAxis = "auto") -> list[MeshPart]:
+    """Read a mesh file through trimesh, with its texture coordinates, materials and textures.
+
+    Args:
+        path: a file of one of the formats of `MESH_SUFFIXES`, but `.msh`.
+        up_axis: axis of the file that becomes the z axis; "auto" takes y for glTF, else z.
+
+    Raises:
+        ValueError: it cannot be read, is empty, or has vertices that are not finite.
+        MissingExtraError: trimesh is not installed.
+    """
+    module = require_extra("trimesh", "meshes")
+    check_mesh_size(path)
+    _check_links(path)
+    try:
+        scene = module.load_scene(path, process=False)
+    except Exception as error:  # trimesh and its readers raise errors of many types
+        reason = " ".join(str(error).split()) or type(error).__name__
+        more = (
+            " Reading .dae needs the Python package 'pycollada'; or convert it to .obj or .glb."
+            if path.suffix.lower() == ".dae"
+            else ""
+        )
+        raise ValueError(f"{path.name} cannot be read as a mesh: {reason}.{more}") from error
+    upright = up_axis == "y" or (up_axis == "auto" and path.suffix.lower() in (".glb", ".gltf"))
+    parts = list(_parts(scene, path, upright))
+    if not parts:
+        raise ValueError(f"{path.name} has no triangles.")
+    return parts
+
+
+def _check_links(path: Path) -> None:
+    if path.suffix.lower() not in (".glb", ".gltf"):
+        return
+    tree = _gltf_tree(path)
+    for one in [*tree.get("buffers", []), *tree.get("images", [])]:
+        uri = one.get("uri", "") if isinstance(one, dict) else ""
+        if not uri.startswith("data:") and (
+            "://" in uri or Path(uri).is_absolute() or ".." in Path(uri).parts
+        ):
+            raise ValueError(f"{path.name} refers to '{uri}', which is outside its folder.")
+
+
+def _parts(scene: trimesh.Scene, path: Path, upright: bool) -> Iterator[MeshPart]:
+    for node in scene.graph.nodes_geometry:
+        transform, name = scene.graph[node]
+        mesh = scene.geometry[name]
+        faces = np.asarray(getattr(mesh, "faces", ()))
+        if not len(faces):
+            continue
+        vertices = np.asarray(mesh.vertices) @ transform[:3, :3].T + transform[:3, 3]
+        if np.linalg.det(transform[:3, :3]) < 0:  # a mirror turns faces inside out
+            faces = faces[:, ::-1]
+        if upright:
+            vertices = vertices[:, [0, 2, 1]] * (1.0, -1.0, 1.0)
+        if not np.isfinite(vertices).all():
+            bad = int(np.argmin(np.isfinite(vertices).all(axis=1)))
+            raise ValueError(f"{path.name} has a vertex that is not finite: number {bad}.")
+        uv, rgba, image = _look(mesh)
+        yield MeshPart(
+            str(name), vertices.astype(np.float32), faces.astype(np.int32), uv, rgba, image
+        )
+
+
+def _look(
+    mesh: trimesh.Trimesh,
+) -> tuple[np.ndarray | None, tuple[float, float, float, float] | None, bytes | None]:
+    """Return texture coordinates, color and texture of a mesh."""
+    visual: Any = mesh.visual
+    if getattr(visual, "kind", None) != "texture":
+        color = visual.main_color if getattr(visual, "defined", False) else None
+        return None, None if color is None else _rgba(color), None
+    material = visual.material
+    picture = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
+    factor = getattr(material, "baseColorFactor", None)
+    if factor is None and picture is None:
+        factor = getattr(material, "diffuse", None)
+    uv = None if visual.uv is None else np.asarray(visual.uv, np.float32)
+    if picture is None or uv is None or len(uv) != len(mesh.vertices):
+        return (
+            uv if uv is not None and len(uv) == len(mesh.vertices) else None,
+            (None if factor is None else _rgba(factor)),
+            None,
+        )
+    buffer = io.BytesIO()
+    picture.convert("RGB").save(buffer, "PNG")
+    return uv, (1.0, 1.0, 1.0, 1.0) if factor is None else _rgba(factor), buffer.getvalue()
+
+
+def _rgba(color: Any) -> tuple[float, float, float, float]:
+    values = np.asarray(color)
+    scaled = (values / 255.0 if values.dtype.kind in "ui" else values).astype(float).ravel()
+    r, g, b, a = [*scaled.tolist()[:3], *(scaled.tolist()[3:4] or [1.0])]
+    return r, g, b, a
