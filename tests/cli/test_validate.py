@@ -144,10 +144,10 @@ class TestFiles:
         assert "git lfs pull" in explain(write(MESH.format("", "leg.stl")))
 
     def test_urdf_package(self, write):
-        """Explain that package:// paths of a URDF are not resolved."""
+        """Say where the packages of package:// paths of a URDF are looked for."""
         mesh = '<geometry><mesh filename="package://robot/leg.stl"/></geometry>'
         text = f'<robot name="r"><link name="a"><collision>{mesh}</collision></link></robot>'
-        assert "package:// paths" in explain(write(text, "robot.urdf"))
+        assert "ROS_PACKAGE_PATH" in explain(write(text, "robot.urdf"))
 
     def test_included_file(self, write):
         """Find the line of a mistake in an included file."""
@@ -181,7 +181,7 @@ class TestFiles:
         write("<mujoco/>", "robot.xml")
         assert "it holds robot.xml" in explain(tmp_path)
 
-    @pytest.mark.parametrize("name, hint", [("a.stl", "this is a mesh"), ("a.mjb", "binary")])
+    @pytest.mark.parametrize("name, hint", [("a.stl", "no triangles"), ("a.mjb", "binary")])
     def test_other_kinds(self, write, name, hint):
         """Recognise files that are no XML."""
         assert hint in explain(write(b"\0\1\2", name))

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+import pytest
+
+from tests.robots import robot_file
 
 ALLOWED = {
     "paths": "texts of the paths of files, which an export renames",
@@ -62,3 +65,14 @@ def model_files(package: str) -> list[Path]:
     if found is None or not found.submodule_search_locations:
         return []
     return sorted(Path(found.submodule_search_locations[0]).rglob("*.xml"))
+
+
+def find_model(name: str) -> Path:
+    """Return a model file such as `dm_control:suite/dog.xml`, or skip the test that asks for it."""
+    package, _, path = name.partition(":")
+    if package == "robots":
+        return robot_file(path)
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        pytest.skip(f"needs {package}")
+    return Path(found.submodule_search_locations[0]) / path
