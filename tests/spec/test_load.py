@@ -386,3 +386,49 @@ def test_large_models(tmp_path, monkeypatch):
     (tmp_path / "m.xml").write_text(mjcf())
     with pytest.raises(ModelFileError, match="a model file may have"):
         load_spec(tmp_path / "m.xml")
+
+
+def test_textures_are_drawn(tmp_path):
+    """Draw equal stems as the meshes they are, each with its own texture and coordinates."""
+    geom_meshes = pytest.importorskip("manyworlds.viewer.browser.geom_meshes")
+    for folder, color in (("a", (200, 0, 0)), ("b", (0, 0, 200))):
+        (tmp_path / folder).mkdir()
+        textured(tmp_path / folder / "crate.glb", color)
+    (tmp_path / "m.xml").write_text(mjcf("a/crate.glb", "b/crate.glb"))
+    model = load_spec(tmp_path / "m.xml")[0].compile()
+    colors = []
+    for geom in range(2):
+        mesh = geom_meshes.merge_geoms(model, [geom])
+        picture = np.asarray(mesh.visual.material.baseColorTexture)
+        colors.append(picture.reshape(-1, 3)[0].argmax())
+        assert np.ptp(mesh.visual.uv, axis=0).min() > 0.5
+    assert colors == [0, 2]
+
+
+@pytest.mark.slow
+def test_textures_in_a_browser(tmp_path, browser):
+    """Open a textured GLB file in the lab: the browser shows the colors of its texture."""
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
+    from manyworlds.lab import LabCfg, LiveLab
+    from manyworlds.lab.page import InProcessPage
+    from tests.browser import free_port
+
+    textured(tmp_path / "crate.glb", (0, 170, 60))
+    image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+    with LiveLab(world_from_file(tmp_path / "crate.glb"), LabCfg(start_paused=True)) as lab:
+        page = InProcessPage(lab, port=free_port(), frame_rate=5.0)
+        page.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
+        page.server.scene.configure_environment_map(None)
+        page.start()
+        browser.goto(page.url)
+        browser.wait_for_selector("canvas")
+        for _ in range(60):
+            browser.wait_for_timeout(1000)
+            shot = browser.locator("canvas").first.screenshot(path=str(tmp_path / "page.png"))
+            with image.open(tmp_path / "page.png") as picture:
+                r, g, b = np.moveaxis(np.asarray(picture.convert("RGB"), int), -1, 0)
+            green = (g > 1.5 * r) & (g > 1.5 * b) & (g > 60)
+            if green.mean() > 0.01:
+                break
+        page.close()
+    assert shot and green.mean() > 0.01

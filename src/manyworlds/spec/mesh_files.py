@@ -143,16 +143,28 @@ def _gltf_tree(path: Path) -> dict[str, Any]:
 
 
 def _gltf_triangles(tree: dict[str, Any]) -> int:
-    """Return the number of triangles that the accessors of all primitives announce."""
-    try:
-        accessors = tree.get("accessors", [])
-        return sum(
-            accessors[primitive.get("indices", primitive["attributes"]["POSITION"])]["count"] // 3
-            for mesh in tree.get("meshes", [])
-            for primitive in mesh["primitives"]
-        )
-    except (LookupError, TypeError, AttributeError):
-        return 0
+    """Return the number of triangles that primitives announce, or that any array could hold."""
+    counts = [_count(accessor) for accessor in _dicts(tree, "accessors")]
+    total = 0
+    for mesh in _dicts(tree, "meshes"):
+        for primitive in _dicts(mesh, "primitives"):
+            attributes = primitive.get("attributes")
+            position = attributes.get("POSITION") if isinstance(attributes, dict) else None
+            index = primitive.get("indices", position)
+            if isinstance(index, int) and 0 <= index < len(counts):
+                total += counts[index] // 3
+    return max([total, *(count // 3 for count in counts)])
+
+
+def _count(accessor: dict[str, Any]) -> int:
+    count = accessor.get("count", 0)
+    return count if isinstance(count, int) else 0
+
+
+def _dicts(tree: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the objects of a list in a file, which may hold anything."""
+    items = tree.get(key)
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def read_mesh(path: Path, up_axis: UpAxis = "auto") -> list[MeshPart]:
@@ -190,8 +202,8 @@ def _check_links(path: Path) -> None:
     if path.suffix.lower() not in (".glb", ".gltf"):
         return
     tree = _gltf_tree(path)
-    for one in [*tree.get("buffers", []), *tree.get("images", [])]:
-        uri = one.get("uri", "") if isinstance(one, dict) else ""
+    for one in [*_dicts(tree, "buffers"), *_dicts(tree, "images")]:
+        uri = str(one.get("uri", "data:"))
         if not uri.startswith("data:") and (
             "://" in uri or Path(uri).is_absolute() or ".." in Path(uri).parts
         ):

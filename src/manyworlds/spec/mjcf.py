@@ -60,7 +60,8 @@ def _png(pixels: np.ndarray) -> bytes:
 def fix_spec_xml(xml: str, meshdir: str | None = None) -> str:
     """Clean up the XML of a spec.
 
-    Unused empty default classes are removed: attaching leaves one per spec.
+    Unused empty default classes are removed: attaching leaves one per spec. User sensors of nothing
+    lose the names of objects that `<replicate>` and `<attach>` give them.
 
     Args:
         xml: result of `spec.to_xml()`.
@@ -75,6 +76,9 @@ def fix_spec_xml(xml: str, meshdir: str | None = None) -> str:
         if name == "childclass" or (name == "class" and element.tag != "default")
     }
     _prune_defaults(root, used)
+    for sensor in root.iterfind("sensor/user"):
+        if "objtype" not in sensor.attrib:
+            sensor.attrib.pop("objname", None)
     if meshdir is not None:
         compiler = root.find("compiler")
         if compiler is None:
