@@ -72,6 +72,8 @@ def find_model(name: str) -> Path:
     package, _, path = name.partition(":")
     if package == "robots":
         return robot_file(path)
+    if package == "here":
+        return Path(__file__).with_name("data") / path
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
         pytest.skip(f"needs {package}")

@@ -13,6 +13,7 @@ from tests.robots import robot_file
 from tests.spec.parity import differences, find_model, model_files
 
 SAMPLE = (
+    "here:all_kinds.xml",
     "dm_control:suite/humanoid_CMU.xml",
     "dm_control:suite/stacker.xml",
     "dm_control:suite/swimmer.xml",
@@ -27,6 +28,7 @@ SAMPLE = (
     "mujoco_warp:test_data/hfield/hfield.xml",
     "mujoco_warp:test_data/tendon/pulley_wrap.xml",
     "mujoco_warp:test_data/humanoid/n_humanoid.xml",
+    "mujoco_warp:test_data/collision_sdf/mesh.xml",
 )
 # MuJoCo loads all models of these packages but the named ones, of which no other has anything.
 PACKAGES = {

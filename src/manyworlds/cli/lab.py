@@ -51,6 +51,8 @@ class LabOptions:
     """Add a floor to a model file without one."""
     missing_meshes: Literal["error", "skip"] = "error"
     """Missing files of a model are errors, or left out with warnings; geoms then have no shape."""
+    validate: bool = True
+    """Warn of what is probably wrong with a model file that compiles, as `validate` does."""
     paused: bool = False
     """Start paused."""
     start: Literal["drawn", "now"] = "drawn"
@@ -293,6 +295,7 @@ def world_of(target: Target, cfg: LabOptions) -> World:
 
 
 def _world_of_file(path: Path, cfg: LabOptions) -> World:
+    from manyworlds.cli.validate import doubts
     from manyworlds.lab import CompileError, world_from_file
     from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 
@@ -304,7 +307,7 @@ def _world_of_file(path: Path, cfg: LabOptions) -> World:
         except ModelFileError as explained:  # has a better message
             raise CompileError(str(explained)) from error
         raise
-    for warning in world.warnings:
+    for warning in [*world.warnings, *(doubts(world.model) if cfg.validate else ())]:
         print(f"warning: {warning}", flush=True)
     return world
 

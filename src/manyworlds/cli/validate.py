@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -105,23 +106,28 @@ def validate_file(
         f"nq {model.nq}, nv {model.nv}, nu {model.nu}, nbody {model.nbody}, ngeom {model.ngeom}, "
         f"nsensor {model.nsensor}, timestep {model.opt.timestep:g} s"
     )
-    report.warnings += _doubts(model, keys)
+    report.warnings += doubts(model, keys)
     return report
 
 
-def _doubts(model: mujoco.MjModel, keys: list[tuple[str, int]]) -> list[str]:
-    """Return warnings about a model that compiles but is probably wrong."""
-    doubts = []
+def doubts(model: mujoco.MjModel, keys: Sequence[tuple[str, int]] = ()) -> list[str]:
+    """Return warnings about a model that compiles but is probably wrong.
+
+    Args:
+        model: the model.
+        keys: name and number of `qpos` values of each keyframe, as it is written.
+    """
+    found = []
     if not model.opt.timestep > 0:
-        doubts.append(f"the timestep is {model.opt.timestep:g} s: it must be positive to simulate.")
+        found.append(f"the timestep is {model.opt.timestep:g} s: it must be positive to simulate.")
     for i, (name, length) in enumerate(keys):
         if 0 < length < model.nq:
-            doubts.append(
+            found.append(
                 f"keyframe {repr(name) if name else i} gives {length} of {model.nq} qpos values: "
                 "the rest was filled in."
             )
     if model.nbody == 1:
-        doubts.append("there is no body in the model.")
+        found.append("there is no body in the model.")
     elif model.nv == 0:
-        doubts.append("nothing can move: no body has a joint.")
-    return doubts
+        found.append("nothing can move: no body has a joint.")
+    return found
