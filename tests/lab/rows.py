@@ -7,6 +7,7 @@ or belongs to later work, begins with `not here: ` and says why.
 
 from __future__ import annotations
 
+from tests.lab.file_rows import FILE_ROWS
 from tests.lab.network.rows import NETWORK_ROWS
 
 SCOPE = {
@@ -51,6 +52,7 @@ SCOPE = {
 """Headings that the lab follows, and the rows of each that are left for later work."""
 
 ROWS = NETWORK_ROWS | {
+    **FILE_ROWS,
     # A
     "A1": "lab/test_lab.py::test_the_facade_only_hands_on",
     "A2": "lab/test_physics_loop.py::test_the_engine_needs_nobody_else",
@@ -263,58 +265,6 @@ ROWS = NETWORK_ROWS | {
     "M11": "lab/test_views.py::test_views_are_the_raw_arrays",
     "M12": "lab/test_lab.py::test_views_are_the_engines_arrays",
     "M13": "lab/test_views.py::test_defaults_are_mujocos",
-    # N, O, P
-    "N1": (
-        "spec/test_uploads.py::test_robots "
-        "spec/test_model_kinds.py::test_files_and_specs_are_the_same"
-    ),
-    "N2": "spec/test_model_kinds.py::test_a_new_entity",
-    "N3": "spec/test_model_kinds.py::test_files_and_specs_are_the_same",
-    "N4": "lab/test_views.py::test_defaults_are_mujocos",
-    "N5": "viewer/test_geom_meshes.py::test_textures_are_where_mujoco_renders_them",
-    "N6": "spec/test_model_kinds.py::test_a_moved_body_pushes_and_is_not_pushed",
-    "N7": "spec/test_model_kinds.py::test_fromto",
-    "O1": (
-        "lab/page/test_failures.py::test_the_command_opens_the_page_of_a_broken_model "
-        "spec/test_uploads.py::test_robots"
-    ),
-    "O2": "spec/test_load.py::test_formats",
-    "O4": "spec/test_load.py::test_all_are_named",
-    "O5": ("spec/test_load.py::test_equal_stems spec/test_load.py::test_textures_are_drawn"),
-    "O6": ("spec/test_load.py::test_equal_stems spec/test_export.py::test_same_file_name"),
-    "O7": (
-        "spec/test_load.py::test_textures_are_drawn "
-        "spec/test_load.py::test_textures_in_a_browser "
-        "spec/test_load.py::test_glb"
-    ),
-    "O8": "spec/test_load.py::test_models_are_mujocos",
-    "O9": (
-        "spec/test_load.py::test_collision_only "
-        "spec/test_load.py::test_all_are_named "
-        "spec/test_load.py::test_broken"
-    ),
-    "O10": ("spec/test_load.py::test_models_are_mujocos spec/test_parity.py::test_a_sample"),
-    "O12": "spec/test_load.py::test_an_obj_with_materials",
-    "O13": (
-        "spec/test_load.py::test_textures_are_drawn "
-        "viewer/test_geom_meshes.py::test_textures_are_where_mujoco_renders_them"
-    ),
-    "O15": "spec/test_model_kinds.py::test_fromto",
-    "O16": (
-        "viewer/test_geom_meshes.py::test_a_surface_fills_its_geom "
-        "lab/page/test_page.py::test_bodies_are_drawn_where_they_are"
-    ),
-    "O17": "spec/test_model_kinds.py::test_orientations",
-    "O18": "spec/test_model_kinds.py::test_limits_follow_ranges",
-    "O19": "lab/test_world.py::test_names_are_unique",
-    "P1": "spec/test_export.py::test_robot",
-    "P2": ("spec/test_export.py::test_only_edits spec/test_export.py::test_notation"),
-    "P3": (
-        "spec/test_parity.py::test_a_sample "
-        "spec/test_parity.py::test_a_collection "
-        "spec/test_parity.py::test_robots"
-    ),
-    "P4": "spec/test_export.py::test_notation",
     # T
     "T1": (
         "lab/test_recorder.py::test_there_is_a_frame_for_each_step "
@@ -456,7 +406,6 @@ ROWS = NETWORK_ROWS | {
         "cli/test_validate.py::test_a_running_world_does_not_notice "
         "lab/page/test_reload.py::test_what_does_not_compile_is_a_card"
     ),
-    "AA2": "cli/test_lab.py::test_doubts_can_be_switched_off",
     # AB
     "AB1": "lab/page/test_overlays.py::test_contacts_are_discs_and_arrows",
     "AB2": "lab/page/test_overlays.py::test_forces_are_in_the_world",
@@ -472,7 +421,6 @@ ROWS = NETWORK_ROWS | {
         "lab/page/test_reload.py::test_what_does_not_compile_is_a_card "
         "lab/page/test_failures.py::test_the_command_opens_the_page_of_a_broken_model"
     ),
-    "AD2": ("spec/test_load.py::test_formats spec/test_load.py::test_collision_only"),
     "AD3": (
         "lab/network/test_process.py::test_ports_in_use_are_on_the_page "
         "viewer/test_viser_viewer.py::test_taken_port "
@@ -482,7 +430,6 @@ ROWS = NETWORK_ROWS | {
         "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later "
         "lab/network/test_process.py::test_ports_in_use_are_on_the_page"
     ),
-    "AD5": ("spec/test_load.py::test_broken spec/test_load.py::test_collision_only"),
     "AD6": "cli/test_validate.py::test_summary "
     "lab/page/test_reload.py::test_what_does_not_compile_is_a_card",
     "AD7": "lab/test_lab.py::test_what_does_not_compile_says_mujocos_reason",
@@ -582,26 +529,6 @@ ROWS = NETWORK_ROWS | {
     "BH3": "lab/page/test_overlays.py::test_islands_have_colors",
     "BH4": "lab/page/test_overlays.py::test_sites_and_tendons",
     "BH5": "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off",
-    # BI, BJ
-    "BI2": "spec/test_model_kinds.py::test_shapes_and_materials",
-    "BI3": "spec/test_model_kinds.py::test_actuators",
-    "BI4": "spec/test_model_kinds.py::test_sensors",
-    "BI5": "spec/test_model_kinds.py::test_includes_and_defaults",
-    "BI6": "spec/test_model_kinds.py::test_plugins",
-    "BI7": "spec/test_model_kinds.py::test_actuators",
-    "BI9": "spec/test_model_kinds.py::test_constraints",
-    "BI11": "spec/test_model_kinds.py::test_includes_and_defaults",
-    "BI12": (
-        "spec/test_parity.py::test_a_sample "
-        "spec/test_parity.py::test_a_collection "
-        "spec/test_parity.py::test_robots "
-        "spec/test_load.py::test_models_are_mujocos"
-    ),
-    "BJ3": (
-        "cli/test_validate.py::test_mistakes "
-        "cli/test_validate.py::test_a_running_world_does_not_notice "
-        "spec/test_load.py::test_hostile_models"
-    ),
     # BL
     "BL1": "lab/test_rows.py::test_each_entry_is_a_test",
     "BL2": (

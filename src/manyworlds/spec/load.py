@@ -95,16 +95,10 @@ def load_spec(
         missing = [one for one in references if one not in present]
         if missing and missing_meshes == "error":
             _raise_for_missing(spec, path, missing)
-        converter = _Converter(spec, up_axis if up_axis != "auto" else "z")
-        for mesh in list(spec.meshes):
-            place = next((one.path for one in present if _is(mesh, one)), None)
-            if place is None or is_native(place):
-                continue
-            try:
-                found += converter.convert(mesh, place)
-            except ValueError as error:
-                if missing_meshes == "error":
-                    raise ModelFileError(path, str(error)) from None
+        try:
+            found += _convert_meshes(spec, present, up_axis, skip=missing_meshes == "skip")
+        except ValueError as error:
+            raise ModelFileError(path, str(error)) from None
         if missing_meshes == "skip":
             found += _leave_out(spec, path)
     return spec, list(dict.fromkeys(found))
@@ -160,6 +154,25 @@ def _raise_for_missing(spec: mujoco.MjSpec, path: Path, missing: list[FileRefere
                 path, f"{complete.error}; {len(places)} files are missing: {names}", complete.hints
             )
         raise complete from None
+
+
+def _convert_meshes(
+    spec: mujoco.MjSpec, references: list[FileReference], up_axis: UpAxis, *, skip: bool
+) -> list[str]:
+    """Convert meshes that MuJoCo does not read; return warnings."""
+    warnings: list[str] = []
+    converter = _Converter(spec, up_axis if up_axis != "auto" else "z")
+    for mesh in list(spec.meshes):
+        path = next((one.path for one in references if _is(mesh, one)), None)
+        if path is None or is_native(path):
+            continue
+        try:
+            warnings += converter.convert(mesh, path)
+        except ValueError as error:
+            if not skip:
+                raise
+            warnings.append(str(error))  # MuJoCo cannot read it either: it will be left out
+    return warnings
 
 
 def _leave_out(spec: mujoco.MjSpec, path: Path) -> list[str]:
