@@ -164,6 +164,20 @@ class TestMissing:
         spec, warnings = load_spec(tmp_path / "m.xml", missing_meshes="skip")
         assert spec.compile().nmesh == 0 and len(warnings) == 1 and "Error" in warnings[0]
 
+    @pytest.mark.parametrize(
+        "robot", ["unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml"]
+    )
+    def test_robots_without_their_meshes(self, robot, tmp_path):
+        """Keep what collides and what weighs of real robots whose meshes are missing."""
+        source = robot_file(robot)
+        path = tmp_path / source.name
+        path.write_bytes(source.read_bytes())
+        spec, warnings = load_spec(path, missing_meshes="skip")
+        model, whole = spec.compile(), load_spec(source)[0].compile()
+        assert len(warnings) == whole.nmesh and model.nmesh == 0
+        np.testing.assert_array_equal(model.body_mass, whole.body_mass)
+        assert (model.geom_contype > 0).sum() == (whole.geom_contype > 0).sum()
+
     def test_packages(self, tmp_path):
         """Leave out meshes of packages that are not there."""
         (tmp_path / "r.urdf").write_text(urdf("package://none/a.stl", "package://none/b.dae"))

@@ -161,7 +161,8 @@ def _convert_meshes(
 ) -> list[str]:
     """Convert meshes that MuJoCo does not read; return warnings."""
     warnings: list[str] = []
-    converter = _Converter(spec, up_axis if up_axis != "auto" else "z")
+    axis: UpAxis = "z" if up_axis == "auto" else up_axis  # the model says where its meshes belong
+    converter = _Converter(spec, axis)
     for mesh in list(spec.meshes):
         path = next((one.path for one in references if _is(mesh, one)), None)
         if path is None or is_native(path):
@@ -211,7 +212,8 @@ def _leave_out_one(spec: mujoco.MjSpec, message: str) -> str:
             name = asset.name or Path(asset.file).stem
             geoms = _stand_in(spec, kind, name)
             spec.delete(asset)
-            return f"{kind} '{name}' is left out, with the shapes of {geoms} geoms"
+            shapes = "the shape of 1 geom" if geoms == 1 else f"the shapes of {geoms} geoms"
+            return f"{kind} '{name}' is left out, and {shapes}"
     for texture in filter(is_meant, spec.textures):
         name = texture.name or Path(texture.file).stem
         for material in spec.materials:
@@ -308,12 +310,9 @@ def _joined(parts: list[MeshPart]) -> MeshPart:
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
     uv = [part.uv for part in parts if part.uv is not None]
     return MeshPart(
-        parts[0].name,
         np.concatenate([part.vertices for part in parts]),
         np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=False)]),
         np.concatenate(uv) if len(uv) == len(parts) else None,
-        parts[0].rgba,
-        parts[0].image,
     )
 
 

@@ -31,21 +31,21 @@ _CHUNK = 2**22
 _JSON_CHUNK = 0x4E4F534A
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MeshPart:
     """Part of a mesh file that has one material."""
 
-    name: str
     vertices: np.ndarray
-    """Positions [m], float32, shape (n, 3)."""
+    """Positions [m], shape [num_vertices, 3]."""
     faces: np.ndarray
-    """Vertices of each triangle, int32, shape (m, 3)."""
-    uv: np.ndarray | None
-    """Texture coordinates, v upwards, float32, shape (n, 2); None for none."""
-    rgba: tuple[float, float, float, float] | None
-    """Color, or factor of the texture; None if the file gives none."""
-    image: bytes | None
+    """Vertices of each triangle, int32, shape [num_faces, 3]."""
+    uv: np.ndarray | None = None
+    """Texture coordinates from the lower left, shape [num_vertices, 2]; None for none."""
+    image: bytes | None = None
     """Texture as a PNG file; None for none."""
+    rgba: tuple[float, ...] | None = None
+    """Color, or factor of the texture; None if the file gives none."""
+    name: str = ""
 
     def to_msh(self) -> bytes:
         """Return the part as a file of MuJoCo's binary format."""
@@ -225,39 +225,31 @@ def _parts(scene: trimesh.Scene, path: Path, upright: bool) -> Iterator[MeshPart
         if not np.isfinite(vertices).all():
             bad = int(np.argmin(np.isfinite(vertices).all(axis=1)))
             raise ValueError(f"{path.name} has a vertex that is not finite: number {bad}.")
-        uv, rgba, image = _look(mesh)
-        yield MeshPart(
-            str(name), vertices.astype(np.float32), faces.astype(np.int32), uv, rgba, image
-        )
+        yield MeshPart(vertices, faces.astype(np.int32), *_look(mesh), name=str(name))
 
 
 def _look(
     mesh: trimesh.Trimesh,
-) -> tuple[np.ndarray | None, tuple[float, float, float, float] | None, bytes | None]:
-    """Return texture coordinates, color and texture of a mesh."""
+) -> tuple[np.ndarray | None, bytes | None, tuple[float, ...] | None]:
+    """Return texture coordinates, texture and color of a mesh."""
     visual: Any = mesh.visual
     if getattr(visual, "kind", None) != "texture":
-        color = visual.main_color if getattr(visual, "defined", False) else None
-        return None, None if color is None else _rgba(color), None
-    material = visual.material
+        return None, None, _rgba(visual.main_color) if getattr(visual, "defined", False) else None
+    material, uv = visual.material, visual.uv
     picture = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
     factor = getattr(material, "baseColorFactor", None)
-    if factor is None and picture is None:
-        factor = getattr(material, "diffuse", None)
-    uv = None if visual.uv is None else np.asarray(visual.uv, np.float32)
-    if picture is None or uv is None or len(uv) != len(mesh.vertices):
-        return (
-            uv if uv is not None and len(uv) == len(mesh.vertices) else None,
-            (None if factor is None else _rgba(factor)),
-            None,
-        )
+    if uv is None or len(uv) != len(mesh.vertices):
+        uv = picture = None
+    if picture is None:
+        factor = getattr(material, "diffuse", None) if factor is None else factor
+        return uv, None, None if factor is None else _rgba(factor)
     buffer = io.BytesIO()
     picture.convert("RGB").save(buffer, "PNG")
-    return uv, (1.0, 1.0, 1.0, 1.0) if factor is None else _rgba(factor), buffer.getvalue()
+    return uv, buffer.getvalue(), (1.0,) * 4 if factor is None else _rgba(factor)
 
 
-def _rgba(color: Any) -> tuple[float, float, float, float]:
-    values = np.asarray(color)
-    scaled = (values / 255.0 if values.dtype.kind in "ui" else values).astype(float).ravel()
-    r, g, b, a = [*scaled.tolist()[:3], *(scaled.tolist()[3:4] or [1.0])]
-    return r, g, b, a
+def _rgba(color: Any) -> tuple[float, ...]:
+    """Return a color with opacity, from numbers up to 1 or, if they are whole, up to 255."""
+    values = np.asarray(color).ravel()
+    scaled = values / 255.0 if values.dtype.kind in "ui" else values.astype(float)
+    return (*scaled[:3].tolist(), *(scaled[3:4].tolist() or [1.0]))
