@@ -55,6 +55,7 @@ FILE_ROWS = {
         "spec/test_parity.py::test_robots"
     ),
     "P4": "spec/test_export.py::test_notation",
+    "P5": "lab/test_world.py::test_clients_know_names_of_their_own",
     # AA, AD
     "AA2": "cli/test_lab.py::test_doubts_can_be_switched_off",
     "AD2": (

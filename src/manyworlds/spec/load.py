@@ -251,7 +251,8 @@ class _Converter:
     """Conversion of mesh files into assets of a spec."""
 
     def __init__(self, spec: mujoco.MjSpec, up_axis: UpAxis) -> None:
-        self._spec, self._up_axis = spec, up_axis
+        self._spec = spec
+        self._up_axis: UpAxis = up_axis
 
     def convert(self, mesh: mujoco.MjsMesh, path: Path) -> list[str]:
         """Convert the file of a mesh, and give its look to geoms without one; return warnings."""
