@@ -320,6 +320,24 @@ def test_hostile_models(text, message, tmp_path):
     assert "\n" not in str(raised.value)
 
 
+def test_attached_models(tmp_path):
+    """Refuse models that attach each other many times over."""
+    for i in range(30):
+        models = "".join(f'<model name="{k}" file="m{i + 1}.xml"/>' for k in range(2))
+        (tmp_path / f"m{i}.xml").write_text(f"<mujoco><asset>{models}</asset></mujoco>")
+    (tmp_path / "m30.xml").write_text(mjcf())
+    with pytest.raises(ModelFileError, match="attaches more than 500 models"):
+        load_spec(tmp_path / "m0.xml")
+
+
+def test_similar_names(tmp_path):
+    """Leave out the missing mesh, and not one whose name ends in the same way."""
+    (tmp_path / "hard.obj").write_bytes(wavefront(1.0))
+    (tmp_path / "m.xml").write_text(mjcf("hard.obj", "ard.obj"))
+    model = load_spec(tmp_path / "m.xml", missing_meshes="skip")[0].compile()
+    assert model.nmesh == 1 and model.mesh(0).name == "m0"
+
+
 def big_stl(path: Path) -> None:
     """Write the header of an STL file of ten million triangles; the rest takes no space."""
     with path.open("wb") as file:

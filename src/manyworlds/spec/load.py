@@ -92,15 +92,15 @@ def load_spec(
         except ERRORS as error:
             raise explained(path, error) from None
         _resolve_addresses(spec, references)
-        missing = [one for one in references if one not in present]
-        if missing and missing_meshes == "error":
-            _raise_for_missing(spec, path, missing)
         try:
             found += _convert_meshes(spec, present, up_axis, skip=missing_meshes == "skip")
         except ValueError as error:
             raise ModelFileError(path, str(error)) from None
+        missing = [one for one in references if one not in present]
         if missing_meshes == "skip":
-            found += _leave_out(spec, path)
+            found += _leave_out(spec)
+        elif missing:
+            _raise_for_missing(spec, path, missing)
     return spec, list(dict.fromkeys(found))
 
 
@@ -176,7 +176,7 @@ def _convert_meshes(
     return warnings
 
 
-def _leave_out(spec: mujoco.MjSpec, path: Path) -> list[str]:
+def _leave_out(spec: mujoco.MjSpec) -> list[str]:
     """Leave out files that cannot be read, one after the other; return warnings."""
     warnings: list[str] = []
     while True:
@@ -201,9 +201,8 @@ def _leave_out_one(spec: mujoco.MjSpec, message: str) -> str:
         asset: mujoco.MjsMesh | mujoco.MjsHField | mujoco.MjsTexture | mujoco.MjsSkin,
     ) -> bool:
         files = [asset.file, *getattr(asset, "cubefiles", ())]
-        if opened is not None and any(
-            f and opened[1].endswith(f.replace("://", ":/").lstrip("./")) for f in files
-        ):
+        ends = [f.replace("://", ":/").removeprefix("./") for f in files if f]
+        if opened is not None and any(f"/{opened[1]}".endswith(f"/{end}") for end in ends):
             return True
         return bool(any(files) and named is not None and named[1] and named[1] == asset.name)
 

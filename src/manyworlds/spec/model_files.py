@@ -14,6 +14,8 @@ from manyworlds.spec.model_text import Element, LimitError, ModelText, read_elem
 
 MAX_ELEMENTS = 1_000_000
 """Largest number of elements of a model after its replications, and of the vertices of a flex."""
+MAX_MODELS = 500
+"""Largest number of models that a model attaches, directly or through others."""
 MAX_PIXELS = 2**28
 """Largest number of pixels of an image, and of cells of a height field."""
 _KINDS = ("mesh", "texture", "hfield", "skin")
@@ -33,20 +35,24 @@ class FileReference:
     """Place of the reference in the model."""
 
 
-def model_files(path: Path, chain: tuple[Path, ...] = ()) -> list[FileReference]:
+def model_files(path: Path) -> list[FileReference]:
     """Return the files that a model file refers to, including those of models that it attaches.
-
-    Args:
-        path: MJCF or URDF file.
-        chain: models that refer to this one.
 
     Raises:
         LimitError: the model refers to itself, or is larger than the limits.
     """
+    return _files_of(path, (), [])
+
+
+def _files_of(path: Path, chain: tuple[Path, ...], read: list[Path]) -> list[FileReference]:
+    """Return the files of a model that those of `chain` attach; `read` collects all models."""
     path = path.resolve()
     if path in chain:
         names = " -> ".join(p.name for p in (*chain, path))
         raise LimitError(f"the model attaches itself: {names}.")
+    read.append(path)
+    if len(read) > MAX_MODELS:
+        raise LimitError(f"the model attaches more than {MAX_MODELS} models.")
     text = read_elements(path)
     _check_counts(text)
     urdf = bool(text.elements) and text.elements[0].tag == "robot"
@@ -55,7 +61,7 @@ def model_files(path: Path, chain: tuple[Path, ...] = ()) -> list[FileReference]
         if file := element.attributes.get("file"):
             child = path.parent / file
             if child.is_file() and child.suffix.lower() in ("", ".xml", ".mjcf", ".urdf"):
-                found += model_files(child, (*chain, path))
+                found += _files_of(child, (*chain, path), read)
     return found
 
 
