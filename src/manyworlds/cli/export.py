@@ -40,6 +40,7 @@ def main(argv: list[str]) -> int:
     cfg = LabOptions(
         target=args.target,
         missing_meshes=args.missing_meshes,
+        validate=False,
         log_root=args.log_root,
     )
     written = world_of(find_target(cfg), cfg).export(args.output)
