@@ -165,3 +165,25 @@ def test_ports_that_are_not_valid(arm, capsys):
     assert "from 0 to 65535" in capsys.readouterr().err
     assert main(["lab", str(arm), "--headless", "--serve", "--listen", "everywhere"]) == 1
     assert "'everywhere' is no address to listen on" in capsys.readouterr().err
+
+
+def test_doubts_can_be_switched_off(tmp_path, capsys):
+    """Warn of a model that cannot move, unless it is not wanted."""
+    path = tmp_path / "rock.xml"
+    path.write_text('<mujoco><worldbody><body><geom size=".1"/></body></worldbody></mujoco>')
+    run = ["lab", str(path), "--headless", "--seconds", "0"]
+    assert main(run) == 0 and "warning: nothing can move" in capsys.readouterr().out
+    assert main([*run, "--no-validate"]) == 0 and "warning" not in capsys.readouterr().out
+
+
+def test_missing_meshes_can_be_left_out(tmp_path, capsys):
+    """Open a model without its meshes if this is wanted, and say which ones."""
+    path = tmp_path / "arm.xml"
+    path.write_text(
+        """<mujoco><asset><mesh name="m" file="gone.stl"/></asset><worldbody>
+        <body><joint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+    )
+    run = ["lab", str(path), "--headless", "--seconds", "0"]
+    assert main(run) == 1 and "gone.stl" in capsys.readouterr().err
+    assert main([*run, "--missing-meshes", "skip"]) == 0
+    assert "warning: mesh 'm' is left out" in capsys.readouterr().out

@@ -6,11 +6,11 @@ import mujoco
 import pytest
 
 from manyworlds.cli.main import main
-from manyworlds.cli.model_text import mjcf_schema
 from manyworlds.cli.validate import ModelFileError, load_spec, validate_file
 from manyworlds.entity import EntityCfg
 from manyworlds.lab import CompileError, LabCfg, LiveLab, world_from_scene, world_from_spec
 from manyworlds.scene import SceneCfg
+from manyworlds.spec.model_text import mjcf_schema
 from tests.robots import robot_file
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
@@ -144,10 +144,10 @@ class TestFiles:
         assert "git lfs pull" in explain(write(MESH.format("", "leg.stl")))
 
     def test_urdf_package(self, write):
-        """Explain that package:// paths of a URDF are not resolved."""
+        """Say where the packages of package:// paths of a URDF are looked for."""
         mesh = '<geometry><mesh filename="package://robot/leg.stl"/></geometry>'
         text = f'<robot name="r"><link name="a"><collision>{mesh}</collision></link></robot>'
-        assert "package:// paths" in explain(write(text, "robot.urdf"))
+        assert "ROS_PACKAGE_PATH" in explain(write(text, "robot.urdf"))
 
     def test_included_file(self, write):
         """Find the line of a mistake in an included file."""
@@ -181,7 +181,7 @@ class TestFiles:
         write("<mujoco/>", "robot.xml")
         assert "it holds robot.xml" in explain(tmp_path)
 
-    @pytest.mark.parametrize("name, hint", [("a.stl", "this is a mesh"), ("a.mjb", "binary")])
+    @pytest.mark.parametrize("name, hint", [("a.stl", "no triangles"), ("a.mjb", "binary")])
     def test_other_kinds(self, write, name, hint):
         """Recognise files that are no XML."""
         assert hint in explain(write(b"\0\1\2", name))

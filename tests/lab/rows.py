@@ -7,6 +7,7 @@ or belongs to later work, begins with `not here: ` and says why.
 
 from __future__ import annotations
 
+from tests.lab.file_rows import FILE_ROWS
 from tests.lab.network.rows import NETWORK_ROWS
 
 SCOPE = {
@@ -23,6 +24,9 @@ SCOPE = {
     "K": "KO KF",
     "L": "",
     "M": "",
+    "N": "",
+    "O": "",
+    "P": "",
     "Q": "",
     "T": "",
     "U": "",
@@ -48,6 +52,7 @@ SCOPE = {
 """Headings that the lab follows, and the rows of each that are left for later work."""
 
 ROWS = NETWORK_ROWS | {
+    **FILE_ROWS,
     # A
     "A1": "lab/test_lab.py::test_the_facade_only_hands_on",
     "A2": "lab/test_physics_loop.py::test_the_engine_needs_nobody_else",
@@ -401,8 +406,6 @@ ROWS = NETWORK_ROWS | {
         "cli/test_validate.py::test_a_running_world_does_not_notice "
         "lab/page/test_reload.py::test_what_does_not_compile_is_a_card"
     ),
-    "AA2": "not here: models are validated on request, or when they are opened; nothing does it "
-    "unasked, which one could switch off",
     # AB
     "AB1": "lab/page/test_overlays.py::test_contacts_are_discs_and_arrows",
     "AB2": "lab/page/test_overlays.py::test_forces_are_in_the_world",
@@ -418,7 +421,6 @@ ROWS = NETWORK_ROWS | {
         "lab/page/test_reload.py::test_what_does_not_compile_is_a_card "
         "lab/page/test_failures.py::test_the_command_opens_the_page_of_a_broken_model"
     ),
-    "AD2": "not here: other formats than MuJoCo's own come with the import of meshes",
     "AD3": (
         "lab/network/test_process.py::test_ports_in_use_are_on_the_page "
         "viewer/test_viser_viewer.py::test_taken_port "
@@ -428,7 +430,6 @@ ROWS = NETWORK_ROWS | {
         "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later "
         "lab/network/test_process.py::test_ports_in_use_are_on_the_page"
     ),
-    "AD5": "not here: meshes are not preprocessed; this comes with the import of meshes",
     "AD6": "cli/test_validate.py::test_summary "
     "lab/page/test_reload.py::test_what_does_not_compile_is_a_card",
     "AD7": "lab/test_lab.py::test_what_does_not_compile_says_mujocos_reason",

@@ -9,12 +9,11 @@ import pytest
 
 from manyworlds.spec.edits import export_spec
 from tests.robots import robot_file
+from tests.spec.parity import assert_same
 
 ROBOTS = ("unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml")
 MESH = """<mujoco><compiler meshdir="parts"/><asset><mesh name="part" file="part.obj"/></asset>
 <worldbody><body><geom type="mesh" mesh="part"/></body></worldbody></mujoco>"""
-# Where the model came from is not part of what it is; the text of names and paths has offsets.
-NOT_COMPARED = ("paths", "npaths", "nbuffer", "signature")
 
 
 def wavefront(size: float) -> bytes:
@@ -28,26 +27,6 @@ def wavefront(size: float) -> bytes:
 def load(path: Path) -> mujoco.MjModel:
     """Compile an exported scene."""
     return mujoco.MjModel.from_xml_path(str(path / "scene.xml"))
-
-
-def assert_same(model: mujoco.MjModel, expected: mujoco.MjModel) -> None:
-    """Compare all fields of two models, within the six digits of MuJoCo's XML."""
-    compared = 0
-    for name in dir(expected):
-        value = getattr(expected, name)
-        if name.startswith("_") or name in NOT_COMPARED or name.endswith("pathadr"):
-            continue
-        if isinstance(value, bytes | int | float):
-            assert getattr(model, name) == value, name
-        elif isinstance(value, np.ndarray):
-            scale = np.abs(value).max(initial=1.0) if value.dtype.kind == "f" else 0.0
-            np.testing.assert_allclose(
-                getattr(model, name), value, rtol=2e-5, atol=2e-6 * scale, err_msg=name
-            )
-        else:
-            continue
-        compared += 1
-    assert compared > 400
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
@@ -191,14 +170,74 @@ def test_failure(zip, tmp_path):
         load(out)
 
 
-def test_untouched(tmp_path):
-    """Leave the exported spec as it was, pixels included."""
+@pytest.mark.parametrize(
+    "kind, width, height, channels",
+    [("2D", 5, 3, 3), ("2D", 4, 4, 1), ("2D", 4, 4, 4), ("CUBE", 4, 24, 3), ("SKYBOX", 4, 4, 3)],
+)
+def test_pixels(kind, width, height, channels, tmp_path):
+    """Write textures that are defined by pixels to files, and leave the spec as it was."""
     spec = mujoco.MjSpec()
     texture = spec.add_texture(
-        name="pixels", type=mujoco.mjtTexture.mjTEXTURE_2D, width=2, height=2, nchannel=3
+        name="pixels",
+        type=getattr(mujoco.mjtTexture, f"mjTEXTURE_{kind}"),
+        width=width,
+        height=height,
+        nchannel=channels,
+        colorspace=mujoco.mjtColorSpace.mjCOLORSPACE_SRGB,
     )
-    texture.data = bytes(range(12))
+    texture.data = bytes(np.random.default_rng(0).integers(0, 255, width * height * channels, "u1"))
     export_spec(spec, tmp_path)
-    assert [t.name for t in spec.textures] == ["pixels"]
-    assert spec.compile().ntex == 1
-    assert load(tmp_path).ntex == 0
+    assert spec.texture("pixels").file == "" and len(spec.texture("pixels").data)
+    assert_same(load(tmp_path), spec.compile())
+
+
+def test_only_edits(tmp_path):
+    """Change one value: the exported files differ in this value, and in nothing else."""
+    lines = []
+    for friction in (None, 0.123456789012345678):
+        spec = mujoco.MjSpec.from_file(str(robot_file(ROBOTS[1])))
+        if friction is not None:
+            spec.geoms[3].friction[0] = friction
+        path = export_spec(spec, tmp_path / str(friction))
+        lines.append((path / "scene.xml").read_text().splitlines())
+    changed = [(a, b) for a, b in zip(*lines, strict=True) if a != b]
+    assert len(changed) == 1
+    assert "0.12345678901234568" in changed[0][1] and "class=" in changed[0][1]
+
+
+def test_notation(tmp_path):
+    """Keep classes, frames, angles and `fromto` as they are written, and names of files."""
+    (tmp_path / "my part.obj").write_bytes(wavefront(1.0))
+    (tmp_path / "model.xml").write_text(
+        """<mujoco><compiler angle="degree" eulerseq="zyx"/>
+        <default><default class="arm"><geom group="3" rgba=".1 .2 .3 1"/></default></default>
+        <asset><mesh file="my part.obj"/></asset>
+        <worldbody><body name="a" euler="10 20 30" childclass="arm"><joint range="-40 40"/>
+        <geom type="capsule" size=".1" fromto="0 0 0 .1 .2 .3"/>
+        <frame axisangle="0 0 1 90"><geom type="mesh" mesh="my part"/></frame></body></worldbody>
+        <actuator><position joint="hinge" kp="3"/></actuator></mujoco>""".replace(
+            "<joint range", '<joint name="hinge" range'
+        )
+    )
+    spec = mujoco.MjSpec.from_file(str(tmp_path / "model.xml"))
+    path = export_spec(spec, tmp_path / "out")
+    text = (path / "scene.xml").read_text()
+    for written in ('fromto="0 0 0 0.1 0.2 0.3"', 'euler="10 20 30"', "<position", 'rgba="0.1 0.2'):
+        assert written in text
+    assert "<frame" in text and text.count('group="3"') == 1
+    assert_same(load(path), spec.compile())
+
+
+def test_parts_with_settings_of_their_own(tmp_path):
+    """Warn where one file cannot express the compiler settings of all parts."""
+    scene = mujoco.MjSpec()
+    for i, setting in enumerate(("true", "false")):
+        part = mujoco.MjSpec.from_string(
+            f"""<mujoco><compiler inertiafromgeom="{setting}"/><worldbody><body name="b"><joint/>
+            <inertial mass="3" pos="0 0 0" diaginertia="1 1 1"/><geom size=".1" mass="1"/></body>
+            </worldbody></mujoco>"""
+        )
+        scene.attach(part, prefix=f"{i}/", frame=scene.worldbody.add_frame())
+    with pytest.warns(UserWarning, match="six digits.*inertiafromgeom"):
+        path = export_spec(scene, tmp_path)
+    np.testing.assert_allclose(load(path).body_mass, scene.compile().body_mass)

@@ -70,8 +70,8 @@ class BenchOptions:
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds bench`."""
-    from manyworlds.cli.validate import compile_spec, load_spec
     from manyworlds.spec.edits import add_ground_plane, add_position_actuators
+    from manyworlds.spec.load import compile_spec, load_spec
     from manyworlds.tasks import list_tasks
 
     args = parse(BenchOptions, argv, "bench")
@@ -80,7 +80,7 @@ def main(argv: list[str]) -> int:
         return _bench_task(args)
     if args.profile:
         raise ValueError(f"--profile measures the steps of a task, and '{args.file}' is none.")
-    spec = load_spec(args.file)
+    spec, _ = load_spec(args.file)
     if args.plane:
         add_ground_plane(spec)
     if args.position_kp is not None:

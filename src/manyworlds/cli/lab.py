@@ -30,8 +30,8 @@ _HEARTBEAT_S = 0.2
 class LabOptions:
     """Run one world live: view it, pull its bodies, control its robot.
 
-    TARGET is a model file (MJCF or URDF), a task, or a run: its folder, one of its checkpoints, or
-    its policy.onnx. The policy of a run controls the robot.
+    TARGET is a model file (MJCF or URDF), a mesh file, a task, or a run: its folder, one of its
+    checkpoints, or its policy.onnx. The policy of a run controls the robot.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
@@ -50,6 +50,10 @@ class LabOptions:
     """Values of the policy's command terms, such as "{'twist': (0.5, 0.0, 0.0)}"."""
     plane: bool = False
     """Add a floor to a model file without one."""
+    missing_meshes: Literal["error", "skip"] = "error"
+    """Missing files of a model are errors, or left out with warnings; geoms then have no shape."""
+    validate: bool = True
+    """Warn of what is probably wrong with a model file that compiles, as `validate` does."""
     paused: bool = False
     """Start paused."""
     start: Literal["drawn", "now"] = "drawn"
@@ -230,7 +234,7 @@ def _open_plain(cfg: LabOptions, target: Target) -> LiveLab:
     """Open a lab in plain MuJoCo."""
     from manyworlds.lab import LiveLab
 
-    lab = LiveLab(_world_of(target, cfg), cfg.lab_cfg())
+    lab = LiveLab(world_of(target, cfg), cfg.lab_cfg())
     lab.source = lambda: open_lab(cfg)
     if target.policy is not None:
         law = lab.run_policy(target.policy, commands=cfg.command)
@@ -276,13 +280,13 @@ def find_target(cfg: LabOptions) -> Target:
     return Target(task=run.task, run=run, policy=cfg.policy or policy)
 
 
-def _world_of(target: Target, cfg: LabOptions) -> World:
+def world_of(target: Target, cfg: LabOptions) -> World:
     """Build the world of a target in plain MuJoCo."""
     from manyworlds.lab import world_from_file
     from manyworlds.tasks import load_env_cfg
 
     if target.file is not None:
-        return _world_of_file(target.file, cfg.plane)
+        return _world_of_file(target.file, cfg)
     if target.run is None:
         return _world_of_task(load_env_cfg(target.task, play=True), cfg.world)
     scene = target.run.path / "scene" / "scene.xml"
@@ -291,18 +295,22 @@ def _world_of(target: Target, cfg: LabOptions) -> World:
     return _world_of_task(play_env_cfg(target.task, target.run), cfg.world)
 
 
-def _world_of_file(path: Path, plane: bool) -> World:
-    from manyworlds.cli.validate import ModelFileError, compile_spec, load_spec
+def _world_of_file(path: Path, cfg: LabOptions) -> World:
+    from manyworlds.cli.validate import doubts
     from manyworlds.lab import CompileError, world_from_file
+    from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 
     try:
-        return world_from_file(path, plane=plane)
+        world = world_from_file(path, plane=cfg.plane, missing_meshes=cfg.missing_meshes)
     except CompileError as error:
         try:
-            compile_spec(load_spec(path), path)
+            compile_spec(load_spec(path, missing_meshes=cfg.missing_meshes)[0], path)
         except ModelFileError as explained:  # has a better message
             raise CompileError(str(explained)) from error
         raise
+    for warning in [*world.warnings, *(doubts(world.model) if cfg.validate else ())]:
+        print(f"warning: {warning}", flush=True)
+    return world
 
 
 def _world_of_task(env_cfg: ManagerBasedRlEnvCfg, world: int | None) -> World:

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "new-task": ("manyworlds.cli.new_task", "write a Python file with a new task"),
     "bench": ("manyworlds.cli.bench", "measure the speed of a task or a model file"),
     "validate": ("manyworlds.cli.validate", "check model files and tasks"),
+    "export": ("manyworlds.cli.export", "write a scene as one MJCF file with its assets"),
     "diff": ("manyworlds.cli.diff", "compare two model files"),
     "doctor": ("manyworlds.cli.doctor", "check the installed packages"),
     "replay-dump": ("manyworlds.cli.replay_dump", "find the first bad value of a recorded world"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import mujoco
 import tyro
 
 from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
+from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 
@@ -24,7 +26,9 @@ class ValidateOptions:
         tyro.conf.Positional[tuple[Path, ...]],
         tyro.conf.arg(metavar="FILE...", help_behavior_hint="(required)"),
     ]
-    """MJCF or URDF files, or names of tasks."""
+    """Model files (MJCF, URDF) or mesh files, or names of tasks."""
+    missing_meshes: Literal["error", "skip"] = "error"
+    """Missing files are errors, or left out with warnings; geoms then have no shape."""
     load: Modules = ()
     """Python file, or module, that registers tasks."""
 
@@ -50,15 +54,6 @@ class ValidationReport:
         return "\n".join([first, *lines])
 
 
-class ModelFileError(ValueError):
-    """Error of a model file that cannot be read or does not compile; the report explains it."""
-
-    def __init__(self, report: ValidationReport) -> None:
-        hints = "".join(f" Hint: {hint}" for hint in report.hints)
-        super().__init__(f"{report.path}: {report.error}{hints}")
-        self.report = report
-
-
 def main(argv: list[str]) -> int:
     """Run `manyworlds validate`."""
     args = parse(ValidateOptions, argv, "validate")
@@ -70,7 +65,7 @@ def main(argv: list[str]) -> int:
         if not path.exists() and not path.suffix and str(path) in _tasks():
             wrong |= not _validate_task(str(path))
             continue
-        report = validate_file(path)
+        report = validate_file(path, args.missing_meshes)
         wrong |= report.error is not None
         print(report)
     return int(wrong)
@@ -94,75 +89,45 @@ def _validate_task(task: str) -> bool:
     return report.ok
 
 
-def validate_file(path: Path) -> ValidationReport:
+def validate_file(
+    path: Path, missing_meshes: Literal["error", "skip"] = "error"
+) -> ValidationReport:
     """Compile a model file and report on it; errors of the file are part of the report."""
     report = ValidationReport(path)
     with mujoco_warnings(lambda message: report.warnings.append(" ".join(message.split()))):
         try:
-            spec = load_spec(path)
+            spec, report.warnings = load_spec(path, missing_meshes=missing_meshes)
             keys = [(key.name, len(key.qpos)) for key in spec.keys]
             model = compile_spec(spec, path)
         except ModelFileError as error:
-            error.report.warnings = report.warnings
-            return error.report
+            report.error, report.hints = error.error, error.hints
+            return report
     report.summary = (
         f"nq {model.nq}, nv {model.nv}, nu {model.nu}, nbody {model.nbody}, ngeom {model.ngeom}, "
         f"nsensor {model.nsensor}, timestep {model.opt.timestep:g} s"
     )
-    report.warnings += _doubts(model, keys)
+    report.warnings += doubts(model, keys)
     return report
 
 
-def load_spec(path: Path) -> mujoco.MjSpec:
-    """Read an MJCF or URDF file.
+def doubts(model: mujoco.MjModel, keys: Sequence[tuple[str, int]] = ()) -> list[str]:
+    """Return warnings about a model that compiles but is probably wrong.
 
-    Raises:
-        ModelFileError: the file is missing, is not a model file, or violates the MJCF schema.
+    Args:
+        model: the model.
+        keys: name and number of `qpos` values of each keyframe, as it is written.
     """
-    from manyworlds.cli import model_hints
-
-    if problem := model_hints.unreadable(path):
-        raise ModelFileError(ValidationReport(path, *problem))
-    try:
-        return mujoco.MjSpec.from_file(str(path))
-    except (ValueError, mujoco.FatalError) as error:
-        raise _explained(path, error) from None
-
-
-def compile_spec(spec: mujoco.MjSpec, path: Path) -> mujoco.MjModel:
-    """Compile the spec that `load_spec` read from a file.
-
-    Raises:
-        ModelFileError: the spec does not compile.
-    """
-    try:
-        return spec.compile()
-    except (ValueError, mujoco.FatalError) as error:
-        raise _explained(path, error) from None
-
-
-def _explained(path: Path, error: Exception) -> ModelFileError:
-    from manyworlds.cli import model_hints
-
-    message = str(error)
-    return ModelFileError(
-        ValidationReport(path, model_hints.one_line(message), model_hints.hints(path, message))
-    )
-
-
-def _doubts(model: mujoco.MjModel, keys: list[tuple[str, int]]) -> list[str]:
-    """Return warnings about a model that compiles but is probably wrong."""
-    doubts = []
+    found = []
     if not model.opt.timestep > 0:
-        doubts.append(f"the timestep is {model.opt.timestep:g} s: it must be positive to simulate.")
+        found.append(f"the timestep is {model.opt.timestep:g} s: it must be positive to simulate.")
     for i, (name, length) in enumerate(keys):
         if 0 < length < model.nq:
-            doubts.append(
+            found.append(
                 f"keyframe {repr(name) if name else i} gives {length} of {model.nq} qpos values: "
                 "the rest was filled in."
             )
     if model.nbody == 1:
-        doubts.append("there is no body in the model.")
+        found.append("there is no body in the model.")
     elif model.nv == 0:
-        doubts.append("nothing can move: no body has a joint.")
-    return doubts
+        found.append("nothing can move: no body has a joint.")
+    return found

@@ -510,6 +510,10 @@ class LiveLab:
         """Write the compiled model to files; see `World.dump`."""
         return self.world.dump(Path(folder))
 
+    def export(self, path: str | Path) -> Path:
+        """Write the scene as one MJCF file with its assets, or a `.zip`; see `World.export`."""
+        return self.world.export(path)
+
     def diff(self, original: str | Path, robot: str = "") -> list[Difference]:
         """Return the differences between this world's model and a file's; see `diff_models`.
 

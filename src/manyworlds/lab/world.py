@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
@@ -36,13 +35,16 @@ from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
 from manyworlds.spec.edits import add_ground_plane, export_spec, set_options
 from manyworlds.spec.elements import joint_of
+from manyworlds.spec.load import ModelFileError, load_spec
+from manyworlds.spec.mesh_files import MESH_SUFFIXES
+from manyworlds.spec.model_text import read_elements
 from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
 _UNNAMED = "MuJoCo Model"  # MuJoCo's name of a model without one
-_ELEMENT = re.compile(r"(?:Element name|repeated name) '([^']*)'")
+_ELEMENT = re.compile(r"(?:[Ee]lement name|repeated name) '([^']*)'")
 
 
 class CompileError(ValueError):
@@ -74,6 +76,7 @@ class World:
         option_sources: robot whose model set each of MuJoCo's options that are not the default, by
             the option's name, where it is known.
         errors: reasons why entities were left out, by name.
+        warnings: what was changed or left out when the file of the world was read.
         shared: model whose fields a task randomizes to get `model`; None if nothing is randomized.
         inferred: `robots` as derived from the model; a rebuild keeps other names for them.
     """
@@ -85,6 +88,7 @@ class World:
     sources: dict[str, str] = field(default_factory=dict)
     option_sources: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
     shared: mujoco.MjModel | None = None
     inferred: dict[str, str] = field(default_factory=dict)
 
@@ -181,9 +185,30 @@ class World:
             "scene.mjb": binary_model(self.model),
             "build.json": json.dumps(build, indent=2).encode(),
         }
+        return self.export(folder, extra=extra)
+
+    def export(self, path: str | Path, *, extra: Mapping[str, bytes] | None = None) -> Path:
+        """Write `scene.xml`, which plain MuJoCo compiles to the same model, and its assets.
+
+        For one world of a batch, it is the scene that all worlds share, as in `dump`.
+
+        Args:
+            path: folder to write, or an archive if it ends in `.zip`; an earlier export is
+                replaced.
+            extra: contents of further files, by name.
+
+        Returns:
+            The folder or the archive.
+
+        Raises:
+            FileExistsError: the folder contains something else.
+            ValueError: MuJoCo cannot write the spec.
+        """
+        path = Path(path)
         spec = self.spec.copy()
         set_options(spec, self.model.opt)  # the present ones, not those at compilation
-        return export_spec(spec, folder, extra=extra)
+        zip = path.suffix.lower() == ".zip"
+        return export_spec(spec, path.with_suffix("") if zip else path, zip=zip, extra=extra)
 
 
 def world_from_spec(
@@ -233,8 +258,9 @@ def world_from_file(
     by_prefix: bool = False,
     name: str = "",
     robots: Mapping[str, str] | None = None,
+    missing_meshes: Literal["error", "skip"] = "error",
 ) -> World:
-    """Compile an MJCF or URDF file; its options stay as they are.
+    """Compile a model file (MJCF, URDF) or a mesh file; its options stay as they are.
 
     Without names, robots are those of `world_from_spec`; prefixes of `<attach>` in the file count,
     too, as `left` for `left_`, and a model without a name has that of the file.
@@ -246,6 +272,7 @@ def world_from_file(
             actuators without such a prefix, as in an exported scene of entities.
         name: see `world_from_spec`.
         robots: see `world_from_spec`.
+        missing_meshes: see `load_spec`; what it warns of is in `World.warnings`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -256,15 +283,16 @@ def world_from_file(
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file '{path}'.")
     try:
-        spec = mujoco.MjSpec.from_file(str(path))
-    except ValueError as error:
-        raise CompileError(f"{path}: {' '.join(str(error).split())}") from error
+        spec, warnings = load_spec(path, missing_meshes=missing_meshes)
+    except ModelFileError as error:
+        raise CompileError(str(error)) from error
     if plane:
         add_ground_plane(spec)
     world = _world_of(spec, name, robots, _attached(path), path.stem)
     if by_prefix:
         world.robots = _slashed(world.model)
     world.sources = dict.fromkeys(world.robots, path.name)
+    world.warnings = warnings
     return world
 
 
@@ -402,7 +430,10 @@ def _slashed(model: mujoco.MjModel) -> dict[str, str]:
 
 def _attached(path: Path) -> dict[str, str]:
     """Return the prefixes of `<attach>` in a model file by the names that they give to robots."""
-    prefixes = (e.get("prefix", "") for e in ElementTree.parse(path).iter("attach"))
+    if path.suffix.lower() in MESH_SUFFIXES:
+        return {}
+    elements = read_elements(path).find("attach")
+    prefixes = (element.attributes.get("prefix", "") for element in elements)
     return {prefix.rstrip("_-./ ") or prefix: prefix for prefix in prefixes if prefix}
 
 

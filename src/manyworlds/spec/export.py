@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -11,13 +12,15 @@ from xml.etree import ElementTree
 
 import mujoco
 
-from manyworlds.spec.mjcf import fix_spec_xml, strip_buffer_textures
+from manyworlds.spec.mjcf import fix_spec_xml, write_buffer_textures
 from manyworlds.utils.files import atomic_path
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
 
 _SCENE = "scene.xml"
 _ASSETS = "assets"
+_AS_WRITTEN = "of an attached model, which differs"
+"""Part of MuJoCo's message for parts whose compiler settings one MJCF file cannot express."""
 
 
 def export_spec(
@@ -29,8 +32,12 @@ def export_spec(
 ) -> Path:
     """Write `scene.xml` and the files that it refers to, which go to `assets/`.
 
-    The export is written atomically and replaces an earlier one. Textures that were defined by
-    pixels are omitted, since XML cannot contain them. Numbers have the six digits of MuJoCo's XML.
+    The export is written atomically and replaces an earlier one. Elements keep the classes and the
+    notation in which they are written in the spec, and numbers keep all digits, so that the file
+    compiles to the same model, bit for bit. Where attached parts differ in their unit of angles,
+    all are written in radians, with quaternions and general actuators. Where they differ in other
+    compiler settings, which one file cannot express, the compiled values are written, which have
+    six digits, with a warning.
 
     Args:
         spec: the spec to write; unchanged.
@@ -86,8 +93,9 @@ def spec_files(spec: mujoco.MjSpec) -> Iterator[tuple[str, bytes]]:
         with zipfile.ZipFile(archive) as source:
             xml, names = _flatten(source.read("model.xml").decode())
             yield _SCENE, fix_spec_xml(xml, meshdir=_ASSETS).encode()
-            for member, name in names.items():
-                yield f"{_ASSETS}/{name}", source.read(member)
+            members = {str(PurePosixPath(member)): member for member in source.namelist()}
+            for path, name in names.items():
+                yield f"{_ASSETS}/{name}", source.read(members[path])
 
 
 def _flatten(xml: str) -> tuple[str, dict[str, str]]:
@@ -101,6 +109,9 @@ def _flatten(xml: str) -> tuple[str, dict[str, str]]:
     names: dict[str, str] = {}
     for element in [*root.iterfind("asset/*"), *root.iterfind("deformable/skin")]:
         folder = folders.get("texturedir" if element.tag == "texture" else "meshdir", "")
+        if element.tag in ("mesh", "hfield", "texture") and "file" in element.attrib:
+            # Without a name, the name is that of the file, which changes.
+            element.attrib.setdefault("name", PurePosixPath(element.attrib["file"]).stem)
         for attribute, value in element.attrib.items():
             if attribute.startswith("file"):
                 member = PurePosixPath(folder, value)
@@ -108,20 +119,37 @@ def _flatten(xml: str) -> tuple[str, dict[str, str]]:
                     re.sub(r"[^\w+-]", "_", s) for s in (member.stem, member.suffix[1:])
                 )
                 taken = {Path(name).stem for path, name in names.items() if path != str(member)}
-                name = f"{free_name(stem, taken)}.{suffix}"
+                name = free_name(stem, taken) + (f".{suffix}" if suffix else "")
                 element.set(attribute, names.setdefault(str(member), name))
     return ElementTree.tostring(root, encoding="unicode"), names
 
 
 def _encode(spec: mujoco.MjSpec, archive: Path) -> None:
     """Write a spec and its files to an archive; MuJoCo finds the files of all attached parts."""
-    messages: list[str] = []
-    try:
-        with mujoco_warnings(messages.append):
-            copy = spec.copy()
-            strip_buffer_textures(copy)
-            copy.compile()
-            copy.encode(str(archive))
-    except (ValueError, mujoco.FatalError) as error:
-        reason = " ".join([str(error), *messages])
-        raise ValueError(f"MuJoCo cannot write this spec: {reason}") from error
+    with tempfile.TemporaryDirectory() as folder:
+        for as_compiled in (False, True):
+            messages: list[str] = []
+            try:
+                with mujoco_warnings(messages.append):
+                    copy = spec.copy()
+                    write_buffer_textures(copy, Path(folder))
+                    copy.compile()  # assembles the keyframes of attached parts
+                    copy.compiler.savecompiled = as_compiled
+                    copy.compiler.savecanonical = as_compiled or _has_two_units(copy)
+                    copy.encode(str(archive))
+            except (ValueError, mujoco.FatalError) as error:
+                reason = " ".join([str(error), *messages])
+                if as_compiled or _AS_WRITTEN not in reason:
+                    raise ValueError(f"MuJoCo cannot write this spec: {reason}") from error
+                warnings.warn(
+                    "MJCF cannot express the compiler settings of all parts of this spec, so the "
+                    f"export has compiled values, with six digits: {reason}",
+                    stacklevel=4,
+                )
+            else:
+                return
+
+
+def _has_two_units(spec: mujoco.MjSpec) -> bool:
+    """Return True if parts differ in their unit of angles; converting it would cost digits."""
+    return any(body.compiler.degree != spec.compiler.degree for body in spec.bodies)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
+from pathlib import Path
 from xml.etree import ElementTree
 
 import mujoco
+import numpy as np
 
 
 def strip_buffer_textures(spec: mujoco.MjSpec) -> None:
@@ -25,10 +29,39 @@ def strip_buffer_textures(spec: mujoco.MjSpec) -> None:
         spec.delete(texture)
 
 
+def write_buffer_textures(spec: mujoco.MjSpec, folder: Path) -> None:
+    """Write textures that are defined by pixels to PNG files, and refer to these."""
+    for i, texture in enumerate(texture for texture in spec.textures if len(texture.data)):
+        rows = np.frombuffer(bytes(texture.data), np.uint8)
+        path = folder / f"pixels_{i}.png"
+        path.write_bytes(_png(rows.reshape(texture.height, texture.width, texture.nchannel)))
+        if texture.type != mujoco.mjtTexture.mjTEXTURE_2D and texture.height == 6 * texture.width:
+            texture.gridsize = (6, 1)
+            texture.gridlayout = "RLUDFB"
+        texture.file, texture.data = str(path), b""
+
+
+def _png(pixels: np.ndarray) -> bytes:
+    """Return an image as a PNG file, from uint8, shape (height, width, channels)."""
+    height, width, channels = pixels.shape
+    rows = pixels.reshape(height, width * channels)
+    data = np.hstack([np.zeros((height, 1), np.uint8), rows]).tobytes()  # 0: rows are not filtered
+    header = struct.pack(">2I5B", width, height, 8, {1: 0, 2: 4, 3: 2, 4: 6}[channels], 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(data)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
+        for kind, content in chunks
+    )
+
+
 def fix_spec_xml(xml: str, meshdir: str | None = None) -> str:
     """Clean up the XML of a spec.
 
-    Unused empty default classes are removed: attaching leaves one per spec.
+    Unused empty default classes are removed: attaching leaves one per spec. User sensors of nothing
+    lose the names of objects that `<replicate>` and `<attach>` give them.
 
     Args:
         xml: result of `spec.to_xml()`.
@@ -43,6 +76,9 @@ def fix_spec_xml(xml: str, meshdir: str | None = None) -> str:
         if name == "childclass" or (name == "class" and element.tag != "default")
     }
     _prune_defaults(root, used)
+    for sensor in root.iterfind("sensor/user"):
+        if "objtype" not in sensor.attrib:
+            sensor.attrib.pop("objname", None)
     if meshdir is not None:
         compiler = root.find("compiler")
         if compiler is None:

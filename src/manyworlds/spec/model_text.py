@@ -10,6 +10,13 @@ from xml.parsers import expat
 
 import mujoco
 
+MAX_MODEL_BYTES = 64 * 2**20
+"""Largest size of an XML file [bytes]."""
+
+
+class LimitError(ValueError):
+    """Error of a file that is larger than any useful one, or that refers to itself."""
+
 
 @dataclass
 class Element:
@@ -42,7 +49,11 @@ class ModelText:
 
 
 def read_elements(path: Path) -> ModelText:
-    """Read a model file and the files that it includes, as far as they are well-formed."""
+    """Read a model file and the files that it includes, as far as they are well-formed.
+
+    Raises:
+        LimitError: a file is too large, or declares entities.
+    """
     text = ModelText(path, [])
     _read(path, path.parent, None, text.elements, set())
     return text
@@ -62,8 +73,19 @@ def _read(
     path: Path, folder: Path, parent: Element | None, elements: list[Element], seen: set[Path]
 ) -> None:
     seen.add(path)
+    if (size := path.stat().st_size) > MAX_MODEL_BYTES:
+        raise LimitError(
+            f"{path.name} has {size / 2**20:.0f} MiB, and a model file may have "
+            f"{MAX_MODEL_BYTES // 2**20}: put meshes and height fields into files of their own."
+        )
     parser = expat.ParserCreate()
     stack = [parent]
+
+    def entity(name: str, *_: object) -> None:
+        raise LimitError(
+            f"{path.name} declares the XML entity '{name}', which MuJoCo does not know and which "
+            "can expand without end: write out its text."
+        )
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         element = Element(tag, attributes, stack[-1], path, parser.CurrentLineNumber)
@@ -78,6 +100,7 @@ def _read(
 
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda tag: stack.pop()
+    parser.EntityDeclHandler = entity
     try:
         parser.Parse(path.read_bytes(), True)
     except (expat.ExpatError, OSError):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from manyworlds.cli.model_text import Element, ModelText, mjcf_schema, read_elements, syntax_error
+from manyworlds.spec.model_text import Element, ModelText, mjcf_schema, read_elements, syntax_error
 
-_MESH_FILES = (".stl", ".obj", ".msh", ".ply", ".dae", ".glb", ".gltf")
 _LFS_HEADER = b"version https://git-lfs"
 _GEOM_SIZES = {
     "plane": "3: half-length x, half-length y (0 for infinite), grid spacing",
@@ -52,21 +52,27 @@ def unreadable(path: Path) -> tuple[str, list[str]] | None:
         files = (p.name for p in itertools.islice(folder.iterdir(), 5000))
         near = _near(path.name, [*tasks, *files])
         return "there is no such file.", [f"did you mean {near}?"] if near else []
+    if problem := no_content(path):
+        return problem
+    if zipfile.is_zipfile(path):
+        return "this is an archive, not a model file.", [
+            "unpack it and give the model file, or upload it on the lab's page, which unpacks it."
+        ]
+    if path.suffix.lower() == ".mjb":
+        return "this is a compiled binary model.", ["give the XML from which it was compiled."]
+    return None
+
+
+def no_content(path: Path) -> tuple[str, list[str]] | None:
+    """Return the reason why a file has no content of its own, and remedies; None if it has some."""
     try:
         head = _head(path)
     except OSError as error:
         return f"the file cannot be read: {error.strerror}.", []
     if not head.strip():
         return "the file is empty.", []
-    if path.suffix.lower() in _MESH_FILES:
-        return "this is a mesh, not a model.", [
-            f'wrap it in MJCF: <mujoco><asset><mesh name="part" file="{path.name}"/></asset> '
-            '<worldbody><geom type="mesh" mesh="part"/></worldbody></mujoco>.'
-        ]
     if head.startswith(_LFS_HEADER):
         return "this is a Git LFS pointer, not the file itself.", ["run `git lfs pull`."]
-    if path.suffix.lower() == ".mjb":
-        return "this is a compiled binary model.", ["give the XML from which it was compiled."]
     return None
 
 
@@ -207,10 +213,10 @@ def _inertia(text: ModelText, match: re.Match[str]) -> str:
 
 def _file(text: ModelText, match: re.Match[str]) -> str | None:
     asked = match[1]
-    if any("package://" in e.attributes.get("filename", "") for e in text.elements):
+    if asked.startswith("package:"):
         return (
-            "MuJoCo does not resolve package:// paths: put the meshes into one folder and add "
-            '<mujoco><compiler meshdir="FOLDER" strippath="true"/></mujoco> inside <robot>.'
+            "the package was looked for in ROS_PACKAGE_PATH and in the folders above the model: "
+            "put the model and its meshes into a folder of the package's name."
         )
     folder = text.path.parent
     looked = folder / asked

@@ -1,0 +1,48 @@
+"""`manyworlds export`: write a model file, a task or a run as one MJCF file with its assets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from manyworlds.cli.parsing import Modules, load_modules, parse
+
+
+@dataclass(kw_only=True)
+class ExportOptions:
+    """Write a scene as one MJCF file with its assets beside it, which plain MuJoCo loads.
+
+    TARGET is a model file (MJCF or URDF) or a mesh file, a task, or a run. The written file
+    compiles to the same model; numbers keep all digits.
+    """
+
+    target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
+    """Model file, mesh file, task, run folder, or checkpoint."""
+    output: Path
+    """Folder to write, or an archive if it ends in .zip; only an earlier export is replaced."""
+    missing_meshes: Literal["error", "skip"] = "error"
+    """Missing files of a model are errors, or left out with warnings; geoms then have no shape."""
+    log_root: Path = Path("runs")
+    """Folder of all runs."""
+    load: Modules = ()
+    """Python file, or module, that registers tasks."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `manyworlds export`."""
+    from manyworlds.cli.lab import LabOptions, find_target, world_of
+
+    args = parse(ExportOptions, argv, "export")
+    load_modules(args.load)
+    cfg = LabOptions(
+        target=args.target,
+        missing_meshes=args.missing_meshes,
+        validate=False,
+        log_root=args.log_root,
+    )
+    written = world_of(find_target(cfg), cfg).export(args.output)
+    print(f"wrote {written if written.suffix == '.zip' else written / 'scene.xml'}")
+    return 0

@@ -1,0 +1,255 @@
+"""Mesh files: their sizes without loading them, and formats that MuJoCo does not read."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import trimesh
+
+MAX_TRIANGLES = 2_000_000
+"""Largest number of triangles of a mesh file."""
+MAX_MESH_BYTES = 2**30
+"""Largest size of a mesh file [bytes]."""
+MESH_SUFFIXES = (".stl", ".obj", ".msh", ".ply", ".dae", ".glb", ".gltf", ".off", ".3mf")
+"""Endings of the names of mesh files that can be imported."""
+UpAxis = Literal["auto", "y", "z"]
+"""Axis of a mesh that points up: y for glTF and z for other formats, or a given one."""
+_STL_FACES = 200_000  # MuJoCo reads no larger STL files
+_CHUNK = 2**22
+_JSON_CHUNK = 0x4E4F534A
+
+
+@dataclass(frozen=True, eq=False)
+class MeshPart:
+    """Part of a mesh file that has one material."""
+
+    vertices: np.ndarray
+    """Positions [m], shape [num_vertices, 3]."""
+    faces: np.ndarray
+    """Vertices of each triangle, int32, shape [num_faces, 3]."""
+    uv: np.ndarray | None = None
+    """Texture coordinates from the lower left, shape [num_vertices, 2]; None for none."""
+    image: bytes | None = None
+    """Texture as a PNG file; None for none."""
+    rgba: tuple[float, ...] | None = None
+    """Color, or factor of the texture; None if the file gives none."""
+    name: str = ""
+
+    def to_msh(self) -> bytes:
+        """Return the part as a file of MuJoCo's binary format."""
+        uv = np.empty((0, 2), np.float32) if self.uv is None else self.uv * (1, -1) + (0, 1)
+        counts = (len(self.vertices), 0, len(uv), len(self.faces))
+        return b"".join(
+            [
+                np.array(counts, np.int32).tobytes(),
+                self.vertices.astype(np.float32).tobytes(),
+                uv.astype(np.float32).tobytes(),
+                self.faces.astype(np.int32).tobytes(),
+            ]
+        )
+
+
+def is_native(path: Path) -> bool:
+    """Return True if MuJoCo reads a mesh file itself."""
+    suffix = path.suffix.lower()
+    if suffix == ".stl":
+        return not _is_text_stl(path) and triangle_count(path) <= _STL_FACES
+    return suffix not in MESH_SUFFIXES or suffix in (".obj", ".msh")
+
+
+def check_mesh_size(path: Path) -> None:
+    """Check the size of a mesh file from its header, without loading it.
+
+    Raises:
+        ValueError: it is larger than the limits.
+    """
+    if (size := path.stat().st_size) > MAX_MESH_BYTES:
+        raise ValueError(
+            f"{path.name} has {size / 2**20:.0f} MiB, and a file may have "
+            f"{MAX_MESH_BYTES // 2**20}: reduce the mesh."
+        )
+    if (count := triangle_count(path)) > MAX_TRIANGLES:
+        raise ValueError(
+            f"{path.name} has {count} triangles, and a mesh may have {MAX_TRIANGLES}: reduce it, "
+            "for instance with Blender's Decimate modifier."
+        )
+
+
+def triangle_count(path: Path) -> int:
+    """Return the number of triangles that a file announces; 0 where it cannot be told."""
+    suffix, size = path.suffix.lower(), path.stat().st_size
+    with path.open("rb") as file:
+        if suffix == ".stl":
+            return (
+                _occurrences(file, rb"endfacet") if _is_text_stl(path) else max(size - 84, 0) // 50
+            )
+        if suffix == ".obj":
+            return _occurrences(file, rb"(?m)^f\s")
+        head = file.read(_CHUNK)
+    if suffix == ".msh" and len(head) >= 16:
+        return max(struct.unpack("<4i", head[:16])[3], 0)
+    if suffix == ".ply" and (found := re.search(rb"element face (\d{1,18})\b", head)):
+        return int(found[1])
+    if suffix in (".glb", ".gltf"):
+        return _gltf_triangles(_gltf_tree(path))
+    return 0
+
+
+def _occurrences(file: io.BufferedReader, pattern: bytes) -> int:
+    count, tail = 0, b"\n"
+    while chunk := file.read(_CHUNK):
+        block = tail + chunk
+        end = block.rfind(b"\n") + 1 or len(block)
+        count += len(re.findall(pattern, block[:end]))
+        tail = block[end - 1 :] if end < len(block) else b"\n"
+    return count + len(re.findall(pattern, tail[1:]))
+
+
+def _is_text_stl(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(84)
+    size = path.stat().st_size
+    binary = len(head) == 84 and 84 + 50 * struct.unpack("<I", head[80:])[0] == size
+    return head.lstrip().startswith(b"solid") and not binary
+
+
+def _gltf_tree(path: Path) -> dict[str, Any]:
+    """Return the JSON part of a glTF file; empty if it has none."""
+    with path.open("rb") as file:
+        if path.suffix.lower() == ".glb":
+            head = file.read(20)
+            if len(head) < 20 or struct.unpack("<I", head[16:])[0] != _JSON_CHUNK:
+                return {}
+            text = file.read(struct.unpack("<I", head[12:16])[0])
+        else:
+            text = file.read()
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def _gltf_triangles(tree: dict[str, Any]) -> int:
+    """Return the number of triangles that primitives announce, or that any array could hold."""
+    counts = [_count(accessor) for accessor in _dicts(tree, "accessors")]
+    total = 0
+    for mesh in _dicts(tree, "meshes"):
+        for primitive in _dicts(mesh, "primitives"):
+            attributes = primitive.get("attributes")
+            position = attributes.get("POSITION") if isinstance(attributes, dict) else None
+            index = primitive.get("indices", position)
+            if isinstance(index, int) and 0 <= index < len(counts):
+                total += counts[index] // 3
+    return max([total, *(count // 3 for count in counts)])
+
+
+def _count(accessor: dict[str, Any]) -> int:
+    count = accessor.get("count", 0)
+    return count if isinstance(count, int) else 0
+
+
+def _dicts(tree: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the objects of a list in a file, which may hold anything."""
+    items = tree.get(key)
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def read_mesh(path: Path, up_axis: UpAxis = "auto") -> list[MeshPart]:
+    """Read a mesh file through trimesh, with its texture coordinates, materials and textures.
+
+    Args:
+        path: a file of one of the formats of `MESH_SUFFIXES`, but `.msh`.
+        up_axis: axis of the file that becomes the z axis; "auto" takes y for glTF, else z.
+
+    Raises:
+        ValueError: it cannot be read, is empty, or has vertices that are not finite.
+        MissingExtraError: trimesh is not installed.
+    """
+    module = require_extra("trimesh", "meshes")
+    check_mesh_size(path)
+    _check_links(path)
+    try:
+        scene = module.load_scene(path, process=False)
+    except Exception as error:  # trimesh and its readers raise errors of many types
+        reason = " ".join(str(error).split()) or type(error).__name__
+        more = (
+            " Reading .dae needs the Python package 'pycollada'; or convert it to .obj or .glb."
+            if path.suffix.lower() == ".dae"
+            else ""
+        )
+        raise ValueError(f"{path.name} cannot be read as a mesh: {reason}.{more}") from error
+    upright = up_axis == "y" or (up_axis == "auto" and path.suffix.lower() in (".glb", ".gltf"))
+    parts = list(_parts(scene, path, upright))
+    if not parts:
+        raise ValueError(f"{path.name} has no triangles.")
+    return parts
+
+
+def _check_links(path: Path) -> None:
+    if path.suffix.lower() not in (".glb", ".gltf"):
+        return
+    tree = _gltf_tree(path)
+    for one in [*_dicts(tree, "buffers"), *_dicts(tree, "images")]:
+        uri = str(one.get("uri", "data:"))
+        if not uri.startswith("data:") and (
+            "://" in uri or Path(uri).is_absolute() or ".." in Path(uri).parts
+        ):
+            raise ValueError(f"{path.name} refers to '{uri}', which is outside its folder.")
+
+
+def _parts(scene: trimesh.Scene, path: Path, upright: bool) -> Iterator[MeshPart]:
+    for node in scene.graph.nodes_geometry:
+        transform, name = scene.graph[node]
+        mesh = scene.geometry[name]
+        faces = np.asarray(getattr(mesh, "faces", ()))
+        if not len(faces):
+            continue
+        vertices = np.asarray(mesh.vertices) @ transform[:3, :3].T + transform[:3, 3]
+        if np.linalg.det(transform[:3, :3]) < 0:  # a mirror turns faces inside out
+            faces = faces[:, ::-1]
+        if upright:
+            vertices = vertices[:, [0, 2, 1]] * (1.0, -1.0, 1.0)
+        if not np.isfinite(vertices).all():
+            bad = int(np.argmin(np.isfinite(vertices).all(axis=1)))
+            raise ValueError(f"{path.name} has a vertex that is not finite: number {bad}.")
+        yield MeshPart(vertices, faces.astype(np.int32), *_look(mesh), name=str(name))
+
+
+def _look(
+    mesh: trimesh.Trimesh,
+) -> tuple[np.ndarray | None, bytes | None, tuple[float, ...] | None]:
+    """Return texture coordinates, texture and color of a mesh."""
+    visual: Any = mesh.visual
+    if getattr(visual, "kind", None) != "texture":
+        return None, None, _rgba(visual.main_color) if getattr(visual, "defined", False) else None
+    material, uv = visual.material, visual.uv
+    picture = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
+    factor = getattr(material, "baseColorFactor", None)
+    if uv is None or len(uv) != len(mesh.vertices):
+        uv = picture = None
+    if picture is None:
+        factor = getattr(material, "diffuse", None) if factor is None else factor
+        return uv, None, None if factor is None else _rgba(factor)
+    buffer = io.BytesIO()
+    picture.convert("RGB").save(buffer, "PNG")
+    return uv, buffer.getvalue(), (1.0,) * 4 if factor is None else _rgba(factor)
+
+
+def _rgba(color: Any) -> tuple[float, ...]:
+    """Return a color with opacity, from numbers up to 1 or, if they are whole, up to 255."""
+    values = np.asarray(color).ravel()
+    scaled = values / 255.0 if values.dtype.kind in "ui" else values.astype(float)
+    return (*scaled[:3].tolist(), *(scaled[3:4].tolist() or [1.0]))

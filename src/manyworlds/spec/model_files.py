@@ -1,0 +1,179 @@
+"""Files that a model file refers to, and limits that hostile or broken ones exceed."""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from manyworlds.spec.mesh_files import check_mesh_size
+from manyworlds.spec.model_text import Element, LimitError, ModelText, read_elements
+
+MAX_ELEMENTS = 1_000_000
+"""Largest number of elements of a model after its replications, and of the vertices of a flex."""
+MAX_MODELS = 500
+"""Largest number of models that a model attaches, directly or through others."""
+MAX_PIXELS = 2**28
+"""Largest number of pixels of an image, and of cells of a height field."""
+_KINDS = ("mesh", "texture", "hfield", "skin")
+
+
+@dataclass(frozen=True)
+class FileReference:
+    """Reference of a model to a file."""
+
+    kind: str
+    """mesh, texture, hfield or skin."""
+    written: str
+    """Path as the model gives it."""
+    path: Path
+    """Place where MuJoCo looks for it; for `package://` the first place that has it."""
+    where: str
+    """Place of the reference in the model."""
+
+
+def model_files(path: Path) -> list[FileReference]:
+    """Return the files that a model file refers to, including those of models that it attaches.
+
+    Raises:
+        LimitError: the model refers to itself, or is larger than the limits.
+    """
+    return _files_of(path, (), [])
+
+
+def _files_of(path: Path, chain: tuple[Path, ...], read: list[Path]) -> list[FileReference]:
+    """Return the files of a model that those of `chain` attach; `read` collects all models."""
+    path = path.resolve()
+    if path in chain:
+        names = " -> ".join(p.name for p in (*chain, path))
+        raise LimitError(f"the model attaches itself: {names}.")
+    read.append(path)
+    if len(read) > MAX_MODELS:
+        raise LimitError(f"the model attaches more than {MAX_MODELS} models.")
+    text = read_elements(path)
+    _check_counts(text)
+    urdf = bool(text.elements) and text.elements[0].tag == "robot"
+    found = list(_urdf_files(text) if urdf else _mjcf_files(text))
+    for element in text.find("model"):
+        if file := element.attributes.get("file"):
+            child = path.parent / file
+            if child.is_file() and child.suffix.lower() in ("", ".xml", ".mjcf", ".urdf"):
+                found += _files_of(child, (*chain, path), read)
+    return found
+
+
+def check_files(references: list[FileReference]) -> None:
+    """Check the sizes of files before anything loads them.
+
+    Raises:
+        LimitError: a mesh or an image is larger than the limits.
+    """
+    for path in {reference.path for reference in references}:
+        if path.suffix.lower() == ".png":
+            _check_image(path)
+        elif path.is_file():
+            check_mesh_size(path)
+
+
+def _mjcf_files(text: ModelText) -> Iterator[FileReference]:
+    folders = _folders(text)
+    for element in text.elements:
+        for attribute, written in element.attributes.items():
+            if element.tag in _KINDS and attribute.startswith("file") and written:
+                yield _reference(text, element, written, folders)
+
+
+def _urdf_files(text: ModelText) -> Iterator[FileReference]:
+    folders = _folders(text)
+    for element in text.elements:
+        if element.tag == "mesh" and (written := element.attributes.get("filename")):
+            reference = _reference(text, element, written, folders)
+            if "://" in written:
+                place = _find_uri(text.path, written)
+                reference = FileReference("mesh", written, place, reference.where)
+            yield reference
+
+
+def _reference(
+    text: ModelText, element: Element, written: str, folders: dict[str, str]
+) -> FileReference:
+    kind = element.tag
+    name = Path(written).name if folders.get("strippath") == "true" else written
+    folder = folders.get("texturedir" if kind == "texture" else "meshdir", "")
+    return FileReference(kind, written, text.path.parent / folder / name, text.where(element))
+
+
+def _folders(text: ModelText) -> dict[str, str]:
+    """Return the settings of all `<compiler>`; the last one counts, as in MuJoCo."""
+    folders: dict[str, str] = {}
+    for compiler in text.find("compiler"):
+        if both := compiler.attributes.get("assetdir"):
+            folders |= {"meshdir": both, "texturedir": both}
+        folders |= compiler.attributes
+    return folders
+
+
+def _find_uri(model: Path, uri: str) -> Path:
+    """Return the place of a file of a ROS package, or of a `file://` address.
+
+    Packages are looked for in ROS_PACKAGE_PATH, and around the model: a folder above it that has
+    the package's name or contains it, or else the same path without the name.
+    """
+    scheme, _, rest = uri.partition("://")
+    if scheme == "file":
+        return Path(rest)
+    package, _, inside = rest.partition("/")
+    roots = [Path(p) for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
+    places = [root / package / inside for root in roots]
+    places += [root / inside for root in roots if root.name == package]
+    places += [p / inside for p in model.parents if p.name == package]
+    places += [p / package / inside for p in model.parents]
+    places += [p / inside for p in model.parents[:4]]
+    return next((place for place in places if place.is_file()), model.parent / package / inside)
+
+
+def _check_counts(text: ModelText) -> None:
+    total = 0
+    copies: dict[int, int] = {}
+    for element in text.elements:
+        above = 1 if element.parent is None else copies.get(id(element.parent), 1)
+        own = _numbers(element, "count") if element.tag in ("replicate", "flexcomp") else []
+        count = above * math.prod(own)
+        copies[id(element)] = count
+        total += count
+        if total > MAX_ELEMENTS:
+            raise LimitError(
+                f"<{element.tag}> ({text.where(element)}) makes more than {MAX_ELEMENTS} elements: "
+                "lower its count."
+            )
+        for tag, names in (("texture", ("width", "height")), ("hfield", ("nrow", "ncol"))):
+            cells = math.prod(math.prod(_numbers(element, name)) for name in names)
+            if element.tag == tag and cells > MAX_PIXELS:
+                raise LimitError(
+                    f"<{tag}> ({text.where(element)}) has {cells} values, and {MAX_PIXELS} are "
+                    f"allowed: lower {names[0]} and {names[1]}."
+                )
+
+
+def _numbers(element: Element, name: str) -> list[int]:
+    """Return the positive whole numbers of an attribute; wrong ones are MuJoCo's to tell."""
+    words = element.attributes.get(name, "").split()
+    return [int(word) for word in words if word.isdecimal() and int(word) > 0]
+
+
+def _check_image(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(24)
+    except OSError:
+        return  # which is reported as missing
+    if head.startswith(b"\x89PNG") and len(head) == 24:
+        width, height = struct.unpack(">2I", head[16:])
+        if width * height > MAX_PIXELS:
+            raise LimitError(
+                f"{path.name} is an image of {width} x {height} pixels, and {MAX_PIXELS} are "
+                "allowed: scale it down."
+            )

@@ -1,0 +1,88 @@
+"""Tests of the rows of the contract about files; see `tests/lab/rows.py`."""
+
+from __future__ import annotations
+
+FILE_ROWS = {
+    # N, O, P
+    "N1": (
+        "spec/test_uploads.py::test_robots "
+        "spec/test_model_kinds.py::test_files_and_specs_are_the_same"
+    ),
+    "N2": "spec/test_model_kinds.py::test_a_new_entity",
+    "N3": "spec/test_model_kinds.py::test_files_and_specs_are_the_same",
+    "N4": "lab/test_views.py::test_defaults_are_mujocos",
+    "N5": "viewer/test_geom_meshes.py::test_textures_are_where_mujoco_renders_them",
+    "N6": "spec/test_model_kinds.py::test_a_moved_body_pushes_and_is_not_pushed",
+    "N7": "spec/test_model_kinds.py::test_fromto",
+    "O1": (
+        "lab/page/test_failures.py::test_the_command_opens_the_page_of_a_broken_model "
+        "spec/test_uploads.py::test_robots"
+    ),
+    "O2": "spec/test_load.py::test_formats",
+    "O4": "spec/test_load.py::test_all_are_named",
+    "O5": ("spec/test_load.py::test_equal_stems spec/test_load.py::test_textures_are_drawn"),
+    "O6": ("spec/test_load.py::test_equal_stems spec/test_export.py::test_same_file_name"),
+    "O7": (
+        "spec/test_load.py::test_textures_are_drawn "
+        "spec/test_load.py::test_textures_in_a_browser "
+        "spec/test_load.py::test_glb"
+    ),
+    "O8": "spec/test_load.py::test_models_are_mujocos",
+    "O9": (
+        "spec/test_load.py::test_collision_only "
+        "spec/test_load.py::test_all_are_named "
+        "spec/test_load.py::test_broken"
+    ),
+    "O10": ("spec/test_load.py::test_models_are_mujocos spec/test_parity.py::test_a_sample"),
+    "O12": "spec/test_load.py::test_an_obj_with_materials",
+    "O13": (
+        "spec/test_load.py::test_textures_are_drawn "
+        "viewer/test_geom_meshes.py::test_textures_are_where_mujoco_renders_them"
+    ),
+    "O15": "spec/test_model_kinds.py::test_fromto",
+    "O16": (
+        "viewer/test_geom_meshes.py::test_a_surface_fills_its_geom "
+        "lab/page/test_page.py::test_bodies_are_drawn_where_they_are"
+    ),
+    "O17": "spec/test_model_kinds.py::test_orientations",
+    "O18": "spec/test_model_kinds.py::test_limits_follow_ranges",
+    "O19": "lab/test_world.py::test_names_are_unique",
+    "P1": "spec/test_export.py::test_robot",
+    "P2": ("spec/test_export.py::test_only_edits spec/test_export.py::test_notation"),
+    "P3": (
+        "spec/test_parity.py::test_a_sample "
+        "spec/test_parity.py::test_a_collection "
+        "spec/test_parity.py::test_robots"
+    ),
+    "P4": "spec/test_export.py::test_notation",
+    "P5": "lab/test_world.py::test_clients_know_names_of_their_own",
+    # AA, AD
+    "AA2": "cli/test_lab.py::test_doubts_can_be_switched_off",
+    "AD2": (
+        "spec/test_load.py::test_formats "
+        "spec/test_load.py::test_collision_only "
+        "cli/test_lab.py::test_missing_meshes_can_be_left_out"
+    ),
+    "AD5": "spec/test_load.py::test_broken spec/test_load.py::test_collision_only",
+    # BI, BJ
+    "BI2": "spec/test_model_kinds.py::test_shapes_and_materials",
+    "BI3": "spec/test_model_kinds.py::test_actuators",
+    "BI4": "spec/test_model_kinds.py::test_sensors",
+    "BI5": "spec/test_model_kinds.py::test_includes_and_defaults",
+    "BI6": "spec/test_model_kinds.py::test_plugins",
+    "BI7": "spec/test_model_kinds.py::test_actuators",
+    "BI8": "lab/test_world.py::test_clients_know_names_of_their_own",
+    "BI9": "spec/test_model_kinds.py::test_constraints",
+    "BI11": "spec/test_model_kinds.py::test_includes_and_defaults",
+    "BI12": (
+        "spec/test_parity.py::test_a_sample "
+        "spec/test_parity.py::test_a_collection "
+        "spec/test_parity.py::test_robots "
+        "spec/test_load.py::test_models_are_mujocos"
+    ),
+    "BJ3": (
+        "cli/test_validate.py::test_mistakes "
+        "cli/test_validate.py::test_a_running_world_does_not_notice "
+        "spec/test_load.py::test_hostile_models"
+    ),
+}

@@ -1,0 +1,466 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.lab import world_from_file
+from manyworlds.spec import mesh_files, model_files
+from manyworlds.spec.export import export_spec
+from manyworlds.spec.load import ModelFileError, load_spec
+from tests.robots import robot_file
+from tests.spec.parity import assert_same, find_model
+from tests.spec.test_export import wavefront
+
+REAL = (
+    "dm_control:suite/humanoid.xml",  # includes, attachments of materials
+    "dm_control:locomotion/walkers/assets/rodent.xml",  # a skin, two <compiler>
+    "gymnasium:envs/mujoco/assets/ant.xml",
+    "mujoco:testdata/model.urdf",
+    "robots:unitree_go1/go1.xml",
+)
+
+
+def trimesh():
+    """Import trimesh, or skip the test."""
+    return pytest.importorskip("trimesh", reason="needs trimesh, of the extra 'meshes'")
+
+
+def urdf(*files: str, joint: str = "", compiler: str = "") -> str:
+    """Return a URDF whose links have meshes."""
+    links = "".join(
+        f"""<link name="l{i}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+        ixz="0" iyz="0"/></inertial><collision><geometry><mesh filename="{file}"/></geometry>
+        </collision></link>"""
+        for i, file in enumerate(files)
+    )
+    joints = "".join(
+        f"""<joint name="j{i}" type="revolute"><parent link="l{i - 1}"/><child link="l{i}"/>
+        <axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="3" velocity="1"/>{joint * (i > 1)}
+        </joint>"""
+        for i in range(1, len(files))
+    )
+    return f'<robot name="r">{compiler}{links}{joints}</robot>'
+
+
+def mjcf(*files: str, attributes: str = "", body: str = "") -> str:
+    """Return an MJCF model whose geoms have meshes."""
+    meshes = "".join(f'<mesh name="m{i}" file="{file}"/>' for i, file in enumerate(files))
+    geoms = "".join(
+        f'<geom name="g{i}" type="mesh" mesh="m{i}"{attributes}/>' for i in range(len(files))
+    )
+    return (
+        f"<mujoco><asset>{meshes}</asset><worldbody><body>{geoms}{body}</body></worldbody></mujoco>"
+    )
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Hash all files of a folder."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_models_are_mujocos(name):
+    """Compile models to plain MuJoCo's, bit for bit, and leave their files as they are."""
+    path = find_model(name)
+    before = hashes(path.parent)
+    spec, warnings = load_spec(path)
+    assert_same(spec.compile(), mujoco.MjModel.from_xml_path(str(path)))
+    assert hashes(path.parent) == before and not warnings
+
+
+class TestUrdf:
+    @pytest.mark.parametrize(
+        "file", ["package://{0}/meshes/part.obj", "file://{1}/meshes/part.obj"]
+    )
+    def test_addresses(self, file, tmp_path, monkeypatch):
+        """Find the meshes of ROS packages, by the name of a folder above the model."""
+        (tmp_path / "arm" / "meshes").mkdir(parents=True)
+        (tmp_path / "arm" / "urdf").mkdir()
+        (tmp_path / "arm" / "meshes" / "part.obj").write_bytes(wavefront(2.0))
+        path = tmp_path / "arm" / "urdf" / "arm.urdf"
+        path.write_text(urdf(file.format("arm", tmp_path / "arm"), "../meshes/part.obj"))
+        model = load_spec(path)[0].compile()
+        assert model.geom_rbound[0] == model.geom_rbound[1] > 0
+        text = path.read_text()
+        (tmp_path / "elsewhere").mkdir()
+        moved = tmp_path / "elsewhere" / "arm.urdf"
+        moved.write_text(text.replace("../meshes", "../arm/meshes"))
+        monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path))
+        assert load_spec(moved)[0].compile().nmesh == model.nmesh
+
+    def test_mimic(self, tmp_path):
+        """Keep mimic joints as equality constraints."""
+        (tmp_path / "part.obj").write_bytes(wavefront(1.0))
+        mimic = '<mimic joint="j1" multiplier="2" offset="0.1"/>'
+        (tmp_path / "r.urdf").write_text(urdf(*["part.obj"] * 3, joint=mimic))
+        model = load_spec(tmp_path / "r.urdf")[0].compile()
+        np.testing.assert_allclose(model.eq_data[0][:2], [0.1, 2.0])
+
+    def test_equal_stems(self, tmp_path):
+        """Keep meshes apart that have the same name in different folders or formats."""
+        part = trimesh().creation.box((1.0, 1.0, 1.0))
+        sizes = {"a/link.obj": 1.0, "b/link.obj": 2.0, "a/link.ply": 3.0, "a/link.glb": 4.0}
+        for file, size in sizes.items():
+            (tmp_path / file).parent.mkdir(exist_ok=True)
+            part.copy().apply_scale(size).export(tmp_path / file)
+        (tmp_path / "r.urdf").write_text(urdf(*sizes))
+        (tmp_path / "r.xml").write_text(mjcf(*sizes))
+        for path in (tmp_path / "r.urdf", tmp_path / "r.xml"):
+            spec = load_spec(path)[0]
+            model = spec.compile()
+            expected = np.sqrt(3) / 2 * np.array([*sizes.values()])
+            np.testing.assert_allclose(model.geom_rbound, expected, rtol=1e-5)
+            folder = export_spec(spec, tmp_path / f"out{path.suffix}")
+            assert_same(mujoco.MjModel.from_xml_path(str(folder / "scene.xml")), model)
+
+
+class TestMissing:
+    def test_all_are_named(self, tmp_path):
+        """Name all missing files in one sentence, with their places."""
+        (tmp_path / "m.xml").write_text(
+            mjcf("a.obj", "b.stl", "c.glb").replace("<asset>", "\n<asset>")
+        )
+        with pytest.raises(
+            ModelFileError, match="3 files are missing: a.obj.*b.stl.*c.glb.*line 2"
+        ):
+            load_spec(tmp_path / "m.xml")
+
+    def test_collision_only(self, tmp_path):
+        """Leave out what is missing or broken, with warnings; what names it still compiles."""
+        text = mjcf("a.obj", "b.stl", "c.glb", body='<joint/><geom size=".1"/>').replace(
+            "</asset>",
+            """<texture name="t" type="2d" file="t.png"/><material name="paint" texture="t"/>
+            <hfield name="h" file="h.png" size="1 1 1 1"/></asset>""",
+        )
+        text = text.replace("</worldbody>", '<geom type="hfield" hfield="h"/></worldbody>').replace(
+            "</mujoco>",
+            """<contact><pair geom1="g0" geom2="g1"/></contact><deformable>
+            <skin name="hide" file="s.skn" material="paint"/></deformable></mujoco>""",
+        )
+        (tmp_path / "m.xml").write_text(text)
+        (tmp_path / "b.stl").write_bytes(b"solid nothing of use")
+        spec, warnings = load_spec(tmp_path / "m.xml", missing_meshes="skip")
+        model = spec.compile()
+        assert model.nmesh == model.nhfield == model.ntex == model.nskin == 0
+        assert (model.geom_contype != 0).sum() == 1 and model.ngeom == 5
+        assert model.mat_texid.max() == -1
+        text = "\n".join(warnings)
+        assert all(name in text for name in ("'m0'", "'m1'", "'m2'", "'t'", "'h'", "'hide'"))
+        world = world_from_file(tmp_path / "m.xml", missing_meshes="skip")
+        assert world.warnings == warnings
+
+    @pytest.mark.parametrize("content", ["v nan 0 0", "", "v 0 0 0\nf 1 2 3"])
+    def test_broken(self, content, tmp_path):
+        """Leave out meshes that MuJoCo refuses, and tell its reason."""
+        (tmp_path / "a.obj").write_text(content)
+        (tmp_path / "m.xml").write_text(mjcf("a.obj"))
+        spec, warnings = load_spec(tmp_path / "m.xml", missing_meshes="skip")
+        assert spec.compile().nmesh == 0 and len(warnings) == 1 and "Error" in warnings[0]
+
+    @pytest.mark.parametrize(
+        "robot", ["unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml"]
+    )
+    def test_robots_without_their_meshes(self, robot, tmp_path):
+        """Keep what collides and what weighs of real robots whose meshes are missing."""
+        source = robot_file(robot)
+        path = tmp_path / source.name
+        path.write_bytes(source.read_bytes())
+        spec, warnings = load_spec(path, missing_meshes="skip")
+        model, whole = spec.compile(), load_spec(source)[0].compile()
+        assert len(warnings) == whole.nmesh and model.nmesh == 0
+        np.testing.assert_array_equal(model.body_mass, whole.body_mass)
+        assert (model.geom_contype > 0).sum() == (whole.geom_contype > 0).sum()
+
+    def test_packages(self, tmp_path):
+        """Leave out meshes of packages that are not there."""
+        (tmp_path / "r.urdf").write_text(urdf("package://none/a.stl", "package://none/b.dae"))
+        spec, warnings = load_spec(tmp_path / "r.urdf", missing_meshes="skip")
+        assert spec.compile().nbody == 2 and len(warnings) == 2
+
+
+def textured(path: Path, color: tuple[int, int, int] = (200, 30, 60)) -> None:
+    """Write a box with a texture of one color, whose height is its y axis."""
+    module, image = trimesh(), pytest.importorskip("PIL.Image", reason="needs Pillow")
+    box = module.creation.box((1.0, 3.0, 2.0))
+    material = module.visual.material.PBRMaterial(
+        baseColorTexture=image.new("RGB", (4, 4), color), baseColorFactor=(255, 255, 255, 255)
+    )
+    uv = np.asarray(box.vertices[:, :2] + 0.5, np.float32)
+    box.visual = module.visual.TextureVisuals(uv=uv, material=material)
+    box.export(path)
+
+
+class TestMeshes:
+    def test_glb(self, tmp_path):
+        """Show a GLB with its texture, its y axis upright, and lengths in meters."""
+        textured(tmp_path / "crate.glb")
+        model = load_spec(tmp_path / "crate.glb")[0].compile()
+        assert model.body(1).name == "crate" and model.nv == 0
+        vertices = model.mesh_vert @ mesh_axes(model)
+        np.testing.assert_allclose(np.ptp(vertices, axis=0), [1.0, 2.0, 3.0], rtol=1e-5)
+        kept = load_spec(tmp_path / "crate.glb", up_axis="z")[0].compile()
+        vertices = kept.mesh_vert @ mesh_axes(kept)
+        np.testing.assert_allclose(np.ptp(vertices, axis=0), [1.0, 3.0, 2.0], rtol=1e-5)
+        assert model.ntex == 1 and model.mesh_texcoordnum[0] > 0
+        pixels = model.tex_data.reshape(-1, 3)
+        assert (np.abs(pixels.astype(int) - (200, 30, 60)) < 2).all()
+        np.testing.assert_allclose(
+            model.mesh_texcoord[:, 1].min(), kept.mesh_texcoord[:, 1].min(), atol=1e-6
+        )
+
+    def test_a_glb_in_a_model(self, tmp_path):
+        """Give geoms without a material that of their mesh; axes are those of the file."""
+        textured(tmp_path / "crate.glb")
+        (tmp_path / "m.xml").write_text(mjcf("crate.glb"))
+        model = load_spec(tmp_path / "m.xml")[0].compile()
+        assert model.geom_matid[0] >= 0 and model.ntex == 1
+        vertices = model.mesh_vert @ mesh_axes(model)
+        np.testing.assert_allclose(np.ptp(vertices, axis=0), [1.0, 3.0, 2.0], rtol=1e-5)
+        (tmp_path / "m.xml").write_text(mjcf("crate.glb", attributes=' rgba="1 0 0 1"'))
+        assert load_spec(tmp_path / "m.xml")[0].compile().geom_matid[0] < 0
+
+    def test_an_obj_with_materials(self, tmp_path):
+        """Make a geom for each material of an OBJ file."""
+        trimesh()
+        faces = ["f 1 3 2", "f 1 2 4", "f 1 4 3", "f 2 3 4"]
+        shape = wavefront(1.0).decode().split("f ")[0]
+        shifted = shape.replace("v ", "v 1")
+        (tmp_path / "two.mtl").write_text("newmtl red\nKd 1 0 0\nnewmtl blue\nKd 0 0 1\n")
+        second = [" ".join(["f", *(str(int(i) + 4) for i in face[2:].split())]) for face in faces]
+        (tmp_path / "two.obj").write_text(
+            "\n".join(
+                ["mtllib two.mtl", shape + shifted, "usemtl red", *faces, "usemtl blue", *second]
+            )
+        )
+        model = load_spec(tmp_path / "two.obj")[0].compile()
+        assert model.ngeom == 2 and model.nmat == 2
+        assert sorted(model.mat_rgba[:, 0].tolist()) == [0.0, 1.0]
+
+    @pytest.mark.parametrize("suffix", ["stl", "ply", "off", "obj", "glb"])
+    def test_formats(self, suffix, tmp_path):
+        """Read the formats of meshes, also text STL, as models and in models."""
+        module = trimesh()
+        path = tmp_path / f"ball.{suffix}"
+        kind = "stl_ascii" if suffix == "stl" else suffix
+        module.creation.icosphere(subdivisions=1).export(path, file_type=kind)
+        assert load_spec(path)[0].compile().mesh_facenum[0] == 80
+        (tmp_path / "m.xml").write_text(mjcf(path.name))
+        assert load_spec(tmp_path / "m.xml")[0].compile().mesh_facenum[0] == 80
+
+    def test_robot_meshes(self):
+        """Open meshes of a real robot as models."""
+        for path in sorted(robot_file("unitree_g1/g1.xml").parent.glob("assets/*head*")):
+            model = load_spec(path)[0].compile()
+            assert model.ngeom == 1 and 0.05 < model.geom_rbound[0] < 0.5
+
+    def test_millimeters(self, tmp_path):
+        """Warn of meshes whose lengths are probably no meters."""
+        (tmp_path / "part.obj").write_bytes(wavefront(350.0))
+        trimesh()
+        assert "350 m large" in load_spec(tmp_path / "part.obj")[1][0]
+
+
+def mesh_axes(model: mujoco.MjModel) -> np.ndarray:
+    """Return the rotation from the frame of the first mesh to its file's, transposed."""
+    matrix = np.empty(9)
+    mujoco.mju_quat2Mat(matrix, model.mesh_quat[0])
+    return matrix.reshape(3, 3).T
+
+
+def deep(count: int) -> str:
+    """Return bodies within bodies."""
+    return f"<mujoco><worldbody>{'<body>' * count}{'</body>' * count}</worldbody></mujoco>"
+
+
+LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 30))
+HOSTILE = {
+    "entities": (f'<!DOCTYPE m [<!ENTITY l0 "ha">{LAUGHS}]><mujoco model="&l29;"/>', "entity 'l0'"),
+    "itself": ('<mujoco><asset><model name="a" file="m.xml"/></asset></mujoco>', "attaches itself"),
+    "includes": ('<mujoco><include file="m.xml"/></mujoco>', "already included"),
+    "depth": (deep(100_000), "nesting is too deep"),
+    "copies": (
+        '<mujoco><worldbody><replicate count="99999"><replicate count="99999"><geom size="1"/>'
+        "</replicate></replicate></worldbody></mujoco>",
+        "more than 1000000 elements",
+    ),
+    "flex": (
+        '<mujoco><worldbody><body><flexcomp type="grid" count="999 999 999"/></body></worldbody>'
+        "</mujoco>",
+        "more than 1000000 elements",
+    ),
+    "texture": (
+        '<mujoco><asset><texture builtin="flat" width="99999" height="99999"/></asset></mujoco>',
+        "lower width and height",
+    ),
+    "heights": (
+        '<mujoco><asset><hfield nrow="99999" ncol="99999" size="1 1 1 1"/></asset></mujoco>',
+        "lower nrow and ncol",
+    ),
+    "cut off": (deep(3)[:40], "broken at line 1"),
+    "random": (np.random.default_rng(0).bytes(3000), "XML"),
+    "zeros": (b"\0" * 100, "does not look like XML|the file is empty"),
+    "archive": (b"PK\x05\x06" + b"\0" * 18, "this is an archive"),
+}
+
+
+@pytest.mark.parametrize("text, message", HOSTILE.values(), ids=list(HOSTILE))
+def test_hostile_models(text, message, tmp_path):
+    """Refuse models that would exhaust or crash the program, in one sentence."""
+    path = tmp_path / "m.xml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(ModelFileError, match=message) as raised:
+        load_spec(path)
+    assert "\n" not in str(raised.value)
+
+
+def test_attached_models(tmp_path):
+    """Refuse models that attach each other many times over."""
+    for i in range(30):
+        models = "".join(f'<model name="{k}" file="m{i + 1}.xml"/>' for k in range(2))
+        (tmp_path / f"m{i}.xml").write_text(f"<mujoco><asset>{models}</asset></mujoco>")
+    (tmp_path / "m30.xml").write_text(mjcf())
+    with pytest.raises(ModelFileError, match="attaches more than 500 models"):
+        load_spec(tmp_path / "m0.xml")
+
+
+def test_similar_names(tmp_path):
+    """Leave out the missing mesh, and not one whose name ends in the same way."""
+    (tmp_path / "hard.obj").write_bytes(wavefront(1.0))
+    (tmp_path / "m.xml").write_text(mjcf("hard.obj", "ard.obj"))
+    model = load_spec(tmp_path / "m.xml", missing_meshes="skip")[0].compile()
+    assert model.nmesh == 1 and model.mesh(0).name == "m0"
+
+
+def big_stl(path: Path) -> None:
+    """Write the header of an STL file of ten million triangles; the rest takes no space."""
+    with path.open("wb") as file:
+        file.write(b"\0" * 80 + struct.pack("<I", 10**7))
+        file.truncate(84 + 50 * 10**7)
+
+
+def test_ten_million_triangles(tmp_path, monkeypatch):
+    """Refuse meshes by their headers, before they are loaded."""
+    big_stl(tmp_path / "big.stl")
+    (tmp_path / "big.ply").write_bytes(b"ply\nformat ascii 1.0\nelement face 10000000\n")
+    (tmp_path / "big.msh").write_bytes(struct.pack("<4i", 4, 0, 0, 10**7))
+    tree = b'{"accessors":[{"count":30000000}],"meshes":[{"primitives":[{"indices":0}]}]}'
+    (tmp_path / "big.gltf").write_bytes(tree)
+    head = struct.pack("<4sIIII", b"glTF", 2, 20 + len(tree), len(tree), 0x4E4F534A)
+    (tmp_path / "big.glb").write_bytes(head + tree)
+    for name in ("big.stl", "big.ply", "big.msh", "big.gltf", "big.glb"):
+        with pytest.raises(ModelFileError, match=f"{name} has 10000000 triangles"):
+            load_spec(tmp_path / name)
+        (tmp_path / "m.xml").write_text(mjcf(name))
+        with pytest.raises(ModelFileError, match=f"{name} has 10000000 triangles"):
+            load_spec(tmp_path / "m.xml")
+    monkeypatch.setattr(mesh_files, "MAX_TRIANGLES", 3)
+    (tmp_path / "part.obj").write_bytes(wavefront(1.0))
+    with pytest.raises(ModelFileError, match="part.obj has 4 triangles"):
+        load_spec(tmp_path / "part.obj")
+
+
+def test_images(tmp_path, monkeypatch):
+    """Refuse images by their headers."""
+    head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 60000, 60000)
+    (tmp_path / "t.png").write_bytes(head)
+    texture = '<texture name="t" type="2d" file="t.png"/>'
+    (tmp_path / "m.xml").write_text(f"<mujoco><asset>{texture}</asset></mujoco>")
+    with pytest.raises(ModelFileError, match="60000 x 60000 pixels"):
+        load_spec(tmp_path / "m.xml")
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.stl", b"", "the file is empty"),
+        ("a.obj", b"# nothing\n", "has no triangles|cannot be read"),
+        ("a.stl", os.urandom(500), "cannot be read|has no triangles"),
+        ("a.glb", b"glTF" + os.urandom(200), "cannot be read"),
+        ("a.ply", b"ply\nformat ascii 1.0\nend_header\n", "has no triangles|cannot be read"),
+        ("a.obj", b"v nan 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "vertex that is not finite: number 0"),
+        ("a.gltf", b'{"buffers":[{"uri":"../../secret.bin"}]}', "outside its folder"),
+        ("a.dae", b"<COLLADA/>", "cannot be read as a mesh.*pycollada"),
+        ("a.stl", b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+    ],
+)
+def test_broken_meshes(name, content, message, tmp_path):
+    """Refuse meshes without triangles or with wrong ones, in one sentence."""
+    trimesh()
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelFileError, match=message) as raised:
+        load_spec(tmp_path / name)
+    assert "\n" not in str(raised.value)
+
+
+def test_open_meshes(tmp_path):
+    """Take meshes with holes or faces turned inside out as they are, by their convex hulls."""
+    trimesh()
+    lines = wavefront(1.0).decode().splitlines()
+    (tmp_path / "open.obj").write_text("\n".join(lines[:-1]))
+    (tmp_path / "turned.obj").write_text("\n".join([*lines[:-1], "f 2 4 3"]))
+    for name in ("open.obj", "turned.obj"):
+        spec = load_spec(tmp_path / name)[0]
+        spec.body(name[:-4]).add_freejoint()
+        np.testing.assert_allclose(spec.compile().body_mass[1], 1000 / 6, rtol=1e-5)
+
+
+def test_large_models(tmp_path, monkeypatch):
+    """Refuse model files that are too large to parse."""
+    monkeypatch.setattr(model_files.read_elements.__globals__["expat"], "ParserCreate", None)
+    monkeypatch.setitem(model_files.read_elements.__globals__, "MAX_MODEL_BYTES", 10)
+    (tmp_path / "m.xml").write_text(mjcf())
+    with pytest.raises(ModelFileError, match="a model file may have"):
+        load_spec(tmp_path / "m.xml")
+
+
+def test_textures_are_drawn(tmp_path):
+    """Draw equal stems as the meshes they are, each with its own texture and coordinates."""
+    geom_meshes = pytest.importorskip("manyworlds.viewer.browser.geom_meshes")
+    for folder, color in (("a", (200, 0, 0)), ("b", (0, 0, 200))):
+        (tmp_path / folder).mkdir()
+        textured(tmp_path / folder / "crate.glb", color)
+    (tmp_path / "m.xml").write_text(mjcf("a/crate.glb", "b/crate.glb"))
+    model = load_spec(tmp_path / "m.xml")[0].compile()
+    colors = []
+    for geom in range(2):
+        mesh = geom_meshes.merge_geoms(model, [geom])
+        picture = np.asarray(mesh.visual.material.baseColorTexture)
+        colors.append(picture.reshape(-1, 3)[0].argmax())
+        assert np.ptp(mesh.visual.uv, axis=0).min() > 0.5
+    assert colors == [0, 2]
+
+
+@pytest.mark.slow
+def test_textures_in_a_browser(tmp_path, browser):
+    """Open a textured GLB file in the lab: the browser shows the colors of its texture."""
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
+    from manyworlds.lab import LabCfg, LiveLab
+    from manyworlds.lab.page import InProcessPage
+    from tests.browser import free_port
+
+    textured(tmp_path / "crate.glb", (0, 170, 60))
+    image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+    with LiveLab(world_from_file(tmp_path / "crate.glb"), LabCfg(start_paused=True)) as lab:
+        page = InProcessPage(lab, port=free_port(), frame_rate=5.0)
+        page.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
+        page.server.scene.configure_environment_map(None)
+        page.start()
+        browser.goto(page.url)
+        browser.wait_for_selector("canvas")
+        for _ in range(60):
+            browser.wait_for_timeout(1000)
+            shot = browser.locator("canvas").first.screenshot(path=str(tmp_path / "page.png"))
+            with image.open(tmp_path / "page.png") as picture:
+                r, g, b = np.moveaxis(np.asarray(picture.convert("RGB"), int), -1, 0)
+            green = (g > 2 * r) & (g > 2 * b) & (g > 30)  # also in the shade
+            if green.mean() > 0.01:
+                break
+        page.close()
+    assert shot and green.mean() > 0.01
