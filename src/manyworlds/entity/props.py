@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import abc
+import copy
+import hashlib
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -11,14 +14,29 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import mujoco
+import numpy as np
 
 from manyworlds.entity.entity import EntityCfg
-from manyworlds.spec.convex import CoacdCfg
+from manyworlds.spec.convex import CoacdCfg, Progress, convex_pieces
+from manyworlds.spec.meshes import (
+    MeshPart,
+    Triangles,
+    check_mesh_file,
+    hull_properties,
+    is_closed,
+    mass_properties,
+    obj_file,
+    read_mesh,
+    weld,
+)
+from manyworlds.utils.extras import MissingExtraError
 
 BODY = "prop"
 """Name of the body of every prop, so that props can be variants of each other."""
 FREE_JOINT = "floating_base_joint"
 PropMode = Literal["dynamic", "static", "mocap"]
+_VISUAL, _COLLISION = 2, 3  # groups of geoms
+_DENSITY = 1000.0  # MuJoCo's default [kg/m^3]
 _Type = mujoco.mjtGeom
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3, "plane": 3}
 PRIMITIVES = tuple(_SIZES)
@@ -110,26 +128,118 @@ class MeshProp(PropSpec):
     """Spec of a prop from a mesh file."""
 
     path: str | Path
-    """The file, in a format of MuJoCo (OBJ, STL, MSH) or, with the extra `meshes`, of trimesh."""
+    """The file: OBJ, STL, PLY, OFF, GLB, glTF, or MuJoCo's MSH."""
     decompose: CoacdCfg | None = field(default_factory=CoacdCfg)
     """Settings of the decomposition into convex pieces, which collide in place of the mesh; None
     lets its convex hull collide."""
     scale: float | Sequence[float] = 1.0
-    """Factor of all coordinates, or of x, y and z."""
+    """Factor of all coordinates, or of x, y and z; 0.001 for a file in millimeters."""
 
     def add_geoms(self, spec: mujoco.MjSpec, body: mujoco.MjsBody) -> None:
-        """Add the mesh; see base class."""
-        scale = _numbers(self.scale)
-        spec.add_mesh(name="mesh", file=str(Path(self.path).absolute()), scale=(scale * 3)[:3])
-        geom = body.add_geom(name="mesh", type=_Type.mjGEOM_MESH, meshname="mesh", group=2)
-        self.set_contacts(geom)
+        """Add the mesh and its convex pieces; see base class.
+
+        The mesh is drawn, in group 2. Its pieces collide, in group 3; without decomposition, the
+        mesh does. The geoms have no mass: the body has that of the solid.
+        """
+        parts = read_mesh(self.path)
+        whole = weld(parts)
+        pieces = self._pieces(whole)
+        alone = not pieces and len(parts) == 1
+        for i, part in enumerate(parts):
+            name = "mesh" if i == 0 else f"mesh_{i}"
+            geom = self._add_mesh(spec, body, name, (part.vertices, part.faces), part)
+            geom.group = _VISUAL
+            if alone:
+                self.set_contacts(geom)
+            else:
+                geom.contype = geom.conaffinity = 0
+        for i, piece in enumerate([] if alone else pieces or [whole]):
+            geom = self._add_mesh(spec, body, f"hull_{i}", piece)
+            geom.group = _COLLISION
+            self.set_contacts(geom)
+        self._set_inertia(body, whole, pieces)
+
+    def prepare(self, on_progress: Progress | None = None) -> int:
+        """Decompose the mesh, so that a later build takes the pieces from the cache.
+
+        Args:
+            on_progress: see `convex_pieces`; an exception that it raises ends the decomposition.
+
+        Returns:
+            The number of pieces; 0 if the convex hull of the mesh collides.
+        """
+        self.check()
+        return len(self._pieces(weld(read_mesh(self.path)), on_progress))
+
+    def _pieces(self, whole: Triangles, on_progress: Progress | None = None) -> list[Triangles]:
+        if self.decompose is None:
+            return []
+        try:
+            return convex_pieces(*whole, self.decompose, on_progress)
+        except MissingExtraError as error:
+            warnings.warn(f"The convex hull of '{self.path}' collides: {error}", stacklevel=2)
+            return []
+
+    def _scaled(self, triangles: Triangles) -> Triangles:
+        vertices, faces = triangles
+        factors = np.broadcast_to(np.asarray(_numbers(self.scale), float), 3)
+        mirrored = np.prod(factors) < 0  # which turns the surface inside out
+        return vertices * factors, faces[:, ::-1] if mirrored else faces
+
+    def _add_mesh(
+        self,
+        spec: mujoco.MjSpec,
+        body: mujoco.MjsBody,
+        name: str,
+        triangles: Triangles,
+        look: MeshPart | None = None,
+    ) -> mujoco.MjsGeom:
+        """Add a mesh, as a file within the spec, and a geom of it without mass."""
+        uv = None if look is None else look.uv
+        file = _add_file(spec, obj_file(*self._scaled(triangles), uv), "obj")
+        mesh = spec.add_mesh(name=name, file=file)
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # that open surfaces have, too
+        geom = body.add_geom(name=name, type=_Type.mjGEOM_MESH, meshname=name, mass=0.0)
+        if look is not None and look.rgba is not None:
+            geom.rgba[:] = look.rgba
+        if look is not None and look.png is not None:
+            texture = spec.add_texture(name=name, file=_add_file(spec, look.png, "png"))
+            texture.type = mujoco.mjtTexture.mjTEXTURE_2D
+            material = spec.add_material(name=name)
+            material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = name
+            geom.material = name
         self.set_color(geom)
+        return geom
+
+    def _set_inertia(self, body: mujoco.MjsBody, whole: Triangles, pieces: list[Triangles]) -> None:
+        """Set the mass and inertia of the solid; those of its pieces or hull if it is open."""
+        closed = is_closed(whole[1])
+        if closed or pieces:
+            solids = map(self._scaled, [whole] if closed else pieces)
+            volume, center, inertia = mass_properties(solids)
+        else:
+            volume, center, inertia = hull_properties(self._scaled(whole)[0])
+        if not closed:
+            warnings.warn(
+                f"The mesh '{self.path}' is not the closed surface of a solid: its mass and inertia "
+                f"are those of its convex {'pieces' if pieces else 'hull'}.",
+                stacklevel=2,
+            )
+        density = _DENSITY if self.density is None else self.density
+        if self.mass is not None:
+            density = self.mass / volume
+        body.explicitinertial = True
+        body.mass, body.ipos = density * volume, center
+        xx, yy, zz = density * np.diag(inertia)
+        xy, xz, yz = density * inertia[[0, 0, 1], [1, 2, 2]]
+        body.fullinertia = [xx, yy, zz, xy, xz, yz]
 
     def check(self) -> None:
         """Check the settings; see base class."""
         super().check()
-        if not Path(self.path).is_file():
-            raise ValueError(f"There is no mesh file '{self.path}'.")
+        check_mesh_file(Path(self.path))
+        if self.decompose is not None:
+            self.decompose.check()
         scale = _numbers(self.scale)
         if len(scale) not in (1, 3) or not all(_is_number(s) and s != 0 for s in scale):
             raise ValueError(
@@ -186,23 +296,36 @@ class PropCfg(EntityCfg):
         cls,
         path: str | Path,
         mode: PropMode = "dynamic",
-        decompose: CoacdCfg | None = CoacdCfg(),  # noqa: B008 (copied below)
-        **fields: Any,
+        decompose: CoacdCfg | None = CoacdCfg(),  # noqa: B008  it is copied
+        *,
+        mass: float | None = None,
+        density: float | None = None,
+        friction: float | Sequence[float] | None = None,
+        solref: Sequence[float] | None = None,
+        solimp: Sequence[float] | None = None,
+        scale: float | Sequence[float] = 1.0,
+        rgba: Sequence[float] | None = None,
+        init_state: EntityCfg.InitialStateCfg | None = None,
     ) -> PropCfg:
-        """Make a prop from a mesh file.
-
-        Args:
-            path: the file.
-            mode: see `PropSpec.mode`.
-            decompose: see `MeshProp.decompose`.
-            fields: further fields of `MeshProp`, such as `mass`, `density`, `friction`, `solref`,
-                `solimp`, `scale` and `rgba`, and of `EntityCfg`, such as `init_state`.
+        """Make a prop from a mesh file; see `MeshProp` for the arguments.
 
         Raises:
-            ValueError: a setting is out of bounds, or there is no such file.
+            FileNotFoundError: there is no such file.
+            ValueError: a setting is out of bounds.
         """
-        decompose = None if decompose is None else CoacdCfg(**decompose.settings())
-        return cls._of(MeshProp, fields, path=path, mode=mode, decompose=decompose)
+        spec_fn = MeshProp(
+            path=path,
+            mode=mode,
+            decompose=copy.copy(decompose),
+            mass=mass,
+            density=density,
+            friction=friction,
+            solref=solref,
+            solimp=solimp,
+            scale=scale,
+            rgba=rgba,
+        )
+        return cls(init_state=init_state or EntityCfg.InitialStateCfg(), spec_fn=spec_fn)
 
     @classmethod
     def primitive(
@@ -210,26 +333,39 @@ class PropCfg(EntityCfg):
         shape: str,
         size: float | Sequence[float],
         mode: PropMode = "dynamic",
-        **fields: Any,
+        *,
+        mass: float | None = None,
+        density: float | None = None,
+        friction: float | Sequence[float] | None = None,
+        solref: Sequence[float] | None = None,
+        solimp: Sequence[float] | None = None,
+        rgba: Sequence[float] | None = None,
+        init_state: EntityCfg.InitialStateCfg | None = None,
     ) -> PropCfg:
-        """Make a prop from a primitive.
-
-        Args:
-            shape: see `PrimitiveProp.shape`.
-            size: see `PrimitiveProp.size`.
-            mode: see `PropSpec.mode`.
-            fields: further fields of `PrimitiveProp` and of `EntityCfg`.
+        """Make a prop from a primitive; see `PrimitiveProp` for the arguments.
 
         Raises:
             ValueError: a setting is out of bounds.
         """
-        return cls._of(PrimitiveProp, fields, shape=shape, size=size, mode=mode)
+        spec_fn = PrimitiveProp(
+            shape=shape,
+            size=size,
+            mode=mode,
+            mass=mass,
+            density=density,
+            friction=friction,
+            solref=solref,
+            solimp=solimp,
+            rgba=rgba,
+        )
+        return cls(init_state=init_state or EntityCfg.InitialStateCfg(), spec_fn=spec_fn)
 
-    @classmethod
-    def _of(cls, kind: type[PropSpec], given: dict[str, Any], **own: Any) -> PropCfg:
-        of_entity = {name: given[name] for name in given if name in cls.__dataclass_fields__}
-        of_spec = {name: given[name] for name in given if name not in of_entity}
-        return cls(spec_fn=kind(**own, **of_spec), **of_entity)
+
+def _add_file(spec: mujoco.MjSpec, content: bytes, suffix: str) -> str:
+    """Add a file to the assets of a spec, and return its name, which is that of its content."""
+    name = f"{hashlib.sha256(content).hexdigest()[:16]}.{suffix}"
+    spec.assets[name] = content
+    return name
 
 
 def _numbers(value: Any) -> list[Any]:
