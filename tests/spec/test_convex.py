@@ -19,7 +19,7 @@ def cache(tmp_path_factory):
     """Let the tests of this file share one cache, which is empty at first."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield convex._cache_folder()
+        yield convex._CACHE.folder
 
 
 @pytest.fixture
@@ -37,6 +37,7 @@ def runs(monkeypatch):
 
 
 def ring(threshold, on_progress=lambda share: None):
+    """Return the pieces of the ring."""
     return convex_pieces(RING.vertices, RING.faces, CoacdCfg(threshold=threshold), on_progress)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import copy
-import hashlib
 import math
 import warnings
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from manyworlds.spec.meshes import (
     MeshPart,
     Triangles,
     check_mesh_file,
+    check_thickness,
     hull_properties,
     is_closed,
     mass_properties,
@@ -29,6 +29,7 @@ from manyworlds.spec.meshes import (
     read_mesh,
     weld,
 )
+from manyworlds.utils.cache import content_key
 from manyworlds.utils.extras import MissingExtraError
 
 BODY = "prop"
@@ -141,8 +142,7 @@ class MeshProp(PropSpec):
         The mesh is drawn, in group 2. Its pieces collide, in group 3; without decomposition, the
         mesh does. The geoms have no mass: the body has that of the solid.
         """
-        parts = read_mesh(self.path)
-        whole = weld(parts)
+        parts, whole = self._read()
         pieces = self._pieces(whole)
         alone = not pieces and len(parts) == 1
         for i, part in enumerate(parts):
@@ -169,7 +169,14 @@ class MeshProp(PropSpec):
             The number of pieces; 0 if the convex hull of the mesh collides.
         """
         self.check()
-        return len(self._pieces(weld(read_mesh(self.path)), on_progress))
+        return len(self._pieces(self._read()[1], on_progress))
+
+    def _read(self) -> tuple[list[MeshPart], Triangles]:
+        """Return the parts of the file, and the surface that they form together."""
+        parts = read_mesh(self.path)
+        whole = weld(parts)
+        check_thickness(str(self.path), whole[0])
+        return parts, whole
 
     def _pieces(self, whole: Triangles, on_progress: Progress | None = None) -> list[Triangles]:
         if self.decompose is None:
@@ -221,8 +228,8 @@ class MeshProp(PropSpec):
             volume, center, inertia = hull_properties(self._scaled(whole)[0])
         if not closed:
             warnings.warn(
-                f"The mesh '{self.path}' is not the closed surface of a solid: its mass and inertia "
-                f"are those of its convex {'pieces' if pieces else 'hull'}.",
+                f"The mesh '{self.path}' is not the closed surface of a solid: its mass and "
+                f"inertia are those of its convex {'pieces' if pieces else 'hull'}.",
                 stacklevel=2,
             )
         density = _DENSITY if self.density is None else self.density
@@ -363,7 +370,7 @@ class PropCfg(EntityCfg):
 
 def _add_file(spec: mujoco.MjSpec, content: bytes, suffix: str) -> str:
     """Add a file to the assets of a spec, and return its name, which is that of its content."""
-    name = f"{hashlib.sha256(content).hexdigest()[:16]}.{suffix}"
+    name = f"{content_key(None, content)[:16]}.{suffix}"
     spec.assets[name] = content
     return name
 

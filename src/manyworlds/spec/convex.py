@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -10,8 +9,6 @@ import selectors
 import subprocess
 import sys
 import tempfile
-import warnings
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from manyworlds.spec.meshes import Triangles
+from manyworlds.utils.cache import ArrayCache, content_key, read_arrays
 from manyworlds.utils.extras import check_extra, installed_version
-from manyworlds.utils.files import atomic_path
 from manyworlds.validation.checks import check_count
 
 THRESHOLDS = (0.01, 1.0)
@@ -29,7 +26,7 @@ Progress = Callable[[float], object]
 """Called several times a second with an estimate of the share of a work that is done; an exception
 that it raises ends the work."""
 _POLL_S = 0.2
-_FOLDER = "convex_pieces"
+_CACHE = ArrayCache("convex_pieces")
 _MESSAGE = re.compile(r"iter (\d+)|Processing \[([\d.]+)%\]")
 
 
@@ -99,10 +96,19 @@ def convex_pieces(
         ValueError: a setting is out of bounds, or CoACD fails with this mesh.
     """
     cfg.check()
-    path = _cache_folder() / f"{_key(vertices, faces, cfg)}.npz"
-    kept = _read_pieces(path)
-    if kept is not None:
-        return kept
+    settings = installed_version("coacd"), sorted(cfg.arguments().items())
+    key = content_key(settings, vertices.astype(np.float64), faces.astype(np.int32))
+    arrays = _CACHE.read(key)
+    if not arrays:
+        arrays = _decompose(vertices, faces, cfg, on_progress)
+        _CACHE.keep(key, arrays)
+    return list(zip(*[iter(arrays)] * 2, strict=True))
+
+
+def _decompose(
+    vertices: np.ndarray, faces: np.ndarray, cfg: CoacdCfg, on_progress: Progress | None
+) -> list[np.ndarray]:
+    """Return the vertices and triangles of one piece after the other."""
     check_extra("coacd", "meshes")
     with tempfile.TemporaryDirectory(prefix="manyworlds-") as folder:
         source, target = Path(folder, "mesh.npz"), Path(folder, "pieces.npz")
@@ -111,40 +117,10 @@ def convex_pieces(
             _with_bar(lambda report: _run(source, target, report))
         else:
             _run(source, target, on_progress)
-        pieces = _read_pieces(target)
-        if not pieces:
-            raise ValueError("CoACD found no convex pieces of this mesh: repair it first.")
-        try:
-            with atomic_path(path) as temporary:
-                temporary.write_bytes(target.read_bytes())
-        except OSError as error:
-            warnings.warn(
-                f"The convex pieces are not kept, because the cache cannot be written: {error}.",
-                stacklevel=2,
-            )
-    return pieces
-
-
-def _key(vertices: np.ndarray, faces: np.ndarray, cfg: CoacdCfg) -> str:
-    settings = [installed_version("coacd"), sorted(cfg.arguments().items())]
-    key = hashlib.sha256(repr([settings, vertices.shape]).encode())
-    key.update(np.ascontiguousarray(vertices, np.float64).tobytes())
-    key.update(np.ascontiguousarray(faces, np.int32).tobytes())
-    return key.hexdigest()[:32]
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "manyworlds" / _FOLDER
-
-
-def _read_pieces(path: Path) -> list[Triangles] | None:
-    """Return the pieces in a file; None if there is none, or if it is damaged."""
-    try:
-        with np.load(path) as kept:
-            return list(zip(*[iter(kept.values())] * 2, strict=True))
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
-        return None
+        arrays = read_arrays(target)
+    if not arrays:
+        raise ValueError("CoACD found no convex pieces of this mesh: repair it first.")
+    return arrays
 
 
 def _run(source: Path, target: Path, on_progress: Progress) -> None:

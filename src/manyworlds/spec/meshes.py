@@ -54,7 +54,7 @@ def read_mesh(path: str | Path) -> list[MeshPart]:
     Raises:
         MissingExtraError: the extra 'meshes' is not installed.
         FileNotFoundError: there is no such file.
-        ValueError: it is too large, cannot be read, or is not the surface of a solid.
+        ValueError: it is too large, cannot be read, or has no valid triangles.
     """
     path = Path(path)
     check_mesh_file(path)
@@ -94,11 +94,10 @@ def check_mesh_file(path: Path) -> None:
 
 
 def check_triangles(name: str, parts: list[MeshPart]) -> None:
-    """Check that a mesh can be the surface of a solid.
+    """Check the triangles of a mesh.
 
     Raises:
-        ValueError: it has no triangles, too many, vertices that are no numbers, or no extent in one
-            direction.
+        ValueError: there are none, too many, or vertices that are no numbers.
     """
     count = sum(len(part.faces) for part in parts)
     if not count:
@@ -114,9 +113,17 @@ def check_triangles(name: str, parts: list[MeshPart]) -> None:
             f"The mesh '{name}' has {bad} of {len(vertices)} vertices that are not finite numbers: "
             "repair it first."
         )
-    used = np.concatenate([part.vertices[part.faces].reshape(-1, 3) for part in parts])
-    _, values, _ = np.linalg.svd(used[:: max(len(used) // 100_000, 1)] - used.mean(axis=0), False)
-    if values[-1] <= _FLAT * values[0]:
+
+
+def check_thickness(name: str, vertices: np.ndarray) -> None:
+    """Check that vertices, shape [num_vertices, 3], are not in one plane.
+
+    Raises:
+        ValueError: they are.
+    """
+    some = vertices[:: max(len(vertices) // 100_000, 1)]
+    extents = np.linalg.svd(some - some.mean(axis=0), compute_uv=False)
+    if len(extents) < 3 or extents[-1] <= _FLAT * extents[0]:
         raise ValueError(f"The mesh '{name}' is flat: give it a thickness.")
 
 
@@ -167,7 +174,10 @@ def mass_properties(solids: Iterable[Triangles]) -> tuple[float, np.ndarray, np.
 
 
 def hull_properties(vertices: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the mass properties of the convex hull of points; see `mass_properties`."""
+    """Return the mass properties of the convex hull of points, shape [num_points, 3].
+
+    See `mass_properties`.
+    """
     spec = mujoco.MjSpec()
     mesh = spec.add_mesh(name="hull", uservert=vertices.ravel())
     mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
@@ -183,9 +193,9 @@ def hull_properties(vertices: np.ndarray) -> tuple[float, np.ndarray, np.ndarray
 
 def obj_file(vertices: np.ndarray, faces: np.ndarray, uv: np.ndarray | None = None) -> bytes:
     """Return an OBJ file, whose numbers have the precision of MuJoCo's meshes."""
-    lines = ["v %.9g %.9g %.9g" % row for row in map(tuple, vertices.tolist())]
+    lines = [f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in vertices.tolist()]
     if uv is not None:
-        lines += ["vt %.9g %.9g" % row for row in map(tuple, uv.tolist())]
+        lines += [f"vt {u:.9g} {v:.9g}" for u, v in uv.tolist()]
     corner = "{0}" if uv is None else "{0}/{0}"
     names = [corner.format(i + 1) for i in range(len(vertices))]
     lines += [f"f {names[a]} {names[b]} {names[c]}" for a, b, c in faces.tolist()]
