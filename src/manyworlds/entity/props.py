@@ -209,8 +209,8 @@ class MeshProp(PropSpec):
         geom = body.add_geom(name=name, type=_Type.mjGEOM_MESH, meshname=name, mass=0.0)
         if look is not None and look.rgba is not None:
             geom.rgba[:] = look.rgba
-        if look is not None and look.png is not None:
-            texture = spec.add_texture(name=name, file=_add_file(spec, look.png, "png"))
+        if look is not None and look.image is not None:
+            texture = spec.add_texture(name=name, file=_add_file(spec, look.image, "png"))
             texture.type = mujoco.mjtTexture.mjTEXTURE_2D
             material = spec.add_material(name=name)
             material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = name

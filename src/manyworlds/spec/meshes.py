@@ -39,7 +39,7 @@ class MeshPart:
     """Counterclockwise triangles, shape [num_faces, 3]."""
     uv: np.ndarray | None = None
     """Texture coordinates from the lower left, shape [num_vertices, 2]; None for none."""
-    png: bytes | None = None
+    image: bytes | None = None
     """Texture as a PNG file; None for none."""
     rgba: tuple[float, ...] | None = None
     """Color, which multiplies the texture; None if the file gives none."""

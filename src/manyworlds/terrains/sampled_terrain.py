@@ -76,6 +76,8 @@ class HfSampledTerrainCfg(SubTerrainCfg):
                 f"HfSampledTerrainCfg.base_thickness must be in [{least}, {most}] m, got "
                 f"{self.base_thickness}."
             )
+        if not all(0.0 < length < math.inf for length in self.size):
+            raise ValueError(f"HfSampledTerrainCfg.size must be positive, got {self.size}.")
         if not math.isfinite(self.fill):
             raise ValueError(f"HfSampledTerrainCfg.fill must be finite, got {self.fill}.")
 
@@ -87,15 +89,18 @@ class HfSampledTerrainCfg(SubTerrainCfg):
             return num_x, num_y
         return self.resolution, self.resolution
 
+    def axes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of the samples in the source [m], shapes [num_x] and [num_y]."""
+        self.check()
+        (x, y), (width, length), (num_x, num_y) = self.source_center, self.size, self.counts
+        return (
+            np.linspace(x - width / 2, x + width / 2, num_x),
+            np.linspace(y - length / 2, y + length / 2, num_y),
+        )
+
     def heights(self) -> np.ndarray:
         """Sample the heights [m], shape [num_y, num_x]; the first row is at the lowest y."""
-        self.check()
-        x, y = (
-            np.linspace(middle - length / 2, middle + length / 2, count)
-            for middle, length, count in zip(
-                self.source_center, self.size, self.counts, strict=True
-            )
-        )
+        x, y = self.axes()
         return sample_heights(
             self.source,
             x,

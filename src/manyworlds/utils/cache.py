@@ -34,7 +34,7 @@ class ArrayCache:
         return Path(base) / "manyworlds" / self._folder
 
     def read(self, key: str) -> list[np.ndarray] | None:
-        """Return the arrays of a key; None if there are none."""
+        """Return the arrays of a key, in their shapes; None if there are none."""
         return read_arrays(self.folder / f"{key}.npz")
 
     def keep(self, key: str, arrays: Sequence[np.ndarray]) -> None:
@@ -51,7 +51,7 @@ class ArrayCache:
 
 
 def read_arrays(path: Path) -> list[np.ndarray] | None:
-    """Return the arrays in an NPZ file; None if there is none, or if it is damaged."""
+    """Return the arrays in an NPZ file, in their shapes; None if it is missing or damaged."""
     try:
         with np.load(path) as kept:
             return list(kept.values())
