@@ -91,14 +91,15 @@ def test_props_join_third_party_robots(name):
 
 def test_an_interrupt_at_the_terminal_ends_a_decomposition(tmp_path):
     """Send SIGINT to a program that decomposes a mesh: it and its process end."""
-    TORUS.export(tmp_path / "torus.stl")
+    np.savez(tmp_path / "torus.npz", vertices=TORUS.vertices, faces=TORUS.faces)
     program = (
-        "import sys; from manyworlds.entity import PropCfg\n"
-        "prop = PropCfg.from_mesh(sys.argv[1])\n"
-        "prop.spec_fn.prepare(lambda share: print('.', flush=True))\n"
+        "import sys, numpy; from manyworlds.spec.convex import CoacdCfg, convex_pieces\n"
+        "mesh = numpy.load(sys.argv[1])\n"
+        "report = lambda share: print('.', flush=True)\n"
+        "convex_pieces(mesh['vertices'], mesh['faces'], CoacdCfg(), report)\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "torus.stl")],
+        [sys.executable, "-c", program, str(tmp_path / "torus.npz")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},

@@ -2,6 +2,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from manyworlds.asset_zoo.quadruped import get_quadruped_cfg
 from manyworlds.entity import PropCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.terrains import (
@@ -200,3 +201,20 @@ def test_bad_sources_are_one_sentence(tmp_path):
             HfSampledTerrainCfg(source=source).heights()
     with pytest.raises(FileNotFoundError, match="There is no file"):
         HfSampledTerrainCfg(source=tmp_path / "none.png").heights()
+
+
+def test_a_robot_stands_on_it():
+    """Let the quadruped stand on a slope that is sampled: its feet stay on the surface."""
+    robot = get_quadruped_cfg()
+    field = HeightFieldCfg.sample(lambda x, y: 0.08 * np.sin(3.0 * x) + 0.1 * y, (4.0, 4.0), 128)
+    model = Scene(SceneCfg(entities={"robot": robot, "ground": field})).compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    data.qpos[2] += 0.1
+    while data.time < 1.5:
+        mujoco.mj_step(model, data)
+    base = model.jnt_bodyid[model.joint("robot/floating_base_joint").id]
+    assert data.xmat[base, 8] > 0.9  # it is upright
+    ground = model.geom("ground/terrain").id
+    depths = [c.dist for c in data.contact[: data.ncon] if ground in (c.geom1, c.geom2)]
+    assert len(depths) >= 3 and min(depths) > -0.01

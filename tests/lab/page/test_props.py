@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from manyworlds.viewer.browser.wireframes import wireframe_points
 from tests.lab.page.conftest import give, press
 
 trimesh = pytest.importorskip("trimesh", reason="needs the extra 'meshes'")
@@ -88,3 +89,21 @@ def test_a_region_is_previewed_and_added(parts):
     press(part.add)
     show(parts, lambda: "terrain" in parts.lab.robots)
     assert (parts.lab.model.hfield_ncol[0], parts.lab.model.hfield_nrow[0]) == (16, 8)
+
+
+def test_hulls_are_drawn_as_wires(parts, tmp_path):
+    """Draw the edges of each piece's hull, as many as MuJoCo's graph of the hull has."""
+    ring = trimesh.creation.annulus(0.1, 0.2, 0.05, sections=12)
+    ring.export(tmp_path / "ring.stl")
+    parts.lab.call("add_mesh_prop_from_file", path=tmp_path / "ring.stl")
+    model = parts.lab.model
+    hulls = [i for i in range(model.ngeom) if "hull_" in model.geom(i).name]
+    assert len(hulls) > 3
+    for geom in hulls:
+        start = model.mesh_graphadr[model.geom_dataid[geom]]
+        vertices, faces = model.mesh_graph[start : start + 2]
+        assert len(wireframe_points(model, geom)) == vertices + faces - 2
+    show(parts, lambda: parts.context.lab.model.ngeom == model.ngeom)
+    overlays = parts.parts["OverlayPart"]
+    overlays.boxes["collision"].value = True
+    show(parts, lambda: {*hulls} <= {*overlays.overlays.wireframes.handles})
