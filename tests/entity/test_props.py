@@ -173,6 +173,12 @@ BAD = {
         "v 0 0 0\nv nan 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n",
         "1 of 4 vertices that are not finite",
     ),
+    "gone.ply": (
+        "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\n"
+        "property float z\nelement face 1\nproperty list uchar int vertex_indices\nend_header\n"
+        "0 0 0\n1 0 0\n0 1 0\n3 0 1 9\n",
+        "vertices that are not there",
+    ),
     "flat.obj": ("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n", "is flat"),
     "broken.glb": ("not a mesh", "cannot be read"),
     "short.msh": ("abc", "cannot be read"),

@@ -59,6 +59,22 @@ def test_a_conversion_does_not_delay_physics_and_can_be_cancelled(lab):
     assert not [t for t in threading.enumerate() if t.name == "manyworlds-convert"]
 
 
+def test_two_props_at_once_are_both_added(lab):
+    """Add shapes from several threads: none is lost, and all have names of their own."""
+    threads = [
+        threading.Thread(
+            target=lambda i=i: lab.call("add_prop", shape="sphere", size=[0.1], pos=[i, 0, 1])
+        )
+        for i in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [name for name in lab.robots if name.startswith("prop")] == list(lab.robots)[-4:]
+    assert lab.model.nq == 28
+
+
 def test_errors_are_one_sentence(lab):
     """Refuse bad meshes and settings; the world stays as it is."""
     model = lab.model

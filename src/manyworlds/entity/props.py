@@ -239,7 +239,7 @@ class MeshProp(PropSpec):
         body.mass, body.ipos = density * volume, center
         xx, yy, zz = density * np.diag(inertia)
         xy, xz, yz = density * inertia[[0, 0, 1], [1, 2, 2]]
-        body.fullinertia = [xx, yy, zz, xy, xz, yz]
+        body.fullinertia[:] = [xx, yy, zz, xy, xz, yz]
 
     def check(self) -> None:
         """Check the settings; see base class."""

@@ -151,15 +151,15 @@ def add_entity(
     Raises:
         CompileError: the new world does not compile; the present one continues.
     """
-    spec = lab.world.spec.copy()
     part = cfg.build().spec
-    frame = spec.worldbody.add_frame(pos=list(pos), quat=list(quat))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Attaching a child without asset dict")
-        spec.attach(part, prefix=f"{name}/", frame=frame)
-    robots = {**lab.world.robots, name: f"{name}/"}
-    world = dataclasses.replace(
-        world_from_spec(spec, robots=robots), sources={**lab.world.sources, name: "prop"}
-    )
-    if not (result := lab.rebuild(world, keep_history=True)):
-        raise CompileError(result.error)
+    with lab.history.lock:  # edits follow one another
+        spec = lab.world.spec.copy()
+        frame = spec.worldbody.add_frame(pos=list(pos), quat=list(quat))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Attaching a child without asset dict")
+            spec.attach(part, prefix=f"{name}/", frame=frame)
+        robots = {**lab.world.robots, name: f"{name}/"}
+        sources = {**lab.world.sources, name: "prop"}
+        world = dataclasses.replace(world_from_spec(spec, robots=robots), sources=sources)
+        if not (result := lab.rebuild(world, keep_history=True)):
+            raise CompileError(result.error)

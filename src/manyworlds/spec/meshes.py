@@ -64,7 +64,8 @@ def read_mesh(path: str | Path) -> list[MeshPart]:
         raise
     except Exception as error:  # readers of many formats fail in many ways
         raise ValueError(
-            f"The mesh file '{path}' cannot be read: {type(error).__name__}: {error}"
+            f"The mesh file '{path}' cannot be read: {type(error).__name__}: "
+            f"{' '.join(str(error).split())}"
         ) from error
     check_triangles(str(path), parts)
     parts = [_without_loose_vertices(part) for part in parts if len(part.faces)]
@@ -97,7 +98,7 @@ def check_triangles(name: str, parts: list[MeshPart]) -> None:
     """Check the triangles of a mesh.
 
     Raises:
-        ValueError: there are none, too many, or vertices that are no numbers.
+        ValueError: there are none, too many, or vertices that are missing or no numbers.
     """
     count = sum(len(part.faces) for part in parts)
     if not count:
@@ -107,6 +108,11 @@ def check_triangles(name: str, parts: list[MeshPart]) -> None:
             f"The mesh '{name}' has {count} triangles, more than {MAX_TRIANGLES}: reduce them "
             "first."
         )
+    for part in parts:
+        if part.faces.size and not 0 <= part.faces.min() <= part.faces.max() < len(part.vertices):
+            raise ValueError(
+                f"The mesh '{name}' has triangles of vertices that are not there: repair it first."
+            )
     vertices = np.concatenate([part.vertices for part in parts])
     if bad := len(vertices) - int(np.isfinite(vertices).all(axis=1).sum()):
         raise ValueError(
@@ -179,7 +185,7 @@ def hull_properties(vertices: np.ndarray) -> tuple[float, np.ndarray, np.ndarray
     See `mass_properties`.
     """
     spec = mujoco.MjSpec()
-    mesh = spec.add_mesh(name="hull", uservert=vertices.ravel())
+    mesh = spec.add_mesh(name="hull", uservert=vertices.ravel().tolist())
     mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
     body = spec.worldbody.add_body()
     body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="hull", density=1.0)

@@ -141,7 +141,7 @@ def cast_rays(
     for row, col in np.ndindex(heights.shape):
         for sign in (1.0, -1.0):
             start[:2] = x[col] + sign * off_x[col], y[row] + sign * off_y[row]
-            distance = mujoco.mj_ray(model, data, start, down, groups, 1, -1, hit)
+            distance = mujoco.mj_ray(model, data, start, down, groups, True, -1, hit)
             if distance >= 0:
                 heights[row, col] = top - distance
                 break

@@ -195,7 +195,7 @@ class HeightFieldPart:
     def _draw(self, name: str, lines: np.ndarray, color: tuple[int, int, int]) -> None:
         self._grid.append(
             self._ctx.server.scene.add_line_segments(
-                f"/height_field/{name}", lines.astype(np.float32), color, line_width=1.0
+                f"/height_field/{name}", lines.astype(np.float32), color
             )
         )
 

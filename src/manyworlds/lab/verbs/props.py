@@ -178,7 +178,7 @@ def read_region_heights(
     counts = np.minimum(resolution, MOST_PREVIEWED)
     wanted = _region(center, size, resolution, fill)
     shown = _region(center, size, counts, fill)
-    heights = _sample(lab, shown, GeomFilter(groups=groups, include=include, exclude=exclude))
+    heights = _sample(lab, shown, GeomFilter(groups=_ids(groups), include=include, exclude=exclude))
     return {
         "heights": heights.ravel().tolist(),
         "counts": list(shown.counts),
@@ -205,9 +205,11 @@ def add_height_field(
     name: _Name = "terrain",
     pos: _Pos | None = None,
 ) -> Reply:
-    """Sample a region of the world as it is now, and add it as a height field; see `pos`."""
+    """Sample a region of the world as it is now, and add it as a height field."""
     region = _region(center, size, resolution, fill)
-    heights = _sample(lab, region, GeomFilter(groups=groups, include=include, exclude=exclude))
+    heights = _sample(
+        lab, region, GeomFilter(groups=_ids(groups), include=include, exclude=exclude)
+    )
     cfg = HeightFieldCfg.sample(heights, region.size, region.counts, base_thickness=base_thickness)
     place = [*center, 0.0] if pos is None else pos
     return _describe(lab.conversions.start(cfg, name, place), wait=True)
@@ -223,6 +225,10 @@ def _mesh_prop(
     decompose = CoacdCfg(threshold=threshold) if threshold else None
     factors = [float(factor) for factor in scale]
     return PropCfg.from_mesh(path, _mode(mode), decompose, mass=mass or None, scale=factors)
+
+
+def _ids(groups: Sequence[float]) -> list[int]:
+    return [int(group) for group in groups]
 
 
 def _describe(conversion: Conversion, *, wait: bool = False) -> Reply:

@@ -223,7 +223,7 @@ class PropsVerbs(VerbCaller):
         name: str = "terrain",
         pos: ArrayLike | None = None,
     ) -> Reply:
-        """Sample a region of the world as it is now, and add it as a height field; see `pos`.
+        """Sample a region of the world as it is now, and add it as a height field.
 
         Args:
             center: center of the region [m].
