@@ -570,6 +570,11 @@ ROWS = NETWORK_ROWS | {
     "BG7": "not here: viser draws point and arrow of a drag in the browser, from its own events",
     "BG8": "lab/network/test_conformance.py::test_a_pull_is_told_to_who_integrates",
     # BH
+    "BE7": "lab/test_conversions.py::test_a_box_mesh_falls_and_rests",
+    "BI1": (
+        "lab/page/test_soft_bodies.py::test_flexes_are_drawn_live "
+        "viewer/test_deformables.py::test_vertices_are_those_of_mujoco"
+    ),
     "BH1": "lab/page/test_overlays.py::test_islands_have_colors",
     "BH2": "lab/page/test_overlays.py::test_sleepers_are_dim",
     "BH3": "lab/page/test_overlays.py::test_islands_have_colors",
