@@ -90,7 +90,7 @@ def summary(line: dict[str, Any]) -> str:
     figures = [
         f"{key} {value:,.3g}" if isinstance(value, float) and value < 100 else f"{key} {value:,.0f}"
         for key, value in line.items()
-        if key.endswith(("_s", "_ms", "_us", "_hz", "_share", "_bytes"))
+        if key.endswith(("_s", "_ms", "_us", "_hz", "_share", "_bytes", "pieces"))
         and isinstance(value, int | float)
     ]
     return f"ratio {line['ratio']:.3f}{goal}; {', '.join(figures)}"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks import (
+    convert_workloads,
     env_workloads,
     lab_workloads,
     lever_workloads,
@@ -114,6 +115,16 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         "G1 in the lab at 500 Hz, 2 cores, a stream of 640 x 480 colors: simulated / real time",
         0.98,
         lab_workloads.camera_frames,
+    ),
+    "quick-convert": (
+        "A mesh of 51,410 triangles to a prop with convex pieces: CPU time first / from the cache",
+        None,
+        convert_workloads.quick_convert,
+    ),
+    "height-field": (
+        "A mesh sampled at 512 x 512 points by rays: CPU time first / from the cache",
+        None,
+        convert_workloads.height_field,
     ),
     "variants-step": (
         "1024 worlds, 4 substeps: one mesh as one variant / 64 copies of it as 64 variants",

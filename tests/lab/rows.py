@@ -28,6 +28,8 @@ SCOPE = {
     "O": "",
     "P": "",
     "Q": "",
+    "R": "",
+    "S": "",
     "T": "",
     "U": "",
     "V": "",
@@ -137,8 +139,14 @@ ROWS = NETWORK_ROWS | {
     # F
     "F1": "lab/test_world.py::test_the_tree_is_that_of_the_file",
     "F2": "lab/test_world.py::test_the_tree_is_that_of_the_file",
-    "F3": "not here: the lab cuts no meshes into convex pieces; this comes with quick convert",
-    "F4": "not here: the lab cuts no meshes into convex pieces; this comes with quick convert",
+    "F3": (
+        "spec/test_convex.py::test_pieces_are_cut_once "
+        "lab/test_conversions.py::test_a_conversion_does_not_delay_physics_and_can_be_cancelled"
+    ),
+    "F4": (
+        "spec/test_convex.py::test_pieces_are_cut_once "
+        "spec/test_convex.py::test_a_damaged_entry_is_made_again"
+    ),
     # G
     "G1": "lab/test_lab.py::test_what_does_not_compile_says_mujocos_reason",
     "G2": (
@@ -216,7 +224,7 @@ ROWS = NETWORK_ROWS | {
     ),
     "J3": "lab/page/test_page.py::test_bodies_are_drawn_where_they_are",
     "J5": "lab/test_stress.py::test_poses_and_joints_are_of_one_step",
-    "J6": "not here: converting meshes comes with quick convert; MuJoCo's are drawn as they are",
+    "J6": "entity/test_props.py::test_a_mesh_is_drawn_where_it_is",
     # K
     "K1": "lab/page/test_keys.py::test_keys "
     "lab/page/test_overlays.py::test_contacts_are_discs_and_arrows",
@@ -265,6 +273,42 @@ ROWS = NETWORK_ROWS | {
     "M11": "lab/test_views.py::test_views_are_the_raw_arrays",
     "M12": "lab/test_lab.py::test_views_are_the_engines_arrays",
     "M13": "lab/test_views.py::test_defaults_are_mujocos",
+    # R
+    "R1": "lab/test_conversions.py::test_a_box_mesh_falls_and_rests",
+    "R2": "lab/test_conversions.py::test_props_join_third_party_robots",
+    "R3": "entity/test_props.py::test_a_prop_moves_as_its_mode_says",
+    "R4": "entity/test_props.py::test_a_prop_moves_as_its_mode_says",
+    "R5": (
+        "entity/test_props.py::test_a_bowl_holds_a_ball_if_it_is_decomposed "
+        "entity/test_props.py::test_without_coacd_the_convex_hull_collides "
+        "spec/test_convex.py::test_a_lower_threshold_gives_no_fewer_pieces "
+        "spec/test_convex.py::test_thresholds_have_bounds"
+    ),
+    "R6": "entity/test_props.py::test_mesh_and_hulls_have_their_roles",
+    "R7": (
+        "entity/test_props.py::test_mesh_and_hulls_have_their_roles "
+        "entity/test_props.py::test_a_mass_replaces_the_density"
+    ),
+    "R8": "entity/test_props.py::test_without_coacd_the_convex_hull_collides",
+    "R9": "entity/test_props.py::test_mesh_and_hulls_have_their_roles",
+    "R10": "entity/test_props.py::test_mesh_and_hulls_have_their_roles",
+    "R11": "lab/page/test_props.py::test_hulls_are_drawn_as_wires",
+    # S
+    "S1": "terrains/test_sampled_terrain.py::test_sources_agree",
+    "S2": (
+        "terrains/test_sampled_terrain.py::test_flat_and_rectangular_fields_compile "
+        "terrains/test_sampled_terrain.py::test_settings_have_bounds"
+    ),
+    "S3": "terrains/test_sampled_terrain.py::test_geoms_are_filtered",
+    "S4": "terrains/test_sampled_terrain.py::test_geoms_are_filtered",
+    "S5": "terrains/test_sampled_terrain.py::test_sources_agree",
+    "S6": "terrains/test_sampled_terrain.py::test_geoms_are_filtered",
+    "S7": "terrains/test_sampled_terrain.py::test_asymmetric_terrain_is_not_mirrored",
+    "S8": "terrains/test_sampled_terrain.py::test_flat_and_rectangular_fields_compile",
+    "S9": "terrains/test_sampled_terrain.py::test_asymmetric_terrain_is_not_mirrored",
+    "S10": "terrains/test_sampled_terrain.py::test_rays_are_cached_by_content",
+    "S11": "lab/page/test_props.py::test_a_region_is_previewed_and_added",
+    "S12": "terrains/test_sampled_terrain.py::test_flat_and_rectangular_fields_compile",
     # T
     "T1": (
         "lab/test_recorder.py::test_there_is_a_frame_for_each_step "
@@ -411,7 +455,10 @@ ROWS = NETWORK_ROWS | {
     "AB2": "lab/page/test_overlays.py::test_forces_are_in_the_world",
     "AB3": "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off",
     "AB4": "lab/page/test_overlays.py::test_colliders_are_what_can_touch",
-    "AB5": "lab/page/test_overlays.py::test_wires_follow_the_shapes",
+    "AB5": (
+        "lab/page/test_overlays.py::test_wires_follow_the_shapes "
+        "lab/page/test_props.py::test_hulls_are_drawn_as_wires"
+    ),
     "AB6": "lab/page/test_overlays.py::test_shapes_have_the_colors_of_their_types",
     "AB7": "lab/page/test_overlays.py::test_joints_have_axes_and_ranges",
     "AB8": "lab/page/test_overlays.py::test_sites_and_tendons",
@@ -524,6 +571,11 @@ ROWS = NETWORK_ROWS | {
     "BG7": "not here: viser draws point and arrow of a drag in the browser, from its own events",
     "BG8": "lab/network/test_conformance.py::test_a_pull_is_told_to_who_integrates",
     # BH
+    "BE7": "lab/test_conversions.py::test_a_box_mesh_falls_and_rests",
+    "BI1": (
+        "lab/page/test_soft_bodies.py::test_flexes_are_drawn_live "
+        "viewer/test_deformables.py::test_vertices_are_those_of_mujoco"
+    ),
     "BH1": "lab/page/test_overlays.py::test_islands_have_colors",
     "BH2": "lab/page/test_overlays.py::test_sleepers_are_dim",
     "BH3": "lab/page/test_overlays.py::test_islands_have_colors",

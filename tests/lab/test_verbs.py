@@ -26,6 +26,8 @@ KEYED = ARM.replace(
     "</actuator><keyframe><key name='up' qpos='-1.5 0 1 0 .3 1 0 0 0' ctrl='0 0'/></keyframe>",
 )
 
+TETRAHEDRON = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
 
 @pytest.fixture
 def lab(tmp_path):
@@ -102,11 +104,17 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("drop_state", {"label": "here"}),
     ("reset", {}),
     ("set_qpos", {"target": "arm", "qpos": [0.1] * 9, "still": True}),
+    ("add_prop", {"shape": "box", "size": [0.1, 0.1, 0.1], "name": "crate"}),
+    ("add_mesh_prop", {"content": TETRAHEDRON, "file_name": "rock.obj", "threshold": 0}),
+    ("read_conversion", {"conversion": 0}),
+    ("cancel_conversion", {"conversion": 0}),
+    ("read_region_heights", {"resolution": [3, 4]}),
+    ("add_height_field", {"resolution": [3, 4], "exclude": ["crate/prop"]}),
     ("reload", {}),
 )
 """Fields of each verb, but of those that need more than this lab."""
 ELSEWHERE = {"set_command", "play_sequence", "stop_sequence", "import_state", "recording_import"}
-ELSEWHERE |= {"run_policy"}
+ELSEWHERE |= {"run_policy", "add_mesh_prop_from_file"}  # need a file
 ELSEWHERE |= {"set_twist", "set_gains", "show_state"}  # need a policy, a PD law, another mode
 ELSEWHERE |= {  # they need an environment
     *("steer_command", "seek_motion", "set_auto_reset"),
@@ -272,6 +280,7 @@ def test_only_edits_of_the_model_raise_its_version(lab):
         lab.call(name, **fields)
         versions[name] = lab.snapshot.model_version - before
     rises = {"set_sim_options", "set_sim_flag", "reload"}
+    rises |= {"add_prop", "add_mesh_prop", "add_height_field"}
     assert {name for name, rise in versions.items() if rise} == rises
     before = lab.snapshot.model_version
     lab.read(lambda model, data: data.time).result(5.0)

@@ -49,11 +49,20 @@ def dm_control(path: str) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_path(str(Path(package.__file__).parent / path))
 
 
+def mujoco_warp(name: str) -> mujoco.MjModel:
+    """Load a model of MuJoCo Warp's tests."""
+    package = pytest.importorskip("mujoco_warp", reason="needs the extra 'gpu'")
+    folder = Path(package.__file__).parent / "test_data" / "flex"
+    return mujoco.MjModel.from_xml_path(str(folder / f"{name}.xml"))
+
+
 MODELS = {
     "skin": lambda: mujoco.MjModel.from_xml_string(SKIN),
     "flexes": lambda: mujoco.MjModel.from_xml_string(FLEXES),
     "dog": lambda: dm_control("suite/dog.xml"),
     "rodent": lambda: dm_control("locomotion/walkers/assets/rodent.xml"),
+    "floppy": lambda: mujoco_warp("floppy"),
+    "rope": lambda: mujoco_warp("rope"),
 }
 
 

@@ -7,6 +7,7 @@ from manyworlds.entity.entity import (
     EntityCfg,
 )
 from manyworlds.entity.indexing import ELEMENT_KINDS, EntityIndexing
+from manyworlds.entity.props import PropCfg
 from manyworlds.entity.variants import VariantEntityCfg, VariantMetadata
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "EntityCfg",
     "EntityData",
     "EntityIndexing",
+    "PropCfg",
     "VariantEntityCfg",
     "VariantMetadata",
 ]

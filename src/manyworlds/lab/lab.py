@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import NOBODY, RobotControl
+from manyworlds.lab.conversions import Conversions
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import why_still
 from manyworlds.lab.faults import explain_warnings
@@ -77,6 +78,8 @@ class LiveLab:
         """The task's environment that drives the world; None in plain MuJoCo."""
         self.cameras = LabCameras(self)
         """Cameras of the model, and those added at run time."""
+        self.conversions = Conversions(self)
+        """Conversions of meshes to props, which take a while."""
         self.history = EditHistory()
         """Edits of the world by its scene editor and by `set_model`, for undo and redo."""
         self.source: Callable[[], LiveLab] | None = None
@@ -225,6 +228,7 @@ class LiveLab:
     def stop(self) -> None:
         """End the physics thread and the recording; a second call does nothing."""
         try:
+            self.conversions.close()
             self.loop.stop()
         finally:
             self.recorder.stop()

@@ -20,6 +20,7 @@ from manyworlds.terrains.primitive_terrains import (
     BoxSteppingStonesTerrainCfg,
     BoxTiltedGridTerrainCfg,
 )
+from manyworlds.terrains.sampled_terrain import HeightFieldCfg, HfSampledTerrainCfg
 from manyworlds.terrains.terrain_entity import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.terrain_generator import (
     FlatPatchSamplingCfg,
@@ -41,10 +42,12 @@ __all__ = [
     "BoxSteppingStonesTerrainCfg",
     "BoxTiltedGridTerrainCfg",
     "FlatPatchSamplingCfg",
+    "HeightFieldCfg",
     "HfDiscreteObstaclesTerrainCfg",
     "HfPerlinNoiseTerrainCfg",
     "HfPyramidSlopedTerrainCfg",
     "HfRandomUniformTerrainCfg",
+    "HfSampledTerrainCfg",
     "HfWaveTerrainCfg",
     "SubTerrainCfg",
     "TerrainEntity",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +22,7 @@ __all__ = [
     "HfRandomUniformTerrainCfg",
     "HfTerrainCfg",
     "HfWaveTerrainCfg",
+    "add_height_field",
     "color_by_height",
 ]
 
@@ -95,22 +97,42 @@ class HfTerrainCfg(SubTerrainCfg):
     def _add(
         self, spec: mujoco.MjSpec, heights: np.ndarray, rng: np.random.Generator
     ) -> TerrainOutput:
-        low, extent = heights.min(), max(np.ptp(heights), _MIN_RANGE)
-        hfield = spec.add_hfield(
-            name=f"terrain_hfield_{len(spec.hfields)}",
-            nrow=heights.shape[0],
-            ncol=heights.shape[1],
-            size=[
-                *(np.asarray(self.size) / 2),
-                extent,
-                max(self.base_thickness_ratio * extent, _MIN_BASE_THICKNESS),
-            ],
-            userdata=((heights - low) / extent).ravel(),
-        )
-        geom = spec.body("terrain").add_geom(
-            type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=hfield.name, pos=[*self.center, low]
-        )
+        base = max(self.base_thickness_ratio * np.ptp(heights), _MIN_BASE_THICKNESS)
+        hfield, geom = add_height_field(spec, heights, self.size, self.center, base)
         return self.output(self.stand_height(heights), [geom], rng, hfield)
+
+
+def add_height_field(
+    spec: mujoco.MjSpec,
+    heights: np.ndarray,
+    size: Sequence[float],
+    center: Sequence[float] | np.ndarray,
+    base_thickness: float,
+) -> tuple[mujoco.MjsHField, mujoco.MjsGeom]:
+    """Add a height field, on the spec's body "terrain".
+
+    The data of MuJoCo's height fields are from 0 to 1, the first row at the lowest y. The geom is
+    at the lowest height.
+
+    Args:
+        spec: a spec with a body "terrain".
+        heights: heights [m], shape [num_y, num_x]; the first row is at the lowest y.
+        size: extent along x and y [m].
+        center: center along x and y [m].
+        base_thickness: depth of solid ground below the lowest sample [m].
+    """
+    low, extent = heights.min(), max(np.ptp(heights), _MIN_RANGE)
+    hfield = spec.add_hfield(
+        name=f"terrain_hfield_{len(spec.hfields)}",
+        nrow=heights.shape[0],
+        ncol=heights.shape[1],
+        size=[*(np.asarray(size) / 2), extent, base_thickness],
+        userdata=((heights - low) / extent).ravel(),
+    )
+    geom = spec.body("terrain").add_geom(
+        type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=hfield.name, pos=[*center, low]
+    )
+    return hfield, geom
 
 
 def _edge_distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 
 import mujoco
 import numpy as np
@@ -76,15 +75,3 @@ def test_radii_are_those_of_the_outline():
     assert up + down == pytest.approx(3 * 0.055) and up < down
     with pytest.raises(AssertionError):
         assert SHAPES["star"].radii == pytest.approx(np.roll(SHAPES["star"].radii, 13), abs=1e-3)
-
-
-def test_pieces_are_cut_once(monkeypatch):
-    """Read pieces that were cut before from the cache, and get the same."""
-    mesh = SHAPES["L"].mesh
-    first = shapes.convex_pieces(mesh)
-    monkeypatch.setattr(sys.modules["coacd"], "run_coacd", None)
-    again = shapes.convex_pieces(mesh)
-    assert len(first) == len(again) > 1
-    for (vertices, faces), (kept_vertices, kept_faces) in zip(first, again, strict=True):
-        np.testing.assert_array_equal(vertices, kept_vertices)
-        np.testing.assert_array_equal(faces, kept_faces)

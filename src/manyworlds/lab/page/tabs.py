@@ -30,6 +30,8 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
     "Cameras": ("manyworlds.lab.page.camera_images:CameraImagePart",),
     "World": (
         "manyworlds.lab.page.body_tree:TreePart",
+        "manyworlds.lab.page.props:PropPart",
+        "manyworlds.lab.page.props:HeightFieldPart",
         "manyworlds.lab.page.physics_options:OptionsPart",
     ),
     "States": (

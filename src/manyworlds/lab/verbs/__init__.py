@@ -5,6 +5,7 @@ from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     drawing,
     environment,
     models,
+    props,
     recordings,
     robots,
     status,

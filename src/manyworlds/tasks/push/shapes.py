@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
-import os
 from dataclasses import dataclass
-from itertools import chain
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
+from manyworlds.spec.convex import CoacdCfg, convex_pieces
+from manyworlds.spec.meshes import Triangles
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.files import atomic_path
 
 if TYPE_CHECKING:
     import shapely
@@ -28,13 +25,9 @@ FLOOR_FRICTION = 0.4
 """Coefficient of friction between objects and the floor."""
 OUTLINE_DIRECTIONS = 128
 """Number of directions of `PushShape.radii`."""
-# Pieces with a larger concavity, relative to the shape's size, are decomposed further.
-_COACD = {"threshold": 0.05, "seed": 0, "preprocess_mode": "off"}
 GRAVITY = 9.81
 
 Points = tuple[tuple[float, float], ...]
-Piece = tuple[np.ndarray, np.ndarray]
-"""Vertices [m], shape [num_vertices, 3], and triangles, shape [num_faces, 3]."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +65,13 @@ class PushShape:
         return np.array([_reach(self.outline, angle) for angle in angles])
 
     @functools.cached_property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[Triangles]:
         """Convex pieces of the prism."""
         polygon = self._polygon
+        prism = np.asarray(self.mesh.vertices), np.asarray(self.mesh.faces)
         if math.isclose(polygon.area, polygon.convex_hull.area, rel_tol=1e-9):
-            return [(np.asarray(self.mesh.vertices), np.asarray(self.mesh.faces))]
-        return convex_pieces(self.mesh)
+            return [prism]
+        return convex_pieces(*prism, CoacdCfg(is_solid=True))
 
     @property
     def radius_of_gyration(self) -> float:
@@ -168,32 +162,6 @@ HELD_OUT = ("Z", "ellipse")
 """Shapes that are not used in training."""
 TRAINED = tuple(name for name in SHAPES if name not in HELD_OUT)
 """Shapes that are used in training."""
-
-
-def convex_pieces(mesh: trimesh.Trimesh) -> list[Piece]:
-    """Decompose a mesh into approximately convex pieces.
-
-    The decomposition by CoACD (Wei et al., 2022, arXiv:2205.02961) takes seconds, so that results
-    are cached by content in the user's cache folder.
-    """
-    vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
-    coacd = require_extra("coacd", "meshes")
-    key = hashlib.sha256(repr((coacd.__name__, sorted(_COACD.items()))).encode())
-    key.update(vertices.tobytes() + faces.tobytes())
-    path = _cache_folder() / f"{key.hexdigest()[:32]}.npz"
-    if path.exists():
-        with np.load(path) as kept:
-            return list(zip(*[iter(kept.values())] * 2, strict=True))
-    coacd.set_log_level("error")
-    pieces = [(v, f) for v, f in coacd.run_coacd(coacd.Mesh(vertices, faces), **_COACD)]
-    with atomic_path(path) as temporary:
-        np.savez(temporary, *chain.from_iterable(pieces))
-    return pieces
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "manyworlds" / "convex_pieces"
 
 
 def object_spec(name: str) -> mujoco.MjSpec:

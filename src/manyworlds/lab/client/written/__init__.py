@@ -9,6 +9,7 @@ from manyworlds.lab.client.written.cameras import CamerasVerbs
 from manyworlds.lab.client.written.drawing import DrawingVerbs
 from manyworlds.lab.client.written.environment import EnvironmentVerbs
 from manyworlds.lab.client.written.models import ModelsVerbs
+from manyworlds.lab.client.written.props import PropsVerbs
 from manyworlds.lab.client.written.recordings import RecordingsVerbs
 from manyworlds.lab.client.written.robots import RobotsVerbs
 from manyworlds.lab.client.written.status import StatusVerbs
@@ -21,6 +22,7 @@ class LabVerbs(
     DrawingVerbs,
     EnvironmentVerbs,
     ModelsVerbs,
+    PropsVerbs,
     RecordingsVerbs,
     RobotsVerbs,
     StatusVerbs,

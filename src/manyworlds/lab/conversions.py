@@ -1,0 +1,165 @@
+"""Conversions of meshes to props of a live world."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from manyworlds.entity import EntityCfg
+from manyworlds.entity.props import MeshProp
+from manyworlds.lab.world import CompileError, world_from_spec
+from manyworlds.validation.names import free_name
+
+if TYPE_CHECKING:
+    from manyworlds.lab.lab import LiveLab
+
+ConversionState = Literal["running", "done", "failed", "cancelled"]
+_CLOSE_S = 5.0
+
+
+class CancelledError(RuntimeError):
+    """A conversion was cancelled."""
+
+
+class Conversion:
+    """Addition of an entity to a world; its mesh is decomposed in a thread of its own.
+
+    Args:
+        number: number of the conversion.
+        name: name of the entity.
+        add: adds the entity; it calls the function that it gets with the share that is done.
+    """
+
+    def __init__(
+        self, number: int, name: str, add: Callable[[Callable[[float], None]], int]
+    ) -> None:
+        self.number, self.name = number, name
+        self.state: ConversionState = "running"
+        """State of the conversion."""
+        self.share = 0.0
+        """Estimated share that is done, from 0 to 1."""
+        self.pieces = 0
+        """Number of convex pieces; 0 if the convex hull, or a primitive, collides."""
+        self.text = ""
+        """Sentences about the result, or the reason of a failure."""
+        self.error: Exception | None = None
+        """Error of a failure."""
+        self._add = add
+        self._cancelled = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="manyworlds-convert", daemon=True)
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """End the conversion, unless it has ended; the world stays as it is."""
+        self._cancelled.set()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until the conversion has ended, at most for some time [s]."""
+        self._thread.join(timeout)
+
+    def _report(self, share: float) -> None:
+        self.share = share
+        if self._cancelled.is_set():
+            raise CancelledError(f"The conversion of '{self.name}' was cancelled.")
+
+    def _run(self) -> None:
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                self.pieces = self._add(self._report)
+            self.text = " ".join(dict.fromkeys(str(warning.message) for warning in caught))
+            self.share, self.state = 1.0, "done"
+        except CancelledError as error:
+            self.text, self.state = str(error), "cancelled"
+        except Exception as error:  # who reads the conversion shows it
+            self.text, self.error, self.state = str(error), error, "failed"
+
+
+class Conversions:
+    """Conversions of a lab, by number.
+
+    Args:
+        lab: the lab whose world gets the props.
+    """
+
+    def __init__(self, lab: LiveLab) -> None:
+        self._lab = lab
+        self._lock = threading.Lock()
+        self._all: dict[int, Conversion] = {}
+
+    def start(
+        self,
+        cfg: EntityCfg,
+        name: str,
+        pos: Sequence[float] = (0.0, 0.0, 0.0),
+        quat: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+        cleanup: Callable[[], object] = lambda: None,
+    ) -> Conversion:
+        """Start to add an entity, whose mesh is decomposed first, if it has one.
+
+        Args:
+            cfg: the entity.
+            name: its name; a number is added if it is taken.
+            pos: its position [m].
+            quat: its orientation (wxyz).
+            cleanup: called at the end.
+        """
+        with self._lock:
+            running = {c.name for c in self._all.values() if c.state == "running"}
+            name = free_name(name, running | {*self._lab.world.robots})
+
+            def add(report: Callable[[float], None]) -> int:
+                try:
+                    spec_fn = cfg.spec_fn
+                    pieces = spec_fn.prepare(report) if isinstance(spec_fn, MeshProp) else 0
+                    report(1.0)
+                    add_entity(self._lab, cfg, name, pos, quat)
+                    return pieces
+                finally:
+                    cleanup()
+
+            conversion = Conversion(len(self._all), name, add)
+            self._all[conversion.number] = conversion
+        return conversion
+
+    def __getitem__(self, number: int) -> Conversion:
+        """Return a conversion by its number.
+
+        Raises:
+            KeyError: there is none of this number.
+        """
+        if number not in self._all:
+            raise KeyError(f"There is no conversion {number}; there were {len(self._all)}.")
+        return self._all[number]
+
+    def close(self) -> None:
+        """Cancel all conversions that run, and wait for their ends."""
+        for conversion in list(self._all.values()):
+            conversion.cancel()
+        for conversion in list(self._all.values()):
+            conversion.wait(_CLOSE_S)
+
+
+def add_entity(
+    lab: LiveLab, cfg: EntityCfg, name: str, pos: Sequence[float], quat: Sequence[float]
+) -> None:
+    """Add an entity to the world of a lab, which goes on.
+
+    Raises:
+        CompileError: the new world does not compile; the present one continues.
+    """
+    part = cfg.build().spec
+    with lab.history.lock:  # edits follow one another
+        spec = lab.world.spec.copy()
+        frame = spec.worldbody.add_frame(pos=list(pos), quat=list(quat))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Attaching a child without asset dict")
+            spec.attach(part, prefix=f"{name}/", frame=frame)
+        robots = {**lab.world.robots, name: f"{name}/"}
+        sources = {**lab.world.sources, name: "prop"}
+        world = dataclasses.replace(world_from_spec(spec, robots=robots), sources=sources)
+        if not (result := lab.rebuild(world, keep_history=True)):
+            raise CompileError(result.error)

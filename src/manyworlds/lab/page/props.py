@@ -1,0 +1,216 @@
+"""Props and sampled height fields on the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import note_html
+
+if TYPE_CHECKING:
+    import viser
+
+_MODES = ("dynamic", "static", "mocap")
+_SIZES = {
+    "box": (0.1, 0.1, 0.1),
+    "sphere": (0.1,),
+    "capsule": (0.05, 0.1),
+    "cylinder": (0.1, 0.1),
+    "ellipsoid": (0.1, 0.1, 0.05),
+}
+_MESH_TYPES = ".obj,.stl,.ply,.off,.glb,.gltf,.msh"
+_GRID, _CAPPED = (40, 110, 220), (220, 40, 40)
+_ABOVE = 0.01  # height of a preview above the surface that it shows [m]
+
+
+class PropPart:
+    """Adds primitives, and meshes that are uploaded or on the machine of the lab.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.25
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._conversion = -1
+        gui = ctx.gui
+        with gui.add_folder("Add prop", expand_by_default=False):
+            self.name = gui.add_text("Name", "", hint="Empty: that of the shape or file.")
+            self.mode = gui.add_dropdown("Mode", _MODES)
+            self.mass = gui.add_number("Mass [kg]", 0.0, min=0.0, hint="0: density of water.")
+            self.pos = gui.add_vector3("Position [m]", (0.0, 0.0, 1.0), step=0.01)
+            self.shape = gui.add_dropdown("Shape", tuple(_SIZES))
+            self.scale = gui.add_number("Scale", 1.0, min=1e-6, hint="Factor of sizes and meshes.")
+            self.add_shape = ctx.on_click(gui.add_button("Add shape"), self._add_shape)
+            self.decompose = gui.add_checkbox(
+                "Decompose", True, hint="Cut meshes into convex pieces, which collide."
+            )
+            self.threshold = gui.add_slider(
+                "Threshold", 0.01, 1.0, 0.01, 0.05, hint="Lower values give more pieces."
+            )
+            self.upload = gui.add_upload_button("Upload mesh", mime_type=_MESH_TYPES)
+            self.upload.on_upload(lambda _: ctx.attempt_at(self.outcome, self._add_upload))
+            self.path = gui.add_text("Mesh file", "", hint="Path on the machine of the lab.")
+            self.add_file = ctx.on_click(gui.add_button("Add mesh file"), self._add_file)
+            self.progress = gui.add_progress_bar(0.0, visible=False)
+            self.cancel = ctx.on_click(gui.add_button("Cancel", visible=False), self._cancel)
+            self.outcome = gui.add_html("")
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the progress of a conversion."""
+        if self._conversion < 0:
+            return
+        self._show(self._ctx.call("read_conversion", conversion=self._conversion))
+
+    def renew(self) -> list[str]:
+        """Keep all settings: the world was rebuilt, often by this part."""
+        return []
+
+    def _common(self) -> dict[str, Any]:
+        pos = [float(value) for value in self.pos.value]
+        return {"mode": self.mode.value, "mass": self.mass.value, "pos": pos}
+
+    def _of_mesh(self) -> dict[str, Any]:
+        threshold = self.threshold.value if self.decompose.value else 0.0
+        own = {"threshold": threshold, "scale": [self.scale.value], "wait": False}
+        return {"name": self.name.value.strip(), **self._common(), **own}
+
+    def _add_shape(self) -> None:
+        shape = self.shape.value
+        size = [self.scale.value * length for length in _SIZES[shape]]
+        name = self.name.value.strip() or shape
+        self._show(self._ctx.call("add_prop", shape=shape, size=size, name=name, **self._common()))
+
+    def _add_upload(self) -> str:
+        file = self.upload.value
+        fields = self._of_mesh()
+        self._start("add_mesh_prop", content=file.content, file_name=file.name, **fields)
+        return f"'{file.name}' is being converted."
+
+    def _add_file(self) -> None:
+        self._start("add_mesh_prop_from_file", path=self.path.value.strip(), **self._of_mesh())
+
+    def _start(self, verb: str, **fields: Any) -> None:
+        if self._conversion >= 0:
+            raise RuntimeError("A mesh is being converted: wait, or cancel it.")
+        self._show(self._ctx.call(verb, **fields))
+
+    def _cancel(self) -> None:
+        if self._conversion >= 0:
+            self._show(self._ctx.call("cancel_conversion", conversion=self._conversion))
+
+    def _show(self, conversion: dict[str, Any]) -> None:
+        running = conversion["state"] == "running"
+        self._conversion = conversion["conversion"] if running else -1
+        self.progress.visible = self.cancel.visible = running
+        self.progress.value = 100.0 * conversion["share"]
+        text, name = conversion["text"], conversion["name"]
+        if running:
+            text = f"'{name}' is being converted."
+        elif conversion["state"] == "done":
+            pieces = conversion["pieces"]
+            of = f" with {pieces} convex pieces" if pieces else ""
+            text = f"'{name}' is in the world{of}. {text}".strip()
+        self.outcome.content = note_html(text, error=conversion["state"] == "failed")
+
+
+class HeightFieldPart:
+    """Samples a region of the world, shows the samples as a grid, and adds a height field.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 1.0
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._grid: list[viser.LineSegmentsHandle] = []
+        gui = ctx.gui
+        with gui.add_folder("Sample height field", expand_by_default=False):
+            self.name = gui.add_text("Name", "terrain")
+            self.center = gui.add_vector2("Center [m]", (0.0, 0.0), step=0.1)
+            self.size = gui.add_vector2("Size [m]", (10.0, 10.0), min=(0.01, 0.01), step=0.1)
+            self.resolution = gui.add_vector2(
+                "Samples", (64, 64), min=(2, 2), max=(512, 512), step=1
+            )
+            self.fill = gui.add_number("Fill [m]", 0.0, hint="Height where there is no surface.")
+            self.exclude = gui.add_text(
+                "Leave out", "", hint="Names of geoms or bodies, as 'robot/.*'; with commas."
+            )
+            self.base = gui.add_slider("Base [m]", 0.01, 1.0, 0.01, 0.1)
+            self.preview = ctx.on_click(gui.add_button("Preview"), self._preview)
+            self.add = ctx.on_click(gui.add_button("Add height field"), self._add)
+            self.outcome = gui.add_html("")
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Do nothing: samples are taken on request."""
+
+    def renew(self) -> list[str]:
+        """Keep all settings; the preview is gone with the drawing of the world before."""
+        self._grid.clear()
+        return []
+
+    def _fields(self) -> dict[str, Any]:
+        names = [name.strip() for name in self.exclude.value.split(",")]
+        return {
+            "center": list(self.center.value),
+            "size": list(self.size.value),
+            "resolution": [round(count) for count in self.resolution.value],
+            "fill": self.fill.value,
+            "exclude": [name for name in names if name],
+        }
+
+    def _preview(self) -> None:
+        reply: Any = self._ctx.call("read_region_heights", **self._fields())
+        num_x, num_y = (int(count) for count in reply["counts"])
+        (x, y), (width, length) = self.center.value, self.size.value
+        points = np.empty((num_y, num_x, 3))
+        points[..., 0] = np.linspace(x - width / 2, x + width / 2, num_x)
+        points[..., 1] = np.linspace(y - length / 2, y + length / 2, num_y)[:, None]
+        points[..., 2] = np.reshape(reply["heights"], (num_y, num_x)) + _ABOVE
+        self._clear()
+        self._draw("grid", grid_lines(points), _GRID)
+        if reply["capped"]:
+            corners = points[[0, -1, 0, -1], [0, -1, -1, 0]].reshape(2, 2, 3)
+            self._draw("cross", corners, _CAPPED)
+        note = " The field has more samples than are shown." if reply["capped"] else ""
+        self.outcome.content = note_html(f"{num_x} x {num_y} samples are shown.{note}")
+
+    def _add(self) -> None:
+        self._clear()
+        reply = self._ctx.call(
+            "add_height_field",
+            **self._fields(),
+            base_thickness=self.base.value,
+            name=self.name.value.strip() or "terrain",
+        )
+        self.outcome.content = note_html(f"'{reply['name']}' is in the world.")
+
+    def _draw(self, name: str, lines: np.ndarray, color: tuple[int, int, int]) -> None:
+        self._grid.append(
+            self._ctx.server.scene.add_line_segments(
+                f"/height_field/{name}", lines.astype(np.float32), color
+            )
+        )
+
+    def _clear(self) -> None:
+        for handle in self._grid:
+            handle.remove()
+        self._grid.clear()
+
+
+def grid_lines(points: np.ndarray) -> np.ndarray:
+    """Return lines between neighbors of a grid [m], shape [num_lines, 2, 3].
+
+    Args:
+        points: the points [m], shape [num_y, num_x, 3].
+    """
+    along_x = np.stack([points[:, :-1], points[:, 1:]], axis=2)
+    along_y = np.stack([points[:-1], points[1:]], axis=2)
+    return np.concatenate([along_x.reshape(-1, 2, 3), along_y.reshape(-1, 2, 3)])

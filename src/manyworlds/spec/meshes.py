@@ -1,0 +1,257 @@
+"""Triangle meshes: files, checks, mass properties, and assets of MuJoCo."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import trimesh
+
+MESH_SUFFIXES = (".obj", ".stl", ".ply", ".off", ".glb", ".gltf", ".msh")
+"""Formats that `read_mesh` reads; `.msh` is MuJoCo's own."""
+MAX_TRIANGLES = 1_000_000
+MAX_BYTES = 250_000_000
+_Y_UP = (".glb", ".gltf")
+_Y_TO_Z = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+_FLAT = 1e-6  # smallest extent, as a share of the largest one
+
+Triangles = tuple[np.ndarray, np.ndarray]
+"""Vertices [m], shape [num_vertices, 3], and triangles, shape [num_faces, 3]."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeshPart:
+    """Triangles of a file that have one appearance."""
+
+    vertices: np.ndarray
+    """Vertices [m], shape [num_vertices, 3]."""
+    faces: np.ndarray
+    """Counterclockwise triangles, shape [num_faces, 3]."""
+    uv: np.ndarray | None = None
+    """Texture coordinates from the lower left, shape [num_vertices, 2]; None for none."""
+    image: bytes | None = None
+    """Texture as a PNG file; None for none."""
+    rgba: tuple[float, ...] | None = None
+    """Color, which multiplies the texture; None if the file gives none."""
+
+
+def read_mesh(path: str | Path) -> list[MeshPart]:
+    """Read a mesh file; the y axis of glTF files, which points up there, becomes z.
+
+    Args:
+        path: the file.
+
+    Raises:
+        MissingExtraError: the extra 'meshes' is not installed.
+        FileNotFoundError: there is no such file.
+        ValueError: it is too large, cannot be read, or has no valid triangles.
+    """
+    path = Path(path)
+    check_mesh_file(path)
+    try:
+        parts = [_read_msh(path)] if path.suffix.lower() == ".msh" else _read_by_trimesh(path)
+    except (ImportError, OSError):
+        raise
+    except Exception as error:  # readers of many formats fail in many ways
+        raise ValueError(
+            f"The mesh file '{path}' cannot be read: {type(error).__name__}: "
+            f"{' '.join(str(error).split())}"
+        ) from error
+    check_triangles(str(path), parts)
+    parts = [_without_loose_vertices(part) for part in parts if len(part.faces)]
+    if path.suffix.lower() in _Y_UP:
+        parts = [dataclasses.replace(part, vertices=part.vertices @ _Y_TO_Z.T) for part in parts]
+    return parts
+
+
+def check_mesh_file(path: Path) -> None:
+    """Check that a file exists, has a known format, and is not too large to be read.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: its format is unknown, or it is too large.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no mesh file '{path}'.")
+    if path.suffix.lower() not in MESH_SUFFIXES:
+        raise ValueError(
+            f"The mesh file '{path}' has an unknown format: use {', '.join(MESH_SUFFIXES)}."
+        )
+    if (size := path.stat().st_size) > MAX_BYTES:
+        raise ValueError(
+            f"The mesh file '{path}' has {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f} MB: "
+            "reduce the number of its triangles first."
+        )
+
+
+def check_triangles(name: str, parts: list[MeshPart]) -> None:
+    """Check the triangles of a mesh.
+
+    Raises:
+        ValueError: there are none, too many, or vertices that are missing or no numbers.
+    """
+    count = sum(len(part.faces) for part in parts)
+    if not count:
+        raise ValueError(f"The mesh '{name}' is empty: it has no triangles.")
+    if count > MAX_TRIANGLES:
+        raise ValueError(
+            f"The mesh '{name}' has {count} triangles, more than {MAX_TRIANGLES}: reduce them "
+            "first."
+        )
+    for part in parts:
+        if part.faces.size and not 0 <= part.faces.min() <= part.faces.max() < len(part.vertices):
+            raise ValueError(
+                f"The mesh '{name}' has triangles of vertices that are not there: repair it first."
+            )
+    vertices = np.concatenate([part.vertices for part in parts])
+    if bad := len(vertices) - int(np.isfinite(vertices).all(axis=1).sum()):
+        raise ValueError(
+            f"The mesh '{name}' has {bad} of {len(vertices)} vertices that are not finite numbers: "
+            "repair it first."
+        )
+
+
+def check_thickness(name: str, vertices: np.ndarray) -> None:
+    """Check that vertices, shape [num_vertices, 3], are not in one plane.
+
+    Raises:
+        ValueError: they are.
+    """
+    some = vertices[:: max(len(vertices) // 100_000, 1)]
+    extents = np.linalg.svd(some - some.mean(axis=0), compute_uv=False)
+    if len(extents) < 3 or extents[-1] <= _FLAT * extents[0]:
+        raise ValueError(f"The mesh '{name}' is flat: give it a thickness.")
+
+
+def weld(parts: Iterable[MeshPart]) -> Triangles:
+    """Return the triangles of all parts, with vertices at the same place merged."""
+    corners = np.concatenate([part.vertices[part.faces].reshape(-1, 3) for part in parts])
+    vertices, index = np.unique(corners, axis=0, return_inverse=True)
+    faces = index.reshape(-1, 3).astype(np.int32)
+    a, b, c = faces.T
+    return vertices, faces[(a != b) & (b != c) & (c != a)]
+
+
+def is_closed(faces: np.ndarray) -> bool:
+    """Return True if each edge of welded triangles has two sides, as the surface of a solid."""
+    edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]).astype(np.int64)
+    base = faces.max() + 1
+    one_way, other_way = np.sort(edges @ [base, 1]), np.sort(edges @ [1, base])
+    return bool((np.diff(one_way) > 0).all() and np.array_equal(one_way, other_way))
+
+
+def mass_properties(solids: Iterable[Triangles]) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the mass properties of solids of density 1 by their closed surfaces.
+
+    Returns:
+        The volume [m^3], the center of mass [m], shape [3], and the inertia about it [m^5], shape
+        [3, 3].
+    """
+    volume, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
+    for vertices, faces in solids:
+        corners = vertices[faces]  # [num_faces, corner, axis]
+        origin = vertices.mean(axis=0)
+        near = corners - origin
+        six = np.einsum("ni,ni->n", near[:, 0], np.cross(near[:, 1], near[:, 2]))
+        sign = 1.0 if six.sum() >= 0 else -1.0  # a surface may be inside out
+        six *= sign
+        total = near.sum(axis=1)
+        own = six.sum() / 6
+        moment = np.einsum("n,ni->i", six, total) / 24
+        products = np.einsum("n,ni,nj->ij", six, total, total)
+        products = (products + np.einsum("n,nci,ncj->ij", six, near, near)) / 120
+        volume += own
+        first += moment + own * origin
+        shift = np.outer(moment, origin)
+        second += products + shift + shift.T + own * np.outer(origin, origin)
+    center = first / volume
+    spread = second - volume * np.outer(center, center)
+    return volume, center, np.trace(spread) * np.eye(3) - spread
+
+
+def hull_properties(vertices: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the mass properties of the convex hull of points, shape [num_points, 3].
+
+    See `mass_properties`.
+    """
+    spec = mujoco.MjSpec()
+    mesh = spec.add_mesh(name="hull", uservert=vertices.ravel().tolist())
+    mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+    body = spec.worldbody.add_body()
+    body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="hull", density=1.0)
+    model = spec.compile()
+    axes = np.empty(9)
+    mujoco.mju_quat2Mat(axes, model.body_iquat[1])
+    turn = axes.reshape(3, 3)
+    inertia = turn @ np.diag(model.body_inertia[1]) @ turn.T
+    return float(model.body_mass[1]), model.body_ipos[1].copy(), inertia
+
+
+def obj_file(vertices: np.ndarray, faces: np.ndarray, uv: np.ndarray | None = None) -> bytes:
+    """Return an OBJ file, whose numbers have the precision of MuJoCo's meshes."""
+    lines = [f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in vertices.tolist()]
+    if uv is not None:
+        lines += [f"vt {u:.9g} {v:.9g}" for u, v in uv.tolist()]
+    corner = "{0}" if uv is None else "{0}/{0}"
+    names = [corner.format(i + 1) for i in range(len(vertices))]
+    lines += [f"f {names[a]} {names[b]} {names[c]}" for a, b, c in faces.tolist()]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _without_loose_vertices(part: MeshPart) -> MeshPart:
+    """Leave out vertices of no triangle, which MuJoCo's convex hull would include."""
+    used, index = np.unique(part.faces, return_inverse=True)
+    uv = None if part.uv is None else part.uv[used]
+    faces = index.reshape(-1, 3).astype(np.int32)
+    return dataclasses.replace(part, vertices=part.vertices[used], faces=faces, uv=uv)
+
+
+def _read_msh(path: Path) -> MeshPart:
+    """Read MuJoCo's format: four counts, then vertices, normals, texture coordinates, triangles."""
+    content = path.read_bytes()
+    num_vertices, num_normals, num_uv, num_faces = np.frombuffer(content, "<i4", 4).tolist()
+    numbers = 3 * num_vertices + 3 * num_normals + 2 * num_uv
+    if len(content) != 16 + 4 * (numbers + 3 * num_faces):
+        raise ValueError("its size does not fit its counts")
+    values = np.frombuffer(content, "<f4", numbers, 16).astype(float)
+    uv = values[3 * (num_vertices + num_normals) :].reshape(-1, 2) if num_uv else None
+    faces = np.frombuffer(content, "<i4", 3 * num_faces, 16 + 4 * numbers).reshape(-1, 3)
+    if uv is not None:
+        uv = np.column_stack([uv[:, 0], 1.0 - uv[:, 1]])
+    return MeshPart(values[: 3 * num_vertices].reshape(-1, 3), faces.astype(np.int32), uv)
+
+
+def _read_by_trimesh(path: Path) -> list[MeshPart]:
+    module = require_extra("trimesh", "meshes")
+    loaded = module.load_scene(str(path), process=False)
+    geometries = loaded.dump()
+    return [_part(mesh) for mesh in geometries if isinstance(mesh, module.Trimesh)]
+
+
+def _part(mesh: trimesh.Trimesh) -> MeshPart:
+    vertices, faces = np.array(mesh.vertices, float), np.array(mesh.faces, np.int32)
+    if not len(faces):
+        return MeshPart(vertices.reshape(-1, 3), faces.reshape(-1, 3))
+    visual: Any = mesh.visual
+    if visual.kind != "texture":
+        color = np.asarray(visual.main_color) / 255.0
+        return MeshPart(vertices, faces, rgba=tuple(color.tolist()) if visual.defined else None)
+    material = visual.material
+    image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
+    rgba = tuple((np.asarray(material.main_color) / 255.0).tolist())
+    uv = visual.uv
+    if image is None or uv is None or len(uv) != len(vertices):
+        return MeshPart(vertices, faces, rgba=rgba)
+    png = io.BytesIO()
+    image.convert("RGB").save(png, "PNG")
+    return MeshPart(vertices, faces, np.array(uv, float), png.getvalue(), rgba)

@@ -1,0 +1,128 @@
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.lab import LabCfg, LiveLab, world_from_file, world_from_spec
+from manyworlds.lab.verbs import VerbError
+from tests.robots import robot_file
+
+trimesh = pytest.importorskip("trimesh", reason="needs the extra 'meshes'")
+pytest.importorskip("coacd", reason="needs the extra 'meshes'")
+
+FLOOR = "<mujoco><worldbody><geom name='floor' type='plane' size='5 5 .1'/></worldbody></mujoco>"
+TORUS = trimesh.creation.torus(0.2, 0.05, major_sections=100, minor_sections=60)
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """A lab of a floor, whose cache of pieces is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    world = world_from_spec(mujoco.MjSpec.from_string(FLOOR))
+    with LiveLab(world, LabCfg(mode="direct")) as lab:
+        yield lab
+
+
+def test_a_box_mesh_falls_and_rests(lab, tmp_path):
+    """Add a box from a file: it falls onto the floor, and lies there on its lower face."""
+    box = trimesh.creation.box((0.2, 0.3, 0.1))
+    box.apply_translation((0.0, 0.0, 0.3))
+    box.export(tmp_path / "box.obj")
+    reply = lab.call("add_mesh_prop_from_file", path=tmp_path / "box.obj", pos=[0, 0, 0.5])
+    assert (reply["name"], reply["state"], reply["pieces"]) == ("box", "done", 1)
+    assert lab.call("add_mesh_prop_from_file", path=tmp_path / "box.obj", pos=[2, 0, 0])["name"]
+    assert list(lab.robots)[-2:] == ["box", "box_1"] and lab.model.nq == 14
+    lab.step(1000)
+    assert lab.snapshot.qpos[2] == pytest.approx(-0.25, abs=2e-3)
+    assert np.abs(lab.snapshot.qvel[:6]).max() < 1e-2
+
+
+def test_a_conversion_does_not_delay_physics_and_can_be_cancelled(lab):
+    """Step the world while a mesh is decomposed, cancel that, and close a lab during another."""
+    content = TORUS.export(file_type="stl")
+    fields = {"content": content, "file_name": "torus.stl", "wait": False}
+    number = lab.call("add_mesh_prop", **fields)["conversion"]
+    begin = lab.snapshot.step
+    lab.step(50)
+    reply = lab.call("read_conversion", conversion=number)
+    assert reply["state"] == "running" and lab.snapshot.step == begin + 50
+    reply = lab.call("cancel_conversion", conversion=number)
+    assert reply["state"] == "cancelled" and "was cancelled" in reply["text"]
+    other = lab.call("add_mesh_prop", **fields)["conversion"]
+    lab.stop()
+    assert lab.conversions[other].state == "cancelled"
+    assert not [t for t in threading.enumerate() if t.name == "manyworlds-convert"]
+
+
+def test_two_props_at_once_are_both_added(lab):
+    """Add shapes from several threads: none is lost, and all have names of their own."""
+    threads = [
+        threading.Thread(
+            target=lambda i=i: lab.call("add_prop", shape="sphere", size=[0.1], pos=[i, 0, 1])
+        )
+        for i in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [name for name in lab.robots if name.startswith("prop")] == list(lab.robots)[-4:]
+    assert lab.model.nq == 28
+
+
+def test_errors_are_one_sentence(lab):
+    """Refuse bad meshes and settings; the world stays as it is."""
+    model = lab.model
+    for fields, message in (
+        ({"content": b"", "file_name": "a.obj"}, "is empty: it has no triangles"),
+        ({"content": b"", "file_name": "../a.zip"}, "must end with .obj"),
+        ({"content": b"x", "file_name": "a.obj", "mode": "flying"}, "mode must be one of"),
+        ({"content": b"x", "file_name": "a.obj", "threshold": 0.001}, "threshold must be in"),
+        ({"content": b"x", "file_name": "a.obj", "scale": [0]}, "other than zero"),
+    ):
+        with pytest.raises(VerbError, match=message) as error:
+            lab.call("add_mesh_prop", **fields)
+        assert "\n" not in str(error.value)
+    with pytest.raises(VerbError, match="There is no conversion 99"):
+        lab.call("read_conversion", conversion=99)
+    assert lab.model is model
+
+
+@pytest.mark.parametrize("name", ["unitree_go1/go1.xml", "i2rt_yam/yam.xml"])
+def test_props_join_third_party_robots(name):
+    """Add a crate to a world of a third-party robot, which keeps its state and its name."""
+    lab = LiveLab(world_from_file(robot_file(name), plane=True), LabCfg(mode="direct"))
+    robots, before = dict(lab.robots), lab.step(20)
+    reply = lab.call("add_prop", shape="box", size=[0.1] * 3, pos=[1, 0, 1], name="crate")
+    assert reply["state"] == "done" and lab.robots == {**robots, "crate": "crate/"}
+    assert lab.snapshot.time == before.time
+    np.testing.assert_array_equal(lab.snapshot.qpos[:-7], before.qpos)
+    lab.stop()
+
+
+def test_an_interrupt_at_the_terminal_ends_a_decomposition(tmp_path):
+    """Send SIGINT to a program that decomposes a mesh: it and its process end."""
+    np.savez(tmp_path / "torus.npz", vertices=TORUS.vertices, faces=TORUS.faces)
+    program = (
+        "import sys, numpy; from manyworlds.spec.convex import CoacdCfg, convex_pieces\n"
+        "mesh = numpy.load(sys.argv[1])\n"
+        "report = lambda share: print('.', flush=True)\n"
+        "convex_pieces(mesh['vertices'], mesh['faces'], CoacdCfg(), report)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "torus.npz")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(2)
+    begin = time.monotonic()
+    _, errors = process.communicate(timeout=30)
+    assert b"KeyboardInterrupt" in errors and time.monotonic() - begin < 10
