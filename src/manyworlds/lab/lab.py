@@ -24,6 +24,7 @@ from manyworlds.lab.history import EditHistory
 from manyworlds.lab.info import describe_installation, describe_model
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
+from manyworlds.lab.model_edits import ModelEdits
 from manyworlds.lab.modes import Modes
 from manyworlds.lab.options import check_option, explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
@@ -79,6 +80,8 @@ class LiveLab:
         """Cameras of the model, and those added at run time."""
         self.history = EditHistory()
         """Edits of the world by its scene editor and by `set_model`, for undo and redo."""
+        self.edits = ModelEdits(self)
+        """Edits of fields of the model; see `set_model`."""
         self.source: Callable[[], LiveLab] | None = None
         """Opens a lab of the same model file, task or run, for `reload`; None if not known."""
         self.server = ServerView()
@@ -475,6 +478,25 @@ class LiveLab:
         """
         check_option(name, value)
         self.loop.do(lambda model, data: set_option(model.opt, name, value))
+
+    def set_model(self, element: str | tuple[str, str], field: str, value: object) -> object:
+        """Change a field of an element of the model, from the next step on and in later rebuilds.
+
+        What follows from it is computed again; the state stays; `history` can undo it.
+
+        Args:
+            element: `body:cup` or `("body", "cup")`, with or without the robot's prefix.
+            field: name of a field in MJCF or MuJoCo; `docs/lab.md` lists them.
+            value: numbers as the compiled model has them (radians, frames of bodies), or a name.
+
+        Returns:
+            The new value.
+
+        Raises:
+            KeyError: there is no such element, or no such field that can change.
+            ValueError: the value is not valid, or MuJoCo refuses it.
+        """
+        return self.edits.set(element, field, value)
 
     @property
     def errors(self) -> dict[str, str]:

@@ -32,6 +32,7 @@ from manyworlds.lab.model_facts import (
     wire_name,
 )
 from manyworlds.lab.options import resolve_options
+from manyworlds.lab.world_card import WorldCard, read_card
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
 from manyworlds.spec.edits import add_ground_plane, export_spec, set_options
@@ -75,6 +76,7 @@ class World:
             the option's name, where it is known.
         errors: reasons why entities were left out, by name.
         shared: model whose fields a task randomizes to get `model`; None if nothing is randomized.
+        card: facts about the world of a batch that this is a copy of; None for other worlds.
         inferred: `robots` as derived from the model; a rebuild keeps other names for them.
     """
 
@@ -86,6 +88,7 @@ class World:
     option_sources: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     shared: mujoco.MjModel | None = None
+    card: WorldCard | None = None
     inferred: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
@@ -360,7 +363,13 @@ def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
     start = np.empty(mujoco.mj_stateSize(model, STATE))
     mujoco.mj_getState(model, data, start, STATE)
     robots = {name: f"{name}/" for name in env.scene.entities}
-    return World(spec=env.scene.spec, model=copy.copy(model), robots=robots, start=start)
+    return World(
+        spec=env.scene.spec,
+        model=copy.copy(model),
+        robots=robots,
+        start=start,
+        card=read_card(env, env_id),
+    )
 
 
 def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
