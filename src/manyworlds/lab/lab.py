@@ -40,6 +40,7 @@ from manyworlds.lab.states import SavedStates
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
 from manyworlds.lab.views import ElementView, make_view
 from manyworlds.lab.world import World, world_from_env
+from manyworlds.lab.world_card import read_card
 from manyworlds.utils.newton import avoid_sparse_newton
 
 if TYPE_CHECKING:
@@ -194,10 +195,12 @@ class LiveLab:
 
         alone = environment_of_world(env, env_id)
         try:
-            return cls.driven_by(alone, policy_of_world(policy, env_id, alone), cfg)
+            lab = cls.driven_by(alone, policy_of_world(policy, env_id, alone), cfg)
         except Exception:
             alone.close()
             raise
+        lab.world.card = read_card(env, env_id)
+        return lab
 
     def __enter__(self) -> LiveLab:
         """Start the lab."""
