@@ -156,6 +156,39 @@ class ModelEdits:
         """Return `KIND:NAME` of an element, with its id if it has no name."""
         return f"{place[0]}:{name_of(self._lab.model, *place)}"
 
+    def type_of(self, place: Place) -> str:
+        """Return the type of an element as its author wrote it: `hinge`, `box`, `position` ..."""
+        kind, id = place
+        if kind == "actuator":
+            return self._lab.world.actuator_types[id]
+        types = {"joint": mujoco.mjtJoint, "geom": mujoco.mjtGeom, "site": mujoco.mjtGeom}
+        types |= {"sensor": mujoco.mjtSensor, "equality": mujoco.mjtEq}
+        if kind not in types:
+            return kind
+        array = {"joint": "jnt_type", "equality": "eq_type"}.get(kind, f"{kind}_type")
+        code = int(getattr(self._lab.model, array)[id])
+        return types[kind](code).name.partition("_")[2].lower()
+
+    def names(self, kind: str = "") -> list[dict[str, object]]:
+        """Return the names of elements, all kinds by default, and those in the robots' files."""
+        world, found = self._lab.world, []
+        for each in [kind] if kind else EDITABLE:
+            for i in range(number_of(world.model, each)):
+                name = accessor(world.model, each, i).name
+                robot = world.robot_of(name) if name else None
+                prefix = "" if robot is None else world.robots[robot]
+                found.append(
+                    {
+                        "kind": each,
+                        "id": i,
+                        "name": name,
+                        "robot": robot or "",
+                        "original": name.removeprefix(prefix),
+                        "source": world.sources.get(robot or "", ""),
+                    }
+                )
+        return found
+
     def _field(self, place: Place, name: str, checked: bool = True) -> EditableField:
         what = find_field(place[0], name)
         if checked and not applies(what, self._lab.model, place[1]):

@@ -128,6 +128,18 @@ class World:
                 )
         return wire
 
+    @functools.cached_property
+    def actuator_types(self) -> list[str]:
+        """Elements of MJCF that the actuators were written as: `position`, `motor` ... by id.
+
+        The compiled model does not have them.
+        """
+        types = {a.id: a.type.name for a in self.spec.actuators}
+        count = self.model.nactuator
+        return [
+            types.get(i, "mjACTUATOR_GENERAL").partition("_")[2].lower() for i in range(count)
+        ]
+
     def robot_of(self, name: str) -> str | None:
         """Return the robot that an element belongs to by its name, or None."""
         return robot_of(name, self.robots)

@@ -138,6 +138,7 @@ def release_client(lab: LiveLab) -> Reply:
     controls=Numbers(text="index of each in MjData.ctrl"),
     actuator_ids=Numbers(text="actuator of each in the model"),
     neutral=Numbers(text="targets before the first write and after a reset"),
+    types=Texts(text="element of MJCF that each was written as: position, motor ..."),
 )
 def read_robot(
     lab: LiveLab, robot: Annotated[str, Name(of="robot", text="robot with actuators")]
@@ -148,6 +149,7 @@ def read_robot(
         "actuators": list(control.actuators.names),
         "controls": control.actuators.ids.tolist(),
         "actuator_ids": control.actuators.actuator_ids.tolist(),
+        "types": [lab.world.actuator_types[i] for i in control.actuators.actuator_ids.tolist()],
         "neutral": control.neutral.tolist(),
     }
 
