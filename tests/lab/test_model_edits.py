@@ -54,12 +54,13 @@ MODEL = """
   </actuator>
   <sensor><jointpos name="angle" joint="shoulder"/></sensor>
 </mujoco>
-""".replace('<site site="tip"/><geom geom="ball"/>', '<site site="tip"/><site site="tip2"/>').replace(
-    '<geom name="ball" size=".1"/>', '<geom name="ball" size=".1"/><site name="tip2"/>'
-)
+""".replace(
+    '<site site="tip"/><geom geom="ball"/>', '<site site="tip"/><site site="tip2"/>'
+).replace('<geom name="ball" size=".1"/>', '<geom name="ball" size=".1"/><site name="tip2"/>')
 
 
 def bench(compiler: str = "") -> LiveLab:
+    """Return a paused lab of `MODEL`."""
     spec = mujoco.MjSpec.from_string(MODEL.format(compiler=compiler))
     return LiveLab(world_from_spec(spec), LabCfg(start_paused=True))
 
@@ -74,12 +75,14 @@ def lab():
 
 
 def arrays(model: mujoco.MjModel) -> dict[str, np.ndarray]:
+    """Return copies of all arrays of a model, by name."""
     names = [name for name in dir(model) if not name.startswith("_")]
     found = {name: getattr(model, name) for name in names}
     return {name: value.copy() for name, value in found.items() if isinstance(value, np.ndarray)}
 
 
 def differences(model: mujoco.MjModel, other: mujoco.MjModel) -> list[str]:
+    """Return the names of what two models differ in, to the last bit."""
     ours, theirs = arrays(model), arrays(other)
     found = [name for name in ours if ours[name].tobytes() != theirs[name].tobytes()]
     stats = ((getattr(m.stat, name) for m in (model, other)) for name in STATISTICS)
@@ -87,6 +90,7 @@ def differences(model: mujoco.MjModel, other: mujoco.MjModel) -> list[str]:
 
 
 def same(one: object, other: object) -> bool:
+    """Return True if two values are equal."""
     return np.array_equal(np.asarray(one), np.asarray(other))
 
 
@@ -124,6 +128,7 @@ def each_field(lab: LiveLab) -> list[tuple[str, EditableField, int]]:
 
 
 def foreign(name: str) -> Path:
+    """Return the file of a model that others have written."""
     if "/" in name:
         return robot_file(name)
     if name.startswith("dm_"):
@@ -133,7 +138,7 @@ def foreign(name: str) -> Path:
     return Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / name
 
 
-@pytest.mark.parametrize("name", ["", "humanoid.xml", "half_cheetah.xml", "dm_cheetah.xml"])
+@pytest.mark.parametrize("name", ["", "humanoid.xml", "half_cheetah.xml", "dm_pendulum.xml"])
 @pytest.mark.filterwarnings("ignore:.*settotalmass")
 def test_each_field_equals_what_mujoco_compiles(name):
     """After each edit, the live model is the one that the spec compiles to, to the last bit."""
@@ -167,7 +172,13 @@ def test_each_field_equals_what_mujoco_compiles(name):
         ("actuator:servo", "kp", 45.0, 'kp="20"', 'kp="45"'),
         ("actuator:wheel", "kv", 4.0, 'kv="3"', 'kv="4"'),
         ("geom:arm", "material", "blue", 'material="red"', 'material="blue"'),
-        ("material:red", "rgba", [0, 1, 0, 1], 'name="red" rgba="1 0 0 1"', 'name="red" rgba="0 1 0 1"'),
+        (
+            "material:red",
+            "rgba",
+            [0, 1, 0, 1],
+            'name="red" rgba="1 0 0 1"',
+            'name="red" rgba="0 1 0 1"',
+        ),
     ],
 )
 def test_an_edit_is_that_of_the_file(lab, element, field, value, old, new):
@@ -191,15 +202,16 @@ def test_edits_are_saved(lab, tmp_path):
     loaded = mujoco.MjModel.from_xml_path(str(tmp_path / "saved" / "scene.xml"))
     rebuilt = world_from_spec(lab.world.spec.copy())
     lab.rebuild(rebuilt)
-    for model in (loaded, lab.model):
-        assert model.body("cup").mass[0] == pytest.approx(2.5, rel=1e-12)
-        np.testing.assert_allclose(model.joint("shoulder").range, [-0.5, 0.7], rtol=1e-9)
-        np.testing.assert_allclose(model.geom("blade").pos, [0.3, 0.1, 0.2], rtol=1e-9)
-        np.testing.assert_allclose(model.geom("arm").rgba, [0.1, 0.2, 0.3, 1.0], rtol=1e-6)
+    for model, error in ((loaded, 1e-5), (lab.model, 1e-7)):  # MuJoCo writes few digits
+        assert model.body("cup").mass[0] == 2.5
+        np.testing.assert_allclose(model.joint("shoulder").range, [-0.5, 0.7], rtol=error)
+        np.testing.assert_allclose(model.geom("blade").pos, [0.3, 0.1, 0.2], rtol=error)
+        np.testing.assert_allclose(model.geom("arm").rgba, [0.1, 0.2, 0.3, 1.0], rtol=error)
 
 
 @pytest.mark.parametrize(
-    "compiler", ['inertiafromgeom="true"', 'settotalmass="7"', 'boundmass=".5"', 'balanceinertia="true"']
+    "compiler",
+    ['inertiafromgeom="true"', 'settotalmass="7"', 'boundmass=".5"', 'balanceinertia="true"'],
 )
 @pytest.mark.filterwarnings("ignore:.*deprecated")
 def test_masses_where_the_compiler_changes_them(compiler):
@@ -212,7 +224,9 @@ def test_masses_where_the_compiler_changes_them(compiler):
     np.testing.assert_allclose(lab.model.body_mass, before, rtol=1e-12)
     assert not differences(lab.model, lab.world.spec.copy().compile())
     lab.history.undo()
-    assert not differences(lab.model, mujoco.MjModel.from_xml_string(MODEL.format(compiler=compiler)))
+    assert not differences(
+        lab.model, mujoco.MjModel.from_xml_string(MODEL.format(compiler=compiler))
+    )
     lab.stop()
 
 
@@ -280,7 +294,11 @@ def test_wrong_edits(lab, element, field, value, text):
         lab.set_model(element, field, value)
     with pytest.raises(VerbError, match=text):
         lab.call("set_model", element=element, field=field, value=value)
-    assert all(same(value, before[name]) for name, value in arrays(lab.model).items() if value.dtype != float or np.isfinite(value).all())
+    assert all(
+        same(value, before[name])
+        for name, value in arrays(lab.model).items()
+        if value.dtype != float or np.isfinite(value).all()
+    )
     assert not lab.history.done
 
 
@@ -298,14 +316,15 @@ def test_an_edit_that_changes_the_structure(lab):
     """An edit after which the mass matrix has other zeros goes through a rebuild."""
     time = lab.snapshot.time
     lab.set_model("body:ball", "gravcomp", 1.0)
-    assert (lab.snapshot.time, lab.model.body("ball").gravcomp[0]) == (time, 1.0)
+    assert (lab.snapshot.time, lab.model.body_gravcomp[-1]) == (time, 1.0)
     assert not differences(lab.model, lab.world.spec.copy().compile())
     lab.history.undo()
-    assert lab.model.body("ball").gravcomp[0] == 0.0
+    assert lab.model.body_gravcomp[-1] == 0.0
 
 
 @pytest.fixture(scope="module")
 def batch():
+    """A batch of three worlds with randomization."""
     cfg = load_env_cfg("Velocity-Flat-Quadruped")
     cfg.scene.num_envs = 3
     env = ManagerBasedRlEnv(cfg, device="cpu")
@@ -315,7 +334,7 @@ def batch():
 
 
 def test_edits_of_a_world_that_a_task_drives(batch):
-    """Edits survive steps and resets of the task, and leave the batch and other rows as they are."""
+    """Edits survive steps and resets of the task, and leave the batch and other rows alone."""
     friction = batch.sim.model.geom_friction.clone()
     spec = batch.scene.spec
     with LiveLab.walk_into(batch, 1, cfg=LabCfg(start_paused=True)) as lab:
@@ -328,7 +347,9 @@ def test_edits_of_a_world_that_a_task_drives(batch):
             lab.step(6)
             assert lab.model.body("robot/trunk").mass[0] == 9.0
             assert lab.model.geom_friction[foot, 0] == 2.0
-            np.testing.assert_array_equal(np.delete(lab.model.geom_friction, foot, 0), np.delete(others, foot, 0))
+            np.testing.assert_array_equal(
+                np.delete(lab.model.geom_friction, foot, 0), np.delete(others, foot, 0)
+            )
             env = lab.environment.env
             assert float(env.sim.model.body_mass[0, lab.edits.find("body:trunk")[1]]) == 9.0
             lab.reset()
@@ -336,7 +357,7 @@ def test_edits_of_a_world_that_a_task_drives(batch):
         lab.history.undo()
         lab.step(4)
         assert lab.world.spec is not spec
-        assert lab.call("describe_world")["env_id"] == 1
+        assert lab.call("describe_world")["batch"]["env_id"] == 1
     assert (batch.sim.model.geom_friction == friction).all()
 
 

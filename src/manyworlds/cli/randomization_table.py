@@ -57,7 +57,14 @@ def randomization_rows(env: ManagerBasedRlEnv) -> list[Sequence[object]]:
         for name in names
     ]
     return [
-        (name, ", ".join(randomized_fields(term)), randomized_elements(term), describe_draw(term), mode, _cost(env, name, term))
+        (
+            name,
+            ", ".join(randomized_fields(term)),
+            randomized_elements(term),
+            describe_draw(term),
+            mode,
+            _cost(env, name, term),
+        )
         for mode, name, term in terms
         if hasattr(term.func, "model_fields")
     ]

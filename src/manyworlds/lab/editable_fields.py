@@ -17,7 +17,7 @@ import numpy as np
 from manyworlds.lab.verb_error import near
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 from manyworlds.sim.fields.recompute import RecomputeLevel
-from manyworlds.spec.elements import dof_width
+from manyworlds.spec.elements import dof_width, joint_of
 
 Rule = Literal["", "order", "triangle", "quat", "solref", "size", "direction"]
 """Rule that the values of a field follow together, beside the bounds of each."""
@@ -287,7 +287,9 @@ def find_field(kind: str, name: str) -> EditableField:
     if (kind, name) in _REMEDIES or hasattr(_element_type(kind), name):
         remedy = _REMEDIES.get((kind, name), "change the model and rebuild (LiveLab.rebuild)")
         raise KeyError(f"'{name}' of a {kind} cannot change while the world runs: {remedy}.")
-    raise KeyError(f"A {kind} has no field '{name}'; it has {', '.join(fields)}{near(name, fields)}")
+    raise KeyError(
+        f"A {kind} has no field '{name}'; it has {', '.join(fields)}{near(name, fields)}"
+    )
 
 
 def check_value(
@@ -404,6 +406,25 @@ def accessor(model: mujoco.MjModel, kind: str, id: int | str) -> Any:
     return getattr(model, short)(id)
 
 
+def body_of(model: mujoco.MjModel, kind: str, id: int) -> int:
+    """Return the body that an element is on, or acts on; 0 if it is on none, or on several."""
+    if kind == "body":
+        return id
+    arrays = {"joint": "jnt_bodyid", "camera": "cam_bodyid"}
+    array = arrays.get(kind, f"{kind}_bodyid")
+    if hasattr(model, array):
+        return int(getattr(model, array)[id])
+    if kind == "actuator" and (joint := joint_of(model, id)) >= 0:
+        return int(model.jnt_bodyid[joint])
+    if kind == "sensor":
+        kinds = {mujoco.mjtObj.mjOBJ_XBODY: "body"} | {
+            getattr(mujoco.mjtObj, f"mjOBJ_{each.upper()}"): each for each in EDITABLE
+        }
+        on = kinds.get(mujoco.mjtObj(int(model.sensor_objtype[id])), "")
+        return body_of(model, on, int(model.sensor_objid[id])) if on not in ("", "sensor") else 0
+    return 0
+
+
 def number_of(model: mujoco.MjModel, kind: str) -> int:
     """Return the number of elements of a kind."""
     short = {"joint": "njnt", "camera": "ncam", "material": "nmat", "equality": "neq"}
@@ -452,5 +473,3 @@ def _element_type(kind: str) -> type:
 
 def _text(values: Sequence[float] | np.ndarray) -> str:
     return " ".join(f"{value:g}" for value in np.ravel(values))
-
-

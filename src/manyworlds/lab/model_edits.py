@@ -222,7 +222,7 @@ class ModelEdits:
         self, place: Place, what: EditableField, value: np.ndarray | str
     ) -> tuple[list[Former], Rows]:
         """Write a value into the spec and the model; return what was there before."""
-        lab, (kind, id) = self._lab, place
+        lab, id = self._lab, place[1]
         compiled = self._bind()
         spec, writer = lab.world.spec, SpecWriter(lab.world.spec, compiled)
         places = _own_rows(what, lab.model, id)
@@ -318,7 +318,9 @@ class ModelEdits:
         try:
             return self._lab.world.spec.compile()
         except (ValueError, mujoco.FatalError) as error:
-            raise ValueError(f"MuJoCo refuses this value: {' '.join(str(error).split())}") from error
+            raise ValueError(
+                f"MuJoCo refuses this value: {' '.join(str(error).split())}"
+            ) from error
 
     def _scratch_data(self, model: mujoco.MjModel) -> mujoco.MjData:
         if self._scratch is None:

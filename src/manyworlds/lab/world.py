@@ -136,9 +136,7 @@ class World:
         """
         types = {a.id: a.type.name for a in self.spec.actuators}
         count = self.model.nactuator
-        return [
-            types.get(i, "mjACTUATOR_GENERAL").partition("_")[2].lower() for i in range(count)
-        ]
+        return [types.get(i, "mjACTUATOR_GENERAL").partition("_")[2].lower() for i in range(count)]
 
     def robot_of(self, name: str) -> str | None:
         """Return the robot that an element belongs to by its name, or None."""

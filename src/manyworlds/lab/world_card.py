@@ -97,15 +97,15 @@ class WorldCard:
 def read_card(env: ManagerBasedRlEnv, env_id: int) -> WorldCard:
     """Return the card of a world; the batch does not change."""
     manager = env.event_manager
-    randomized, others = [], []
+    randomized: list[RandomizedRows] = []
+    others: list[dict[str, object]] = []
     for mode, names in manager.active_terms.items():
         for name in names:
             term = manager.get_term_cfg(name)
             fields = getattr(term.func, "model_fields", None)
             if fields is None:
                 continue
-            for rows in _rows_of(env, env_id, name, mode, term, fields):
-                randomized.append(rows)
+            randomized += _rows_of(env, env_id, name, mode, term, fields)
             if not fields:
                 others.append({"event": name, "mode": mode, "draw": describe_draw(term)})
     return WorldCard(
@@ -149,9 +149,7 @@ def _rows_of(
         if field.startswith("opt."):
             nominal = np.asarray(getattr(env.sim.mj_model.opt, field[4:]), float).reshape(1, -1)
             none = np.zeros(0, int)
-            yield RandomizedRows(
-                name, mode, field, ("option",), none, nominal, None, None, draw
-            )
+            yield RandomizedRows(name, mode, field, ("option",), none, nominal, None, None, draw)
             continue
         exact = isinstance(built, FieldDraw) and built.rows.field == field
         rows = built.rows if exact else Rows(env, field, _selection(env, term))  # type: ignore
@@ -186,9 +184,9 @@ def _selection(env: ManagerBasedRlEnv, term: EventTermCfg) -> SceneEntityCfg:
 
 def _bounds(draw: FieldDraw, base: torch.Tensor) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return the bounds of the values that a draw can give, shape [elements, width] each."""
-    if draw.bounds.distribution.name == "gaussian" or not draw.operation.uses_defaults:
-        if draw.operation.name != "abs" or draw.bounds.distribution.name == "gaussian":
-            return None, None  # without bounds, or relative to the last value
+    accumulates = not draw.operation.uses_defaults and draw.operation.name != "abs"
+    if accumulates or draw.bounds.distribution.name == "gaussian":
+        return None, None  # relative to the last value, or without bounds
     written = slice(None) if draw.columns is None else draw.columns
     ends = []
     for bound in (draw.bounds.low, draw.bounds.high):

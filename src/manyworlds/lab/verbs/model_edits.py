@@ -1,12 +1,26 @@
-"""Verbs of fields of the model, of its names, and of the batch that a world is from."""
+"""Verbs of fields of the model, of its names, and of the positions of single joints."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from manyworlds.lab.editable_fields import EDITABLE
-from manyworlds.lab.verbs.fields import Anything, Choice, Field, Integer, Listing, Texts, Values
+import mujoco
+import numpy as np
+
+from manyworlds.lab.editable_fields import EDITABLE, name_of
+from manyworlds.lab.verbs.fields import (
+    Anything,
+    Choice,
+    Field,
+    Flag,
+    Integer,
+    Listing,
+    Numbers,
+    Texts,
+    VerbError,
+)
 from manyworlds.lab.verbs.registry import Reply, verb
+from manyworlds.spec.elements import dof_width, qpos_width
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -71,18 +85,33 @@ def read_names(
     return {"names": lab.edits.names(kind)}
 
 
-@verb(
-    env_id=Integer(text="index of the world in its batch; -1 if it is from none"),
-    num_envs=Integer(text="number of worlds of the batch"),
-    variants=Values(text="name of the variant, by entity"),
-    terrain=Values(text="type, level, column and difficulty of its cell; empty on a plane"),
-    randomized=Listing(text="event, field, element, value, nominal, low, high, draw of each"),
-    others=Listing(text="events that randomize what is not in the model"),
-)
-def describe_world(lab: LiveLab) -> Reply:
-    """Return the facts about the world of a batch: variant, terrain, and what was randomized."""
-    card = lab.world.card
-    if card is None:
-        empty: Reply = {"variants": {}, "terrain": {}, "randomized": [], "others": []}
-        return {"env_id": -1, "num_envs": 0, **empty}
-    return lab.loop.do(lambda model, data: card.plain(model), edits_model=False)
+@verb(joint=Field(text="full name of the joint"), qpos=Numbers(text="its positions"))
+def set_joint_qpos(
+    lab: LiveLab,
+    joint: Annotated[str, Field(text="joint by its name, or its id if it has none")],
+    qpos: Annotated[
+        np.ndarray, Numbers(text="1 value of a hinge or slide, 4 of a ball, 7 of a free joint")
+    ],
+    still: Annotated[bool, Flag(text="true to set its velocities to zero")] = False,
+) -> Reply:
+    """Set the positions of one joint; quaternions are normalized."""
+    _, id = lab.edits.find(("joint", joint))
+    model = lab.model
+    kind, label = int(model.jnt_type[id]), name_of(model, "joint", id)
+    width, q, v = qpos_width(kind), int(model.jnt_qposadr[id]), int(model.jnt_dofadr[id])
+    if qpos.size != width:
+        raise VerbError("dim_mismatch", f"The joint '{label}' has {width} values, got {qpos.size}.")
+    if width > 1:
+        length = float(np.linalg.norm(qpos[-4:]))
+        if not length:
+            raise VerbError("bad_value", f"The quaternion of '{label}' must not be zero.")
+        qpos[-4:] /= length
+
+    def put(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        data.qpos[q : q + width] = qpos
+        if still:
+            data.qvel[v : v + dof_width(kind)] = 0.0
+        mujoco.mj_forward(model, data)
+
+    lab.loop.do(put, edits_model=False)
+    return {"joint": label, "qpos": qpos.tolist()}
