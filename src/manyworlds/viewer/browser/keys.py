@@ -171,7 +171,7 @@ def keys_html(names: Iterable[str]) -> str:
 
 def key_names(binding: KeyBinding) -> str:
     """Return the keys of an action as text: 'Space or P'."""
-    return " or ".join(key.capitalize() for key in binding.keys)
+    return " or ".join(key[:1].upper() + key[1:] for key in binding.keys)
 
 
 def keys_markdown() -> str:
