@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Protocol
 
 import mujoco
 import numpy as np
@@ -21,6 +21,20 @@ from manyworlds.spec.elements import dof_width, joint_of
 
 Rule = Literal["", "order", "triangle", "quat", "solref", "size", "direction"]
 """Rule that the values of a field follow together, beside the bounds of each."""
+
+
+class NamedView(Protocol):
+    """MuJoCo's view of an element of a model."""
+
+    @property
+    def name(self) -> str:
+        """Name; empty if it has none."""
+        ...
+
+    @property
+    def id(self) -> int:
+        """Place among the elements of its kind."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +83,8 @@ class EditableField:
             return f"compile, `mj_setConst` ({self.follows})"
         return "compile, `mj_setConst`" if self.compiles else "none: read in each step"
 
-    def rows(self, model: mujoco.MjModel, id: int) -> np.ndarray | slice:
-        """Return the rows of the array that belong to an element."""
+    def rows(self, model: mujoco.MjModel, id: int) -> slice:
+        """Return the rows of the array that belong to an element, a slice."""
         if self.array.startswith("dof_"):
             start = int(model.jnt_dofadr[id])
             return slice(start, start + dof_width(int(model.jnt_type[id])))
@@ -400,7 +414,7 @@ def name_of(model: mujoco.MjModel, kind: str, id: int) -> str:
     return accessor(model, kind, id).name or str(id)
 
 
-def accessor(model: mujoco.MjModel, kind: str, id: int | str) -> Any:
+def accessor(model: mujoco.MjModel, kind: str, id: int | str) -> NamedView:
     """Return MuJoCo's view of an element, by id or name."""
     short = {"equality": "eq", "material": "mat", "camera": "cam"}.get(kind, kind)
     return getattr(model, short)(id)

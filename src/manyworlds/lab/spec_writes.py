@@ -48,7 +48,7 @@ class SpecWriter:
     formers: list[Former] = field(default_factory=list)
     """Values before the writes, in their order."""
 
-    def write(self, what: EditableField, id: int, value: Any) -> None:
+    def write(self, what: EditableField, id: int, value: np.ndarray | str) -> None:
         """Write a value of an element."""
         _WRITERS[what.write](self, what, id, value)
 
@@ -57,20 +57,16 @@ class SpecWriter:
         restore(self.spec, self.formers)
         self.formers.clear()
 
-    def put(self, kind: str, id: int, path: str, value: Any) -> None:
+    def put(self, kind: str, id: int, path: str, value: object) -> None:
         """Set one attribute of an element, `alt.type` for one of a part of it."""
-        target, name = _resolve(elements(self.spec, kind)[id], path)
+        target, name = _resolve(_elements(self.spec, kind)[id], path)
         before = getattr(target, name)
         before = np.array(before) if isinstance(before, np.ndarray) else before
         self.formers.append(Former(kind, id, path, before))
         setattr(target, name, value)
 
-    def element(self, kind: str, id: int) -> Any:
-        """Return an element of the spec by its id in the model."""
-        return elements(self.spec, kind)[id]
 
-
-def elements(spec: mujoco.MjSpec, kind: str) -> dict[int, Any]:
+def _elements(spec: mujoco.MjSpec, kind: str) -> dict[int, Any]:
     """Return the elements of a kind by their ids in the model that the spec compiled to."""
     if kind == "compiler":
         return {0: spec}
@@ -80,7 +76,7 @@ def elements(spec: mujoco.MjSpec, kind: str) -> dict[int, Any]:
 def restore(spec: mujoco.MjSpec, formers: list[Former]) -> None:
     """Restore values that attributes of a spec had before; the last write first."""
     for former in reversed(formers):
-        target, name = _resolve(elements(spec, former.kind)[former.id], former.path)
+        target, name = _resolve(_elements(spec, former.kind)[former.id], former.path)
         setattr(target, name, former.value)
 
 
@@ -92,7 +88,7 @@ def _resolve(target: Any, path: str) -> tuple[Any, str]:
 
 
 def _plain(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
-    present = getattr(to.element(what.kind, id), what.attribute or what.name)
+    present = getattr(_elements(to.spec, what.kind)[id], what.attribute or what.name)
     new: Any = np.array(value)
     if not isinstance(present, np.ndarray):
         new = int(value[0]) if what.whole else float(value[0])
@@ -105,7 +101,7 @@ def _reference(to: SpecWriter, what: EditableField, id: int, value: str) -> None
 
 def _first(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
     """Write the linear part of a polynomial, and the stiffness that a time constant gave."""
-    element = to.element(what.kind, id)
+    element = _elements(to.spec, what.kind)[id]
     if what.kind == "joint" and (element.springdamper > 0).all():
         dof = int(to.model.jnt_dofadr[id])
         for name, now in (
@@ -120,7 +116,7 @@ def _first(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> N
 
 
 def _angle(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
-    element = to.element("joint", id)
+    element = _elements(to.spec, "joint")[id]
     in_degrees = element.compiler.degree and element.type in _ANGLES
     written = np.rad2deg(value) if in_degrees else value
     # The margin of a joint is in radians in any file.
@@ -133,7 +129,7 @@ def _ctrlrange(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) 
 
 
 def _kp(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
-    element = to.element("actuator", id)
+    element = _elements(to.spec, "actuator")[id]
     gain, bias = np.array(element.gainprm), np.array(element.biasprm)
     gain[0], bias[1] = value[0], -value[0]
     to.put("actuator", id, "gainprm", gain)
@@ -141,7 +137,7 @@ def _kp(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None
 
 
 def _kv(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
-    element = to.element("actuator", id)
+    element = _elements(to.spec, "actuator")[id]
     gain, bias = np.array(element.gainprm), np.array(element.biasprm)
     if bias[1] == 0.0 and np.isclose(gain[0], -bias[2]):  # of a velocity, not of a position
         gain[0] = value[0]
@@ -152,10 +148,10 @@ def _kv(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None
 
 def _size(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
     kind = what.kind
-    if np.isfinite(to.element(kind, id).fromto).all():
+    if np.isfinite(_elements(to.spec, kind)[id].fromto).all():
         position, quat = _present_pose(to.model, kind, id)
         _write_pose(to, kind, id, position, quat)
-    size = np.array(to.element(kind, id).size)
+    size = np.array(_elements(to.spec, kind)[id].size)
     size[: len(value)] = value
     to.put(kind, id, "size", size)
 
@@ -166,7 +162,7 @@ def _pose(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> No
         position = value
     else:
         quat = value
-    element = to.element(what.kind, id)
+    element = _elements(to.spec, what.kind)[id]
     if what.kind in ("geom", "site") and np.isfinite(element.fromto).all():
         size = getattr(to.model, f"{what.kind}_size")[id].copy()
         to.put(what.kind, id, "size", size)
@@ -175,7 +171,7 @@ def _pose(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> No
 
 def _write_pose(to: SpecWriter, kind: str, id: int, position: np.ndarray, quat: np.ndarray) -> None:
     """Write a pose in the frame of the body as a pose in the frames that the spec has."""
-    element = to.element(kind, id)
+    element = _elements(to.spec, kind)[id]
     if kind == "geom" and (mesh := int(to.model.geom_dataid[id])) >= 0 and element.meshname:
         position, quat = _without_mesh(to.model, mesh, position, quat)
     offset, turn = _frame_of(element)
@@ -193,12 +189,12 @@ def _write_pose(to: SpecWriter, kind: str, id: int, position: np.ndarray, quat: 
 
 
 def _point(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
-    offset, turn = _frame_of(to.element(what.kind, id))
+    offset, turn = _frame_of(_elements(to.spec, what.kind)[id])
     to.put(what.kind, id, "pos", _rotated(value - offset, turn))
 
 
 def _direction(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
-    _, turn = _frame_of(to.element(what.kind, id))
+    _, turn = _frame_of(_elements(to.spec, what.kind)[id])
     to.put(what.kind, id, what.name, _rotated(value, turn))
 
 
@@ -216,7 +212,7 @@ def _inertial(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -
     """Write inertias of their own, which do not follow from geoms any more."""
     spec = to.spec
     ids = [id]
-    bodies = elements(spec, "body")
+    bodies = _elements(spec, "body")
     rules = [b for b, body in bodies.items() if b and int(body.compiler.inertiafromgeom) == 1]
     acting = {n: off for n, off in _GLOBAL.items() if getattr(spec.compiler, n) > max(off, 0)}
     if rules or acting:

@@ -178,6 +178,6 @@ def _is_floor(model: mujoco.MjModel, body: int) -> bool:
         return False
     start, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
     kinds = model.geom_type[start : start + count]
-    grounds = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+    grounds = [int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD)]
     is_terrain = model.body(body).name.rpartition("/")[2] == "terrain"
     return is_terrain or bool(count and np.isin(kinds, grounds).all())

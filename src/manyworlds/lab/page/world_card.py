@@ -48,10 +48,10 @@ class WorldCardPart:
             rows.append(("Terrain", f"{cell}, difficulty {terrain['difficulty']:.2g}"))
         rows.append(("Randomized", f"{len(card['randomized'])} values of the model"))
         self.facts.content = status_html(rows, name_em=7.0)
-        self.table.content = card_html(card)
+        self.table.content = _card_html(card)
 
 
-def card_html(card: dict[str, Any]) -> str:
+def _card_html(card: dict[str, Any]) -> str:
     """Return a table of what was randomized: value, nominal value, and range."""
     lines = ["<tr><th>field</th><th>value</th><th>nominal</th><th>range</th></tr>"]
     for row in card["randomized"]:

@@ -40,9 +40,9 @@ def set_model(
     field: Annotated[str, Field(text="field as in MJCF or in the compiled model: mass")],
     value: Annotated[object, Anything(text="number, list of numbers, or name")],
 ) -> Reply:
-    """Change a field of an element from the next step on, in the spec, too; `undo` takes it back.
+    """Change a field of an element from the next step on, in the spec, too.
 
-    Values are those of the compiled model: radians, and frames of bodies.
+    Values are those of the compiled model: radians, and frames of bodies. `undo` takes it back.
     """
     new = lab.set_model(element, field, value)
     label = lab.edits.label_of(lab.edits.find(element))

@@ -186,7 +186,7 @@ def _robot(lab: LiveLab, robot: RobotControl) -> Reply:
     batch=Values(text="index, variants, terrain, randomized values; empty if it is from no batch"),
 )
 def describe_world(lab: LiveLab) -> Reply:
-    """Return the robots of the world and the batch that it is from, beside what the model tells."""
+    """Return the robots of the world, and the batch that it is from."""
     card = lab.world.card
 
     def read(model: mujoco.MjModel, data: mujoco.MjData) -> Reply:

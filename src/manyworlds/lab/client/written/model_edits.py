@@ -21,7 +21,7 @@ class ModelEditsVerbs(VerbCaller):
         field: str,
         value: object,
     ) -> Reply:
-        """Change a field of an element from the next step on, in the spec, too; `undo` takes it back.
+        """Change a field of an element from the next step on, in the spec, too.
 
         Args:
             element: element as KIND:NAME, with the id for a name if it has none: body:cup.

@@ -70,7 +70,7 @@ class StatusVerbs(VerbCaller):
         return self.call("read_robot", robot=robot)
 
     def describe_world(self) -> Reply:
-        """Return the robots of the world and the batch that it is from, beside what the model tells.
+        """Return the robots of the world, and the batch that it is from.
 
         Returns:
             `robots` (map, prefix, controls and gains by robot, also of those without actuators),
