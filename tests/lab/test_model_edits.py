@@ -140,7 +140,7 @@ def foreign(name: str) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "share"),  # models with textures and meshes take long to compile
-    [("", 1), ("humanoid.xml", 2), ("dm_cheetah.xml", 11), ("unitree_go1/go1.xml", 13)],
+    [("", 1), ("humanoid.xml", 2), ("dm_cheetah.xml", 29), ("unitree_go1/go1.xml", 31)],
 )
 @pytest.mark.filterwarnings("ignore:.*settotalmass")
 def test_each_field_equals_what_mujoco_compiles(name, share):
@@ -313,6 +313,18 @@ def test_names_and_types_of_the_file(lab):
     assert lab.call("read_element", element="joint:lift")["type"] == "slide"
     robot = next(iter(lab.controls)).name
     assert lab.call("read_robot", robot=robot)["types"] == ["position", "velocity", "motor"]
+
+
+def test_names_of_the_robots_files():
+    """Tell the name that each element has in its robot's file, and the file."""
+    world = world_from_file(robot_file("unitree_go1/go1.xml"))
+    world.robots, world.sources = {"go1": "FR_"}, {"go1": "go1.xml"}
+    lab = LiveLab(world)
+    names = {name["name"]: name for name in lab.call("read_names", kind="joint")["names"]}
+    hip = names["FR_hip_joint"]
+    assert (hip["robot"], hip["original"], hip["source"]) == ("go1", "hip_joint", "go1.xml")
+    assert names["FL_hip_joint"]["robot"] == "" and len(names) == lab.model.njnt
+    lab.stop()
 
 
 def test_an_edit_that_changes_the_structure(lab):

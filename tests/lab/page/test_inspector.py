@@ -89,6 +89,23 @@ def test_parts_of_a_body_and_the_filter():
     assert matches(model, "sensor") == {"sensor": [0]}
 
 
+def test_references_are_chosen(open_page):
+    """Choose the material of a geom from those of the model, or none."""
+    from tests.lab.test_model_edits import MODEL
+
+    page = open_page(MODEL.format(compiler=""), start_paused=True)
+    page.context.select("geom", page.lab.model.geom("arm").id)
+    iterate_once(page)
+    choice = page.parts["InspectorPart"].fields["material"].handles[0]
+    assert choice.options == ("none", "red", "blue") and choice.value == "red"
+    give(choice, "blue")
+    iterate_once(page)
+    assert page.lab.model.geom("arm").matid[0] == page.lab.model.material("blue").id
+    give(choice, "none")
+    iterate_once(page)
+    assert page.lab.model.geom("arm").matid[0] == -1
+
+
 def test_the_gizmo_moves_what_is_selected(page):
     """Move a body of the model, one with a free joint, and a mocap body: each where it belongs."""
     gizmo, lab, model = page.parts["GizmoPart"], page.lab, page.lab.model
