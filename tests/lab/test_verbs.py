@@ -283,7 +283,6 @@ def test_only_edits_of_the_model_raise_its_version(lab):
         "set_sim_flag",
         "reload",
         "set_model",
-        "reset_model",
         "undo",
         "redo",
     }
