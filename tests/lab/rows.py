@@ -48,6 +48,8 @@ SCOPE = {
     "BF": "",
     "BG": "",
     "BH": "",
+    "BI": "BI1 BI2 BI3 BI4 BI5 BI6 BI9 BI10 BI11 BI12",
+    "BJ": "BJ3 BJ4 BJ5",
     "BK": "BK11",
     "BL": "",
 }
@@ -581,6 +583,18 @@ ROWS = NETWORK_ROWS | {
     "BH3": "lab/page/test_overlays.py::test_islands_have_colors",
     "BH4": "lab/page/test_overlays.py::test_sites_and_tendons",
     "BH5": "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off",
+    # BI
+    "BI7": (
+        "lab/test_model_edits.py::test_names_and_types_of_the_file "
+        "lab/page/test_inspector.py::test_edits_are_drawn"
+    ),
+    "BI8": "lab/test_model_edits.py::test_names_of_the_robots_files",
+    # BJ
+    "BJ1": (
+        "lab/page/test_inspector.py::test_parts_of_a_body_and_the_filter "
+        "lab/page/test_inspector.py::test_edits_are_drawn"
+    ),
+    "BJ2": "lab/page/test_inspector.py::test_references_are_chosen",
     # BL
     "BL1": "lab/test_rows.py::test_each_entry_is_a_test",
     "BL2": (

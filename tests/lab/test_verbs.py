@@ -56,6 +56,13 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("set_sim_options", {"options": {"timestep": 0.004, "gravity": [0, 0, -1]}}),
     ("read_sim_options", {}),
     ("set_sim_flag", {"flag": "contact", "on": False}),
+    ("set_model", {"element": "body:lower", "field": "mass", "value": 2.0}),
+    ("read_element", {"element": "joint:elbow"}),
+    ("undo", {}),
+    ("redo", {}),
+    ("reset_model", {"element": "body:lower"}),
+    ("read_names", {"kind": "actuator"}),
+    ("set_joint_qpos", {"joint": "elbow", "qpos": [0.2], "still": True}),
     ("set_mocap_pose", {"body": "post", "pos": [1, 2, 3]}),
     ("read_mocap_pose", {"body": "post"}),
     ("pick_body", {"origin": [1, 2, 9], "direction": [0, 0, -1]}),
@@ -279,8 +286,19 @@ def test_only_edits_of_the_model_raise_its_version(lab):
         before = lab.snapshot.model_version
         lab.call(name, **fields)
         versions[name] = lab.snapshot.model_version - before
+<<<<<<< HEAD
     rises = {"set_sim_options", "set_sim_flag", "reload"}
     rises |= {"add_prop", "add_mesh_prop", "add_height_field"}
+=======
+    rises = {
+        "set_sim_options",
+        "set_sim_flag",
+        "reload",
+        "set_model",
+        "undo",
+        "redo",
+    }
+>>>>>>> j-inspector
     assert {name for name, rise in versions.items() if rise} == rises
     before = lab.snapshot.model_version
     lab.read(lambda model, data: data.time).result(5.0)

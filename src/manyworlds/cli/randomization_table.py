@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 from collections.abc import Callable, Sequence
 
 import torch
 
-from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.envs.mdp.dr import Distribution, Operation
-from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.envs.mdp.dr.descriptions import (
+    describe_draw,
+    randomized_elements,
+    randomized_fields,
+)
+from manyworlds.managers import EventTermCfg
 from manyworlds.tasks import load_env_cfg, require_task
 from manyworlds.utils.table import render_table
 
@@ -55,41 +57,17 @@ def randomization_rows(env: ManagerBasedRlEnv) -> list[Sequence[object]]:
         for name in names
     ]
     return [
-        (name, ", ".join(_fields(term)), _elements(term), _draw(term), mode, _cost(env, name, term))
+        (
+            name,
+            ", ".join(randomized_fields(term)),
+            randomized_elements(term),
+            describe_draw(term),
+            mode,
+            _cost(env, name, term),
+        )
         for mode, name, term in terms
         if hasattr(term.func, "model_fields")
     ]
-
-
-def _fields(term: EventTermCfg) -> Sequence[str]:
-    return getattr(term.func, "model_fields", ()) or (getattr(term.func, "__name__", "state"),)
-
-
-def _elements(term: EventTermCfg) -> str:
-    """Return the entity and the selected elements."""
-    asset_cfg = term.params.get("asset_cfg")
-    if not isinstance(asset_cfg, SceneEntityCfg):
-        return ""
-    by_kind = (getattr(asset_cfg, f"{kind}_names", None) or () for kind in ELEMENT_KINDS)
-    names = [name for names in by_kind for name in names] or ["all"]
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{asset_cfg.name}: {', '.join(names[:3])}{more}"
-
-
-def _draw(term: EventTermCfg) -> str:
-    """Return the parameters of the draw as text."""
-    known = inspect.signature(term.func).parameters.values()
-    defaults = {p.name: p.default for p in known if p.default is not p.empty}
-    params = {
-        name: value
-        for name, value in {**defaults, **term.params}.items()
-        if value not in (None, False, (0.0, 0.0)) and not isinstance(value, SceneEntityCfg)
-    }
-    words = [params.pop(name) for name in ("operation", "distribution") if name in params]
-    shown = [str(w.name if isinstance(w, Operation | Distribution) else w) for w in words]
-    if ranges := params.pop("ranges", None):
-        shown.append(str(ranges))
-    return " ".join([*shown, *(f"{name}={value}" for name, value in params.items())])
 
 
 def _cost(env: ManagerBasedRlEnv, name: str, term: EventTermCfg) -> float:

@@ -452,6 +452,14 @@ class EnvironmentDriver:
             self._own_fields = [field for field in self._fields if field[0] in expanded]
             self._own_options = [name for name in self._options if f"opt.{name}" in expanded]
 
+    def adopt_model(self, model: mujoco.MjModel) -> None:
+        """Write what a command has changed in the lab's model to the environment at once.
+
+        An episode that begins before the next control step then has it, too.
+        """
+        with torch.no_grad():
+            self._import_model(model)
+
     def _import_model(self, model: mujoco.MjModel, shared: bool = True) -> None:
         """Write what differs in the lab's model from the environment's to the latter.
 

@@ -100,6 +100,10 @@ class ControlLimits:
     """
 
     def __init__(self, model: mujoco.MjModel) -> None:
+        self.read(model)
+
+    def read(self, model: mujoco.MjModel) -> None:
+        """Take the limits of a model whose ranges were changed."""
         limited = model.actuator_ctrllimited.astype(bool)
         reach = _MOST * np.abs(model.actuator_ctrlrange).max(axis=1, initial=0.0)
         self._most = np.where(limited & (reach > 0.0), reach, _MOST_WITHOUT_RANGE)

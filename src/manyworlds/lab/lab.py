@@ -25,6 +25,7 @@ from manyworlds.lab.history import EditHistory
 from manyworlds.lab.info import describe_installation, describe_model
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
+from manyworlds.lab.model_edits import ModelEdits
 from manyworlds.lab.modes import Modes
 from manyworlds.lab.options import check_option, explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
@@ -40,6 +41,7 @@ from manyworlds.lab.states import SavedStates
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
 from manyworlds.lab.views import ElementView, make_view
 from manyworlds.lab.world import World, world_from_env
+from manyworlds.lab.world_card import read_card
 from manyworlds.utils.newton import avoid_sparse_newton
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ class LiveLab:
         """Conversions of meshes to props, which take a while."""
         self.history = EditHistory()
         """Edits of the world by its scene editor and by `set_model`, for undo and redo."""
+        self.edits = ModelEdits(self)
+        """Edits of fields of the model; see `set_model`."""
         self.source: Callable[[], LiveLab] | None = None
         """Opens a lab of the same model file, task or run, for `reload`; None if not known."""
         self.server = ServerView()
@@ -194,10 +198,12 @@ class LiveLab:
 
         alone = environment_of_world(env, env_id)
         try:
-            return cls.driven_by(alone, policy_of_world(policy, env_id, alone), cfg)
+            lab = cls.driven_by(alone, policy_of_world(policy, env_id, alone), cfg)
         except Exception:
             alone.close()
             raise
+        lab.world.card = read_card(env, env_id)
+        return lab
 
     def __enter__(self) -> LiveLab:
         """Start the lab."""
@@ -479,6 +485,25 @@ class LiveLab:
         """
         check_option(name, value)
         self.loop.do(lambda model, data: set_option(model.opt, name, value))
+
+    def set_model(self, element: str | tuple[str, str], field: str, value: object) -> object:
+        """Change a field of an element of the model, from the next step on and in later rebuilds.
+
+        What follows from it is computed again; the state stays; `history` can undo it.
+
+        Args:
+            element: `body:cup` or `("body", "cup")`, with or without the robot's prefix.
+            field: name of a field in MJCF or MuJoCo; `docs/lab.md` lists them.
+            value: numbers as the compiled model has them (radians, frames of bodies), or a name.
+
+        Returns:
+            The new value.
+
+        Raises:
+            KeyError: there is no such element, or no such field that can change.
+            ValueError: the value is not valid, or MuJoCo refuses it.
+        """
+        return self.edits.set(element, field, value)
 
     @property
     def errors(self) -> dict[str, str]:

@@ -476,7 +476,7 @@ class PhysicsLoop:
                     f"{self.data.time:.3f} s: {error}"
                 )
                 return
-        if bad := self._limits.find_bad(self.model, self.data, self.controls):
+        if bad := self.limits.find_bad(self.model, self.data, self.controls):
             self._warnings.add("badctrl")
             self._fail(bad)
 
@@ -544,7 +544,7 @@ class PhysicsLoop:
         self.data = data
         self._taker = SnapshotTaker(data)
         self._warnings = WarningCounter(data)
-        self._limits = ControlLimits(self.model)
+        self.limits = ControlLimits(self.model)
         self._valid: tuple[float, np.ndarray] | None = None  # time [s] and block of a valid state
 
     def _drain(self) -> None:

@@ -31,6 +31,7 @@ from manyworlds.lab.model_facts import (
     wire_name,
 )
 from manyworlds.lab.options import resolve_options
+from manyworlds.lab.world_card import WorldCard, read_card
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg
 from manyworlds.spec.edits import add_ground_plane, export_spec, set_options
@@ -78,6 +79,7 @@ class World:
         errors: reasons why entities were left out, by name.
         warnings: what was changed or left out when the file of the world was read.
         shared: model whose fields a task randomizes to get `model`; None if nothing is randomized.
+        card: facts about the world of a batch that this is a copy of; None for other worlds.
         inferred: `robots` as derived from the model; a rebuild keeps other names for them.
     """
 
@@ -90,6 +92,7 @@ class World:
     errors: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     shared: mujoco.MjModel | None = None
+    card: WorldCard | None = None
     inferred: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
@@ -128,6 +131,16 @@ class World:
                     f"'{other}' and '{name}' would have one name for clients: rename one of them."
                 )
         return wire
+
+    @functools.cached_property
+    def actuator_types(self) -> list[str]:
+        """Elements of MJCF that the actuators were written as: `position`, `motor` ... by id.
+
+        The compiled model does not have them.
+        """
+        types = {a.id: a.type.name for a in self.spec.actuators}
+        count = self.model.nactuator
+        return [types.get(i, "mjACTUATOR_GENERAL").partition("_")[2].lower() for i in range(count)]
 
     def robot_of(self, name: str) -> str | None:
         """Return the robot that an element belongs to by its name, or None."""
@@ -388,7 +401,13 @@ def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
     start = np.empty(mujoco.mj_stateSize(model, STATE))
     mujoco.mj_getState(model, data, start, STATE)
     robots = {name: f"{name}/" for name in env.scene.entities}
-    return World(spec=env.scene.spec, model=copy.copy(model), robots=robots, start=start)
+    return World(
+        spec=env.scene.spec,
+        model=copy.copy(model),
+        robots=robots,
+        start=start,
+        card=read_card(env, env_id),
+    )
 
 
 def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:

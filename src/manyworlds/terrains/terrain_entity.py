@@ -254,6 +254,14 @@ class TerrainEntity(Entity):
 
     # Masks instead of indices, so that the host need not wait for the device.
 
+    def cell_of(self, env_id: int) -> tuple[str, int, int, float] | None:
+        """Return the kind, row, column and difficulty of a world's cell; None on a plane."""
+        if self._generator is None:
+            return None
+        row, col = int(self.terrain_levels[env_id]), int(self.terrain_types[env_id])
+        kind, difficulty, _ = self._generator.cell(row, col)
+        return kind, row, col, difficulty
+
     def _mask(self, env_ids: torch.Tensor | slice | None) -> torch.Tensor:
         return Worlds.of(env_ids, len(self.terrain_levels), self.terrain_levels.device).mask
 

@@ -221,24 +221,17 @@ class TerrainGenerator:
     def compile(self, spec: mujoco.MjSpec) -> None:
         """Add the terrain to a spec, on the body "terrain", which is created if missing."""
         body = spec.body("terrain") or spec.worldbody.add_body(name="terrain")
-        kinds = list(self.cfg.sub_terrains.values())
         names = _Names()
         for row in range(self.cfg.num_rows):
             for col in range(self.cfg.num_cols):
-                seed = np.random.SeedSequence(self.cfg.seed, spawn_key=(row, col))
-                rng = np.random.default_rng(seed)
-                if self.cfg.curriculum:
-                    kind, share = col, row / max(self.cfg.num_rows - 1, 1)
-                else:
-                    kind, share = rng.choice(len(kinds), p=self.proportions), rng.uniform()
-                difficulty = lerp(self.cfg.difficulty_range, share)
+                name, difficulty, rng = self.cell(row, col)
+                kind = self.cfg.sub_terrains[name]
                 try:
-                    output = kinds[kind].function(difficulty, spec, rng)
+                    output = kind.function(difficulty, spec, rng)
                 except (ValueError, ArithmeticError, IndexError) as error:
-                    name = list(self.cfg.sub_terrains)[kind]
                     raise ValueError(
                         f"Sub-terrain '{name}' cannot be made at difficulty {difficulty:.3g}: "
-                        f"{error}. Correct {kinds[kind]}."
+                        f"{error}. Correct {kind}."
                     ) from error
                 self._place(output, row, col)
                 for geometry in output.geometries:
@@ -253,6 +246,17 @@ class TerrainGenerator:
                 dir=(0.0, 0.0, -1.0),
                 castshadow=False,
             )
+
+    def cell(self, row: int, col: int) -> tuple[str, float, np.random.Generator]:
+        """Return the kind and the difficulty of a cell, and the generator that it is made with."""
+        seed = np.random.SeedSequence(self.cfg.seed, spawn_key=(row, col))
+        rng = np.random.default_rng(seed)
+        kinds = list(self.cfg.sub_terrains)
+        if self.cfg.curriculum:
+            kind, share = col, row / max(self.cfg.num_rows - 1, 1)
+        else:
+            kind, share = int(rng.choice(len(kinds), p=self.proportions)), rng.uniform()
+        return kinds[kind], lerp(self.cfg.difficulty_range, share), rng
 
     def _place(self, output: TerrainOutput, row: int, col: int) -> None:
         """Move a cell from its own frame to its place in the terrain."""

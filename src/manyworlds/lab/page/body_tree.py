@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import html
+from functools import partial
 
 import mujoco
 import numpy as np
 
+from manyworlds.lab.editable_fields import EDITABLE, body_of, name_of, number_of
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import status_html
+from manyworlds.viewer.browser.widgets import Section, add_choice
 
 _NONE = "none"
+_MOST_BUTTONS = 60
+_PARTS = ("joint", "geom", "site", "camera", "light", "actuator", "sensor")
 
 
 class TreePart:
@@ -28,7 +33,13 @@ class TreePart:
         self._read()
         gui = ctx.gui
         self.choice = gui.add_dropdown("Body", tuple(self._names), hint="Type to search.")
-        ctx.on_change(self.choice, lambda name: setattr(ctx, "body", self._names.index(name)))
+        ctx.on_change(self.choice, lambda name: ctx.select("body", self._names.index(name)))
+        self.filter = gui.add_text(
+            "Find", "", hint="Part of a name, or a kind: joint, geom, site ..."
+        )
+        self.found = Section(gui)
+        ctx.on_change(self.filter, self.find)
+        self.parts = Section(gui)
         self.info = gui.add_html("")
         with gui.add_folder("Tree", expand_by_default=False):
             self.tree = gui.add_html("")
@@ -42,6 +53,7 @@ class TreePart:
         """List the bodies of the new world."""
         self._read()
         self.choice.options = tuple(self._names)
+        self.find(self.filter.value)
         self._shown = -1
         return []
 
@@ -52,7 +64,52 @@ class TreePart:
             self._shown = body
             self.choice.value = self._names[body]
             self.tree.content = _tree(self._model, self._names, body)
+            self._list(self.parts, parts_of(self._model, body) if body else {})
         self.info.content = _info(self._model, body, snapshot) if body else ""
+
+    def find(self, text: str) -> None:
+        """List the elements whose kind or name has a text, as buttons."""
+        self._list(self.found, matches(self._model, text) if text.strip() else {})
+
+    def _list(self, section: Section, elements: dict[str, list[int]]) -> None:
+        """Show buttons that select elements, a row for each kind."""
+        ctx, shown = self._ctx, 0
+        with section.empty():
+            for kind, ids in elements.items():
+                few = ids[: max(0, _MOST_BUTTONS - shown)]
+                shown += len(few)
+                by_label = {name_of(self._model, kind, i): i for i in few}
+                actions = {label: partial(ctx.select, kind, i) for label, i in by_label.items()}
+                if actions:
+                    more = f" ({len(ids)})" if len(ids) > len(few) else ""
+                    add_choice(ctx.gui, f"{kind.capitalize()}{more}", actions, ctx.attempt)
+
+
+def matches(model: mujoco.MjModel, text: str) -> dict[str, list[int]]:
+    """Return the elements whose kind or name has a text, by kind."""
+    text = text.strip().lower()
+    found = {}
+    for kind in EDITABLE:
+        ids = range(1 if kind == "body" else 0, number_of(model, kind))
+        chosen = [i for i in ids if kind == text or text in name_of(model, kind, i).lower()]
+        if chosen:
+            found[kind] = chosen
+    return found
+
+
+def parts_of(model: mujoco.MjModel, body: int) -> dict[str, list[int]]:
+    """Return the elements on a body, or acting on it, and its parent and children, by kind."""
+    found: dict[str, list[int]] = {}
+    parent = int(model.body_parentid[body])
+    around = [parent] if parent else []
+    around += [int(b) for b in np.flatnonzero(model.body_parentid == body) if b]
+    if around:
+        found["body"] = around
+    for kind in _PARTS:
+        ids = [i for i in range(number_of(model, kind)) if body_of(model, kind, i) == body]
+        if ids:
+            found[kind] = ids
+    return found
 
 
 def _name(model: mujoco.MjModel, body: int) -> str:

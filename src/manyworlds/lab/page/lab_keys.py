@@ -28,6 +28,8 @@ def lab_keys(
     actions: dict[str, Callable[[], object]] = {
         "pause": ctx.toggle_pause,
         "step": lambda: ctx.call("step"),
+        "undo": lambda: ctx.change_history("undo"),
+        "redo": lambda: ctx.change_history("redo"),
         "reset": top_bar.reset,
         "slower": lambda: top_bar.change_speed(-1),
         "faster": lambda: top_bar.change_speed(1),

@@ -52,6 +52,8 @@ class MirroredRobot:
     actuators: RobotActuators
     neutral: np.ndarray
     """Targets before the first write, shape [num_actuators]."""
+    types: tuple[str, ...]
+    """Element of MJCF that each actuator was written as: `position`, `motor` ..."""
     owner: str = ""
     enabled: bool = True
     command: TargetCommand = field(default_factory=lambda: TargetCommand(np.zeros(0), -1.0))
@@ -300,4 +302,5 @@ class LabMirror:
             name,
             RobotActuators(names, ids, actuators, np.zeros(0, int)),
             np.array(reply["neutral"]),
+            tuple(reply["types"]),
         )

@@ -86,7 +86,7 @@ class PullPart:
         handle.on_drag("left", modifier="cmd/ctrl")(drag)
 
     def click(self, origin: ArrayLike, direction: ArrayLike) -> None:
-        """Select the body that a ray hits first, or none if that body cannot move.
+        """Select the body that a ray hits first, or none if it hits the floor or nothing.
 
         Args:
             origin: start of the ray in the scene [m], shape [3].
@@ -100,7 +100,9 @@ class PullPart:
             (float(str(geom["distance"])), int(str(geom["body_id"]))),
             self._ctx.view.grid.deformables.bodies.hit(start, along),
         ]
-        self._ctx.body = min((h for h in hits if h[0] >= 0), default=(0.0, 0))[1]
+        body = min((h for h in hits if h[0] >= 0), default=(0.0, 0))[1]
+        ctx = self._ctx
+        ctx.select("body", 0 if _is_floor(ctx.lab.world.model, body) else body)
 
     def drag(self, event: DragEvent, body: int) -> None:
         """Handle an event of a drag: grab the body, pull or turn it, release it."""
@@ -168,3 +170,14 @@ def _turned(quat: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
     mujoco.mju_axisAngle2Quat(turn, np.ascontiguousarray(axis), float(angle))
     mujoco.mju_mulQuat(result, turn, quat)
     return result
+
+
+def _is_floor(model: mujoco.MjModel, body: int) -> bool:
+    """Return True for the terrain of a task, and for static bodies of planes and height fields."""
+    if model.body_weldid[body] or model.body_mocapid[body] >= 0:
+        return False
+    start, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
+    kinds = model.geom_type[start : start + count]
+    grounds = [int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD)]
+    is_terrain = model.body(body).name.rpartition("/")[2] == "terrain"
+    return is_terrain or bool(count and np.isin(kinds, grounds).all())

@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from manyworlds.lab.editable_fields import body_of, name_of
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import on_change, on_click
@@ -63,6 +64,8 @@ class PageContext:
         """The selected robot; empty if there is none."""
         self.body = 0
         """The selected body; 0 for none."""
+        self.part = ""
+        """The selected element that is no body, as `geom:rim`; empty for none."""
         self.message = ""
         """Error of the user's last action; empty if there was none."""
         self.failures: list[str] = []
@@ -98,6 +101,7 @@ class PageContext:
             gone.append(f"the selected body '{selected}' is gone")
         followed = before.name_of(before.follow)
         view.follow = view.id_of(followed)
+        self.part = ""
         if before.follow and not view.follow:
             gone.append(f"the followed body '{followed}' is gone")
         return gone
@@ -167,6 +171,24 @@ class PageContext:
     def on_change(self, handle: _Input, action: Callable[[Any], object]) -> _Input:
         """Run an action with each new value that a user gives an input; return the input."""
         return on_change(handle, action, self.attempt)
+
+    @property
+    def element(self) -> str:
+        """The selected element as `KIND:NAME`; empty for none."""
+        body = self.view.name_of(self.body) or str(self.body)
+        return self.part or (f"body:{body}" if self.body else "")
+
+    def select(self, kind: str, id: int) -> None:
+        """Select an element, and the body that it belongs to."""
+        model = self.lab.world.model
+        self.part = "" if kind == "body" else f"{kind}:{name_of(model, kind, id)}"
+        self.body = body_of(model, kind, id)
+
+    def change_history(self, verb: str) -> None:
+        """Undo an edit, or make it again, and note it."""
+        done = "undone" if verb == "undo" else "made again"
+        label = self.call(verb)["label"]
+        self.note = f"{done}: {label}"
 
     def select_robot(self, name: str) -> None:
         """Select a robot."""

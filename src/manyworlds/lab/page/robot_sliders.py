@@ -152,7 +152,10 @@ class RobotPart:
         with folder:
             for i, name in enumerate(robot.actuators.names):
                 low, high, step, hint = slider_range(
-                    model, int(robot.actuators.actuator_ids[i]), int(robot.actuators.ids[i])
+                    model,
+                    int(robot.actuators.actuator_ids[i]),
+                    int(robot.actuators.ids[i]),
+                    robot.types[i],
                 )
                 neutral = float(robot.neutral[i])
                 low, high = min(low, neutral), max(high, neutral)
@@ -181,14 +184,21 @@ def command_labels(command: str, size: int) -> tuple[str, ...]:
 
 
 def slider_range(
-    model: mujoco.MjModel, actuator: int, control: int
+    model: mujoco.MjModel, actuator: int, control: int, written: str = ""
 ) -> tuple[float, float, float, str]:
     """Return range and step of an actuator's slider, and a description of its control.
+
+    Args:
+        model: the model.
+        actuator: the actuator.
+        control: index of its control.
+        written: element of MJCF that it was written as, which the model does not have.
 
     Returns:
         The lowest and the highest value, the step, and the kind and the unit as text.
     """
     kind, unit = actuator_kind(model, actuator)
+    kind = written if written not in ("", "general") else kind
     joint = joint_of(model, actuator)
     if model.actuator_ctrllimited[control]:
         low, high = model.actuator_ctrlrange[control].tolist()

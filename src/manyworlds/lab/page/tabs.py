@@ -29,9 +29,16 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
     ),
     "Cameras": ("manyworlds.lab.page.camera_images:CameraImagePart",),
     "World": (
+        "manyworlds.lab.page.world_card:WorldCardPart",
         "manyworlds.lab.page.body_tree:TreePart",
+<<<<<<< HEAD
         "manyworlds.lab.page.props:PropPart",
         "manyworlds.lab.page.props:HeightFieldPart",
+=======
+        "manyworlds.lab.page.inspector:InspectorPart",
+        "manyworlds.lab.page.pose_gizmo:GizmoPart",
+        "manyworlds.lab.page.joint_poses:JointPosePart",
+>>>>>>> j-inspector
         "manyworlds.lab.page.physics_options:OptionsPart",
     ),
     "States": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, cast
 
 import mujoco
@@ -13,7 +14,7 @@ from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.browser.cameras import FOVY, camera_to_see, move_camera, point_cameras
 from manyworlds.viewer.browser.deformables import SoftBodies
 from manyworlds.viewer.browser.framing import frame_all, frame_body
-from manyworlds.viewer.browser.world_grid import BodyAt, OnMesh, WorldGrid
+from manyworlds.viewer.browser.world_grid import LOOKS, BodyAt, OnMesh, WorldGrid
 
 if TYPE_CHECKING:
     import viser
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _ASPECT = 1.3  # width of the view by its height
 _AZIMUTH, _ELEVATION = 130.0, -20.0
+_LOOK_S = 0.25
+"""Shortest time between two looks for edits of colors, sizes and poses [s]."""
 _AROUND = 1.35
 """Size of the view relative to that of the moving bodies."""
 
@@ -55,6 +58,7 @@ class WorldView:
         """Id of the body that stays in the center of the view; 0 for none."""
         self.offset = np.zeros(3)
         """Displacement of all bodies that centers the followed one [m], shape [3]."""
+        self._next_look, self._looks = 0.0, b""
         self._outdated = True  # meshes are sent with the first frame, after the panel
         # Children of these frames move with the followed body.
         self._frames = [
@@ -74,6 +78,7 @@ class WorldView:
 
     def update(self, snapshot: Snapshot) -> None:
         """Draw a snapshot; viser sends only changes."""
+        self._watch_looks()
         if self._outdated:
             self._outdated = False
             self.meshes.clear()
@@ -88,6 +93,18 @@ class WorldView:
             with self.server.atomic():
                 for frame in self._frames:
                     frame.position = offset
+
+    def _watch_looks(self) -> None:
+        """Draw geoms and sites again whose color, size or pose an edit of the model has changed."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + _LOOK_S
+        looks = _looks(self.model)
+        if looks != self._looks and self._looks:
+            self.meshes.clear()
+            self.grid.copy_looks(self.model)
+        self._looks = looks
 
     def remove(self) -> None:
         """Remove the frames of the scene; browsers would keep the place of their names."""
@@ -141,3 +158,8 @@ class WorldView:
             box = frame_all(self.model, poses, self.grid.drawn_geoms, points)
         middle = box.mean(axis=0)
         return middle + _AROUND * (box - middle)
+
+
+def _looks(model: mujoco.MjModel) -> bytes:
+    """Return the values that geoms and sites are drawn by."""
+    return b"".join(getattr(model, name).tobytes() for name in LOOKS)

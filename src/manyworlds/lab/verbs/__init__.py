@@ -4,6 +4,8 @@ from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     cameras,
     drawing,
     environment,
+    history,
+    model_edits,
     models,
     props,
     recordings,

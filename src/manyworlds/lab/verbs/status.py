@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Annotated
 
+import mujoco
 import numpy as np
 
 from manyworlds.lab.control import RobotControl
@@ -138,6 +139,7 @@ def release_client(lab: LiveLab) -> Reply:
     controls=Numbers(text="index of each in MjData.ctrl"),
     actuator_ids=Numbers(text="actuator of each in the model"),
     neutral=Numbers(text="targets before the first write and after a reset"),
+    types=Texts(text="element of MJCF that each was written as: position, motor ..."),
 )
 def read_robot(
     lab: LiveLab, robot: Annotated[str, Name(of="robot", text="robot with actuators")]
@@ -148,6 +150,7 @@ def read_robot(
         "actuators": list(control.actuators.names),
         "controls": control.actuators.ids.tolist(),
         "actuator_ids": control.actuators.actuator_ids.tolist(),
+        "types": [lab.world.actuator_types[i] for i in control.actuators.actuator_ids.tolist()],
         "neutral": control.neutral.tolist(),
     }
 
@@ -180,15 +183,22 @@ def _robot(lab: LiveLab, robot: RobotControl) -> Reply:
     model_hash=Field(text="hash of the compiled model, before later changes"),
     environment=Flag(text="true if the environment of a task drives the world"),
     option_sources=Values(text="robot that set each option that is not MuJoCo's default"),
+    batch=Values(text="index, variants, terrain, randomized values; empty if it is from no batch"),
 )
 def describe_world(lab: LiveLab) -> Reply:
-    """Return the robots of the world, as far as the model alone does not tell."""
+    """Return the robots of the world, and the batch that it is from."""
+    card = lab.world.card
+
+    def read(model: mujoco.MjModel, data: mujoco.MjData) -> Reply:
+        return {} if card is None else card.plain(model)
+
     return {
         "robots": {name: _member(lab, name) for name in lab.world.robots},
         "model_version": lab.loop.model_version,
         "model_hash": lab.world.model_hash,
         "environment": lab.environment is not None,
         "option_sources": dict(lab.world.option_sources),
+        "batch": {} if card is None else lab.loop.do(read, edits_model=False),
     }
 
 

@@ -49,12 +49,15 @@ KEYS: dict[str, KeyBinding] = {
     "inertia": KeyBinding(("8",), "Inertia boxes"),
     "com": KeyBinding(("9",), "Centers of mass"),
     "debug_shapes": KeyBinding(("D",), "Debug shapes: commands, goals, sensors"),
+    "undo": KeyBinding(("ctrl+Z",), "Undo the last edit", ("lab",)),
+    "redo": KeyBinding(("ctrl+shift+Z", "ctrl+Y"), "Make the edit again", ("lab",)),
     "panel": KeyBinding(("tab",), "Show or hide the panel", _ALL),
     "help": KeyBinding(("H", "?"), "Show this list of keys", _ALL),
 }
 """All keys of all pages, by the name of their action."""
 
 _SHIFTED = ("?",)
+_MODIFIERS = {"ctrl": "cmd/ctrl"}
 _CELL = "padding-right:1.5em;white-space:nowrap"
 # A key that is held down counts once: viser would report the browser's repeats as new presses.
 # Scripts in viser's HTML do not run, but event handlers do.
@@ -126,9 +129,11 @@ class PageKeys:
         return set(self._names)
 
     def _register(self, key: str, label: str, action: Callable[[], object]) -> None:
-        hotkey: Any = key  # the page accepts more keys than viser's type names
-        shift = "shift" if key in _SHIFTED else None
-        command = self._gui.add_command(label, hotkey=hotkey, modifier=shift)
+        *held, last = key.split("+")
+        hotkey: Any = last  # the page accepts more keys than viser's type names
+        modifiers = ["shift"] * (key in _SHIFTED) + [_MODIFIERS.get(m, m) for m in held]
+        modifier: Any = "+".join(modifiers) or None
+        command = self._gui.add_command(label, hotkey=hotkey, modifier=modifier)
 
         @command.on_trigger
         def _(_: object) -> None:
@@ -166,7 +171,7 @@ def keys_html(names: Iterable[str]) -> str:
 
 def key_names(binding: KeyBinding) -> str:
     """Return the keys of an action as text: 'Space or P'."""
-    return " or ".join(key.capitalize() for key in binding.keys)
+    return " or ".join(key[:1].upper() + key[1:] for key in binding.keys)
 
 
 def keys_markdown() -> str:

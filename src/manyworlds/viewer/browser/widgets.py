@@ -115,6 +115,11 @@ class ShownValue(Generic[_Value]):
         self._shown = handle.value
         self._until = -math.inf
 
+    @property
+    def pending(self) -> bool:
+        """True while the input shows what a user has entered, not what the program has."""
+        return self.handle.value != self._shown or self._until > -math.inf
+
     def show(self, value: _Value) -> None:
         """Show the program's value, unless a user has just entered another one."""
         now = time.monotonic()

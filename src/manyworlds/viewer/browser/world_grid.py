@@ -54,6 +54,12 @@ its own, the others share these."""
 MAX_LABELS = 36
 """Largest number of labels, which are slow elements of the page."""
 _POSE_BYTES = 28
+_PARTS = ("type", "matid", "size", "rgba", "pos", "quat", "group")
+LOOKS = (
+    *(f"{kind}_{part}" for kind in ("geom", "site") for part in _PARTS),
+    *("geom_dataid", "mat_rgba"),
+)
+"""Fields of the model that geoms and sites are drawn by."""
 _Geom = mujoco.mjtGeom
 _MESHABLE = (*SOLID_GEOMS, int(_Geom.mjGEOM_HFIELD))
 
@@ -115,7 +121,8 @@ class WorldGrid:
             "site": [bool(shown) for shown in cfg.site_group],
         }
         """Groups of geoms and sites that are drawn; call `rebuild` after a change."""
-        self._model = _with_own_colors(model)
+        self._model = copy.copy(model)
+        _show_own_colors(self._model)
         require_extra("trimesh", "lab")
         self._on_click = on_click
         self._can_select = can_select
@@ -178,6 +185,14 @@ class WorldGrid:
                 batch.handle.remove()
             self._drawable = self._drawable_geoms()
             self._batches = self._add_meshes() + self._add_sites()
+
+    def copy_looks(self, model: mujoco.MjModel) -> None:
+        """Draw the geoms and sites as a model of the same sizes has them now."""
+        for name in LOOKS:
+            np.copyto(getattr(self._model, name), getattr(model, name))
+        _show_own_colors(self._model)
+        self._meshes.clear()
+        self.rebuild()
 
     def update(
         self, positions: np.ndarray, quaternions: np.ndarray, anchors: np.ndarray, selected: int
@@ -453,12 +468,10 @@ class WorldGrid:
         return np.array([center[0], center[1], self.box[1, 2] + 0.05])
 
 
-def _with_own_colors(model: mujoco.MjModel) -> mujoco.MjModel:
-    """Return a copy in which a material does not hide a geom's own color, as in MuJoCo."""
-    model = copy.copy(model)
+def _show_own_colors(model: mujoco.MjModel) -> None:
+    """Change a model so that a material does not hide a geom's own color, as in MuJoCo."""
     default = np.isclose(model.geom_rgba, (0.5, 0.5, 0.5, 1.0)).all(axis=1)
     own = np.asarray((model.geom_matid >= 0) & ~default)
     textured = np.asarray(np.any(model.mat_texid >= 0, axis=1))
     own[own] &= ~textured[model.geom_matid[own]]
     model.geom_matid[own] = -1
-    return model

@@ -8,6 +8,8 @@ from __future__ import annotations
 from manyworlds.lab.client.written.cameras import CamerasVerbs
 from manyworlds.lab.client.written.drawing import DrawingVerbs
 from manyworlds.lab.client.written.environment import EnvironmentVerbs
+from manyworlds.lab.client.written.history import HistoryVerbs
+from manyworlds.lab.client.written.model_edits import ModelEditsVerbs
 from manyworlds.lab.client.written.models import ModelsVerbs
 from manyworlds.lab.client.written.props import PropsVerbs
 from manyworlds.lab.client.written.recordings import RecordingsVerbs
@@ -21,6 +23,8 @@ class LabVerbs(
     CamerasVerbs,
     DrawingVerbs,
     EnvironmentVerbs,
+    HistoryVerbs,
+    ModelEditsVerbs,
     ModelsVerbs,
     PropsVerbs,
     RecordingsVerbs,

@@ -63,20 +63,22 @@ class StatusVerbs(VerbCaller):
         Returns:
             `actuators` (string[], name of each control, as in targets), `controls` (float[], index
             of each in MjData.ctrl), `actuator_ids` (float[], actuator of each in the model),
-            `neutral` (float[], targets before the first write and after a reset), `frame_id`,
+            `neutral` (float[], targets before the first write and after a reset), `types`
+            (string[], element of MJCF that each was written as: position, motor ...), `frame_id`,
             `time`.
         """
         return self.call("read_robot", robot=robot)
 
     def describe_world(self) -> Reply:
-        """Return the robots of the world, as far as the model alone does not tell.
+        """Return the robots of the world, and the batch that it is from.
 
         Returns:
             `robots` (map, prefix, controls and gains by robot, also of those without actuators),
             `model_version` (int, number of changes of the model), `model_hash` (string, hash of the
             compiled model, before later changes), `environment` (bool, true if the environment of a
             task drives the world), `option_sources` (map, robot that set each option that is not
-            MuJoCo's default), `frame_id`, `time`.
+            MuJoCo's default), `batch` (map, index, variants, terrain, randomized values; empty if
+            it is from no batch), `frame_id`, `time`.
         """
         return self.call("describe_world")
 

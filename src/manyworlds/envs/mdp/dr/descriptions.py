@@ -1,0 +1,43 @@
+"""Descriptions of what events randomize, for people."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from manyworlds.entity import ELEMENT_KINDS
+from manyworlds.envs.mdp.dr.distributions import Distribution, Operation
+from manyworlds.managers.event_manager import EventTermCfg
+from manyworlds.managers.scene_entity_config import SceneEntityCfg
+
+
+def randomized_fields(term: EventTermCfg) -> Sequence[str]:
+    """Return the model fields that an event changes, or its name if it changes none."""
+    return getattr(term.func, "model_fields", ()) or (getattr(term.func, "__name__", "state"),)
+
+
+def randomized_elements(term: EventTermCfg) -> str:
+    """Return the entity and the selected elements."""
+    asset_cfg = term.params.get("asset_cfg")
+    if not isinstance(asset_cfg, SceneEntityCfg):
+        return ""
+    by_kind = (getattr(asset_cfg, f"{kind}_names", None) or () for kind in ELEMENT_KINDS)
+    names = [name for names in by_kind for name in names] or ["all"]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{asset_cfg.name}: {', '.join(names[:3])}{more}"
+
+
+def describe_draw(term: EventTermCfg) -> str:
+    """Return the parameters of the draw as text."""
+    known = inspect.signature(term.func).parameters.values()
+    defaults = {p.name: p.default for p in known if p.default is not p.empty}
+    params = {
+        name: value
+        for name, value in {**defaults, **term.params}.items()
+        if value not in (None, False, (0.0, 0.0)) and not isinstance(value, SceneEntityCfg)
+    }
+    words = [params.pop(name) for name in ("operation", "distribution") if name in params]
+    shown = [str(w.name if isinstance(w, Operation | Distribution) else w) for w in words]
+    if ranges := params.pop("ranges", None):
+        shown.append(str(ranges))
+    return " ".join([*shown, *(f"{name}={value}" for name, value in params.items())])

@@ -1,0 +1,109 @@
+"""Gizmo that moves and turns the selected body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.editable_fields import name_of
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import viser
+
+
+class GizmoPart:
+    """A gizmo at the selected body.
+
+    Mocap bodies and bodies with a free joint follow it while it is dragged, because their pose is
+    part of the state. The pose of any other body is part of the model, and changes when it is let
+    go; bodies on it move along.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.0
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx, self._held = ctx, False
+        self.box = ctx.gui.add_checkbox(
+            "Gizmo", False, hint="Arrows and rings that move and turn the selected body."
+        )
+        self._add()
+
+    def _add(self) -> None:
+        size = float(np.clip(2.0 * self._ctx.lab.world.model.stat.meansize, 0.1, 0.5))
+        self.handle = self._ctx.server.scene.add_transform_controls(
+            "/over/pose_gizmo", scale=size, depth_test=False, visible=False
+        )
+
+        @self.handle.on_update
+        async def _(event: viser.TransformControlsEvent) -> None:
+            # A coroutine, so that the moves of one drag keep their order.
+            pose = np.array(self.handle.position), np.array(self.handle.wxyz)
+            self._ctx.attempt(lambda: self.hold(event.phase, *pose))
+
+    def renew(self) -> list[str]:
+        """Add the gizmo to the new scene."""
+        self._held = False
+        self._add()
+        return []
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Put the gizmo where the body is, unless a user holds it."""
+        body = self._ctx.body
+        self.handle.visible = bool(self.box.value and body)
+        if self.handle.visible and not self._held:
+            self.handle.position = snapshot.xpos[body]
+            self.handle.wxyz = snapshot.xquat[body]
+
+    def hold(self, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
+        """Handle an event of a drag.
+
+        Args:
+            phase: `start`, `update` or `end`.
+            position: position of the gizmo in the world [m], shape [3].
+            quat: its orientation (wxyz), shape [4].
+        """
+        ctx, body = self._ctx, self._ctx.body
+        self._held = phase != "end"
+        model = ctx.lab.world.model
+        if not body:
+            return
+        if model.body_mocapid[body] >= 0:
+            ctx.call("set_mocap_pose", body=body, pos=position, quat=quat)
+        elif (joint := _free_joint(model, body)) >= 0:
+            pose = [*position.tolist(), *quat.tolist()]
+            ctx.call("set_joint_qpos", joint=name_of(model, "joint", joint), qpos=pose, still=True)
+        elif phase == "end":
+            parent = int(model.body_parentid[body])
+            pos, turn = _in_frame(ctx.lab.snapshot, parent, position, quat)
+            element = f"body:{name_of(model, 'body', body)}"
+            for field, value, now in (
+                ("pos", pos, model.body_pos[body]),
+                ("quat", turn, model.body_quat[body]),
+            ):
+                if not np.allclose(value, now, atol=1e-9):
+                    ctx.call("set_model", element=element, field=field, value=value.tolist())
+
+
+def _free_joint(model: mujoco.MjModel, body: int) -> int:
+    joint = int(model.body_jntadr[body])
+    free = joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE
+    return joint if free else -1
+
+
+def _in_frame(
+    snapshot: Snapshot, parent: int, position: np.ndarray, quat: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a pose in the world as one in the frame of a body."""
+    back_pos, back_quat, pos, turn = np.empty(3), np.empty(4), np.empty(3), np.empty(4)
+    mujoco.mju_negPose(
+        back_pos, back_quat, np.array(snapshot.xpos[parent]), np.array(snapshot.xquat[parent])
+    )
+    mujoco.mju_mulPose(pos, turn, back_pos, back_quat, position.astype(float), quat.astype(float))
+    return pos, turn

@@ -1,0 +1,203 @@
+"""Card of one world of a batch: its variants, its terrain, and what was randomized."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+import torch
+
+from manyworlds.entity import VariantEntityCfg
+from manyworlds.envs.mdp.dr.descriptions import describe_draw
+from manyworlds.envs.mdp.dr.field_draws import FieldDraw, Rows, resolved
+from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.managers.prepared_event import plain_function
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnv
+
+
+@dataclass(frozen=True)
+class RandomizedRows:
+    """Rows of a model field that an event randomizes in one world."""
+
+    event: str
+    mode: str
+    """Trigger of the event: startup, reset ..."""
+    field: str
+    names: tuple[str, ...]
+    """Names of the elements, with their entity."""
+    ids: np.ndarray
+    """Rows in the model, shape [elements]."""
+    nominal: np.ndarray
+    """Values as compiled, shape [elements, width]."""
+    low: np.ndarray | None
+    """Smallest values that the event draws, shape [elements, width], NaN for columns that it does
+    not draw; None if the bounds are not those of single values."""
+    high: np.ndarray | None
+    draw: str
+    """Parameters of the event's draw."""
+
+    def plain(self, model: mujoco.MjModel) -> list[dict[str, object]]:
+        """Return a row for each element: its present value, beside what it is drawn from."""
+        holder, name = model, self.field
+        if name.startswith("opt."):
+            holder, name = model.opt, name.removeprefix("opt.")
+        every = np.asarray(getattr(holder, name), float)
+        values = every.reshape(1, -1) if holder is not model else every[self.ids]
+        values = values.reshape(len(self.names), -1)
+        return [
+            {
+                "event": self.event,
+                "mode": self.mode,
+                "field": self.field,
+                "element": element,
+                "value": values[i].tolist(),
+                "nominal": self.nominal[i].tolist(),
+                "low": None if self.low is None else _finite(self.low[i]),
+                "high": None if self.high is None else _finite(self.high[i]),
+                "draw": self.draw,
+            }
+            for i, element in enumerate(self.names)
+        ]
+
+
+@dataclass(frozen=True)
+class WorldCard:
+    """Facts about one world of a batch."""
+
+    env_id: int
+    num_envs: int
+    variants: dict[str, str]
+    """Name of the variant, by entity."""
+    terrain: dict[str, object]
+    """Kind, level, column and difficulty of the world's cell; empty on a plane."""
+    randomized: tuple[RandomizedRows, ...]
+    others: tuple[dict[str, object], ...]
+    """Events that randomize what is not in the model, with their draws."""
+
+    def plain(self, model: mujoco.MjModel) -> dict[str, object]:
+        """Return the card as plain data, with the present values of a model."""
+        return {
+            "env_id": self.env_id,
+            "num_envs": self.num_envs,
+            "variants": dict(self.variants),
+            "terrain": dict(self.terrain),
+            "randomized": [row for rows in self.randomized for row in rows.plain(model)],
+            "others": list(self.others),
+        }
+
+
+def read_card(env: ManagerBasedRlEnv, env_id: int) -> WorldCard:
+    """Return the card of a world; the batch does not change."""
+    manager = env.event_manager
+    randomized: list[RandomizedRows] = []
+    others: list[dict[str, object]] = []
+    for mode, names in manager.active_terms.items():
+        for name in names:
+            term = manager.get_term_cfg(name)
+            fields = getattr(term.func, "model_fields", None)
+            if fields is None:
+                continue
+            randomized += _rows_of(env, env_id, name, mode, term, fields)
+            if not fields:
+                others.append({"event": name, "mode": mode, "draw": describe_draw(term)})
+    return WorldCard(
+        env_id,
+        env.num_envs,
+        _variants(env, env_id),
+        _terrain(env, env_id),
+        tuple(randomized),
+        tuple(others),
+    )
+
+
+def _variants(env: ManagerBasedRlEnv, env_id: int) -> dict[str, str]:
+    found = {}
+    for name, chosen in env.sim.world_to_variant.items():
+        cfg = env.cfg.scene.entities[name]
+        assert isinstance(cfg, VariantEntityCfg)
+        found[name] = [*cfg.variants][int(chosen[env_id])]
+    return found
+
+
+def _terrain(env: ManagerBasedRlEnv, env_id: int) -> dict[str, object]:
+    terrain = env.scene.terrain
+    cell = None if terrain is None else terrain.cell_of(env_id)
+    return dict(zip(("type", "level", "column", "difficulty"), cell, strict=True)) if cell else {}
+
+
+def _rows_of(
+    env: ManagerBasedRlEnv,
+    env_id: int,
+    name: str,
+    mode: str,
+    term: EventTermCfg,
+    fields: tuple[str, ...],
+) -> Iterator[RandomizedRows]:
+    """Return the rows of each field that an event changes."""
+    built = _build(env, term)
+    world = torch.tensor([env_id], device=env.device)
+    draw = describe_draw(term)
+    for field in fields:
+        if field.startswith("opt."):
+            nominal = np.asarray(getattr(env.sim.mj_model.opt, field[4:]), float).reshape(1, -1)
+            none = np.zeros(0, int)
+            yield RandomizedRows(name, mode, field, ("option",), none, nominal, None, None, draw)
+            continue
+        exact = isinstance(built, FieldDraw) and built.rows.field == field
+        rows = built.rows if exact else Rows(env, field, _selection(env, term))  # type: ignore
+        base = rows.default(world).cpu()
+        low, high = _bounds(built, base) if exact else (None, None)  # type: ignore
+        entity = _selection(env, term).name
+        names = tuple(f"{entity}/{element}" for element in rows.names)
+        ids = rows.ids.cpu().numpy()
+        nominal = base[0].double().numpy()
+        yield RandomizedRows(name, mode, field, names, ids, nominal, low, high, draw)
+
+
+def _build(env: ManagerBasedRlEnv, term: EventTermCfg) -> object:
+    """Build the event of a term without drawing anything; None if it cannot be built so."""
+    prepare = getattr(plain_function(term.func), "prepare", None)
+    if prepare is None:
+        return None
+    fixed = term.func.keywords if isinstance(term.func, functools.partial) else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the event manager has built it before, and warned
+        return prepare(env, **{**fixed, **term.params})
+
+
+def _selection(env: ManagerBasedRlEnv, term: EventTermCfg) -> SceneEntityCfg:
+    """Return the entity and the elements that an event is for."""
+    chosen = term.params.get("asset_cfg")
+    if chosen is None:
+        function = plain_function(term.func)
+        chosen = inspect.signature(function).parameters["asset_cfg"].default
+    return resolved(env, chosen)
+
+
+def _bounds(draw: FieldDraw, base: torch.Tensor) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the bounds of the values that a draw can give, shape [elements, width] each."""
+    accumulates = not draw.operation.uses_defaults and draw.operation.name != "abs"
+    if accumulates or draw.bounds.distribution.name == "gaussian":
+        return None, None  # relative to the last value, or without bounds
+    written = slice(None) if draw.columns is None else draw.columns
+    ends = []
+    for bound in (draw.bounds.low, draw.bounds.high):
+        random = draw.operation.initialize(base)
+        random[..., written] = bound.expand(base.shape[1], -1)[..., draw.source]
+        end = draw.operation.combine(base, random)
+        drawn = torch.full_like(base, torch.nan)
+        drawn[..., written] = end[..., written]
+        ends.append(drawn[0].double().numpy())
+    return np.minimum(*ends), np.maximum(*ends)
+
+
+def _finite(row: np.ndarray) -> list[Any]:
+    return [float(value) if np.isfinite(value) else None for value in row]

@@ -1,0 +1,167 @@
+"""The inspector, the gizmo, joint poses and the card of a world, without a browser."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.lab import LiveLab
+from manyworlds.tasks import load_env_cfg
+from tests.browser import free_port
+from tests.lab.page.conftest import give, press
+from tests.lab.page.test_page import iterate_once
+
+
+@pytest.fixture
+def page(open_page):
+    """A page of the arm, paused."""
+    page = open_page(start_paused=True)
+    page.context.select("body", 2)
+    iterate_once(page)
+    return page
+
+
+def looks(page) -> float:
+    """Return the red that the page draws the forearm with."""
+    model = page.context.view.grid._model
+    return float(model.geom("forearm").rgba[0])
+
+
+def test_fields_are_shown_and_edited(page):
+    """Edit a mass: the model has it, the field is marked; go back: the mark is gone."""
+    part, model = page.parts["InspectorPart"], page.lab.model
+    before = float(model.body_mass[2])
+    mass = part.fields["mass"].handles[0]
+    assert part.folder.visible and mass.value == pytest.approx(before)
+    give(mass, 2.5)
+    iterate_once(page)
+    assert model.body_mass[2] == 2.5
+    assert mass.label == "mass [kg] *" and "mass" in part.note.content
+    press(part.back)
+    iterate_once(page)
+    assert model.body_mass[2] == before
+    assert mass.label == "mass [kg]" and not part.back.visible
+
+
+def test_wrong_values_are_told(page):
+    """Enter a negative mass: one sentence tells why, and the model keeps its own."""
+    part, before = page.parts["InspectorPart"], page.lab.model.body_mass.copy()
+    give(part.fields["mass"].handles[0], -1.0)
+    assert "must be above 0 kg, got -1" in page.context.message
+    np.testing.assert_array_equal(page.lab.model.body_mass, before)
+
+
+def test_edits_are_drawn(page):
+    """Find a geom, change its color: it is drawn so; Ctrl-Z takes it back."""
+    tree, part = page.parts["TreePart"], page.parts["InspectorPart"]
+    give(tree.filter, "forearm")
+    page.context.select("geom", page.lab.model.geom("forearm").id)
+    iterate_once(page)
+    assert page.context.body == 2 and "Geom forearm (capsule)" in part.folder.label
+    give(part.fields["rgba"].handles[0], (204, 0, 0, 255))
+    page.context.view._next_look = 0.0
+    iterate_once(page)
+    assert page.lab.model.geom("forearm").rgba[0] == looks(page) == np.float32(0.8)
+    page.keys.actions["ctrl+Z"]()
+    page.context.view._next_look = 0.0
+    iterate_once(page)
+    assert looks(page) == 0.5 and page.context.note == "undone: set rgba of geom:forearm"
+
+
+def test_parts_of_a_body_and_the_filter():
+    """List what is on a body, and what a text names, by kind."""
+    import mujoco
+
+    from manyworlds.lab.page.body_tree import matches, parts_of
+    from tests.lab.conftest import ARM
+
+    model = mujoco.MjModel.from_xml_string(ARM)
+    assert parts_of(model, 2) == {
+        "body": [1],
+        "joint": [1],
+        "geom": [2],
+        "site": [0],
+        "actuator": [1],
+        "sensor": [0],
+    }
+    assert matches(model, "ELB") == {"joint": [1], "actuator": [1]}
+    assert matches(model, "sensor") == {"sensor": [0]}
+
+
+def test_references_are_chosen(open_page):
+    """Choose the material of a geom from those of the model, or none."""
+    from tests.lab.test_model_edits import MODEL
+
+    page = open_page(MODEL.format(compiler=""), start_paused=True)
+    page.context.select("geom", page.lab.model.geom("arm").id)
+    iterate_once(page)
+    choice = page.parts["InspectorPart"].fields["material"].handles[0]
+    assert choice.options == ("none", "red", "blue") and choice.value == "red"
+    give(choice, "blue")
+    iterate_once(page)
+    assert page.lab.model.geom("arm").matid[0] == page.lab.model.material("blue").id
+    give(choice, "none")
+    iterate_once(page)
+    assert page.lab.model.geom("arm").matid[0] == -1
+
+
+def test_the_gizmo_moves_what_is_selected(page):
+    """Move a body of the model, one with a free joint, and a mocap body: each where it belongs."""
+    gizmo, lab, model = page.parts["GizmoPart"], page.lab, page.lab.model
+    give(gizmo.box, True)
+    iterate_once(page)
+    assert gizmo.handle.visible
+    still = np.array([1.0, 0.0, 0.0, 0.0])
+    target = lab.snapshot.xpos[2] + (0.0, 0.1, 0.05)
+    gizmo.hold("end", target, np.array(lab.snapshot.xquat[2]))
+    iterate_once(page)
+    np.testing.assert_allclose(lab.snapshot.xpos[2], target, atol=1e-9)
+    assert lab.history.done == ("set pos of body:lower",)
+    for body in (3, 4):
+        page.context.select("body", body)
+        gizmo.hold("update", np.array([0.2, 0.3, 0.9]), still)
+        iterate_once(page)
+        np.testing.assert_allclose(lab.snapshot.xpos[body], [0.2, 0.3, 0.9], atol=1e-9)
+    assert model.body_pos[3].tolist() == [0.5, 0.0, 0.3]
+
+
+def test_joints_are_posed_while_paused(page):
+    """Turn a joint, lift and turn the ball; while time runs, there are no sliders."""
+    part, lab = page.parts["JointPosePart"], page.lab
+    assert part.folder.visible
+    give(part.sliders["elbow"], 0.7)
+    give(part.sliders["2 height"], 1.2)
+    iterate_once(page)
+    give(part.sliders["2 yaw"], 90.0)
+    iterate_once(page)
+    assert lab.snapshot.qpos[1] == 0.7 and lab.snapshot.qpos[4] == 1.2
+    np.testing.assert_allclose(lab.snapshot.qpos[5:9], [np.sqrt(0.5), 0, 0, np.sqrt(0.5)])
+    lab.play()
+    iterate_once(page)
+    assert not part.folder.visible
+
+
+def test_the_floor_of_a_task_clears_the_selection_and_its_world_has_a_card():
+    """Click the floor of a task: nothing is selected; the tab World tells what was drawn."""
+    from manyworlds.lab.page import InProcessPage
+
+    cfg = load_env_cfg("Velocity-Flat-Quadruped")
+    cfg.scene.num_envs = 2
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    env.reset()
+    with LiveLab.walk_into(env, 1) as lab:
+        lab.pause()
+        page = InProcessPage(lab, port=free_port())
+        trunk = lab.edits.find("body:trunk")[1]
+        above = lab.snapshot.xpos[trunk] + (0.0, 0.0, 2.0)
+        page.parts["PullPart"].click(above, (0.0, 0.0, -1.0))
+        assert page.context.body
+        page.parts["PullPart"].click(lab.snapshot.xpos[trunk] + (3.0, 3.0, 2.0), (0, 0, -1.0))
+        assert page.context.body == 0
+        card = page.parts["WorldCardPart"]
+        assert card.folder.visible and "1 of 2" in card.facts.content
+        assert "geom_friction[0] of robot/FR_foot_collision" in card.table.content
+        assert "0.3 to 1.5" in card.table.content
+        page.close()
+    env.close()
