@@ -25,13 +25,20 @@ from manyworlds.lab.info import describe_installation, describe_model
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.modes import Modes
-from manyworlds.lab.options import check_option, explain_options, read_options, set_option
+from manyworlds.lab.options import (
+    changed_options,
+    check_option,
+    explain_options,
+    read_options,
+    set_option,
+)
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.presets import start_sequence
-from manyworlds.lab.rebuild import Rebuilt, Replacement, keep_names
+from manyworlds.lab.rebuild import Rebuilt, Replacement, Transition, keep_names
 from manyworlds.lab.recorder import Recorder
 from manyworlds.lab.replay import Replay
+from manyworlds.lab.scene import SceneEditor
 from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.server_view import ServerView
 from manyworlds.lab.snapshot import Snapshot
@@ -79,6 +86,8 @@ class LiveLab:
         """Cameras of the model, and those added at run time."""
         self.history = EditHistory()
         """Edits of the world by its scene editor and by `set_model`, for undo and redo."""
+        self.scene = SceneEditor(self)
+        """Editor of the scene: adds, moves, renames and removes robots and props."""
         self.source: Callable[[], LiveLab] | None = None
         """Opens a lab of the same model file, task or run, for `reload`; None if not known."""
         self.server = ServerView()
@@ -234,7 +243,13 @@ class LiveLab:
         if self.phases[-1] != "stopped":
             self.phases.append("stopped")
 
-    def rebuild(self, world: World | Callable[[], World], *, keep_history: bool = False) -> Rebuilt:
+    def rebuild(
+        self,
+        world: World | Callable[[], World],
+        *,
+        keep_history: bool = False,
+        transition: Transition | None = None,
+    ) -> Rebuilt:
         """Replace the world by a changed one that continues from the present state.
 
         Joints, actuators and mocap bodies of the same name keep their state; robots keep their
@@ -245,15 +260,19 @@ class LiveLab:
 
         Args:
             world: the new world, or a function that builds it.
-            keep_history: whether edits in `history` can still be undone afterwards, as after an
-                edit of the scene, which is a rebuild itself.
+            keep_history: whether this is an edit of the present world, such as of its scene: names
+                of robots are those of the new world, options that were changed stay changed, and
+                edits in `history` can still be undone.
+            transition: state that an edit sets, besides what continues by name.
 
         Returns:
             The joints that were kept, new and removed, and what else did not continue; or the error
             if the new world cannot be read or does not compile, in which case the old one
             continues, with everything in it.
         """
-        return self._rebuild(lambda: (world() if callable(world) else world, None), keep_history)
+        return self._rebuild(
+            lambda: (world() if callable(world) else world, None), keep_history, transition
+        )
 
     def reload(self) -> Rebuilt:
         """Rebuild the world from its `source`: model file, task or run.
@@ -280,7 +299,8 @@ class LiveLab:
     def _rebuild(
         self,
         build: Callable[[], tuple[World, EnvironmentDriver | None]],
-        keep_history: bool = False,
+        is_edit: bool = False,
+        transition: Transition | None = None,
     ) -> Rebuilt:
         self.last_compile_error = ""
         with self.history.lock:  # not while an edit is made
@@ -289,12 +309,15 @@ class LiveLab:
             except (ValueError, OSError, mujoco.FatalError) as error:
                 self.last_compile_error = str(error)
                 return Rebuilt(error=str(error))
-            fresh = keep_names(self.world, fresh)
+            fresh = keep_names(self.world, fresh) if not is_edit else fresh
+            changed = {} if not is_edit else changed_options(self.model.opt, self.model_options)
             self._set_options(fresh)
-            replacement = Replacement(self, fresh, driver)
+            for name, value in changed.items():
+                set_option(fresh.model.opt, name, value)
+            replacement = Replacement(self, fresh, driver, transition)
             # `PhysicsLoop.swap` raises the version of the model.
             result = self.loop.do(replacement.carry_out, edits_model=False)
-            if not keep_history:
+            if not is_edit:
                 self.history.clear()
         for call in list(self._rebuild_calls):
             self.loop.reports.attempt(call)
