@@ -270,9 +270,11 @@ class LiveLab:
             if the new world cannot be read or does not compile, in which case the old one
             continues, with everything in it.
         """
-        return self._rebuild(
-            lambda: (world() if callable(world) else world, None), keep_history, transition
-        )
+
+        def build() -> tuple[World, None]:
+            return (world() if callable(world) else world), None
+
+        return self._rebuild(build, keep_history, transition)
 
     def reload(self) -> Rebuilt:
         """Rebuild the world from its `source`: model file, task or run.
@@ -315,10 +317,14 @@ class LiveLab:
             for name, value in changed.items():
                 set_option(fresh.model.opt, name, value)
             replacement = Replacement(self, fresh, driver, transition)
+            known = {robot.name for robot in self.controls}
             # `PhysicsLoop.swap` raises the version of the model.
             result = self.loop.do(replacement.carry_out, edits_model=False)
             if not is_edit:
                 self.history.clear()
+            for robot in self.controls if is_edit else ():
+                if robot.name not in known and not replacement.renames(robot.name):
+                    robot.take(self._cfg.start_owner)
         for call in list(self._rebuild_calls):
             self.loop.reports.attempt(call)
         return result

@@ -179,6 +179,10 @@ class Replacement:
         self._data = world.new_data()
         self._controls = world.controls(self._data)
 
+    def renames(self, robot: str) -> bool:
+        """Return True if a robot of the new world had another name before."""
+        return robot in self._transition.renamed_robots
+
     def carry_out(self, model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
         """Replace the world; runs in the physics thread."""
         lab, world, data = self._lab, self._world, self._data

@@ -21,7 +21,9 @@ CUP = """
     </body>
   </worldbody>
   <tendon><spatial name="string"><site site="rim"/><site site="knob"/></spatial></tendon>
-  <actuator><position name="hinge" joint="hinge" kp="1"/><motor name="pull" tendon="string"/></actuator>
+  <actuator>
+    <position name="hinge" joint="hinge" kp="1"/><motor name="pull" tendon="string"/>
+  </actuator>
   <sensor><jointpos name="angle" joint="hinge"/><framepos objtype="site" objname="rim"/></sensor>
   <keyframe><key name="ajar" qpos="0 0 .05 1 0 0 0 .5" ctrl=".5 0"/></keyframe>
 </mujoco>

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -21,7 +21,6 @@ from manyworlds.lab.scene.items import (
     compose,
     element_pose,
     inverse,
-    origin_of,
     top_elements,
 )
 from manyworlds.lab.verb_error import near
@@ -88,6 +87,7 @@ class Draft:
         self.transition = Transition()
         self.notes: list[str] = []
         """Sentences about what the edit did besides what was asked."""
+        self._former: Callable[[str], str] = str
         self._qpos: dict[str, list[float]] = {}
         self._ctrl: dict[str, float] = {}
 
@@ -200,7 +200,12 @@ class Draft:
         rename_elements(self.spec, change)
         facts = self.facts.pop(old, ItemFacts(id=old))
         self.facts[new] = facts
-        self.transition = replace(self.transition, rename=change)
+        undo = functools.partial(_renamed, f"{new}/" if item.prefix else new, item.prefix or old)
+        if not item.prefix:
+            undo = functools.partial(_exchanged, new, element_name)
+        rename, former = self.transition.rename, self._former
+        self.transition = replace(self.transition, rename=lambda name: change(rename(name)))
+        self._former = lambda name: former(undo(name))
         for robot, prefix in list(self.robots.items()):
             if prefix and prefix == item.prefix:
                 self.robots = {
@@ -208,7 +213,8 @@ class Draft:
                     for r, p in self.robots.items()
                 }
                 self.sources[new] = self.sources.pop(robot, "")
-                self.transition = replace(self.transition, renamed_robots={new: robot})
+                renamed = {**self.transition.renamed_robots, new: robot}
+                self.transition = replace(self.transition, renamed_robots=renamed)
 
     def extract(self, name: str) -> mujoco.MjSpec:
         """Return a copy of an item alone; its elements have no prefix."""
@@ -238,7 +244,11 @@ class Draft:
 
     def origin(self, name: str) -> Pose:
         """Return the initial pose of an item's origin."""
-        return origin_of(self.world.model, self.find(name), self.facts.get(name))
+        facts = self.facts.get(name)
+        if facts is not None and facts.origin is not None:
+            return np.array(facts.origin[0]), np.array(facts.origin[1])
+        kind, element, place = self.find(name).elements[0]
+        return element_pose(self.world.model, kind, self._former(element.name), place)
 
     def copies(self, name: str, poses: Sequence[Pose], new: str = "") -> list[str]:
         """Attach copies of an item whose origins have poses; return their names."""
@@ -300,7 +310,7 @@ class Draft:
             self.facts[name] = replace(facts, origin=_plain(pose))
         for kind, element, place in item.elements:
             if kind == "body":
-                before = element_pose(model, kind, element.name, place)
+                before = element_pose(model, kind, self._former(element.name), place)
                 self._place(element, compose(delta, before))
 
     def _place(self, body: Any, pose: Pose) -> None:

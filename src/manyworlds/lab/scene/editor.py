@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,7 +15,7 @@ from manyworlds.lab.history import Edit
 from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.rebuild import Transition
 from manyworlds.lab.recording import Recording, state_columns
-from manyworlds.lab.scene.draft import Draft, compile_copy
+from manyworlds.lab.scene.draft import Draft, Part, compile_copy
 from manyworlds.lab.scene.items import (
     Bounds,
     ItemRequest,
@@ -124,9 +123,8 @@ class SceneEditor:
         """
         item, model, snapshot = self[name], self._lab.model, self._lab.snapshot
         origin = np.array(item.pos), np.array(item.quat)
-        for body in item.bodies[:1]:
-            found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, body) if body else -1
-            if found > 0 and len(snapshot.xpos) == model.nbody:
+        for found in item.roots[:1]:
+            if len(snapshot.xpos) == model.nbody:
                 start = model.body_pos[found], model.body_quat[found]
                 now = snapshot.xpos[found], snapshot.xquat[found]
                 return compose(compose(now, inverse(start)), origin)
@@ -140,7 +138,7 @@ class SceneEditor:
             ValueError: nothing of it has an extent.
         """
         item = self[name]
-        return self._lab.read(lambda model, data: _bounds(model, data, item)).result()
+        return self._lab.loop.do(lambda model, data: _bounds(model, data, item), edits_model=False)
 
     def add(
         self,
@@ -237,7 +235,7 @@ class SceneEditor:
             quat: initial orientation (wxyz); None for that of the item.
         """
         if pos is None:
-            pos = np.array(self[item].pos) + [self._width(item, 0) + _GAP, 0.0, 0.0]
+            pos = self[item].pos + np.array((self._width(item, 0) + _GAP, 0.0, 0.0))
         return self._copies(item, [np.asarray(pos, float)], quat, name)[0]
 
     def grid(
@@ -269,7 +267,7 @@ class SceneEditor:
             spacing = (self._width(item, 0) + _GAP, self._width(item, 1) + _GAP)
         start = np.array(self[item].pos)
         places = [
-            start + [column * spacing[0], row * spacing[1], 0.0]
+            start + np.array((column * spacing[0], row * spacing[1], 0.0))
             for row in range(rows)
             for column in range(columns)
         ]
@@ -336,7 +334,6 @@ class SceneEditor:
 
         def change(draft: Draft) -> None:
             for request, part in zip(requests, parts, strict=True):
-                draft.notes += [f"'{request.id}': {note}" for note in ()]
                 if sentence := _apply(draft, request, part):
                     done.append(sentence)
 
@@ -466,7 +463,7 @@ class SceneEditor:
         """Rebuild the lab; return the state that it had before."""
         lab = self._lab
         driven, controls = lab.environment is not None, list(lab.controls)
-        state = lab.read(_state).result()
+        state = lab.loop.do(_state, edits_model=False)
         result = lab.rebuild(world, keep_history=True, transition=transition)
         if not result:
             raise CompileError(result.error)
@@ -497,24 +494,22 @@ def _backwards(transition: Transition, before: _Left) -> Transition:
         before: columns and values of the state before it.
     """
     columns, row = before
-    placed = {}
-    for part, name in transition.placed:
-        if name in columns.index.get(part, {}):
-            start, width = columns.index[part][name]
-            placed[part, name] = row[start : start + width].copy()
     names = {n for elements in columns.index.values() for n in elements}
     back = {transition.rename(name): name for name in names}
+    placed = {}
+    for part, name in transition.placed:
+        former = back.get(name, name)
+        if former in columns.index.get(part, {}):
+            start, width = columns.index[part][former]
+            placed[part, former] = row[start : start + width].copy()
     robots = {old: new for new, old in transition.renamed_robots.items()}
     return Transition(
         placed=placed, rename=lambda name: back.get(name, name), renamed_robots=robots
     )
 
 
-def _apply(draft: Draft, request: ItemRequest, part: object) -> str:
+def _apply(draft: Draft, request: ItemRequest, part: Part) -> str:
     """Bring one item to what is requested; return a sentence about it, empty for nothing."""
-    from manyworlds.lab.scene.draft import Part
-
-    assert isinstance(part, Part)
     known = next((name for name, facts in draft.facts.items() if facts.id == request.id), "")
     pose = _pose(request.pos, request.quat)
     if not known:
@@ -530,18 +525,19 @@ def _apply(draft: Draft, request: ItemRequest, part: object) -> str:
         draft.rename(known, request.name)
         done.append(f"renamed '{known}' to '{request.name}'")
     at = draft.origin(request.name)
-    if pose is not None and not all(np.allclose(a, b, atol=1e-9) for a, b in zip(at, pose)):
+    if pose is not None and not all(
+        np.allclose(a, b, atol=1e-9) for a, b in zip(at, pose, strict=True)
+    ):
         draft.move(request.name, pose)
         done.append(f"moved '{request.name}'")
     return ", ".join(done)
 
 
 def _bounds(model: mujoco.MjModel, data: mujoco.MjData, item: SceneItem) -> Bounds:
-    names = set(item.bodies)
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for geom in range(model.ngeom):
         body, name = model.geom_bodyid[geom], model.geom(geom).name
-        own = model.body(body).name in names if body else False
+        own = model.body_rootid[body] in item.roots
         own = own or (not body and (name == item.name or _begins(name, item.prefix)))
         if own and model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE:
             center, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
@@ -554,7 +550,7 @@ def _bounds(model: mujoco.MjModel, data: mujoco.MjData, item: SceneItem) -> Boun
 
 
 def _begins(name: str, prefix: str) -> bool:
-    return bool(prefix) and re.match(re.escape(prefix), name) is not None
+    return bool(prefix) and name.startswith(prefix)
 
 
 def _pose(pos: Sequence[float] | None, quat: Sequence[float] | None) -> Pose | None:

@@ -52,7 +52,9 @@ class SceneItem:
     prefix: str
     """Beginning of the names of its elements; empty if it is one element and its children."""
     bodies: tuple[str, ...]
-    """Names of its bodies."""
+    """Names of its bodies; empty for those without one."""
+    roots: tuple[int, ...]
+    """Ids of its bodies at the top of the world."""
     pos: tuple[float, ...]
     """Initial position of its origin [m]: that of its source, or its first element."""
     quat: tuple[float, ...]
@@ -158,6 +160,11 @@ def list_items(
             source=known.source,
             prefix=top.prefix,
             bodies=inside,
+            roots=tuple(
+                found
+                for k, e, place in top.elements
+                if k == "body" and (found := element_id(model, k, e.name, place)) > 0
+            ),
             pos=tuple(pos.tolist()),
             quat=tuple(quat.tolist()),
         )
@@ -213,14 +220,9 @@ def element_pose(
         name: its name; empty for none.
         place: its place among the elements of this kind at the top of the world.
     """
-    found = mujoco.mj_name2id(model, _OBJECTS[kind], name) if name else -1
+    found = element_id(model, kind, name, place)
     if found < 0:
-        parents = model.body_parentid if kind == "body" else getattr(model, f"{_ABBR[kind]}_bodyid")
-        ids = np.flatnonzero(parents == 0)
-        ids = ids[ids > 0] if kind == "body" else ids
-        if place >= len(ids):
-            return np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
-        found = int(ids[place])
+        return np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
     if kind == "light":
         return model.light_pos[found].copy(), _quat_to(model.light_dir[found])
     field = _ABBR[kind]
@@ -230,6 +232,16 @@ def element_pose(
         # MuJoCo moves meshes to their centers of mass.
         pos, quat = compose((pos, quat), inverse((model.mesh_pos[mesh], model.mesh_quat[mesh])))
     return pos, quat
+
+
+def element_id(model: mujoco.MjModel, kind: Kind, name: str, place: int) -> int:
+    """Return the id of an element at the top of the world by name, or by place; -1 for none."""
+    if name:
+        return mujoco.mj_name2id(model, _OBJECTS[kind], name)
+    parents = model.body_parentid if kind == "body" else getattr(model, f"{_ABBR[kind]}_bodyid")
+    ids = np.flatnonzero(parents == 0)
+    ids = ids[ids > 0] if kind == "body" else ids
+    return int(ids[place]) if place < len(ids) else -1
 
 
 Pose = tuple[np.ndarray, np.ndarray]

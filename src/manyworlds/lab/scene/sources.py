@@ -18,7 +18,7 @@ from manyworlds.lab.world import CompileError
 from manyworlds.utils.extras import MissingExtraError, require_extra
 
 Source = str | Path | mujoco.MjSpec | EntityCfg
-"""Path of an MJCF, URDF or mesh file, registered name, robot of MuJoCo Menagerie, spec or config."""
+"""Path of an MJCF, URDF or mesh file, registered name, robot of MuJoCo Menagerie, spec, config."""
 
 MENAGERIE = "menagerie:"
 """Beginning of the names of robots of MuJoCo Menagerie; it may be left out."""
@@ -104,7 +104,7 @@ def primitive(shape: str, size: Sequence[float], *, mode: str = "dynamic") -> En
             f"A {shape} needs {_COUNTS[shape]} positive sizes [m], got {[*size]}: see MuJoCo's "
             "sizes of geoms."
         )
-    kind = mujoco.mjtGeom[f"mjGEOM_{shape.upper()}"]
+    kind = getattr(mujoco.mjtGeom, f"mjGEOM_{shape.upper()}")
     sizes = [*map(float, size), 0.0, 0.0][:3]
 
     def spec_fn() -> mujoco.MjSpec:

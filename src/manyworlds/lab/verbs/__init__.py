@@ -7,6 +7,7 @@ from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     models,
     recordings,
     robots,
+    scene,
     status,
     time,
     world,

@@ -11,6 +11,7 @@ from manyworlds.lab.client.written.environment import EnvironmentVerbs
 from manyworlds.lab.client.written.models import ModelsVerbs
 from manyworlds.lab.client.written.recordings import RecordingsVerbs
 from manyworlds.lab.client.written.robots import RobotsVerbs
+from manyworlds.lab.client.written.scene import SceneVerbs
 from manyworlds.lab.client.written.status import StatusVerbs
 from manyworlds.lab.client.written.time import TimeVerbs
 from manyworlds.lab.client.written.world import WorldVerbs
@@ -23,6 +24,7 @@ class LabVerbs(
     ModelsVerbs,
     RecordingsVerbs,
     RobotsVerbs,
+    SceneVerbs,
     StatusVerbs,
     TimeVerbs,
     WorldVerbs,
