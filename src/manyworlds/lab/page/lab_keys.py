@@ -31,6 +31,8 @@ def lab_keys(
         "reset": top_bar.reset,
         "slower": lambda: top_bar.change_speed(-1),
         "faster": lambda: top_bar.change_speed(1),
+        "undo": lambda: _turn_back(ctx, "undo"),
+        "redo": lambda: _turn_back(ctx, "redo"),
     }
     camera, overlays = parts.get("CameraPart"), parts.get("OverlayPart")
     if isinstance(camera, CameraPart):
@@ -43,6 +45,12 @@ def lab_keys(
     if "TaskPart" in parts:
         actions["debug_shapes"] = partial(_toggle_shapes, parts)
     return PageKeys(ctx.gui, "lab", actions, ctx.attempt, collapsed)
+
+
+def _turn_back(ctx: PageContext, verb: str) -> None:
+    """Undo an edit of the world, or make it again; say which one."""
+    done = {"undo": "undone", "redo": "made again"}[verb]
+    ctx.note = f"{done}: {ctx.call(verb)['label']}"
 
 
 def _toggle_shapes(parts: dict[str, Part]) -> None:

@@ -28,6 +28,7 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
         "manyworlds.lab.page.mocap_handles:MocapPart",
     ),
     "Cameras": ("manyworlds.lab.page.camera_images:CameraImagePart",),
+    "Scene": ("manyworlds.lab.page.scene_editor:ScenePart",),
     "World": (
         "manyworlds.lab.page.body_tree:TreePart",
         "manyworlds.lab.page.physics_options:OptionsPart",

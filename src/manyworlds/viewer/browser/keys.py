@@ -23,7 +23,7 @@ class KeyBinding:
     """Keys of an action, and the pages that have it."""
 
     keys: tuple[str, ...]
-    """Names of the keys in viser: 'space', 'P', ..."""
+    """Names of the keys in viser: 'space', 'P', ...; with modifiers: 'ctrl+shift+Z'."""
     label: str
     pages: tuple[Page, ...] = _LIVE
 
@@ -49,6 +49,8 @@ KEYS: dict[str, KeyBinding] = {
     "inertia": KeyBinding(("8",), "Inertia boxes"),
     "com": KeyBinding(("9",), "Centers of mass"),
     "debug_shapes": KeyBinding(("D",), "Debug shapes: commands, goals, sensors"),
+    "undo": KeyBinding(("ctrl+Z",), "Undo the last edit of the world", ("lab",)),
+    "redo": KeyBinding(("ctrl+shift+Z",), "Make the edit again that was undone", ("lab",)),
     "panel": KeyBinding(("tab",), "Show or hide the panel", _ALL),
     "help": KeyBinding(("H", "?"), "Show this list of keys", _ALL),
 }
@@ -126,9 +128,10 @@ class PageKeys:
         return set(self._names)
 
     def _register(self, key: str, label: str, action: Callable[[], object]) -> None:
-        hotkey: Any = key  # the page accepts more keys than viser's type names
-        shift = "shift" if key in _SHIFTED else None
-        command = self._gui.add_command(label, hotkey=hotkey, modifier=shift)
+        held, _, last = key.rpartition("+") if len(key) > 1 else ("", "", key)
+        hotkey: Any = last  # the page accepts more keys than viser's type names
+        modifier: Any = "shift" if key in _SHIFTED else held.replace("ctrl", "cmd/ctrl") or None
+        command = self._gui.add_command(label, hotkey=hotkey, modifier=modifier)
 
         @command.on_trigger
         def _(_: object) -> None:
@@ -166,7 +169,8 @@ def keys_html(names: Iterable[str]) -> str:
 
 def key_names(binding: KeyBinding) -> str:
     """Return the keys of an action as text: 'Space or P'."""
-    return " or ".join(key.capitalize() for key in binding.keys)
+    names = (key.split("+") if len(key) > 1 else [key] for key in binding.keys)
+    return " or ".join("-".join(part.capitalize() for part in parts) for parts in names)
 
 
 def keys_markdown() -> str:
