@@ -35,7 +35,16 @@ def rename_elements(spec: mujoco.MjSpec, new_name: Callable[[str], str]) -> None
     Args:
         spec: the spec to edit.
         new_name: function that returns the new name of each element by its old one.
+
+    Raises:
+        ValueError: a skin's file has the names of its bodies.
     """
+    for skin in spec.skins:
+        if skin.file and new_name(skin.name) != skin.name:
+            raise ValueError(
+                f"The skin '{skin.name}' is read from a file that has the names of its bodies, "
+                "which cannot be changed: add the model again under another name."
+            )
     _replace_wraps(spec, new_name)
     for kind in _KINDS:
         for element in getattr(spec, kind):
@@ -55,10 +64,11 @@ def _rename_reference(element: Any, field: str, new_name: Callable[[str], str]) 
     if isinstance(value, str):
         if value and (new := new_name(value)) != value:
             setattr(element, field, new)
-    elif value is not None and len(value) and isinstance(value[0], str):
-        for i, name in enumerate(value):
-            if name and (new := new_name(name)) != name:
-                value[i] = new
+    elif value is not None:
+        names = list(value)
+        fresh = [new_name(name) if name else name for name in names]
+        if fresh != names:
+            setattr(element, field, fresh)
 
 
 def _replace_wraps(spec: mujoco.MjSpec, new_name: Callable[[str], str]) -> None:

@@ -91,6 +91,17 @@ class Draft:
         self._qpos: dict[str, list[float]] = {}
         self._ctrl: dict[str, float] = {}
 
+    def free_name(self, name: str) -> str:
+        """Return the first of `name`, `name_1` ... that an item may have."""
+        taken = {*self.names, *self.robots}
+        while (found := free_name(name, taken)) and self._has_classes(found):
+            taken.add(found)
+        return found
+
+    def _has_classes(self, name: str) -> bool:
+        """Return True if default classes have this prefix: renamed items keep their classes."""
+        return self.spec.find_default(f"{name}/main") is not None
+
     @property
     def names(self) -> list[str]:
         """Names of the items."""
@@ -118,6 +129,11 @@ class Draft:
         ids = {fact.id: item for item, fact in self.facts.items()}
         if name in self.names or name in self.robots:
             raise ValueError(f"The scene has an item '{name}': choose another name.")
+        if self._has_classes(name):
+            raise ValueError(
+                f"The default classes of a renamed item still begin with '{name}/': choose another "
+                "name."
+            )
         if id and (id in ids or id in self.names):
             raise ValueError(
                 f"The id '{id}' is that of the item '{ids.get(id, id)}': choose another one."
@@ -138,6 +154,7 @@ class Draft:
             _name_all(getattr(spec.worldbody, elements), kind)
         _name_all(spec.worldbody.cameras, "camera")
         _name_all(spec.worldbody.lights, "light")
+        _name_all([t for t in spec.textures if t.name or not t.file], "texture")
         frame = self.spec.worldbody.add_frame()
         pose = (np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])) if pose is None else pose
         frame.pos, frame.quat = pose
@@ -254,11 +271,10 @@ class Draft:
         """Attach copies of an item whose origins have poses; return their names."""
         alone, robot = self.extract(name), self.find(name).prefix in self.robots.values()
         facts = self.facts.get(name, ItemFacts(id=name))
-        taken, made = {*self.names, *self.robots}, []
+        made: list[str] = []
         values = self._initial(name, alone)
         for pose in poses:
-            chosen = new or free_name(name, taken)
-            taken.add(chosen)
+            chosen = new or self.free_name(name)
             part = Part(
                 spec=alone.copy(),
                 has_actuators=bool(len(alone.actuators)) and robot,

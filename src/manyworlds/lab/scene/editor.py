@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +37,7 @@ from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
+    from manyworlds.lab.snapshot import Snapshot
 
 MOST_COPIES = 1024
 """Largest number of copies of a grid."""
@@ -172,7 +174,7 @@ class SceneEditor:
         pose = _pose(pos, quat)
 
         def change(draft: Draft) -> str:
-            chosen = name or free_name(found, {*draft.names, *draft.robots})
+            chosen = name or draft.free_name(found)
             draft.attach(part, chosen, id, pose)
             return chosen
 
@@ -533,20 +535,31 @@ def _apply(draft: Draft, request: ItemRequest, part: Part) -> str:
     return ", ".join(done)
 
 
-def _bounds(model: mujoco.MjModel, data: mujoco.MjData, item: SceneItem) -> Bounds:
+def _bounds(model: mujoco.MjModel, snapshot: Snapshot, item: SceneItem) -> Bounds:
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for geom in range(model.ngeom):
         body, name = model.geom_bodyid[geom], model.geom(geom).name
         own = model.body_rootid[body] in item.roots
         own = own or (not body and (name == item.name or _begins(name, item.prefix)))
         if own and model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE:
-            center, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
-            turn = data.geom_xmat[geom].reshape(3, 3)
-            middle, extent = data.geom_xpos[geom] + turn @ center, np.abs(turn) @ half
-            low, high = np.minimum(low, middle - extent), np.maximum(high, middle + extent)
+            turn = snapshot.geom_xmat[geom].reshape(3, 3)
+            corners = snapshot.geom_xpos[geom] + _corners(model, geom) @ turn.T
+            low = np.minimum(low, corners.min(axis=0))
+            high = np.maximum(high, corners.max(axis=0))
     if not np.isfinite(low).all():
         raise ValueError(f"Nothing of the item '{item.name}' has an extent.")
     return Bounds(low=tuple(low.tolist()), high=tuple(high.tolist()))
+
+
+def _corners(model: mujoco.MjModel, geom: int) -> np.ndarray:
+    """Return points in a geom's frame whose box is that of the geom [m], shape [num_points, 3]."""
+    mesh = model.geom_dataid[geom]
+    if mesh >= 0 and model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_MESH:
+        start = model.mesh_vertadr[mesh]
+        return model.mesh_vert[start : start + model.mesh_vertnum[mesh]]
+    center, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    return center + signs * half
 
 
 def _begins(name: str, prefix: str) -> bool:

@@ -121,9 +121,9 @@ def primitive(shape: str, size: Sequence[float], *, mode: str = "dynamic") -> En
 def _of_config(cfg: EntityCfg, name: str) -> Part:
     try:
         entity = cfg.build()
+        model = compile_copy(entity.spec)
     except ValueError as error:
         raise CompileError(f"{name}: {error}") from error
-    model = compile_copy(entity.spec)
     return Part.of_entity(entity, name, hash_model(model))
 
 

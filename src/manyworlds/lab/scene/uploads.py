@@ -31,7 +31,7 @@ def keep_upload(name: str, content: bytes, folder: Path | None = None) -> Path:
         ValueError: it is too large, or no file that a source can be.
     """
     stem, _, ending = re.split(r"[/\\]", name)[-1].rpartition(".")
-    if f".{ending.lower()}" not in MODELS + MESHES:
+    if not stem or f".{ending.lower()}" not in MODELS + MESHES:
         raise ValueError(
             f"'{name}' is no model and no mesh: upload one of {', '.join(MODELS + MESHES)}."
         )
