@@ -18,6 +18,7 @@ from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
+from manyworlds.lab.drawings import UserDrawings
 from manyworlds.lab.drivers import why_still
 from manyworlds.lab.faults import explain_warnings
 from manyworlds.lab.history import EditHistory
@@ -86,6 +87,8 @@ class LiveLab:
         """Cameras of the model, and those added at run time."""
         self.history = EditHistory()
         """Edits of the world by its scene editor and by `set_model`, for undo and redo."""
+        self.drawings = UserDrawings()
+        """Shapes that programs draw into the view."""
         self.scene = SceneEditor(self)
         """Editor of the scene: adds, moves, renames and removes robots and props."""
         self.source: Callable[[], LiveLab] | None = None

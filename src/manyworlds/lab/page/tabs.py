@@ -28,7 +28,10 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
         "manyworlds.lab.page.mocap_handles:MocapPart",
     ),
     "Cameras": ("manyworlds.lab.page.camera_images:CameraImagePart",),
-    "Scene": ("manyworlds.lab.page.scene_editor:ScenePart",),
+    "Scene": (
+        "manyworlds.lab.page.scene_editor:ScenePart",
+        "manyworlds.lab.page.user_shapes:UserShapesPart",
+    ),
     "World": (
         "manyworlds.lab.page.body_tree:TreePart",
         "manyworlds.lab.page.physics_options:OptionsPart",

@@ -87,13 +87,14 @@ class Draft:
         self.transition = Transition()
         self.notes: list[str] = []
         """Sentences about what the edit did besides what was asked."""
+        self._taken = set(top_elements(self.spec))
         self._former: Callable[[str], str] = str
         self._qpos: dict[str, list[float]] = {}
         self._ctrl: dict[str, float] = {}
 
     def free_name(self, name: str) -> str:
         """Return the first of `name`, `name_1` ... that an item may have."""
-        taken = {*self.names, *self.robots}
+        taken = {*self._taken, *self.robots}
         while (found := free_name(name, taken)) and self._has_classes(found):
             taken.add(found)
         return found
@@ -101,11 +102,6 @@ class Draft:
     def _has_classes(self, name: str) -> bool:
         """Return True if default classes have this prefix: renamed items keep their classes."""
         return self.spec.find_default(f"{name}/main") is not None
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the items."""
-        return list(top_elements(self.spec))
 
     def find(self, name: str) -> TopElements:
         """Return the elements of an item.
@@ -127,14 +123,14 @@ class Draft:
         """
         check_name(name)
         ids = {fact.id: item for item, fact in self.facts.items()}
-        if name in self.names or name in self.robots:
+        if name in self._taken or name in self.robots:
             raise ValueError(f"The scene has an item '{name}': choose another name.")
         if self._has_classes(name):
             raise ValueError(
                 f"The default classes of a renamed item still begin with '{name}/': choose another "
                 "name."
             )
-        if id and (id in ids or id in self.names):
+        if id and (id in ids or id in self._taken):
             raise ValueError(
                 f"The id '{id}' is that of the item '{ids.get(id, id)}': choose another one."
             )
@@ -160,6 +156,7 @@ class Draft:
         frame.pos, frame.quat = pose
         with mujoco_warnings(lambda text: self.notes.append(" ".join(text.split()))):
             self.spec.attach(spec, prefix=f"{name}/", frame=frame)
+        self._taken.add(name)
         self.facts[name] = ItemFacts(
             id=id or name,
             source=part.source,
@@ -179,6 +176,7 @@ class Draft:
             self.spec.delete(element)
         if item.prefix:
             self._remove_rest(item.prefix)
+        self._taken.discard(name)
         self.facts.pop(name, None)
         for robot in [r for r, prefix in self.robots.items() if prefix and prefix == item.prefix]:
             del self.robots[robot]
@@ -217,6 +215,8 @@ class Draft:
         rename_elements(self.spec, change)
         facts = self.facts.pop(old, ItemFacts(id=old))
         self.facts[new] = facts
+        self._taken.discard(old)
+        self._taken.add(new)
         undo = functools.partial(_renamed, f"{new}/" if item.prefix else new, item.prefix or old)
         if not item.prefix:
             undo = functools.partial(_exchanged, new, element_name)
