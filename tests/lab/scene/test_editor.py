@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from manyworlds.entity import EntityCfg
 from manyworlds.lab import CompileError
 from manyworlds.lab.scene import ItemRequest, SceneEditor
 from manyworlds.lab.scene.sources import primitive
@@ -225,6 +226,20 @@ def test_options_and_values_that_were_set_stay(scene, cup):
     lab.loop.do(lambda model, data: model.actuator_gear.__setitem__((0, 0), 5.0))
     scene.undo()
     assert lab.model.opt.gravity[2] == -1.0 and lab.model.actuator_gear[:, 0].tolist() == [5.0, 7.0]
+
+
+def test_files_specs_and_configs_are_the_same_item(scene, cup):
+    """Add a cup by its file, as a spec, and by a config: the same bodies and physics."""
+    lab, models = scene._lab, []
+    sources = (cup, mujoco.MjSpec.from_file(str(cup)))
+    cfg = EntityCfg(spec_fn=lambda: mujoco.MjSpec.from_file(str(cup)))
+    for source in (*sources, cfg):
+        scene.add(source, "cup")
+        models.append(lab.model)
+        scene.undo()
+    assert not fields_that_differ(models[0], models[1])
+    for field in ("body_mass", "geom_size", "jnt_type", "actuator_gainprm", "tendon_num"):
+        assert np.array_equal(getattr(models[0], field), getattr(models[2], field)), field
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,10 @@ class Dispatcher:
         if name in OPERATIONS:
             return OPERATIONS[name]
         if name in EDITOR:
-            raise VerbError("not_in_editor", f"{name}: this lab has no editor of scenes.")
+            raise VerbError(
+                "not_in_editor",
+                f"{name}: scenes are edited by add_item, move_item and the like; see describe_verbs.",
+            )
         raise VerbError(
             "unknown_op", f"There is no operation '{name[:80]}'{near(name[:80], OPERATIONS)}"
         )
