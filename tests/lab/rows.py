@@ -494,21 +494,36 @@ ROWS = NETWORK_ROWS | {
     ),
     "BB8": "lab/test_replay.py::test_the_world_comes_back",
     # N
-    "N1": "lab/scene/test_editor.py::test_a_cup_is_added_and_the_world_goes_on "
-    "lab/page/test_scene_editor.py::test_errors_are_where_the_user_looks",
+    "N1": (
+        "lab/scene/test_editor.py::test_a_cup_is_added_and_the_world_goes_on "
+        "lab/page/test_scene_editor.py::test_errors_are_where_the_user_looks"
+    ),
     "N2": "lab/scene/test_editor.py::test_files_specs_and_configs_are_the_same_item",
     "N3": "lab/scene/test_editor.py::test_files_specs_and_configs_are_the_same_item",
     # BE
-    "BE1": "lab/scene/test_sources.py::test_models_of_other_packages_can_be_edited lab/scene/test_sources.py::test_menagerie_gives_robots_by_name "
-    "lab/scene/test_sources.py::test_our_own_robots_begin_as_their_config_says",
-    "BE2": "lab/scene/test_editor.py::test_a_cup_is_added_and_the_world_goes_on lab/scene/test_editor.py::test_copies_are_items_of_their_own "
-    "lab/scene/test_editor.py::test_what_is_removed_leaves_nothing",
+    "BE1": (
+        "lab/scene/test_sources.py::test_models_of_other_packages_can_be_edited "
+        "lab/scene/test_sources.py::test_menagerie_gives_robots_by_name "
+        "lab/scene/test_sources.py::test_our_own_robots_begin_as_their_config_says"
+    ),
+    "BE2": (
+        "lab/scene/test_editor.py::test_a_cup_is_added_and_the_world_goes_on "
+        "lab/scene/test_editor.py::test_copies_are_items_of_their_own "
+        "lab/scene/test_editor.py::test_what_is_removed_leaves_nothing"
+    ),
     "BE3": "lab/scene/test_editor.py::test_the_same_items_twice_are_the_same_world",
-    "BE4": "lab/scene/test_editor.py::test_items_are_what_stands_in_the_world lab/scene/test_verbs.py::test_clients_build_a_scene",
-    "BE6": "lab/test_rebuild.py::test_a_world_that_does_not_compile_changes_nothing "
-    "lab/page/test_reload.py::test_what_does_not_compile_is_a_card",
-    "BE8": "lab/page/test_user_shapes.py::test_shapes_come_and_vanish "
-    "lab/page/test_user_shapes.py::test_wrong_shapes_are_refused",
+    "BE4": (
+        "lab/scene/test_editor.py::test_items_are_what_stands_in_the_world "
+        "lab/scene/test_verbs.py::test_clients_build_a_scene"
+    ),
+    "BE6": (
+        "lab/test_rebuild.py::test_a_world_that_does_not_compile_changes_nothing "
+        "lab/page/test_reload.py::test_what_does_not_compile_is_a_card"
+    ),
+    "BE8": (
+        "lab/page/test_user_shapes.py::test_shapes_come_and_vanish "
+        "lab/page/test_user_shapes.py::test_wrong_shapes_are_refused"
+    ),
     "BE9": "lab/page/test_camera.py::test_buttons_and_a_key_frame",
     "BE10": "lab/scene/test_editor.py::test_a_light_is_an_item",
     # BF

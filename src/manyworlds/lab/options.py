@@ -157,7 +157,7 @@ def read_options(option: mujoco.MjOption) -> dict[str, np.ndarray]:
 def changed_options(
     option: mujoco.MjOption, before: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Return the options that differ from former ones, by name."""
+    """Return the options that differ from former ones by name, each of its own shape."""
     now = read_options(option)
     return {name: value for name, value in now.items() if not np.array_equal(value, before[name])}
 

@@ -14,7 +14,7 @@ def test_shapes_come_and_vanish(page, monkeypatch):
     lab, part = page.lab, page.parts["UserShapesPart"]
     for kind in KINDS:
         points = [0.0, 0.0, 1.0, 1.0, 0.0, 1.0] if kind in ("line", "arrow") else [0.0, 0.0, 1.0]
-        ttl = 5.0 if kind == "box" else float("inf")
+        ttl = 5.0 if kind == "box" else None
         lab.call("draw_shape", name=kind, kind=kind, points=points, text="a note", ttl=ttl)
     page.update()
     assert set(part.drawn) == set(KINDS) and not page.errors

@@ -206,7 +206,7 @@ class Dispatcher:
         if name in EDITOR:
             raise VerbError(
                 "not_in_editor",
-                f"{name}: scenes are edited by add_item, move_item and the like; see describe_verbs.",
+                f"{name}: verbs such as add_item and move_item edit scenes.",
             )
         raise VerbError(
             "unknown_op", f"There is no operation '{name[:80]}'{near(name[:80], OPERATIONS)}"

@@ -44,7 +44,7 @@ _ASSETS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class ItemContent:
     """Content of an item that can be attached: a spec, and the state that its config gives."""
 
     spec: mujoco.MjSpec
@@ -57,7 +57,7 @@ class Part:
     """Initial controls, by name of the actuator."""
 
     @classmethod
-    def of_entity(cls, entity: Entity, source: str, fingerprint: str) -> Part:
+    def of_entity(cls, entity: Entity, source: str, fingerprint: str) -> ItemContent:
         """Return the content of an entity."""
         actuators = [actuator.name for actuator in entity.spec.actuators]
         ctrl = dict(zip(actuators, entity.initial_ctrl(), strict=False))
@@ -135,7 +135,7 @@ class Draft:
                 f"The id '{id}' is that of the item '{ids.get(id, id)}': choose another one."
             )
 
-    def attach(self, part: Part, name: str, id: str, pose: Pose | None) -> None:
+    def attach(self, part: ItemContent, name: str, id: str, pose: Pose | None) -> None:
         """Attach the content of an item under a free name; the part's spec is used up."""
         self.check_free(name, id)
         spec = part.spec
@@ -253,7 +253,7 @@ class Draft:
             setattr(spec.option, option, getattr(default.option, option))
         if prefix:
             rename_elements(spec, lambda name: name.removeprefix(prefix))
-        for _, element, _ in alone.find_all():
+        for _, element, _ in alone._find_all():
             frame = spec.worldbody.add_frame()
             frame.pos, frame.quat = compose(origin, _frame_pose(element.frame))
             element.set_frame(frame)
@@ -275,7 +275,7 @@ class Draft:
         values = self._initial(name, alone)
         for pose in poses:
             chosen = new or self.free_name(name)
-            part = Part(
+            part = ItemContent(
                 spec=alone.copy(),
                 has_actuators=bool(len(alone.actuators)) and robot,
                 source=facts.source,
@@ -309,7 +309,7 @@ class Draft:
                 ctrl[actuator.name] = float(model.key_ctrl[key, model.actuator_ctrladr[found]])
         return qpos, ctrl
 
-    def find_all(self) -> list[tuple[str, Any, int]]:
+    def _find_all(self) -> list[tuple[str, Any, int]]:
         """Return kind, element and place of all elements at the top of the world."""
         return [entry for top in top_elements(self.spec).values() for entry in top.elements]
 

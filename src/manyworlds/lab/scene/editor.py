@@ -16,9 +16,9 @@ from manyworlds.lab.history import Edit
 from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.rebuild import Transition
 from manyworlds.lab.recording import Recording, state_columns
-from manyworlds.lab.scene.draft import Draft, Part, compile_copy
+from manyworlds.lab.scene.draft import Draft, ItemContent, compile_copy
 from manyworlds.lab.scene.items import (
-    Bounds,
+    ItemBounds,
     ItemRequest,
     Pose,
     SceneItem,
@@ -116,9 +116,12 @@ class SceneEditor:
         self.selected = self[name].name if name else ""
 
     def pose(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the present pose of an item's origin: position [m], orientation (wxyz).
+        """Return the present pose of an item's origin.
 
         An item whose base moves takes its origin along.
+
+        Returns:
+            Position [m], shape [3], and orientation (wxyz), shape [4].
 
         Raises:
             KeyError: there is none of this name.
@@ -132,7 +135,7 @@ class SceneEditor:
                 return compose(compose(now, inverse(start)), origin)
         return origin
 
-    def bounds(self, name: str) -> Bounds:
+    def bounds(self, name: str) -> ItemBounds:
         """Return a box around an item as it is now, planes left out.
 
         Raises:
@@ -510,7 +513,7 @@ def _backwards(transition: Transition, before: _Left) -> Transition:
     )
 
 
-def _apply(draft: Draft, request: ItemRequest, part: Part) -> str:
+def _apply(draft: Draft, request: ItemRequest, part: ItemContent) -> str:
     """Bring one item to what is requested; return a sentence about it, empty for nothing."""
     known = next((name for name, facts in draft.facts.items() if facts.id == request.id), "")
     pose = _pose(request.pos, request.quat)
@@ -535,7 +538,7 @@ def _apply(draft: Draft, request: ItemRequest, part: Part) -> str:
     return ", ".join(done)
 
 
-def _bounds(model: mujoco.MjModel, snapshot: Snapshot, item: SceneItem) -> Bounds:
+def _bounds(model: mujoco.MjModel, snapshot: Snapshot, item: SceneItem) -> ItemBounds:
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for geom in range(model.ngeom):
         body, name = model.geom_bodyid[geom], model.geom(geom).name
@@ -548,7 +551,7 @@ def _bounds(model: mujoco.MjModel, snapshot: Snapshot, item: SceneItem) -> Bound
             high = np.maximum(high, corners.max(axis=0))
     if not np.isfinite(low).all():
         raise ValueError(f"Nothing of the item '{item.name}' has an extent.")
-    return Bounds(low=tuple(low.tolist()), high=tuple(high.tolist()))
+    return ItemBounds(low=tuple(low.tolist()), high=tuple(high.tolist()))
 
 
 def _corners(model: mujoco.MjModel, geom: int) -> np.ndarray:

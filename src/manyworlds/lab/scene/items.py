@@ -71,7 +71,7 @@ class TreeNode:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class ItemBounds:
     """Box around an item in its present state, along the axes of the world [m]."""
 
     low: tuple[float, ...]
@@ -212,13 +212,16 @@ def origin_of(model: mujoco.MjModel, item: TopElements, facts: ItemFacts | None)
 def element_pose(
     model: mujoco.MjModel, kind: Kind, name: str, place: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the initial pose of an element at the top of the world: position [m], quaternion.
+    """Return the initial pose of an element at the top of the world.
 
     Args:
         model: the compiled model.
         kind: kind of the element.
         name: its name; empty for none.
         place: its place among the elements of this kind at the top of the world.
+
+    Returns:
+        Position [m], shape [3], and orientation (wxyz), shape [4].
     """
     found = element_id(model, kind, name, place)
     if found < 0:

@@ -34,7 +34,7 @@ def open_scene(path: Path) -> World:
         build: Any = json.loads(beside.read_text())
         robots = {str(name): str(prefix) for name, prefix in build["robots"].items()}
         sources = {str(name): str(source) for name, source in build["sources"].items()}
-        items = {str(n): read_facts(facts) for n, facts in build.get("items", {}).items()}
+        items = {str(n): _read_facts(facts) for n, facts in build.get("items", {}).items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"'{beside}' is damaged: {error}.") from error
     world = world_from_file(file)
@@ -42,7 +42,7 @@ def open_scene(path: Path) -> World:
     return world
 
 
-def read_facts(plain: Any) -> ItemFacts:
+def _read_facts(plain: Any) -> ItemFacts:
     """Return the facts of plain data."""
     origin = plain.get("origin")
     pose = None if origin is None else (tuple(origin[0]), tuple(origin[1]))

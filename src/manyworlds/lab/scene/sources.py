@@ -12,7 +12,7 @@ import mujoco
 
 from manyworlds.entity import EntityCfg
 from manyworlds.lab.model_facts import hash_model
-from manyworlds.lab.scene.draft import Part, compile_copy
+from manyworlds.lab.scene.draft import ItemContent, compile_copy
 from manyworlds.lab.verb_error import near
 from manyworlds.lab.world import CompileError
 from manyworlds.utils.extras import MissingExtraError, require_extra
@@ -53,7 +53,7 @@ def menagerie_names() -> tuple[str, ...]:
         return ()
 
 
-def load_source(source: Source) -> tuple[Part, str]:
+def load_source(source: Source) -> tuple[ItemContent, str]:
     """Read a source, and check that it compiles alone.
 
     Args:
@@ -118,21 +118,21 @@ def primitive(shape: str, size: Sequence[float], *, mode: str = "dynamic") -> En
     return EntityCfg(spec_fn=spec_fn)
 
 
-def _of_config(cfg: EntityCfg, name: str) -> Part:
+def _of_config(cfg: EntityCfg, name: str) -> ItemContent:
     try:
         entity = cfg.build()
         model = compile_copy(entity.spec)
     except ValueError as error:
         raise CompileError(f"{name}: {error}") from error
-    return Part.of_entity(entity, name, hash_model(model))
+    return ItemContent.of_entity(entity, name, hash_model(model))
 
 
-def _of_spec(spec: mujoco.MjSpec, name: str) -> Part:
+def _of_spec(spec: mujoco.MjSpec, name: str) -> ItemContent:
     try:
         model = compile_copy(spec)
     except CompileError as error:
         raise CompileError(f"{name}: {error}") from error
-    return Part(
+    return ItemContent(
         spec=spec,
         has_actuators=bool(len(spec.actuators)),
         source=name,
@@ -142,7 +142,7 @@ def _of_spec(spec: mujoco.MjSpec, name: str) -> Part:
     )
 
 
-def _of_file(path: Path) -> Part:
+def _of_file(path: Path) -> ItemContent:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file '{path}'.")
     if path.stat().st_size > MAX_BYTES:

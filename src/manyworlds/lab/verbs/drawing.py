@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -80,8 +81,8 @@ def draw_shape(
     color: Annotated[Sequence[float], _COLOR] = (1.0, 0.4, 0.1),
     text: Annotated[str, Field(text="text at the first point")] = "",
     ttl: Annotated[
-        float, Number(low=0.0, infinite=True, unit="s", text="time until it vanishes")
-    ] = np.inf,
+        float | None, Number(low=0.0, unit="s", text="time until it vanishes; never if left out")
+    ] = None,
 ) -> Reply:
     """Draw a marker, line, box, axes, arrow or text into the view of the page."""
     if points.size % 3:
@@ -94,7 +95,7 @@ def draw_shape(
         quat=quat,
         color=color,
         text=text,
-        ttl=ttl,
+        ttl=math.inf if ttl is None else ttl,
     )
     return {}
 

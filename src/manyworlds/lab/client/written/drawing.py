@@ -54,7 +54,7 @@ class DrawingVerbs(VerbCaller):
         quat: ArrayLike | None = None,
         color: ArrayLike | None = None,
         text: str = "",
-        ttl: float = inf,
+        ttl: float | None = None,
     ) -> Reply:
         """Draw a marker, line, box, axes, arrow or text into the view of the page.
 
@@ -66,7 +66,7 @@ class DrawingVerbs(VerbCaller):
             quat: orientation [wxyz].
             color: red, green and blue, 0 to 1.
             text: text at the first point.
-            ttl: time until it vanishes [s], from 0.
+            ttl: time until it vanishes; never if left out [s], from 0.
         """
         return self.call(
             "draw_shape",
