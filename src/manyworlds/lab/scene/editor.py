@@ -43,6 +43,8 @@ MOST_COPIES = 1024
 """Largest number of copies of a grid."""
 _GAP = 0.1  # between an item and its copy [m]
 _T = TypeVar("_T")
+Vector = Sequence[float] | np.ndarray
+"""Several numbers."""
 _Left = tuple[Recording, np.ndarray]
 
 
@@ -149,8 +151,8 @@ class SceneEditor:
         self,
         source: Source,
         name: str = "",
-        pos: Sequence[float] | None = None,
-        quat: Sequence[float] | None = None,
+        pos: Vector | None = None,
+        quat: Vector | None = None,
         id: str = "",
     ) -> SceneItem:
         """Add an item.
@@ -187,8 +189,8 @@ class SceneEditor:
         self,
         cfg: EntityCfg,
         name: str = "prop",
-        pos: Sequence[float] | None = None,
-        quat: Sequence[float] | None = None,
+        pos: Vector | None = None,
+        quat: Vector | None = None,
         id: str = "",
     ) -> SceneItem:
         """Add a prop by its config; a name that is taken gets a number. See `add`."""
@@ -198,9 +200,9 @@ class SceneEditor:
     def add_light(
         self,
         name: str = "light",
-        pos: Sequence[float] = (0.0, 0.0, 3.0),
-        dir: Sequence[float] = (0.0, 0.0, -1.0),
-        diffuse: Sequence[float] = (0.7, 0.7, 0.7),
+        pos: Vector = (0.0, 0.0, 3.0),
+        dir: Vector = (0.0, 0.0, -1.0),
+        diffuse: Vector = (0.7, 0.7, 0.7),
         directional: bool = False,
     ) -> SceneItem:
         """Add a light to the world.
@@ -228,8 +230,8 @@ class SceneEditor:
         self,
         item: str,
         name: str = "",
-        pos: Sequence[float] | None = None,
-        quat: Sequence[float] | None = None,
+        pos: Vector | None = None,
+        quat: Vector | None = None,
     ) -> SceneItem:
         """Add a copy of an item.
 
@@ -281,8 +283,8 @@ class SceneEditor:
     def move(
         self,
         name: str,
-        pos: Sequence[float] | None = None,
-        quat: Sequence[float] | None = None,
+        pos: Vector | None = None,
+        quat: Vector | None = None,
     ) -> SceneItem:
         """Move an item: its initial pose, and its present one if its base moves.
 
@@ -397,7 +399,7 @@ class SceneEditor:
         self,
         item: str,
         places: Sequence[np.ndarray],
-        quat: Sequence[float] | None,
+        quat: Vector | None,
         name: str,
     ) -> list[SceneItem]:
         kept = np.array(self[item].quat) if quat is None else _unit(quat)
@@ -569,7 +571,7 @@ def _begins(name: str, prefix: str) -> bool:
     return bool(prefix) and name.startswith(prefix)
 
 
-def _pose(pos: Sequence[float] | None, quat: Sequence[float] | None) -> Pose | None:
+def _pose(pos: Vector | None, quat: Vector | None) -> Pose | None:
     """Return a pose from numbers that a user gives; None if there are none."""
     if pos is None and quat is None:
         return None
@@ -579,7 +581,7 @@ def _pose(pos: Sequence[float] | None, quat: Sequence[float] | None) -> Pose | N
     return place, np.array([1.0, 0.0, 0.0, 0.0]) if quat is None else _unit(quat)
 
 
-def _unit(quat: Sequence[float]) -> np.ndarray:
+def _unit(quat: Vector) -> np.ndarray:
     """Return a quaternion of length 1."""
     values = np.array(quat, float)
     length = float(np.linalg.norm(values))
