@@ -91,7 +91,7 @@ class UserDrawings:
             points=tuple(tuple(map(float, point)) for point in places),
             size=sizes,
             quat=tuple(map(float, quat)),
-            color=tuple(map(float, np.clip(color, 0.0, 1.0))),
+            color=tuple(np.clip(np.array(color, float), 0.0, 1.0).tolist()),
             text=text,
             until=time.monotonic() + ttl,
         )

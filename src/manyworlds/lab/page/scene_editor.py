@@ -50,7 +50,9 @@ class ScenePart:
         self.warning = gui.add_html("")
         self.turns = add_choice(gui, "Edits", {"Undo": self._undo, "Redo": self._redo}, ctx.attempt)
         self.outcome = gui.add_html("")
-        self.choice = gui.add_dropdown("Item", (_NONE,), hint="Type to search.")
+        self.choice: viser.GuiDropdownHandle[str] = gui.add_dropdown(
+            "Item", (_NONE,), hint="Type to search."
+        )
         ctx.on_change(self.choice, self._select)
         self.gizmo = gui.add_checkbox(
             "Move and turn in the view", False, hint="Drag the arrows and arcs at the item."

@@ -205,10 +205,10 @@ class Draft:
         """Rename an item, and its elements if it has a prefix."""
         item = self.find(old)
         self.check_free(new)
+        element_name = item.elements[0][1].name or old
         change = functools.partial(_renamed, item.prefix or old, f"{new}/" if item.prefix else new)
         if not item.prefix:
             element = item.elements[0][1]
-            element_name = element.name or old
             if not element.name:
                 element.name = element_name
             change = functools.partial(_exchanged, element_name, new)

@@ -144,8 +144,7 @@ class SceneEditor:
             KeyError: there is none of this name.
             ValueError: nothing of it has an extent.
         """
-        item = self[name]
-        return self._lab.loop.do(lambda model, data: _bounds(model, data, item), edits_model=False)
+        return _bounds(self._lab.model, self._lab.snapshot, self[name])
 
     def add(
         self,
