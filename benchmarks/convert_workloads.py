@@ -18,7 +18,7 @@ _SAMPLES = 512
 def quick_convert(seconds: float) -> Figures | None:
     """Convert a mesh to a prop with convex pieces, and again from the cache."""
     from manyworlds.entity import PropCfg
-    from manyworlds.spec.meshes import read_mesh
+    from manyworlds.spec.meshes import read_solid
 
     folder = robots_folder()
     if folder is None:
@@ -33,7 +33,7 @@ def quick_convert(seconds: float) -> Figures | None:
         "convert_s": first_s,
         "convert_cpu_s": first_cpu_s,
         "cached_s": again_s,
-        "triangles": sum(len(part.faces) for part in read_mesh(path)),
+        "triangles": sum(len(part.faces) for part in read_solid(path)),
         "pieces": pieces,
         "ratio": first_cpu_s / again_cpu_s,
     }

@@ -7,6 +7,7 @@ from functools import partial
 
 from benchmarks import (
     convert_workloads,
+    edit_workloads,
     env_workloads,
     lab_workloads,
     lever_workloads,
@@ -110,6 +111,11 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         "G1 at 500 Hz with a driver, 3 observers, page and 640 x 480 stream: simulated / real time",
         0.98,
         network_workloads.loaded_real_time,
+    ),
+    "lab-edit": (
+        "Humanoid in the lab, 1, 10 and 100 boxes added in one edit: 300 ms / longest pause of 100",
+        1.0,
+        edit_workloads.edit_pauses,
     ),
     "lab-cameras": (
         "G1 in the lab at 500 Hz, 2 cores, a stream of 640 x 480 colors: simulated / real time",

@@ -103,7 +103,7 @@ def _init_file(groups: Sequence[str]) -> str:
 
 def _method(verb: Verb) -> str:
     names = list(verb.fields)
-    parameters = "".join(f"        {_parameter(verb, name)},\n" for name in names)
+    parameters = "".join(_fit(f"        {_parameter(verb, name)},\n") for name in names)
     signature = f"self,\n{parameters}    " if names else "self"
     lines = [f"    def {verb.name}(\n        {signature}) -> Reply:" if names else ""]
     if not names:
@@ -111,6 +111,18 @@ def _method(verb: Verb) -> str:
     lines += _docstring(verb)
     lines += _call(verb.name, names)
     return "\n" + "\n".join(lines) + "\n"
+
+
+def _fit(line: str) -> str:
+    """Return a parameter, with its options in lines of their own if it is long."""
+    if len(line) <= _WIDTH + 1 or "Literal[" not in line:
+        return line
+    start, _, rest = line.partition("Literal[")
+    options, _, end = rest.rpartition("]")
+    inner = f"            {options}"
+    if len(inner) > _WIDTH:
+        inner = ",\n".join(f"            {option}" for option in options.split(", ")) + ","
+    return f"{start}Literal[\n{inner}\n        ]{end}"
 
 
 def _parameter(verb: Verb, name: str) -> str:

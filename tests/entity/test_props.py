@@ -10,7 +10,7 @@ from manyworlds.entity import PropCfg, VariantEntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
 from manyworlds.spec.convex import CoacdCfg
-from manyworlds.spec.meshes import read_mesh, weld
+from manyworlds.spec.meshes import read_solid, weld
 
 pytest.importorskip("coacd", reason="decomposition needs the extra 'meshes'")
 trimesh = pytest.importorskip("trimesh")
@@ -62,7 +62,7 @@ def test_a_mesh_is_drawn_where_it_is(meshes, file, scale):
     """Compare the vertices that are drawn with those of the file."""
     prop = PropCfg.from_mesh(meshes / file, decompose=None, scale=scale)
     spec = prop.spec_fn()
-    shown, wanted = drawn(spec.compile(), 0), weld(read_mesh(meshes / file))[0] * scale
+    shown, wanted = drawn(spec.compile(), 0), weld(read_solid(meshes / file))[0] * scale
     distance = np.linalg.norm(shown[:, None] - wanted[None], axis=2)
     assert distance.min(axis=1).max() < 1e-6 and distance.min(axis=0).max() < 1e-6
 
@@ -168,10 +168,10 @@ def test_without_coacd_the_convex_hull_collides(meshes, monkeypatch):
 
 
 BAD = {
-    "empty.obj": ("# nothing\n", "is empty: it has no triangles"),
+    "empty.obj": ("# nothing\n", "has no triangles"),
     "nan.obj": (
         "v 0 0 0\nv nan 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n",
-        "1 of 4 vertices that are not finite",
+        "a vertex that is not finite: number 1",
     ),
     "gone.ply": (
         "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\n"
@@ -181,7 +181,7 @@ BAD = {
     ),
     "flat.obj": ("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n", "is flat"),
     "broken.glb": ("not a mesh", "cannot be read"),
-    "short.msh": ("abc", "cannot be read"),
+    "short.msh": ("abc", "cannot be read as a mesh: its size"),
     "mesh.zip": ("", "unknown format"),
 }
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from tests.lab.file_rows import FILE_ROWS
 from tests.lab.network.rows import NETWORK_ROWS
+from tests.lab.scene_rows import SCENE_ROWS
 
 SCOPE = {
     "A": "",
     "B": "",
-    "C": "C2 C3 C4",
+    "C": "",
     "D": "",
     "E": "",
     "F": "",
@@ -45,11 +46,12 @@ SCOPE = {
     "BB": "",
     "BC": "BC5",
     "BD": "",
+    "BE": "",
     "BF": "",
     "BG": "",
     "BH": "",
-    "BI": "BI1 BI2 BI3 BI4 BI5 BI6 BI9 BI10 BI11 BI12",
-    "BJ": "BJ3 BJ4 BJ5",
+    "BI": "",
+    "BJ": "BJ4 BJ5",
     "BK": "BK11",
     "BL": "",
 }
@@ -57,6 +59,7 @@ SCOPE = {
 
 ROWS = NETWORK_ROWS | {
     **FILE_ROWS,
+    **SCENE_ROWS,
     # A
     "A1": "lab/test_lab.py::test_the_facade_only_hands_on",
     "A2": "lab/test_physics_loop.py::test_the_engine_needs_nobody_else",
@@ -86,6 +89,12 @@ ROWS = NETWORK_ROWS | {
     "C1": (
         "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told "
         "lab/test_lab.py::test_a_lab_begins_in_its_order"
+    ),
+    "C2": "lab/network/test_protocol_page.py::test_ports_are_local_and_documented",
+    "C3": "lab/network/test_protocol_page.py::test_ports_are_local_and_documented",
+    "C4": (
+        "lab/test_physics_loop.py::test_a_callback_that_fails_stops_nobody "
+        "lab/test_physics_loop.py::test_an_iteration_has_its_order"
     ),
     "C5": "lab/test_lab.py::test_what_nobody_uses_costs_nothing",
     "C6": "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told",
@@ -275,42 +284,6 @@ ROWS = NETWORK_ROWS | {
     "M11": "lab/test_views.py::test_views_are_the_raw_arrays",
     "M12": "lab/test_lab.py::test_views_are_the_engines_arrays",
     "M13": "lab/test_views.py::test_defaults_are_mujocos",
-    # R
-    "R1": "lab/test_conversions.py::test_a_box_mesh_falls_and_rests",
-    "R2": "lab/test_conversions.py::test_props_join_third_party_robots",
-    "R3": "entity/test_props.py::test_a_prop_moves_as_its_mode_says",
-    "R4": "entity/test_props.py::test_a_prop_moves_as_its_mode_says",
-    "R5": (
-        "entity/test_props.py::test_a_bowl_holds_a_ball_if_it_is_decomposed "
-        "entity/test_props.py::test_without_coacd_the_convex_hull_collides "
-        "spec/test_convex.py::test_a_lower_threshold_gives_no_fewer_pieces "
-        "spec/test_convex.py::test_thresholds_have_bounds"
-    ),
-    "R6": "entity/test_props.py::test_mesh_and_hulls_have_their_roles",
-    "R7": (
-        "entity/test_props.py::test_mesh_and_hulls_have_their_roles "
-        "entity/test_props.py::test_a_mass_replaces_the_density"
-    ),
-    "R8": "entity/test_props.py::test_without_coacd_the_convex_hull_collides",
-    "R9": "entity/test_props.py::test_mesh_and_hulls_have_their_roles",
-    "R10": "entity/test_props.py::test_mesh_and_hulls_have_their_roles",
-    "R11": "lab/page/test_props.py::test_hulls_are_drawn_as_wires",
-    # S
-    "S1": "terrains/test_sampled_terrain.py::test_sources_agree",
-    "S2": (
-        "terrains/test_sampled_terrain.py::test_flat_and_rectangular_fields_compile "
-        "terrains/test_sampled_terrain.py::test_settings_have_bounds"
-    ),
-    "S3": "terrains/test_sampled_terrain.py::test_geoms_are_filtered",
-    "S4": "terrains/test_sampled_terrain.py::test_geoms_are_filtered",
-    "S5": "terrains/test_sampled_terrain.py::test_sources_agree",
-    "S6": "terrains/test_sampled_terrain.py::test_geoms_are_filtered",
-    "S7": "terrains/test_sampled_terrain.py::test_asymmetric_terrain_is_not_mirrored",
-    "S8": "terrains/test_sampled_terrain.py::test_flat_and_rectangular_fields_compile",
-    "S9": "terrains/test_sampled_terrain.py::test_asymmetric_terrain_is_not_mirrored",
-    "S10": "terrains/test_sampled_terrain.py::test_rays_are_cached_by_content",
-    "S11": "lab/page/test_props.py::test_a_region_is_previewed_and_added",
-    "S12": "terrains/test_sampled_terrain.py::test_flat_and_rectangular_fields_compile",
     # T
     "T1": (
         "lab/test_recorder.py::test_there_is_a_frame_for_each_step "
@@ -573,7 +546,6 @@ ROWS = NETWORK_ROWS | {
     "BG7": "not here: viser draws point and arrow of a drag in the browser, from its own events",
     "BG8": "lab/network/test_conformance.py::test_a_pull_is_told_to_who_integrates",
     # BH
-    "BE7": "lab/test_conversions.py::test_a_box_mesh_falls_and_rests",
     "BI1": (
         "lab/page/test_soft_bodies.py::test_flexes_are_drawn_live "
         "viewer/test_deformables.py::test_vertices_are_those_of_mujoco"

@@ -286,19 +286,8 @@ def test_only_edits_of_the_model_raise_its_version(lab):
         before = lab.snapshot.model_version
         lab.call(name, **fields)
         versions[name] = lab.snapshot.model_version - before
-<<<<<<< HEAD
-    rises = {"set_sim_options", "set_sim_flag", "reload"}
+    rises = {"set_sim_options", "set_sim_flag", "reload", "set_model", "undo", "redo"}
     rises |= {"add_prop", "add_mesh_prop", "add_height_field"}
-=======
-    rises = {
-        "set_sim_options",
-        "set_sim_flag",
-        "reload",
-        "set_model",
-        "undo",
-        "redo",
-    }
->>>>>>> j-inspector
     assert {name for name, rise in versions.items() if rise} == rises
     before = lab.snapshot.model_version
     lab.read(lambda model, data: data.time).result(5.0)

@@ -17,16 +17,15 @@ import numpy as np
 
 from manyworlds.entity.entity import EntityCfg
 from manyworlds.spec.convex import CoacdCfg, Progress, convex_pieces
+from manyworlds.spec.mesh_files import MeshPart, check_mesh_file
 from manyworlds.spec.meshes import (
-    MeshPart,
     Triangles,
-    check_mesh_file,
     check_thickness,
     hull_properties,
     is_closed,
     mass_properties,
     obj_file,
-    read_mesh,
+    read_solid,
     weld,
 )
 from manyworlds.utils.cache import content_key
@@ -173,7 +172,7 @@ class MeshProp(PropSpec):
 
     def _read(self) -> tuple[list[MeshPart], Triangles]:
         """Return the parts of the file, and the surface that they form together."""
-        parts = read_mesh(self.path)
+        parts = read_solid(self.path)
         whole = weld(parts)
         check_thickness(str(self.path), whole[0])
         return parts, whole

@@ -18,22 +18,26 @@ from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.conversions import Conversions
-from manyworlds.lab.diff import Difference, diff_models, load_model
-from manyworlds.lab.drivers import why_still
-from manyworlds.lab.faults import explain_warnings
+from manyworlds.lab.diagnostics import LabDiagnostics
+from manyworlds.lab.drawings import UserDrawings
 from manyworlds.lab.history import EditHistory
-from manyworlds.lab.info import describe_installation, describe_model
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.model_edits import ModelEdits
 from manyworlds.lab.modes import Modes
-from manyworlds.lab.options import check_option, explain_options, read_options, set_option
+from manyworlds.lab.options import (
+    changed_options,
+    check_option,
+    read_options,
+    set_option,
+)
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.presets import start_sequence
-from manyworlds.lab.rebuild import Rebuilt, Replacement, keep_names
+from manyworlds.lab.rebuild import Rebuilt, Replacement, Transition, keep_names
 from manyworlds.lab.recorder import Recorder
 from manyworlds.lab.replay import Replay
+from manyworlds.lab.scene import SceneEditor
 from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.server_view import ServerView
 from manyworlds.lab.snapshot import Snapshot
@@ -53,7 +57,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class LiveLab:
+class LiveLab(LabDiagnostics):
     """One world that runs in real time, to be observed, perturbed, controlled and recorded.
 
     It only connects its parts: `loop` advances the world, `controls` have the owner and the targets
@@ -86,6 +90,10 @@ class LiveLab:
         """Edits of the world by its scene editor and by `set_model`, for undo and redo."""
         self.edits = ModelEdits(self)
         """Edits of fields of the model; see `set_model`."""
+        self.drawings = UserDrawings()
+        """Shapes that programs draw into the view."""
+        self.scene = SceneEditor(self)
+        """Editor of the scene: adds, moves, renames and removes robots and props."""
         self.source: Callable[[], LiveLab] | None = None
         """Opens a lab of the same model file, task or run, for `reload`; None if not known."""
         self.server = ServerView()
@@ -244,7 +252,13 @@ class LiveLab:
         if self.phases[-1] != "stopped":
             self.phases.append("stopped")
 
-    def rebuild(self, world: World | Callable[[], World], *, keep_history: bool = False) -> Rebuilt:
+    def rebuild(
+        self,
+        world: World | Callable[[], World],
+        *,
+        keep_history: bool = False,
+        transition: Transition | None = None,
+    ) -> Rebuilt:
         """Replace the world by a changed one that continues from the present state.
 
         Joints, actuators and mocap bodies of the same name keep their state; robots keep their
@@ -255,15 +269,21 @@ class LiveLab:
 
         Args:
             world: the new world, or a function that builds it.
-            keep_history: whether edits in `history` can still be undone afterwards, as after an
-                edit of the scene, which is a rebuild itself.
+            keep_history: whether this is an edit of the present world, such as of its scene: names
+                of robots are those of the new world, options that were changed stay changed, and
+                edits in `history` can still be undone.
+            transition: state that an edit sets, besides what continues by name.
 
         Returns:
             The joints that were kept, new and removed, and what else did not continue; or the error
             if the new world cannot be read or does not compile, in which case the old one
             continues, with everything in it.
         """
-        return self._rebuild(lambda: (world() if callable(world) else world, None), keep_history)
+
+        def build() -> tuple[World, None]:
+            return (world() if callable(world) else world), None
+
+        return self._rebuild(build, keep_history, transition)
 
     def reload(self) -> Rebuilt:
         """Rebuild the world from its `source`: model file, task or run.
@@ -290,7 +310,8 @@ class LiveLab:
     def _rebuild(
         self,
         build: Callable[[], tuple[World, EnvironmentDriver | None]],
-        keep_history: bool = False,
+        is_edit: bool = False,
+        transition: Transition | None = None,
     ) -> Rebuilt:
         self.last_compile_error = ""
         with self.history.lock:  # not while an edit is made
@@ -299,13 +320,20 @@ class LiveLab:
             except (ValueError, OSError, mujoco.FatalError) as error:
                 self.last_compile_error = str(error)
                 return Rebuilt(error=str(error))
-            fresh = keep_names(self.world, fresh)
+            fresh = keep_names(self.world, fresh) if not is_edit else fresh
+            changed = {} if not is_edit else changed_options(self.model.opt, self.model_options)
             self._set_options(fresh)
-            replacement = Replacement(self, fresh, driver)
+            for name, value in changed.items():
+                set_option(fresh.model.opt, name, value)
+            replacement = Replacement(self, fresh, driver, transition)
+            known = {robot.name for robot in self.controls}
             # `PhysicsLoop.swap` raises the version of the model.
             result = self.loop.do(replacement.carry_out, edits_model=False)
-            if not keep_history:
+            if not is_edit:
                 self.history.clear()
+            for robot in self.controls if is_edit else ():
+                if robot.name not in known and not replacement.renames(robot.name):
+                    robot.take(self._cfg.start_owner)
         for call in list(self._rebuild_calls):
             self.loop.reports.attempt(call)
         return result
@@ -505,66 +533,6 @@ class LiveLab:
         """
         return self.edits.set(element, field, value)
 
-    @property
-    def errors(self) -> dict[str, str]:
-        """Reasons why entities of the scene were left out, by name."""
-        return self.world.errors
-
-    def explain_options(self) -> str:
-        """Return a table of the options that are not MuJoCo's defaults, and their sources.
-
-        The model's options override MuJoCo's, those of `LabCfg.options` the model's, and later
-        changes all of them.
-        """
-        world = self.world
-        return explain_options(
-            self.model_options, world.option_sources, self._cfg.options, world.model.opt
-        )
-
-    def why_not_moving(self, name: str) -> list[str]:
-        """Return the reasons that keep a robot from moving, as text; empty if nothing does.
-
-        Raises:
-            KeyError: there is no such robot.
-        """
-        robot, loop = self[name], self.loop
-        own = robot.reasons(loop.model, loop.snapshot)
-        return [*why_still(loop), *own, *self.explain_warnings()]
-
-    def explain_warnings(self) -> list[str]:
-        """Return the number and the meaning of MuJoCo's warnings since the last reset, as text."""
-        return explain_warnings(self.snapshot.warnings)
-
-    def dump(self, folder: str | Path) -> Path:
-        """Write the compiled model to files; see `World.dump`."""
-        return self.world.dump(Path(folder))
-
-    def export(self, path: str | Path) -> Path:
-        """Write the scene as one MJCF file with its assets, or a `.zip`; see `World.export`."""
-        return self.world.export(path)
-
-    def diff(self, original: str | Path, robot: str = "") -> list[Difference]:
-        """Return the differences between this world's model and a file's; see `diff_models`.
-
-        Args:
-            original: an MJCF, URDF or MJB file.
-            robot: compare only this robot with the file; empty compares all.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it does not compile.
-            KeyError: there is no such robot.
-        """
-        if robot and robot not in self.world.robots:
-            known = ", ".join(self.world.robots)
-            raise KeyError(f"There is no robot '{robot}'; available: {known}.")
-        prefix = self.world.robots[robot] if robot else ""
-        return diff_models(load_model(Path(original)), self.world.model, prefix)
-
-    def info(self) -> dict[str, object]:
-        """Return versions, empty for extras that are not installed, and sizes of the model."""
-        return describe_installation() | describe_model(self.world)
-
     def on_reset(self, call: Callable[[], None]) -> None:
         """Register a function to call after each reset, in the physics thread."""
 
@@ -595,7 +563,6 @@ class LiveLab:
 
     def _set_options(self, world: World) -> None:
         self.model_options = read_options(world.model.opt)
-        """Options of the compiled model by name, before those of `LabCfg` and later changes."""
         for name, value in self._cfg.options.items():
             set_option(world.model.opt, name, value)
         avoid_sparse_newton(world.model)

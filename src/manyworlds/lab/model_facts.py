@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 import mujoco
@@ -38,6 +39,21 @@ def binary_model(model: mujoco.MjModel) -> bytes:
     block = np.empty(mujoco.mj_sizeModel(model), np.uint8)
     mujoco.mj_saveModel(model, None, block)
     return block.tobytes()
+
+
+def hash_model(model: mujoco.MjModel) -> str:
+    """Return a hash of all fields of a model but the shapes of meshes and textures."""
+    digest = hashlib.sha256()
+    for part in (model, model.opt):
+        for name in dir(part):
+            value = None if name.startswith(APPEARANCE) else getattr(part, name)
+            if name == "jacobian":
+                value = int(mujoco.mjtJacobian.mjJAC_AUTO)  # states do not depend on it
+            if isinstance(value, np.ndarray):
+                digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
+            elif isinstance(value, int | float | bytes):
+                digest.update(f"{name} {value!r} ".encode())
+    return digest.hexdigest()
 
 
 def wire_name(name: str) -> str:

@@ -154,6 +154,14 @@ def read_options(option: mujoco.MjOption) -> dict[str, np.ndarray]:
     return {name: np.copy(getattr(option, name)) for name in names}
 
 
+def changed_options(
+    option: mujoco.MjOption, before: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the options that differ from former ones by name, each of its own shape."""
+    now = read_options(option)
+    return {name: value for name, value in now.items() if not np.array_equal(value, before[name])}
+
+
 def explain_options(
     compiled: Mapping[str, ArrayLike],
     sources: Mapping[str, str],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -11,7 +12,7 @@ import numpy as np
 
 from manyworlds.lab.control import RobotControls
 from manyworlds.lab.model_facts import STATE, has_prefix
-from manyworlds.lab.recording import carry_values, state_columns
+from manyworlds.lab.recording import Recording, carry_values, state_columns
 from manyworlds.lab.states import SavedStates
 
 if TYPE_CHECKING:
@@ -42,6 +43,23 @@ class Rebuilt:
         return not self.error
 
 
+@dataclass(frozen=True, kw_only=True)
+class Transition:
+    """State that an edit of the world sets, besides what continues by name."""
+
+    remembered: tuple[tuple[Recording, np.ndarray], ...] = ()
+    """Columns and values of former states, for elements that the present world does not have."""
+    placed: Mapping[tuple[str, str], np.ndarray] = field(default_factory=dict)
+    """New values by part of the state, as `qpos`, and name of the element."""
+    rename: Callable[[str], str] = str
+    """Returns the new name of each element by its present one."""
+    renamed_robots: Mapping[str, str] = field(default_factory=dict)
+    """Present names of robots by their new ones."""
+
+
+_PLAIN = Transition()
+
+
 def keep_names(old: World, fresh: World) -> World:
     """Return a world whose robots have the names that they had before.
 
@@ -70,6 +88,7 @@ def carry_state(
     new: mujoco.MjModel,
     data: mujoco.MjData,
     keep: bool = True,
+    transition: Transition = _PLAIN,
 ) -> Rebuilt:
     """Copy the time, and the state of elements of the same name and type, to another world.
 
@@ -79,14 +98,21 @@ def carry_state(
         new: model of the other world.
         data: its data in the initial state.
         keep: False to leave that state as it is.
+        transition: what else is to be set.
     """
-    source, target = state_columns(old), state_columns(new)
+    source, target = _renamed(state_columns(old), transition.rename), state_columns(new)
     before, after = (np.empty(columns.values.shape[1]) for columns in (source, target))
     mujoco.mj_getState(old, old_data, before, STATE)
     mujoco.mj_getState(new, data, after, STATE)
     kept: tuple[str, ...] = ()
     if keep:
+        for columns, row in transition.remembered:
+            carry_values(row, columns, after, target)
         kept = carry_values(before, source, after, target)
+        for (part, name), values in transition.placed.items():
+            if name in target.index.get(part, {}):
+                start, width = target.index[part][name]
+                after[start : start + width] = values
         mujoco.mj_setState(new, data, after, STATE)
         data.time = old_data.time
     mujoco.mj_forward(new, data)
@@ -97,8 +123,21 @@ def carry_state(
     )
 
 
+def _renamed(columns: Recording, rename: Callable[[str], str]) -> Recording:
+    """Return columns with the new names of their elements."""
+    index = {
+        part: {rename(name): place for name, place in elements.items()}
+        for part, elements in columns.index.items()
+    }
+    types = {rename(name): kind for name, kind in columns.joint_types.items()}
+    return dataclasses.replace(columns, index=index, joint_types=types)
+
+
 def carry_controls(
-    old: RobotControls, fresh: RobotControls, model: mujoco.MjModel
+    old: RobotControls,
+    fresh: RobotControls,
+    model: mujoco.MjModel,
+    renamed: Mapping[str, str] | None = None,
 ) -> tuple[RobotControls, dict[str, str]]:
     """Continue the control of robots of the same name: owners, targets and controllers.
 
@@ -107,11 +146,12 @@ def carry_controls(
     """
     desk, dropped = {}, {}
     for robot in fresh:
-        known = old.find(robot.name)
+        known = old.find((renamed or {}).get(robot.name, robot.name))
         if known is None:
             desk[robot.name] = robot
             continue
         desk[robot.name] = known
+        known.name = robot.name
         if reason := known.rebuild(model, robot.actuators, robot.neutral):
             dropped[robot.name] = reason
     return RobotControls(desk), dropped
@@ -124,12 +164,24 @@ class Replacement:
         lab: the lab.
         world: the new world.
         driver: environment that drives the new world, from its own state; None for plain MuJoCo.
+        transition: state that an edit sets, besides what continues by name; None for nothing.
     """
 
-    def __init__(self, lab: LiveLab, world: World, driver: EnvironmentDriver | None = None) -> None:
+    def __init__(
+        self,
+        lab: LiveLab,
+        world: World,
+        driver: EnvironmentDriver | None = None,
+        transition: Transition | None = None,
+    ) -> None:
         self._lab, self._world, self._driver = lab, world, driver
+        self._transition = transition or _PLAIN
         self._data = world.new_data()
         self._controls = world.controls(self._data)
+
+    def renames(self, robot: str) -> bool:
+        """Return True if a robot of the new world had another name before."""
+        return robot in self._transition.renamed_robots
 
     def carry_out(self, model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
         """Replace the world; runs in the physics thread."""
@@ -143,8 +195,11 @@ class Replacement:
         replay.stop()
         for robot in held:
             lab.keyframes.stop_hold(robot)
-        result = carry_state(model, old, world.model, data, keep=self._driver is None)
-        desk, dropped = carry_controls(lab.controls, self._controls, world.model)
+        edit = self._transition
+        result = carry_state(model, old, world.model, data, self._driver is None, edit)
+        desk, dropped = carry_controls(
+            lab.controls, self._controls, world.model, edit.renamed_robots
+        )
         lab.perturbation.close()
         lab.leave_environment()
         lab.loop.swap(world.model, data, desk, world.reset)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 import json
 import platform
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -22,11 +21,11 @@ from manyworlds.entity.variants.assignment import assign_worlds
 from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import RobotActuators
 from manyworlds.lab.model_facts import (
-    APPEARANCE,
     INITIAL_KEYFRAME,
     STATE,
     binary_model,
     has_prefix,
+    hash_model,
     robot_of,
     wire_name,
 )
@@ -43,6 +42,7 @@ from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.lab.scene.items import ItemFacts
 
 _UNNAMED = "MuJoCo Model"  # MuJoCo's name of a model without one
 _ELEMENT = re.compile(r"(?:[Ee]lement name|repeated name) '([^']*)'")
@@ -80,6 +80,7 @@ class World:
         warnings: what was changed or left out when the file of the world was read.
         shared: model whose fields a task randomizes to get `model`; None if nothing is randomized.
         card: facts about the world of a batch that this is a copy of; None for other worlds.
+        items: facts about items of the scene that its editor added, by name.
         inferred: `robots` as derived from the model; a rebuild keeps other names for them.
     """
 
@@ -93,6 +94,7 @@ class World:
     warnings: list[str] = field(default_factory=list)
     shared: mujoco.MjModel | None = None
     card: WorldCard | None = None
+    items: dict[str, ItemFacts] = field(default_factory=dict)
     inferred: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
@@ -103,18 +105,7 @@ class World:
         sizes, masses and bounds of meshes are covered. Where a task's environment drives the world,
         it is the hash of `shared`, because a saved state includes what was randomized.
         """
-        digest = hashlib.sha256()
-        model = self.model if self.shared is None else self.shared
-        for part in (model, model.opt):
-            for name in dir(part):
-                value = None if name.startswith(APPEARANCE) else getattr(part, name)
-                if name == "jacobian":
-                    value = int(mujoco.mjtJacobian.mjJAC_AUTO)  # states do not depend on it
-                if isinstance(value, np.ndarray):
-                    digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
-                elif isinstance(value, int | float | bytes):
-                    digest.update(f"{name} {value!r} ".encode())
-        return digest.hexdigest()
+        return hash_model(self.model if self.shared is None else self.shared)
 
     @functools.cached_property
     def wire_names(self) -> dict[str, str]:
@@ -167,7 +158,8 @@ class World:
         data = self.new_data() if data is None else data
         desk = {}
         for name, prefix in self.robots.items():
-            actuators = find_actuators(self.model, prefix)
+            others = [other for other in self.robots.values() if other != prefix]
+            actuators = find_actuators(self.model, prefix, others)
             if len(actuators.ids):
                 desk[name] = RobotControl(name, actuators, data.ctrl[actuators.ids])
         return RobotControls(desk)
@@ -193,6 +185,7 @@ class World:
             "model_hash": self.model_hash,
             "robots": self.robots,
             "sources": self.sources,
+            "items": {name: asdict(facts) for name, facts in self.items.items()},
         }
         extra = {
             "scene.mjb": binary_model(self.model),
@@ -251,8 +244,9 @@ def _world_of(
     unnamed: str,
 ) -> World:
     """Compile a spec; names of robots are given, or those of prefixes, or of the model."""
+    # A spec that was compiled holds the meshes, with which each copy of it would be large.
     spec = spec.copy()
-    world = World(spec=spec, model=_compile(spec), robots={})
+    world = World(spec=spec, model=_compile(spec.copy()), robots={})
     if robots is None:
         robots = {name: ""} if name else None
     if robots is None:
@@ -410,12 +404,21 @@ def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
     )
 
 
-def find_actuators(model: mujoco.MjModel, prefix: str) -> RobotActuators:
-    """Return the controls of the actuators whose names begin with a prefix."""
+def find_actuators(
+    model: mujoco.MjModel, prefix: str, others: Sequence[str] = ()
+) -> RobotActuators:
+    """Return the controls of the actuators whose names begin with a prefix.
+
+    Args:
+        model: the model.
+        prefix: the prefix.
+        others: prefixes of other robots; longer ones have the actuators that begin with them.
+    """
+    longer = tuple(other for other in others if len(other) > len(prefix))
     names, ids, actuators, trees = [], [], [], set()
     for actuator in range(model.nactuator):
         name = model.actuator(actuator).name or f"actuator_{actuator}"
-        if not name.startswith(prefix):
+        if not name.startswith(prefix) or name.startswith(longer):
             continue
         start, count = int(model.actuator_ctrladr[actuator]), int(model.actuator_ctrlnum[actuator])
         short = name.removeprefix(prefix)

@@ -69,6 +69,22 @@ def is_native(path: Path) -> bool:
     return suffix not in MESH_SUFFIXES or suffix in (".obj", ".msh")
 
 
+def check_mesh_file(path: Path) -> None:
+    """Check that a mesh file exists, has a known format, and is not too large to be read.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: its format is unknown, or it is too large.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no mesh file '{path}'.")
+    if path.suffix.lower() not in MESH_SUFFIXES:
+        raise ValueError(
+            f"The mesh file '{path}' has an unknown format: use {', '.join(MESH_SUFFIXES)}."
+        )
+    check_mesh_size(path)
+
+
 def check_mesh_size(path: Path) -> None:
     """Check the size of a mesh file from its header, without loading it.
 
@@ -168,18 +184,22 @@ def _dicts(tree: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def read_mesh(path: Path, up_axis: UpAxis = "auto") -> list[MeshPart]:
-    """Read a mesh file through trimesh, with its texture coordinates, materials and textures.
+    """Read a mesh file, with its texture coordinates, materials and textures.
 
     Args:
-        path: a file of one of the formats of `MESH_SUFFIXES`, but `.msh`.
+        path: a file of one of the formats of `MESH_SUFFIXES`; trimesh reads all but `.msh`.
         up_axis: axis of the file that becomes the z axis; "auto" takes y for glTF, else z.
 
     Raises:
+        FileNotFoundError: there is no such file.
         ValueError: it cannot be read, is empty, or has vertices that are not finite.
         MissingExtraError: trimesh is not installed.
     """
+    check_mesh_file(path)
+    suffix = path.suffix.lower()
+    if suffix == ".msh":
+        return [_read_msh(path)]
     module = require_extra("trimesh", "meshes")
-    check_mesh_size(path)
     _check_links(path)
     try:
         scene = module.load_scene(path, process=False)
@@ -187,15 +207,30 @@ def read_mesh(path: Path, up_axis: UpAxis = "auto") -> list[MeshPart]:
         reason = " ".join(str(error).split()) or type(error).__name__
         more = (
             " Reading .dae needs the Python package 'pycollada'; or convert it to .obj or .glb."
-            if path.suffix.lower() == ".dae"
+            if suffix == ".dae"
             else ""
         )
         raise ValueError(f"{path.name} cannot be read as a mesh: {reason}.{more}") from error
-    upright = up_axis == "y" or (up_axis == "auto" and path.suffix.lower() in (".glb", ".gltf"))
+    upright = up_axis == "y" or (up_axis == "auto" and suffix in (".glb", ".gltf"))
     parts = list(_parts(scene, path, upright))
     if not parts:
         raise ValueError(f"{path.name} has no triangles.")
     return parts
+
+
+def _read_msh(path: Path) -> MeshPart:
+    """Read MuJoCo's format: four counts, then vertices, normals, texture coordinates, triangles."""
+    content = path.read_bytes()
+    counts = struct.unpack("<4i", content[:16]) if len(content) >= 16 else (-1,) * 4
+    numbers = 3 * counts[0] + 3 * counts[1] + 2 * counts[2]
+    if min(counts) < 0 or len(content) != 16 + 4 * (numbers + 3 * counts[3]):
+        raise ValueError(f"{path.name} cannot be read as a mesh: its size does not fit its counts.")
+    values = np.frombuffer(content, "<f4", numbers, 16).astype(float)
+    vertices = values[: 3 * counts[0]].reshape(-1, 3)
+    faces = np.frombuffer(content, "<i4", 3 * counts[3], 16 + 4 * numbers).reshape(-1, 3)
+    uv = values[3 * (counts[0] + counts[1]) :].reshape(-1, 2) if counts[2] else None
+    uv = None if uv is None else np.column_stack([uv[:, 0], 1.0 - uv[:, 1]])
+    return MeshPart(vertices, faces.astype(np.int32), uv)
 
 
 def _check_links(path: Path) -> None:

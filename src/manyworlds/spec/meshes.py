@@ -3,53 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
-from manyworlds.utils.extras import require_extra
+from manyworlds.spec.mesh_files import MAX_TRIANGLES, MeshPart, read_mesh
 
-if TYPE_CHECKING:
-    import trimesh
-
-MESH_SUFFIXES = (".obj", ".stl", ".ply", ".off", ".glb", ".gltf", ".msh")
-"""Formats that `read_mesh` reads; `.msh` is MuJoCo's own."""
-MAX_TRIANGLES = 1_000_000
-MAX_BYTES = 250_000_000
-_Y_UP = (".glb", ".gltf")
-_Y_TO_Z = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 _FLAT = 1e-6  # smallest extent, as a share of the largest one
 
 Triangles = tuple[np.ndarray, np.ndarray]
 """Vertices [m], shape [num_vertices, 3], and triangles, shape [num_faces, 3]."""
 
 
-@dataclass(frozen=True, eq=False)
-class MeshPart:
-    """Triangles of a file that have one appearance."""
-
-    vertices: np.ndarray
-    """Vertices [m], shape [num_vertices, 3]."""
-    faces: np.ndarray
-    """Counterclockwise triangles, shape [num_faces, 3]."""
-    uv: np.ndarray | None = None
-    """Texture coordinates from the lower left, shape [num_vertices, 2]; None for none."""
-    image: bytes | None = None
-    """Texture as a PNG file; None for none."""
-    rgba: tuple[float, ...] | None = None
-    """Color, which multiplies the texture; None if the file gives none."""
-
-
-def read_mesh(path: str | Path) -> list[MeshPart]:
-    """Read a mesh file; the y axis of glTF files, which points up there, becomes z.
+def read_solid(path: str | Path) -> list[MeshPart]:
+    """Read a mesh file whose triangles all refer to finite vertices.
 
     Args:
-        path: the file.
+        path: the file, see `read_mesh`.
+
+    Returns:
+        The parts that have triangles, without vertices that no triangle has.
 
     Raises:
         MissingExtraError: the extra 'meshes' is not installed.
@@ -57,41 +32,9 @@ def read_mesh(path: str | Path) -> list[MeshPart]:
         ValueError: it is too large, cannot be read, or has no valid triangles.
     """
     path = Path(path)
-    check_mesh_file(path)
-    try:
-        parts = [_read_msh(path)] if path.suffix.lower() == ".msh" else _read_by_trimesh(path)
-    except (ImportError, OSError):
-        raise
-    except Exception as error:  # readers of many formats fail in many ways
-        raise ValueError(
-            f"The mesh file '{path}' cannot be read: {type(error).__name__}: "
-            f"{' '.join(str(error).split())}"
-        ) from error
+    parts = read_mesh(path)
     check_triangles(str(path), parts)
-    parts = [_without_loose_vertices(part) for part in parts if len(part.faces)]
-    if path.suffix.lower() in _Y_UP:
-        parts = [dataclasses.replace(part, vertices=part.vertices @ _Y_TO_Z.T) for part in parts]
-    return parts
-
-
-def check_mesh_file(path: Path) -> None:
-    """Check that a file exists, has a known format, and is not too large to be read.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: its format is unknown, or it is too large.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no mesh file '{path}'.")
-    if path.suffix.lower() not in MESH_SUFFIXES:
-        raise ValueError(
-            f"The mesh file '{path}' has an unknown format: use {', '.join(MESH_SUFFIXES)}."
-        )
-    if (size := path.stat().st_size) > MAX_BYTES:
-        raise ValueError(
-            f"The mesh file '{path}' has {size / 1e6:.0f} MB, more than {MAX_BYTES / 1e6:.0f} MB: "
-            "reduce the number of its triangles first."
-        )
+    return [_without_loose_vertices(part) for part in parts if len(part.faces)]
 
 
 def check_triangles(name: str, parts: list[MeshPart]) -> None:
@@ -214,44 +157,3 @@ def _without_loose_vertices(part: MeshPart) -> MeshPart:
     uv = None if part.uv is None else part.uv[used]
     faces = index.reshape(-1, 3).astype(np.int32)
     return dataclasses.replace(part, vertices=part.vertices[used], faces=faces, uv=uv)
-
-
-def _read_msh(path: Path) -> MeshPart:
-    """Read MuJoCo's format: four counts, then vertices, normals, texture coordinates, triangles."""
-    content = path.read_bytes()
-    num_vertices, num_normals, num_uv, num_faces = np.frombuffer(content, "<i4", 4).tolist()
-    numbers = 3 * num_vertices + 3 * num_normals + 2 * num_uv
-    if len(content) != 16 + 4 * (numbers + 3 * num_faces):
-        raise ValueError("its size does not fit its counts")
-    values = np.frombuffer(content, "<f4", numbers, 16).astype(float)
-    uv = values[3 * (num_vertices + num_normals) :].reshape(-1, 2) if num_uv else None
-    faces = np.frombuffer(content, "<i4", 3 * num_faces, 16 + 4 * numbers).reshape(-1, 3)
-    if uv is not None:
-        uv = np.column_stack([uv[:, 0], 1.0 - uv[:, 1]])
-    return MeshPart(values[: 3 * num_vertices].reshape(-1, 3), faces.astype(np.int32), uv)
-
-
-def _read_by_trimesh(path: Path) -> list[MeshPart]:
-    module = require_extra("trimesh", "meshes")
-    loaded = module.load_scene(str(path), process=False)
-    geometries = loaded.dump()
-    return [_part(mesh) for mesh in geometries if isinstance(mesh, module.Trimesh)]
-
-
-def _part(mesh: trimesh.Trimesh) -> MeshPart:
-    vertices, faces = np.array(mesh.vertices, float), np.array(mesh.faces, np.int32)
-    if not len(faces):
-        return MeshPart(vertices.reshape(-1, 3), faces.reshape(-1, 3))
-    visual: Any = mesh.visual
-    if visual.kind != "texture":
-        color = np.asarray(visual.main_color) / 255.0
-        return MeshPart(vertices, faces, rgba=tuple(color.tolist()) if visual.defined else None)
-    material = visual.material
-    image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
-    rgba = tuple((np.asarray(material.main_color) / 255.0).tolist())
-    uv = visual.uv
-    if image is None or uv is None or len(uv) != len(vertices):
-        return MeshPart(vertices, faces, rgba=rgba)
-    png = io.BytesIO()
-    image.convert("RGB").save(png, "PNG")
-    return MeshPart(vertices, faces, np.array(uv, float), png.getvalue(), rgba)

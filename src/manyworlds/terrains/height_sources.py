@@ -10,7 +10,8 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from manyworlds.spec.meshes import MESH_SUFFIXES, obj_file, read_mesh, weld
+from manyworlds.spec.mesh_files import MESH_SUFFIXES
+from manyworlds.spec.meshes import obj_file, read_solid, weld
 from manyworlds.terrains.utils import interpolate
 from manyworlds.utils.cache import ArrayCache, content_key
 from manyworlds.utils.extras import require_extra
@@ -198,7 +199,7 @@ def _from_file(path: Path, image_height: float) -> np.ndarray | mujoco.MjSpec:
 
 def _mesh_spec(path: Path) -> mujoco.MjSpec:
     spec = mujoco.MjSpec()
-    spec.assets["surface.obj"] = obj_file(*weld(read_mesh(path)))
+    spec.assets["surface.obj"] = obj_file(*weld(read_solid(path)))
     mesh = spec.add_mesh(name="surface", file="surface.obj")
     mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # that open surfaces have, too
     spec.worldbody.add_geom(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from manyworlds.lab.network import OPERATIONS
+from manyworlds.lab.network import OPERATIONS, LabServerCfg
 from manyworlds.lab.network.protocol_page import CODES, protocol_page
 
 ROOT = Path(__file__).parents[3]
@@ -33,3 +33,11 @@ def test_all_codes_are_explained():
             found |= set(re.findall(r'(?:code=|_error\()"(\w+)"', text))
     renamed = {"unknown_robot", "unknown_entity"}  # `unknown_articulation` for clients
     assert found - renamed <= set(CODES), found - set(CODES)
+
+
+def test_ports_are_local_and_documented():
+    """Take the server's settings: this machine only, seven ports, each on the page."""
+    cfg, page = LabServerCfg(), protocol_page()
+    assert cfg.listen == "" and len(set(cfg.ports.values())) == len(cfg.ports)
+    for port in cfg.ports.values():
+        assert str(port) in page, port

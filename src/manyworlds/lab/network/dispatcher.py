@@ -226,7 +226,10 @@ class Dispatcher:
         if name in OPERATIONS:
             return OPERATIONS[name]
         if name in EDITOR:
-            raise VerbError("not_in_editor", f"{name}: this lab has no editor of scenes.")
+            raise VerbError(
+                "not_in_editor",
+                f"{name}: verbs such as add_item and move_item edit scenes.",
+            )
         raise VerbError(
             "unknown_op", f"There is no operation '{name[:80]}'{near(name[:80], OPERATIONS)}"
         )

@@ -53,7 +53,7 @@ EDITOR = frozenset(
         *("set_viewport_mode", "track_actor", "untrack"),
     }
 )
-"""Operations of the protocol that edit scenes, which a lab does not offer."""
+"""Operations of URLab that edit scenes; a lab has verbs of other names for that."""
 
 
 class NotYetError(VerbError):

@@ -223,7 +223,7 @@ CODES = {
     "bad_request": "no map within the limits, or an unknown field of a verb",
     "missing_op": "no `op`",
     "unknown_op": "there is no such operation",
-    "not_in_editor": "an operation that edits scenes",
+    "not_in_editor": "an operation of another name: verbs such as `add_item` edit scenes",
     "session_expired": "no session, or another client drives",
     "wrong_transport": "only a WebSocket can do this",
     "missing_field": "a required field is absent",

@@ -28,17 +28,18 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
         "manyworlds.lab.page.mocap_handles:MocapPart",
     ),
     "Cameras": ("manyworlds.lab.page.camera_images:CameraImagePart",),
+    "Scene": (
+        "manyworlds.lab.page.scene_editor:ScenePart",
+        "manyworlds.lab.page.props:PropPart",
+        "manyworlds.lab.page.props:HeightFieldPart",
+        "manyworlds.lab.page.user_shapes:UserShapesPart",
+    ),
     "World": (
         "manyworlds.lab.page.world_card:WorldCardPart",
         "manyworlds.lab.page.body_tree:TreePart",
-<<<<<<< HEAD
-        "manyworlds.lab.page.props:PropPart",
-        "manyworlds.lab.page.props:HeightFieldPart",
-=======
         "manyworlds.lab.page.inspector:InspectorPart",
         "manyworlds.lab.page.pose_gizmo:GizmoPart",
         "manyworlds.lab.page.joint_poses:JointPosePart",
->>>>>>> j-inspector
         "manyworlds.lab.page.physics_options:OptionsPart",
     ),
     "States": (

@@ -30,7 +30,7 @@ POLICY_DRIVERS = {
 
 _STILL = 0.01  # speed below which a robot counts as not moving [m/s or rad/s]
 PANEL_PX = 360
-"""Width of the panel, in which all tabs fit into one row [pixel]."""
+"""Width of the panel, in which the tabs fit into two rows [pixel]."""
 TASK_PANEL_PX = 420
 """Width of the panel with the tab of a task [pixel]."""
 

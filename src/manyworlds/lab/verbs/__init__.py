@@ -10,6 +10,7 @@ from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     props,
     recordings,
     robots,
+    scene,
     status,
     time,
     world,

@@ -27,7 +27,7 @@ from manyworlds.lab.verbs.fields import (
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.spec.convex import THRESHOLDS, CoacdCfg
-from manyworlds.spec.meshes import MESH_SUFFIXES
+from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.terrains import HeightFieldCfg, HfSampledTerrainCfg
 from manyworlds.terrains.height_sources import GeomFilter, cast_rays
 from manyworlds.terrains.sampled_terrain import BASE_THICKNESSES, RESOLUTIONS

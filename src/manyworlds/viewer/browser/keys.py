@@ -23,7 +23,7 @@ class KeyBinding:
     """Keys of an action, and the pages that have it."""
 
     keys: tuple[str, ...]
-    """Names of the keys in viser: 'space', 'P', ..."""
+    """Names of the keys in viser: 'space', 'P', ...; with modifiers: 'ctrl+shift+Z'."""
     label: str
     pages: tuple[Page, ...] = _LIVE
 
@@ -171,7 +171,8 @@ def keys_html(names: Iterable[str]) -> str:
 
 def key_names(binding: KeyBinding) -> str:
     """Return the keys of an action as text: 'Space or P'."""
-    return " or ".join(key[:1].upper() + key[1:] for key in binding.keys)
+    names = (key.split("+") if len(key) > 1 else [key] for key in binding.keys)
+    return " or ".join("-".join(part.capitalize() for part in parts) for parts in names)
 
 
 def keys_markdown() -> str:

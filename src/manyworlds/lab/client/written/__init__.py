@@ -14,6 +14,7 @@ from manyworlds.lab.client.written.models import ModelsVerbs
 from manyworlds.lab.client.written.props import PropsVerbs
 from manyworlds.lab.client.written.recordings import RecordingsVerbs
 from manyworlds.lab.client.written.robots import RobotsVerbs
+from manyworlds.lab.client.written.scene import SceneVerbs
 from manyworlds.lab.client.written.status import StatusVerbs
 from manyworlds.lab.client.written.time import TimeVerbs
 from manyworlds.lab.client.written.world import WorldVerbs
@@ -29,6 +30,7 @@ class LabVerbs(
     PropsVerbs,
     RecordingsVerbs,
     RobotsVerbs,
+    SceneVerbs,
     StatusVerbs,
     TimeVerbs,
     WorldVerbs,

@@ -6,6 +6,7 @@ Written by `python tools/write_client_verbs.py`; a test compares them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from numpy.typing import ArrayLike
 
@@ -43,3 +44,58 @@ class DrawingVerbs(VerbCaller):
             `time`.
         """
         return self.call("set_recording_view", view=view)
+
+    def draw_shape(
+        self,
+        name: str,
+        kind: Literal["marker", "line", "box", "axes", "arrow", "text"],
+        points: ArrayLike,
+        size: ArrayLike | None = None,
+        quat: ArrayLike | None = None,
+        color: ArrayLike | None = None,
+        text: str = "",
+        ttl: float | None = None,
+    ) -> Reply:
+        """Draw a marker, line, box, axes, arrow or text into the view of the page.
+
+        Args:
+            name: name of the shape; one of the same name is replaced.
+            kind: kind of the shape.
+            points: 3 numbers for the center, each point of a line, or both ends [m].
+            size: side lengths of a box, or one size [m].
+            quat: orientation [wxyz].
+            color: red, green and blue, 0 to 1.
+            text: text at the first point.
+            ttl: time until it vanishes; never if left out [s], from 0.
+        """
+        return self.call(
+            "draw_shape",
+            name=name,
+            kind=kind,
+            points=points,
+            size=size,
+            quat=quat,
+            color=color,
+            text=text,
+            ttl=ttl,
+        )
+
+    def clear_drawings(
+        self,
+        name: str = "",
+    ) -> Reply:
+        """Remove a shape from the view, or all of them.
+
+        Args:
+            name: name of the shape; all if left out.
+        """
+        return self.call("clear_drawings", name=name)
+
+    def read_drawings(self) -> Reply:
+        """Return the shapes that programs draw into the view.
+
+        Returns:
+            `shapes` (map, kind, points, size, quat, color and text of each shape, by name),
+            `frame_id`, `time`.
+        """
+        return self.call("read_drawings")

@@ -23,14 +23,15 @@ class StatusVerbs(VerbCaller):
             world, or is replaced for now), `percent` (float, requested speed), `real_time_factor`
             (float, achieved speed over the last second), `behind_s` (float, delay behind the wall
             clock), `model_version` (int, number of changes of the model), `model_hash` (string,
-            hash of the compiled model, before later changes), `rebuild_notes` (string[], sentences
-            about what the last rebuild did not keep), `warnings` (map, MuJoCo's warnings since the
-            last reset, by type), `left_out` (map, reasons why entities of the scene were left out,
-            by name), `failures` (string[], sentences about callbacks that failed, and ports in
-            use), `robots` (map, owner, targets and controller by robot, and why it does not move),
-            `held` (string[], robots that are held in a keyframe), `states` (string[], names of the
-            saved states), `recording` (map, progress of the recording), `replay` (map, progress of
-            the replay), `frame_id`, `time`.
+            hash of the compiled model, before later changes), `drawings` (int, number of shapes
+            that programs draw into the view), `rebuild_notes` (string[], sentences about what the
+            last rebuild did not keep), `warnings` (map, MuJoCo's warnings since the last reset, by
+            type), `left_out` (map, reasons why entities of the scene were left out, by name),
+            `failures` (string[], sentences about callbacks that failed, and ports in use), `robots`
+            (map, owner, targets and controller by robot, and why it does not move), `held`
+            (string[], robots that are held in a keyframe), `states` (string[], names of the saved
+            states), `recording` (map, progress of the recording), `replay` (map, progress of the
+            replay), `frame_id`, `time`.
         """
         return self.call("read_status")
 

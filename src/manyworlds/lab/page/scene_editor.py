@@ -1,0 +1,265 @@
+"""Editor of the scene on the page: items, sources, copies, a gizmo, undo, scene files."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.scene.sources import MESHES, MODELS, SHAPES
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import note_html
+from manyworlds.viewer.browser.widgets import add_choice, add_number
+
+if TYPE_CHECKING:
+    import viser
+
+_NONE = "none"
+_SIZES = {
+    "box": (0.1, 0.1, 0.1),
+    "sphere": (0.1,),
+    "capsule": (0.05, 0.1),
+    "cylinder": (0.1, 0.1),
+    "ellipsoid": (0.1, 0.08, 0.06),
+}
+_ENDS_TASK = (
+    "A task's environment drives this world. The first edit ends that: plain MuJoCo goes on, "
+    "without the task's commands, rewards and resets."
+)
+
+
+class ScenePart:
+    """Lists the items of the scene, and adds, moves, copies, renames and removes them.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.1
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._items: list[dict[str, Any]] = []
+        self._held = False
+        self._seen_body = 0
+        gui = ctx.gui
+        self.warning = gui.add_html("")
+        self.turns = add_choice(gui, "Edits", {"Undo": self._undo, "Redo": self._redo}, ctx.attempt)
+        self.outcome = gui.add_html("")
+        self.choice: viser.GuiDropdownHandle[str] = gui.add_dropdown(
+            "Item", (_NONE,), hint="Type to search."
+        )
+        ctx.on_change(self.choice, self._select)
+        self.gizmo = gui.add_checkbox(
+            "Move and turn in the view", False, hint="Drag the arrows and arcs at the item."
+        )
+        self._add_actions()
+        self._add_sources()
+        with gui.add_folder("Tree", expand_by_default=False):
+            self.search = gui.add_text("Search", "", hint="Part of a name of an item or body.")
+            ctx.on_change(self.search, lambda _: self._show_tree())
+            self.tree = gui.add_html("")
+        with gui.add_folder("Scene file", expand_by_default=False):
+            self.file = gui.add_text("Folder", "scene", hint="Or a model file, to open it.")
+            actions = {"Save": self._save, "Open": self._open}
+            self.files = add_choice(gui, "File", self._told(actions), ctx.attempt)
+        self._add_handle()
+        self.renew()
+
+    def _add_actions(self) -> None:
+        ctx, gui = self._ctx, self._ctx.gui
+        actions = {"Duplicate": self._duplicate, "Remove": self._remove}
+        self.actions = add_choice(gui, "Copy", self._told(actions), ctx.attempt)
+        with gui.add_folder("Name and grid", expand_by_default=False):
+            self.name = gui.add_text("New name", "")
+            self.rename = ctx.on_click(gui.add_button("Rename"), lambda: self._tell(self._rename))
+            self.rows = add_number(gui, "Rows", 2, min=1, max=1024, step=1)
+            self.columns = add_number(gui, "Columns", 2, min=1, max=1024, step=1)
+            self.grid = ctx.on_click(gui.add_button("Add grid"), lambda: self._tell(self._grid))
+
+    def _add_sources(self) -> None:
+        ctx, gui = self._ctx, self._ctx.gui
+        reply: Any = ctx.lab.face.call("list_sources")
+        names = (*reply["names"], *reply["menagerie"])
+        with gui.add_folder("Add", expand_by_default=False):
+            self.added_name = gui.add_text("Name", "", hint="Empty: that of the source.")
+            self.position = gui.add_vector3("Position [m]", (0.0, 0.0, 0.0), step=0.1)
+            self.source = gui.add_dropdown("Robot", names, hint="Type to search.")
+            self.add = ctx.on_click(
+                gui.add_button("Add robot"), lambda: self._tell(self._add_by_name)
+            )
+            self.path = gui.add_text("File", "", hint="MJCF, URDF or mesh on the lab's machine.")
+            self.add_file = ctx.on_click(
+                gui.add_button("Add file"), lambda: self._tell(self._add_by_path)
+            )
+            self.upload = gui.add_upload_button("Upload file", mime_type=",".join(MODELS + MESHES))
+            self.upload.on_upload(lambda _: self._tell(self._add_upload))
+            self.shape = gui.add_dropdown("Prop", SHAPES)
+            self.fixed = gui.add_checkbox("Fixed to the world", False)
+            self.prop = ctx.on_click(gui.add_button("Add prop"), lambda: self._tell(self._add_prop))
+
+    def renew(self) -> list[str]:
+        """List the items of the new world; the selected one stays if it is there."""
+        self._held = False
+        self._list()
+        self._add_handle()
+        return []
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show what can be undone, and the gizmo at the selected item."""
+        ctx = self._ctx
+        if ctx.body != self._seen_body:
+            self._seen_body = ctx.body
+            name = ctx.view.name_of(ctx.body)
+            owner = next((i["name"] for i in self._items if name and name in i["bodies"]), "")
+            if owner and owner != self.choice.value:
+                self.choice.value = owner
+        task = ctx.lab.environment is not None
+        self.warning.content = note_html(_ENDS_TASK if task else "")
+        item = self._item()
+        shown = self.gizmo.value and item is not None
+        self.handle.visible = shown
+        if shown and not self._held:
+            pose: Any = ctx.lab.face.call("read_item_pose", item=self.choice.value)
+            self.handle.position, self.handle.wxyz = pose["pos"], pose["quat"]
+
+    def drag(self, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
+        """Handle an event of a drag of the gizmo: the item is moved when it ends.
+
+        Args:
+            phase: `start`, `update` or `end`.
+            position: position of the gizmo [m], shape [3].
+            quat: orientation of the gizmo (wxyz), shape [4].
+        """
+        self._held = phase != "end"
+        if not self._held:
+            self._tell(
+                lambda: self._edit("move_item", item=self._chosen(), pos=position, quat=quat)
+            )
+
+    def _add_handle(self) -> None:
+        size = float(np.clip(2.0 * self._ctx.lab.world.model.stat.meansize, 0.2, 0.6))
+        handle = self._ctx.server.scene.add_transform_controls(
+            "/over/item", scale=size, depth_test=False, visible=False
+        )
+        self.handle: viser.TransformControlsHandle = handle
+
+        @handle.on_update
+        async def _(event: viser.TransformControlsEvent) -> None:
+            # A coroutine, so that the moves of one drag keep their order.
+            self.drag(event.phase, np.array(handle.position), np.array(handle.wxyz))
+
+    def _list(self) -> None:
+        reply: Any = self._ctx.lab.face.call("list_items")
+        self._items = reply["items"]
+        names = (_NONE, *(item["name"] for item in self._items))
+        chosen = reply["selected"] or self.choice.value
+        self.choice.options = names
+        self.choice.value = chosen if chosen in names else _NONE
+        self._show_tree()
+
+    def _show_tree(self) -> None:
+        reply: Any = self._ctx.lab.face.call("read_item_tree", search=self.search.value.strip())
+        lines = "".join(_lines(node, 0, self.choice.value) for node in reply["tree"])
+        self.tree.content = (
+            '<div style="max-height:22em;overflow:auto;padding:.2em 1em;font-size:.85em">'
+            f"{lines or 'nothing of this name'}</div>"
+        )
+
+    def _item(self) -> dict[str, Any] | None:
+        return next((i for i in self._items if i["name"] == self.choice.value), None)
+
+    def _chosen(self) -> str:
+        if self._item() is None:
+            raise ValueError("Select an item first.")
+        return self.choice.value
+
+    def _select(self, name: str) -> None:
+        self._ctx.call("select_item", item="" if name == _NONE else name)
+        item = self._item()
+        body = next((b for b in item["bodies"] if b), "") if item else ""
+        self._ctx.body = self._seen_body = self._ctx.view.id_of(body)
+        self._show_tree()
+
+    def _told(self, actions: dict[str, Callable[[], str]]) -> dict[str, Callable[[], object]]:
+        """Return actions that show their outcome, or their error, in the tab."""
+        return {label: lambda act=act: self._tell(act) for label, act in actions.items()}
+
+    def _tell(self, action: Callable[[], str]) -> None:
+        self._ctx.attempt_at(self.outcome, action)
+        self._list()
+
+    def _edit(self, verb: str, **fields: object) -> str:
+        """Carry out a verb; return what it did."""
+        reply: Any = self._ctx.call(verb, **fields)
+        if (item := reply.get("item")) is not None and verb != "move_item":
+            self._ctx.call("select_item", item=item["name"])
+        what = f"{verb.replace('_', ' ')}: done"
+        return "\n".join([what, *reply.get("notes", [])])
+
+    def _undo(self) -> None:
+        self._tell(lambda: f"undone: {self._ctx.call('undo')['label']}")
+
+    def _redo(self) -> None:
+        self._tell(lambda: f"made again: {self._ctx.call('redo')['label']}")
+
+    def _duplicate(self) -> str:
+        return self._edit("duplicate_item", item=self._chosen())
+
+    def _remove(self) -> str:
+        return self._edit("remove_item", item=self._chosen())
+
+    def _rename(self) -> str:
+        return self._edit("rename_item", item=self._chosen(), name=self.name.value.strip())
+
+    def _grid(self) -> str:
+        rows, columns = int(self.rows.value), int(self.columns.value)
+        return self._edit("add_item_grid", item=self._chosen(), rows=rows, columns=columns)
+
+    def _place(self) -> dict[str, object]:
+        return {"name": self.added_name.value.strip(), "pos": list(self.position.value)}
+
+    def _add_by_name(self) -> str:
+        return self._edit("add_item", source=self.source.value, **self._place())
+
+    def _add_by_path(self) -> str:
+        path = self.path.value.strip()
+        if not path:
+            raise ValueError("Give the path of a file.")
+        return self._edit("add_item_file", path=str(Path(path).expanduser()), **self._place())
+
+    def _add_upload(self) -> str:
+        file = self.upload.value
+        return self._edit("upload_item", file=file.name, content=file.content, **self._place())
+
+    def _add_prop(self) -> str:
+        shape = self.shape.value
+        fields = self._place() | {"static": self.fixed.value}
+        return self._edit("add_primitive", shape=shape, size=list(_SIZES[shape]), **fields)
+
+    def _folder(self) -> str:
+        folder = self.file.value.strip()
+        if not folder:
+            raise ValueError("Give the path of a folder.")
+        return str(Path(folder).expanduser())
+
+    def _save(self) -> str:
+        return f"saved: {self._ctx.call('save_scene', folder=self._folder())['folder']}"
+
+    def _open(self) -> str:
+        return self._edit("open_scene", path=self._folder())
+
+
+def _lines(node: dict[str, Any], depth: int, chosen: str) -> str:
+    weight = "700;color:#1971c2" if not depth and node["name"] == chosen else "400"
+    kind = "" if node["kind"] == "body" and depth else node["kind"]
+    line = (
+        f'<div style="padding-left:{depth}em;font-weight:{weight}">'
+        f"{html.escape(node['name'] or 'without a name')}"
+        f'<span style="opacity:.5"> {kind}</span></div>'
+    )
+    return line + "".join(_lines(child, depth + 1, chosen) for child in node["children"])

@@ -1,0 +1,589 @@
+"""Editor of the scene of a live world."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import mujoco
+import numpy as np
+
+from manyworlds.entity import EntityCfg
+from manyworlds.lab.history import Edit
+from manyworlds.lab.model_facts import STATE
+from manyworlds.lab.rebuild import Transition
+from manyworlds.lab.recording import Recording, state_columns
+from manyworlds.lab.scene.draft import Draft, ItemContent, compile_copy
+from manyworlds.lab.scene.items import (
+    ItemBounds,
+    ItemRequest,
+    Pose,
+    SceneItem,
+    TreeNode,
+    compose,
+    inverse,
+    list_items,
+    make_tree,
+)
+from manyworlds.lab.scene.model_edits import carry_model_values
+from manyworlds.lab.scene.scene_file import open_scene, save_scene
+from manyworlds.lab.scene.sources import Source, load_source
+from manyworlds.lab.verb_error import near
+from manyworlds.lab.world import CompileError, World
+from manyworlds.validation.names import free_name
+
+if TYPE_CHECKING:
+    from manyworlds.lab.lab import LiveLab
+    from manyworlds.lab.snapshot import Snapshot
+
+MOST_COPIES = 1024
+"""Largest number of copies of a grid."""
+_GAP = 0.1  # between an item and its copy [m]
+_T = TypeVar("_T")
+Vector = Sequence[float] | np.ndarray
+"""Several numbers."""
+_Left = tuple[Recording, np.ndarray]
+
+
+class SceneEditor:
+    """Adds, moves, renames and removes items of a live world, which goes on meanwhile.
+
+    An edit changes a copy of the world's spec, compiles it outside of the physics thread, and
+    rebuilds the lab: what was there before keeps its state by name. If an edit fails, nothing has
+    changed. Edits of several threads follow one another, and can be undone.
+
+    A task's environment that drives the world stops driving with the first edit, because its
+    batch is another world: plain MuJoCo goes on. `notes` says so.
+
+    Args:
+        lab: the lab.
+    """
+
+    def __init__(self, lab: LiveLab) -> None:
+        self._lab = lab
+        self.notes: tuple[str, ...] = ()
+        """Sentences about what the last edit did besides what was asked."""
+        self.selected = ""
+        """Name of the selected item; empty for none."""
+
+    @property
+    def items(self) -> dict[str, SceneItem]:
+        """Items of the world, by name."""
+        world = self._lab.world
+        return list_items(world.spec, world.model, world.items, world.robots)
+
+    def __getitem__(self, name: str) -> SceneItem:
+        """Return an item by its name.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        items = self.items
+        if name not in items:
+            hint = near(name, items) or f"; the scene has {', '.join(items) or 'none'}."
+            raise KeyError(f"There is no item '{name}'{hint}")
+        return items[name]
+
+    def tree(self, search: str = "") -> tuple[TreeNode, ...]:
+        """Return items and bodies as a tree.
+
+        Args:
+            search: part of a name, in any case; empty for all.
+        """
+        return make_tree(self._lab.world.spec, self.items, search)
+
+    def find(self, text: str = "", *, kind: str = "") -> list[SceneItem]:
+        """Return the items with a text in their name, id or source, in any case.
+
+        Args:
+            text: the text; empty for all.
+            kind: only items of this kind, as `robot`; empty for all.
+        """
+        words = text.lower()
+        return [
+            item
+            for item in self.items.values()
+            if words in f"{item.name} {item.id} {item.source}".lower() and kind in ("", item.kind)
+        ]
+
+    def select(self, name: str) -> None:
+        """Select an item, which pages show; empty for none.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        self.selected = self[name].name if name else ""
+
+    def pose(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the present pose of an item's origin.
+
+        An item whose base moves takes its origin along.
+
+        Returns:
+            Position [m], shape [3], and orientation (wxyz), shape [4].
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        item, model, snapshot = self[name], self._lab.model, self._lab.snapshot
+        origin = np.array(item.pos), np.array(item.quat)
+        for found in item.roots[:1]:
+            if len(snapshot.xpos) == model.nbody:
+                start = model.body_pos[found], model.body_quat[found]
+                now = snapshot.xpos[found], snapshot.xquat[found]
+                return compose(compose(now, inverse(start)), origin)
+        return origin
+
+    def bounds(self, name: str) -> ItemBounds:
+        """Return a box around an item as it is now, planes left out.
+
+        Raises:
+            KeyError: there is none of this name.
+            ValueError: nothing of it has an extent.
+        """
+        return _bounds(self._lab.model, self._lab.snapshot, self[name])
+
+    def add(
+        self,
+        source: Source,
+        name: str = "",
+        pos: Vector | None = None,
+        quat: Vector | None = None,
+        id: str = "",
+    ) -> SceneItem:
+        """Add an item.
+
+        Args:
+            source: path of an MJCF, URDF or mesh file; name of an entity of the package, see
+                `registered_names`; name of a robot of MuJoCo Menagerie; a spec; or a config.
+            name: name of the item, which is the prefix `NAME/` of its elements; one that is free
+                if empty.
+            pos: position of the source's origin [m]; None for the world's origin.
+            quat: orientation (wxyz); None for that of the world.
+            id: name for programs that stays when the item is renamed; the name if empty.
+
+        Returns:
+            The new item.
+
+        Raises:
+            CompileError: the source cannot be read, or the new world does not compile.
+            FileNotFoundError: there is no such file.
+            OSError: a robot cannot be downloaded.
+            ValueError: the name is taken, or not valid.
+        """
+        part, found = load_source(source)
+        pose = _pose(pos, quat)
+
+        def change(draft: Draft) -> str:
+            chosen = name or draft.free_name(found)
+            draft.attach(part, chosen, id, pose)
+            return chosen
+
+        return self[self._edit(lambda new: f"add {new}", change)]
+
+    def add_prop(
+        self,
+        cfg: EntityCfg,
+        name: str = "prop",
+        pos: Vector | None = None,
+        quat: Vector | None = None,
+        id: str = "",
+    ) -> SceneItem:
+        """Add a prop by its config; a name that is taken gets a number. See `add`."""
+        chosen = free_name(name, {*self.items, *self._lab.robots})
+        return self.add(cfg, chosen, pos, quat, id)
+
+    def add_light(
+        self,
+        name: str = "light",
+        pos: Vector = (0.0, 0.0, 3.0),
+        dir: Vector = (0.0, 0.0, -1.0),
+        diffuse: Vector = (0.7, 0.7, 0.7),
+        directional: bool = False,
+    ) -> SceneItem:
+        """Add a light to the world.
+
+        Args:
+            name: name of the light.
+            pos: position [m].
+            dir: direction of the light.
+            diffuse: color, 0 to 1.
+            directional: whether it shines from afar, like the sun.
+        """
+        kind = mujoco.mjtLightType
+        light = kind.mjLIGHT_DIRECTIONAL if directional else kind.mjLIGHT_SPOT
+
+        def change(draft: Draft) -> str:
+            draft.check_free(name)
+            draft.spec.worldbody.add_light(
+                name=name, pos=pos, dir=dir, diffuse=diffuse, type=light, castshadow=True
+            )
+            return name
+
+        return self[self._edit(lambda new: f"add {new}", change)]
+
+    def duplicate(
+        self,
+        item: str,
+        name: str = "",
+        pos: Vector | None = None,
+        quat: Vector | None = None,
+    ) -> SceneItem:
+        """Add a copy of an item.
+
+        Args:
+            item: name of the item.
+            name: name of the copy; one that is free if empty.
+            pos: initial position of its origin [m]; None for a place beside the item.
+            quat: initial orientation (wxyz); None for that of the item.
+        """
+        if pos is None:
+            pos = self[item].pos + np.array((self._width(item, 0) + _GAP, 0.0, 0.0))
+        return self._copies(item, [np.asarray(pos, float)], quat, name)[0]
+
+    def grid(
+        self,
+        item: str,
+        rows: int,
+        columns: int,
+        spacing: tuple[float, float] | None = None,
+    ) -> list[SceneItem]:
+        """Add copies of an item, which form a grid with it along the axes of the world.
+
+        Args:
+            item: name of the item.
+            rows: number of items along y.
+            columns: number of items along x.
+            spacing: distances along x and y [m]; None leaves a gap between items.
+
+        Returns:
+            The copies.
+
+        Raises:
+            ValueError: there would be no copy, or more than 1024 items.
+        """
+        if rows < 1 or columns < 1 or not 2 <= rows * columns <= MOST_COPIES:
+            raise ValueError(
+                f"A grid has 2 to {MOST_COPIES} items, got {rows} x {columns}: change its sizes."
+            )
+        if spacing is None:
+            spacing = (self._width(item, 0) + _GAP, self._width(item, 1) + _GAP)
+        start = np.array(self[item].pos)
+        places = [
+            start + np.array((column * spacing[0], row * spacing[1], 0.0))
+            for row in range(rows)
+            for column in range(columns)
+        ]
+        return self._copies(item, places[1:], None, "")
+
+    def move(
+        self,
+        name: str,
+        pos: Vector | None = None,
+        quat: Vector | None = None,
+    ) -> SceneItem:
+        """Move an item: its initial pose, and its present one if its base moves.
+
+        Args:
+            name: name of the item.
+            pos: position of its origin [m]; None keeps the present one.
+            quat: orientation (wxyz); None keeps the present one.
+        """
+        _pose(pos, quat)  # checks them
+        now = self.pose(name)
+        pose = now if pos is None else (np.array(pos, float), now[1])
+        pose = pose if quat is None else (pose[0], _unit(quat))
+        self._edit(
+            lambda _: f"move {name}", lambda draft: draft.move(name, pose), key=("move", name)
+        )
+        return self[name]
+
+    def rename(self, name: str, new: str) -> SceneItem:
+        """Give an item another name; its elements, its state and its id stay.
+
+        Raises:
+            KeyError: there is no such item.
+            ValueError: the new name is taken, or not valid.
+        """
+        self._edit(lambda _: f"rename {name}", lambda draft: draft.rename(name, new))
+        self.selected = new if self.selected == name else self.selected
+        return self[new]
+
+    def remove(self, name: str) -> None:
+        """Remove an item, and all that refers to it; `undo` also restores its state.
+
+        Raises:
+            KeyError: there is no such item.
+        """
+        self._edit(lambda _: f"remove {name}", lambda draft: draft.remove(name))
+
+    def apply(self, items: Iterable[ItemRequest]) -> list[str]:
+        """Bring the world to what is requested, by id: add, move or replace items.
+
+        A second call with the same requests does nothing. Other items stay.
+
+        Returns:
+            Sentences about what was done; empty if nothing was.
+
+        Raises:
+            ValueError: two requests have one id, or a name is taken.
+        """
+        requests = [dataclasses.replace(item, name=item.name or item.id) for item in items]
+        ids = [request.id for request in requests]
+        if twice := sorted({id for id in ids if ids.count(id) > 1}):
+            raise ValueError(f"Several items have the id '{twice[0]}': give each its own.")
+        parts = [load_source(request.source)[0] for request in requests]
+        done: list[str] = []
+
+        def change(draft: Draft) -> None:
+            for request, part in zip(requests, parts, strict=True):
+                if sentence := _apply(draft, request, part):
+                    done.append(sentence)
+
+        with self._lab.history.lock:
+            probe = Draft(self._lab.world)
+            change(probe)
+            if not done:
+                return []
+            done.clear()
+            parts = [load_source(request.source)[0] for request in requests]
+            self._edit(lambda _: "apply items", change)
+        return done
+
+    def save(self, path: str | Path) -> Path:
+        """Write the scene to a folder: `scene.xml`, its assets, and names in `build.json`.
+
+        MuJoCo alone can load `scene.xml`. The folder is complete at each moment: it is written
+        aside and renamed.
+
+        Returns:
+            The folder.
+
+        Raises:
+            FileExistsError: the folder contains something else.
+        """
+        return save_scene(self._lab.world, Path(path))
+
+    def open(self, path: str | Path) -> None:
+        """Replace the world by a scene file, a folder of `save` or any MJCF; can be undone.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            CompileError: it does not compile.
+        """
+        world = open_scene(Path(path))
+        with self._lab.history.lock:
+            self._record(f"open {Path(path).name}", self._lab.world, world, Transition())
+
+    def undo(self) -> str:
+        """Undo the last edit of the world, and return its label.
+
+        Raises:
+            RuntimeError: there is nothing to undo.
+        """
+        return self._lab.history.undo()
+
+    def redo(self) -> str:
+        """Make the edit again that was undone last, and return its label.
+
+        Raises:
+            RuntimeError: there is nothing to make again.
+        """
+        return self._lab.history.redo()
+
+    def _copies(
+        self,
+        item: str,
+        places: Sequence[np.ndarray],
+        quat: Vector | None,
+        name: str,
+    ) -> list[SceneItem]:
+        kept = np.array(self[item].quat) if quat is None else _unit(quat)
+
+        def change(draft: Draft) -> list[str]:
+            return draft.copies(item, [(place, kept) for place in places], name)
+
+        names = self._edit(lambda _: f"copy {item}", change)
+        items = self.items
+        return [items[new] for new in names]
+
+    def _width(self, item: str, axis: int) -> float:
+        try:
+            box = self.bounds(item)
+        except ValueError:
+            return 1.0
+        return box.high[axis] - box.low[axis]
+
+    def _edit(
+        self,
+        label: Callable[[_T], str],
+        change: Callable[[Draft], _T],
+        key: Hashable = None,
+    ) -> _T:
+        with self._lab.history.lock:
+            before = self._lab.world
+            draft = Draft(before)
+            result = change(draft)
+            world = draft.finish()
+            notes = draft.notes
+            carry_model_values(before, world, draft.transition.rename)
+            self._record(label(result), before, world, draft.transition, key, notes)
+        return result
+
+    def _record(
+        self,
+        label: str,
+        before: World,
+        after: World,
+        transition: Transition,
+        key: Hashable = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Show another world, and record how to return."""
+        left: dict[str, _Left] = {"before": self._show(after, transition, notes)}
+        back = _backwards(transition, left["before"])
+
+        def undo() -> None:
+            left["after"] = self._show_again(before, self._with(back, left.get("before")))
+
+        def redo() -> None:
+            left["before"] = self._show_again(after, self._with(transition, left.get("after")))
+
+        self._lab.history.record(Edit(label=label, undo=undo, redo=redo, key=key))
+
+    @staticmethod
+    def _with(transition: Transition, left: _Left | None) -> Transition:
+        remembered = () if left is None else (left,)
+        return dataclasses.replace(transition, remembered=remembered)
+
+    def _show_again(self, world: World, transition: Transition) -> _Left:
+        """Show a former world, from its spec: its model may have been changed since."""
+        fresh = dataclasses.replace(world, model=compile_copy(world.spec), shared=None, start=None)
+        carry_model_values(self._lab.world, fresh, transition.rename)
+        return self._show(fresh, transition, ())
+
+    def _show(self, world: World, transition: Transition, notes: Sequence[str]) -> _Left:
+        """Rebuild the lab; return the state that it had before."""
+        lab = self._lab
+        driven, controls = lab.environment is not None, list(lab.controls)
+        state = lab.loop.do(_state, edits_model=False)
+        result = lab.rebuild(world, keep_history=True, transition=transition)
+        if not result:
+            raise CompileError(result.error)
+        gone = [
+            f"the robot '{robot.name}' is gone, and what controlled it ended"
+            for robot in controls
+            if lab.controls.find(robot.name) is None and robot.owner
+        ]
+        task = ["the task's environment no longer drives the world"] * driven
+        self.notes = (*notes, *gone, *task, *result.notes)
+        if self.selected and self.selected not in self.items:
+            self.selected = ""
+        return state
+
+
+def _state(model: mujoco.MjModel, data: mujoco.MjData) -> _Left:
+    """Return columns and values of the state; runs in the physics thread."""
+    row = np.empty(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, row, STATE)
+    return state_columns(model), row
+
+
+def _backwards(transition: Transition, before: _Left) -> Transition:
+    """Return the transition that undoes another one.
+
+    Args:
+        transition: the other one.
+        before: columns and values of the state before it.
+    """
+    columns, row = before
+    names = {n for elements in columns.index.values() for n in elements}
+    back = {transition.rename(name): name for name in names}
+    placed = {}
+    for part, name in transition.placed:
+        former = back.get(name, name)
+        if former in columns.index.get(part, {}):
+            start, width = columns.index[part][former]
+            placed[part, former] = row[start : start + width].copy()
+    robots = {old: new for new, old in transition.renamed_robots.items()}
+    return Transition(
+        placed=placed, rename=lambda name: back.get(name, name), renamed_robots=robots
+    )
+
+
+def _apply(draft: Draft, request: ItemRequest, part: ItemContent) -> str:
+    """Bring one item to what is requested; return a sentence about it, empty for nothing."""
+    known = next((name for name, facts in draft.facts.items() if facts.id == request.id), "")
+    pose = _pose(request.pos, request.quat)
+    if not known:
+        draft.attach(part, request.name, request.id, pose)
+        return f"added '{request.name}'"
+    if draft.facts[known].fingerprint != part.fingerprint:
+        pose = draft.origin(known) if pose is None else pose
+        draft.remove(known)
+        draft.attach(part, request.name, request.id, pose)
+        return f"replaced '{request.name}'"
+    done = []
+    if known != request.name:
+        draft.rename(known, request.name)
+        done.append(f"renamed '{known}' to '{request.name}'")
+    at = draft.origin(request.name)
+    if pose is not None and not all(
+        np.allclose(a, b, atol=1e-9) for a, b in zip(at, pose, strict=True)
+    ):
+        draft.move(request.name, pose)
+        done.append(f"moved '{request.name}'")
+    return ", ".join(done)
+
+
+def _bounds(model: mujoco.MjModel, snapshot: Snapshot, item: SceneItem) -> ItemBounds:
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    for geom in range(model.ngeom):
+        body, name = model.geom_bodyid[geom], model.geom(geom).name
+        own = model.body_rootid[body] in item.roots
+        own = own or (not body and (name == item.name or _begins(name, item.prefix)))
+        if own and model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE:
+            turn = snapshot.geom_xmat[geom].reshape(3, 3)
+            corners = snapshot.geom_xpos[geom] + _corners(model, geom) @ turn.T
+            low = np.minimum(low, corners.min(axis=0))
+            high = np.maximum(high, corners.max(axis=0))
+    if not np.isfinite(low).all():
+        raise ValueError(f"Nothing of the item '{item.name}' has an extent.")
+    return ItemBounds(low=tuple(low.tolist()), high=tuple(high.tolist()))
+
+
+def _corners(model: mujoco.MjModel, geom: int) -> np.ndarray:
+    """Return points in a geom's frame whose box is that of the geom [m], shape [num_points, 3]."""
+    mesh = model.geom_dataid[geom]
+    if mesh >= 0 and model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_MESH:
+        start = model.mesh_vertadr[mesh]
+        return model.mesh_vert[start : start + model.mesh_vertnum[mesh]]
+    center, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    return center + signs * half
+
+
+def _begins(name: str, prefix: str) -> bool:
+    return bool(prefix) and name.startswith(prefix)
+
+
+def _pose(pos: Vector | None, quat: Vector | None) -> Pose | None:
+    """Return a pose from numbers that a user gives; None if there are none."""
+    if pos is None and quat is None:
+        return None
+    place = np.zeros(3) if pos is None else np.array(pos, float)
+    if place.shape != (3,) or not np.isfinite(place).all():
+        raise ValueError(f"pos must be 3 finite numbers [m], got {pos}.")
+    return place, np.array([1.0, 0.0, 0.0, 0.0]) if quat is None else _unit(quat)
+
+
+def _unit(quat: Vector) -> np.ndarray:
+    """Return a quaternion of length 1."""
+    values = np.array(quat, float)
+    length = float(np.linalg.norm(values))
+    if values.shape != (4,) or not np.isfinite(length) or length < 1e-9:
+        raise ValueError(f"quat must be 4 finite numbers (wxyz), not all 0, got {quat}.")
+    return values / length

@@ -1,0 +1,109 @@
+"""The editor of the scene on the page."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.lab.page.conftest import give, press
+from tests.lab.scene.conftest import CUP
+
+
+@pytest.fixture
+def scene(page):
+    """The page, its editor, and its lab, whose world follows each action."""
+    page.lab.loop.iterate_once()
+    return SimpleNamespace(page=page, lab=page.lab, part=page.parts["ScenePart"])
+
+
+def choose(group, label: str) -> None:
+    """Click one of a row of buttons."""
+    give(group, label)
+
+
+def test_a_prop_is_added_moved_and_undone(scene):
+    """Add a prop, drag its gizmo, duplicate and remove it, undo all: the tab tells each."""
+    part, lab, page = scene.part, scene.lab, scene.page
+    part.position.value = (1.0, 0.0, 0.5)
+    press(part.prop)
+    page.update()
+    assert "done" in part.outcome.content and part.choice.value == "box"
+    assert lab.scene.selected == "box" and lab.snapshot.qpos[-7:-4].tolist() == [1.0, 0.0, 0.5]
+    give(part.gizmo, True)
+    page.update()
+    assert part.handle.visible and part.handle.position.tolist() == [1.0, 0.0, 0.5]
+    turn = np.array([0.0, 0.0, 0.0, 1.0])
+    part.drag("update", np.array([1.5, 0.0, 0.5]), turn)
+    page.update()
+    assert lab.scene["box"].pos[0] == 1.0, "moved when the drag ends"
+    part.drag("end", np.array([2.0, 0.0, 0.5]), turn)
+    page.update()
+    assert np.allclose(lab.scene["box"].pos, (2.0, 0.0, 0.5)) and part.choice.value == "box"
+    choose(part.actions, "Duplicate")
+    part.name.value = "crate"
+    press(part.rename)
+    page.update()
+    assert "crate" in lab.scene.items and "crate" in part.tree.content
+    choose(part.actions, "Remove")
+    for label in ("Undo", "Undo", "Undo", "Undo", "Undo"):
+        choose(part.turns, label)
+        page.update()
+    assert list(lab.scene.items) == ["upper", "ball", "post", "floor"]
+    assert "undone: add box" in part.outcome.content
+    choose(part.turns, "Undo")
+    assert "nothing to undo" in part.outcome.content
+    page.keys.actions["ctrl+shift+Z"]()
+    assert "box" in lab.scene.items and page.context.note == "made again: add box"
+    page.keys.actions["ctrl+Z"]()
+    assert not page.errors
+
+
+def test_errors_are_where_the_user_looks(scene, tmp_path, monkeypatch):
+    """Upload what does not compile, name what is taken, act on nothing: the tab says why."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    part, lab = scene.part, scene.lab
+
+    def upload(name: str, content: bytes) -> None:
+        part.upload._impl.value = SimpleNamespace(name=name, content=content)
+        for call in list(part.upload._impl.update_cb):
+            call(SimpleNamespace(client=object(), client_id=1, target=part.upload))
+
+    world = lab.world
+    upload("bad.xml", b"<mujoco><worldbody><body name='x'><freejoint/></body></worldbody></mujoco>")
+    assert "mass and inertia" in part.outcome.content and "bad" in part.outcome.content
+    upload("virus.exe", b"")
+    assert "no model and no mesh" in part.outcome.content
+    choose(part.actions, "Remove")
+    assert "Select an item first" in part.outcome.content
+    press(part.add_file)
+    assert "path of a file" in part.outcome.content
+    part.added_name.value = "ball"
+    press(part.prop)
+    assert "ball_1" in lab.scene.items, "a prop takes a free name"
+    choose(part.turns, "Undo")
+    upload("../../cup.xml", CUP.encode())
+    assert "has an item &#x27;ball&#x27;" in part.outcome.content and lab.world.model_hash
+    part.added_name.value = ""
+    upload("../../cup.xml", CUP.encode())
+    assert "cup" in lab.scene.items and lab.world is not world
+    assert str(tmp_path) in lab.scene["cup"].source
+    part.file.value = str(tmp_path / "room")
+    choose(part.files, "Save")
+    assert "saved" in part.outcome.content and (tmp_path / "room" / "scene.xml").is_file()
+    choose(part.turns, "Undo")
+    choose(part.files, "Open")
+    assert "cup" in lab.scene.items and not scene.page.errors
+
+
+def test_a_click_in_the_view_selects_the_item(scene):
+    """Select a body in the view: its item is selected, and the other way round."""
+    part, page = scene.part, scene.page
+    page.context.body = page.context.view.id_of("lower")
+    page.update()
+    assert part.choice.value == "upper"
+    give(part.choice, "ball")
+    assert page.context.view.name_of(page.context.body) == "ball"
+    give(part.search, "low")
+    assert "lower" in part.tree.content and "ball" not in part.tree.content

@@ -1,0 +1,187 @@
+"""Sources of items: robots that others wrote, our own, MuJoCo Menagerie, meshes, uploads."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import mujoco
+import numpy as np
+import pytest
+
+from manyworlds.lab import CompileError, LiveLab, world_from_spec
+from manyworlds.lab.scene import menagerie_names, registered_names
+from manyworlds.lab.scene.uploads import keep_upload
+from tests.compat.names import shared_file
+from tests.lab.conftest import ARM
+
+TETRAHEDRON = """
+v 0 0 0
+v .2 0 0
+v 0 .2 0
+v 0 0 .2
+f 1 3 2
+f 1 2 4
+f 1 4 3
+f 2 3 4
+"""
+
+
+def foreign_models() -> list[Path]:
+    """Models that this project did not write, as far as they are installed."""
+    found = []
+    for package, files in {
+        "dm_control": (
+            *("suite/humanoid.xml", "suite/dog.xml", "suite/cheetah.xml"),
+            *("locomotion/walkers/assets/humanoid_CMU_V2020.xml", "suite/fish.xml"),
+        ),
+        "gymnasium": ("envs/mujoco/assets/ant.xml", "envs/mujoco/assets/humanoid.xml"),
+    }.items():
+        spec = importlib.util.find_spec(package)
+        if spec is not None and spec.origin is not None:
+            found += [Path(spec.origin).parent / file for file in files]
+    return [path for path in found if path.is_file()]
+
+
+@pytest.fixture
+def lab():
+    """A lab of the arm that was not started."""
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)))
+    yield lab
+    lab.stop()
+
+
+def check_edits(lab: LiveLab, source) -> None:
+    """Add, copy, rename, move, remove; the physics is that of the source at each place."""
+    before = lab.model
+    item = lab.scene.add(source, "one", pos=(2.0, 0.0, 0.1))
+    alone = item.prefix
+    copy = lab.scene.duplicate("one", "two", pos=(-3.0, 0.0, 0.1))
+    model = lab.model
+    assert copy.kind == item.kind and alone == "one/"
+    sizes = ("nbody", "njnt", "ngeom", "nsite", "nactuator", "ntendon", "nsensor")
+    for size in sizes:
+        added = getattr(model, size) - getattr(before, size)
+        assert added % 2 == 0, size
+    for field in ("body_mass", "body_inertia", "body_gravcomp"):
+        one, two = (
+            [getattr(model, field)[b] for b in range(model.nbody) if own(model, b, root)]
+            for root in ("one/", "two/")
+        )
+        assert len(one) == len(two) > 0 and np.allclose(one, two, 1e-12, 0.0), field
+    lab.scene.rename("two", "three")
+    lab.scene.move("three", pos=(-4.0, 1.0, 0.1))
+    assert np.isfinite(lab.step(3).qpos).all()
+    lab.scene.remove("three")
+    lab.scene.remove("one")
+    assert lab.model.nbody == before.nbody and lab.model.nmesh == before.nmesh
+    assert lab.model.nmat == before.nmat and lab.model.ntex == before.ntex
+    keys = {lab.model.key(i).name for i in range(lab.model.nkey)}
+    assert keys <= {"init_state"}, "keyframe of initial states of configs"
+    names = lab.model.names.decode().split("\0")
+    assert not [name for name in names if name.startswith(("one/", "two/", "three/"))]
+
+
+def own(model: mujoco.MjModel, body: int, prefix: str) -> bool:
+    """Return True if a body's tree begins with a prefix."""
+    return model.body(model.body_rootid[body]).name.startswith(prefix)
+
+
+@pytest.mark.parametrize("path", foreign_models(), ids=lambda path: path.stem)
+def test_models_of_other_packages_can_be_edited(lab, path):
+    """Add, copy, rename, move and remove models of dm_control and gymnasium."""
+    if path.stem != "dog":
+        check_edits(lab, path)
+        return
+    lab.scene.add(path, "dog")
+    world = lab.world
+    for edit in (lab.scene.duplicate, lambda name: lab.scene.rename(name, "cat")):
+        with pytest.raises(ValueError, match="skin 'dog/skin' is read from a file"):
+            edit("dog")
+    assert lab.world is world
+    lab.scene.remove("dog")
+    assert lab.model.nskin == 0
+
+
+@pytest.mark.parametrize("file", ["unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml"])
+def test_robots_with_meshes_can_be_edited(lab, file):
+    """Add, copy, rename, move and remove robots whose meshes lie in a folder of their own."""
+    check_edits(lab, shared_file(f"robots/{file}"))
+
+
+@pytest.mark.parametrize("name", ["quadruped", "humanoid", "arm", "cartpole"])
+def test_our_own_robots_begin_as_their_config_says(lab, name):
+    """Add a registered robot: its joints are those of its initial state, now and after a reset."""
+    assert name in registered_names()
+    check_edits(lab, name)
+    lab.scene.add(name, "one")
+    from manyworlds.lab.scene.sources import load_source
+
+    part, _ = load_source(name)
+    lab.reset()
+    for joint, qpos in part.qpos.items():
+        found = lab.model.joint(f"one/{joint}")
+        if found.type[0] != mujoco.mjtJoint.mjJNT_FREE:
+            start = found.qposadr[0]
+            assert lab.snapshot.qpos[start : start + len(qpos)].tolist() == qpos, joint
+
+
+def test_a_mesh_is_a_prop(lab, tmp_path):
+    """Add a mesh file: a free body; broken and missing files are told in a sentence."""
+    path = tmp_path / "stone.obj"
+    path.write_text(TETRAHEDRON)
+    item = lab.scene.add(path, pos=(0.0, 1.0, 1.0))
+    assert item.name == "stone" and lab.model.joint("stone/free").type[0] == 0
+    box = lab.scene.bounds("stone")
+    assert np.allclose(box.low, (0.0, 1.0, 1.0), atol=1e-6) and box.high[2] < 1.21
+    lab.scene.move("stone", pos=(0.0, 0.0, 2.0))
+    assert np.allclose(lab.scene.bounds("stone").low, (0.0, 0.0, 2.0), atol=1e-6)
+    broken = tmp_path / "flat.obj"
+    broken.write_text("v 0 0 0\nf 1 1 1\n")
+    with pytest.raises(CompileError, match="flat"):
+        lab.scene.add(broken)
+
+
+def test_menagerie_gives_robots_by_name(lab, tmp_path, monkeypatch):
+    """Add a robot through a stand-in of the package: no download, its robot, its errors."""
+    robot = tmp_path / "bot.xml"
+    robot.write_text(
+        "<mujoco><worldbody><body name='b'><geom size='.1'/></body></worldbody></mujoco>"
+    )
+
+    class Bot:
+        default_model = "bot"
+
+        def xml(self, entry: str) -> Path:
+            if not robot.is_file():
+                raise LookupError("download failed: no\nnetwork")
+            return robot
+
+    package = SimpleNamespace(names=lambda: ["tiny_bot", "other_bot"], get=lambda name: Bot())
+    monkeypatch.setitem(sys.modules, "mujoco_menagerie", package)
+    assert menagerie_names() == ("tiny_bot", "other_bot")
+    assert lab.scene.add("tiny_bot").name == "tiny_bot"
+    assert lab.call("add_item", source="tiny_bot")["item"]["source"] == "menagerie:tiny_bot"
+    with pytest.raises(ValueError, match="did you mean 'tiny_bot'"):
+        lab.scene.add("tiny_bots")
+    robot.unlink()
+    with pytest.raises(OSError, match="cannot give 'other_bot': download failed: no network"):
+        lab.scene.add("menagerie:other_bot")
+    monkeypatch.setitem(sys.modules, "mujoco_menagerie", None)
+    assert menagerie_names() == ()
+    with pytest.raises(ValueError, match=r"manyworlds\[robots\]"):
+        lab.scene.add("tiny_bot")
+
+
+def test_uploads_have_a_limit_and_plain_names(tmp_path, monkeypatch):
+    """Keep uploads: names cannot leave the folder; equal content is one file; large ones fail."""
+    path = keep_upload("../..\\a/Cup of tea.XML", b"<mujoco/>", tmp_path)
+    assert path.name == "Cup_of_tea.xml" and path.parent.parent == tmp_path
+    assert keep_upload("Cup of tea.xml", b"<mujoco/>", tmp_path) == path
+    monkeypatch.setattr("manyworlds.lab.scene.uploads.MAX_BYTES", 3)
+    with pytest.raises(ValueError, match="add it by its path"):
+        keep_upload("cup.xml", b"<mujoco/>", tmp_path)
+    with pytest.raises(ValueError, match="no model and no mesh"):
+        keep_upload("xml", b"", tmp_path)

@@ -1,0 +1,25 @@
+"""Edits of a world that a task's environment drives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.lab import LiveLab
+from manyworlds.lab.scene.sources import primitive
+from manyworlds.tasks.registry import load_env_cfg
+
+
+def test_an_edit_ends_the_tasks_driving_and_says_so():
+    """Add a prop to a task's world: plain MuJoCo goes on from its state, and a note says so."""
+    cfg = load_env_cfg("Cartpole-Balance")
+    cfg.scene.num_envs = 1
+    lab = LiveLab.driven_by(ManagerBasedRlEnv(cfg, device="cpu"))
+    lab.step(20)
+    qpos, masses = lab.snapshot.qpos.copy(), lab.model.body_mass.copy()
+    lab.scene.add_prop(primitive("sphere", (0.1,)), pos=(0.0, 2.0, 1.0))
+    assert lab.environment is None and "no longer drives" in " ".join(lab.scene.notes)
+    assert np.array_equal(lab.snapshot.qpos[: len(qpos)], qpos)
+    assert np.array_equal(lab.model.body_mass[: len(masses)], masses), "what was randomized stays"
+    assert np.isfinite(lab.step(20).qpos).all()
+    lab.stop()
