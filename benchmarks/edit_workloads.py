@@ -15,14 +15,14 @@ _SETTLE_S = 0.5
 def edit_pauses(seconds: float) -> Figures | None:
     """Add 1, 10 and 100 boxes to a running humanoid: longest time without a step, CPU time."""
     from manyworlds.asset_zoo.humanoid import get_humanoid_cfg
+    from manyworlds.entity import PropCfg
     from manyworlds.lab import LiveLab, world_from_scene
     from manyworlds.lab.scene import ItemRequest
-    from manyworlds.lab.scene.sources import primitive
     from manyworlds.scene import SceneCfg
     from manyworlds.terrains import TerrainEntityCfg
 
     scene = SceneCfg(terrain=TerrainEntityCfg(), entities={"robot": get_humanoid_cfg()})
-    cfg = primitive("box", (0.05, 0.05, 0.05))
+    cfg = PropCfg.primitive("box", (0.05, 0.05, 0.05))
     figures: dict[str, float] = {}
     with LiveLab(world_from_scene(scene)) as lab:
         ends: list[float] = []

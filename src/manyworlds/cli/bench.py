@@ -73,6 +73,7 @@ def main(argv: list[str]) -> int:
     from manyworlds.spec.edits import add_ground_plane, add_position_actuators
     from manyworlds.spec.load import compile_spec, load_spec
     from manyworlds.tasks import list_tasks
+    from manyworlds.validation.names import near_matches
 
     args = parse(BenchOptions, argv, "bench")
     _check(args.num_envs, args.threads, args.nsubsteps, args.seconds, args.engine)
@@ -80,6 +81,8 @@ def main(argv: list[str]) -> int:
         return _bench_task(args)
     if args.profile:
         raise ValueError(f"--profile measures the steps of a task, and '{args.file}' is none.")
+    if not args.file.exists() and (near := near_matches(str(args.file), list_tasks())):
+        raise FileNotFoundError(f"There is no model file or task '{args.file}'.{near}")
     spec, _ = load_spec(args.file)
     if args.plane:
         add_ground_plane(spec)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 from manyworlds.entity import EntityCfg
 from manyworlds.entity.props import MeshProp
-from manyworlds.lab.world import CompileError, world_from_spec
 from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
@@ -109,14 +107,14 @@ class Conversions:
         """
         with self._lock:
             running = {c.name for c in self._all.values() if c.state == "running"}
-            name = free_name(name, running | {*self._lab.world.robots})
+            name = free_name(name, running | {*self._lab.scene.items, *self._lab.robots})
 
             def add(report: Callable[[float], None]) -> int:
                 try:
                     spec_fn = cfg.spec_fn
                     pieces = spec_fn.prepare(report) if isinstance(spec_fn, MeshProp) else 0
                     report(1.0)
-                    add_entity(self._lab, cfg, name, pos, quat)
+                    self._lab.scene.add(cfg, name, pos, quat)
                     return pieces
                 finally:
                     cleanup()
@@ -141,25 +139,3 @@ class Conversions:
             conversion.cancel()
         for conversion in list(self._all.values()):
             conversion.wait(_CLOSE_S)
-
-
-def add_entity(
-    lab: LiveLab, cfg: EntityCfg, name: str, pos: Sequence[float], quat: Sequence[float]
-) -> None:
-    """Add an entity to the world of a lab, which goes on.
-
-    Raises:
-        CompileError: the new world does not compile; the present one continues.
-    """
-    part = cfg.build().spec
-    with lab.history.lock:  # edits follow one another
-        spec = lab.world.spec.copy()
-        frame = spec.worldbody.add_frame(pos=list(pos), quat=list(quat))
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Attaching a child without asset dict")
-            spec.attach(part, prefix=f"{name}/", frame=frame)
-        robots = {**lab.world.robots, name: f"{name}/"}
-        sources = {**lab.world.sources, name: "prop"}
-        world = dataclasses.replace(world_from_spec(spec, robots=robots), sources=sources)
-        if not (result := lab.rebuild(world, keep_history=True)):
-            raise CompileError(result.error)

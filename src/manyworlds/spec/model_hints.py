@@ -46,11 +46,7 @@ def unreadable(path: Path) -> tuple[str, list[str]] | None:
         folder = path.parent
         if not folder.is_dir():
             return "there is no such file.", [f"the folder '{folder}' does not exist either."]
-        from manyworlds.tasks import list_tasks
-
-        tasks = list_tasks() if folder == Path() else []
-        files = (p.name for p in itertools.islice(folder.iterdir(), 5000))
-        near = _near(path.name, [*tasks, *files])
+        near = _near(path.name, (p.name for p in itertools.islice(folder.iterdir(), 5000)))
         return "there is no such file.", [f"did you mean {near}?"] if near else []
     if problem := no_content(path):
         return problem

@@ -8,10 +8,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.entity import EntityCfg
+from manyworlds.entity import EntityCfg, PropCfg
 from manyworlds.lab import CompileError
 from manyworlds.lab.scene import ItemRequest, SceneEditor
-from manyworlds.lab.scene.sources import primitive
 
 
 def fields_that_differ(one: mujoco.MjModel, other: mujoco.MjModel) -> list[str]:
@@ -167,7 +166,7 @@ def test_copies_are_items_of_their_own(scene, cup):
 def test_the_same_items_twice_are_the_same_world(scene, cup):
     """Apply items twice: the second time nothing happens; then change one and move one (BE3)."""
     lab = scene._lab
-    box = primitive("box", (0.1, 0.1, 0.1))
+    box = PropCfg.primitive("box", (0.1, 0.1, 0.1))
     items = [
         ItemRequest(id="a", source=cup, pos=(1.0, 0.0, 0.0)),
         ItemRequest(id="b", source=box, name="crate", pos=(0.0, 1.0, 0.1)),
@@ -178,7 +177,7 @@ def test_the_same_items_twice_are_the_same_world(scene, cup):
     state = lab.snapshot.qpos.copy()
     assert scene.apply(items) == [] and lab.world is first
     items[0] = ItemRequest(id="a", source=cup, name="tall", pos=(2.0, 0.0, 0.0))
-    items[1] = ItemRequest(id="b", source=primitive("sphere", (0.1,)), name="crate")
+    items[1] = ItemRequest(id="b", source=PropCfg.primitive("sphere", (0.1,)), name="crate")
     assert scene.apply(items) == ["renamed 'a' to 'tall', moved 'tall'", "replaced 'crate'"]
     assert np.allclose(joint(scene, "tall/base")[:3], (2.0, 0.0, 0.05))
     assert scene["tall"].pos == (2.0, 0.0, 0.0) and scene["crate"].pos == (0.0, 1.0, 0.1)

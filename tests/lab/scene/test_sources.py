@@ -13,7 +13,6 @@ import pytest
 
 from manyworlds.lab import CompileError, LiveLab, world_from_spec
 from manyworlds.lab.scene import menagerie_names, registered_names
-from manyworlds.lab.scene.uploads import keep_upload
 from tests.compat.names import shared_file
 from tests.lab.conftest import ARM
 
@@ -133,7 +132,7 @@ def test_a_mesh_is_a_prop(lab, tmp_path):
     path = tmp_path / "stone.obj"
     path.write_text(TETRAHEDRON)
     item = lab.scene.add(path, pos=(0.0, 1.0, 1.0))
-    assert item.name == "stone" and lab.model.joint("stone/free").type[0] == 0
+    assert item.name == "stone" and lab.model.joint("stone/floating_base_joint").type[0] == 0
     box = lab.scene.bounds("stone")
     assert np.allclose(box.low, (0.0, 1.0, 1.0), atol=1e-6) and box.high[2] < 1.21
     lab.scene.move("stone", pos=(0.0, 0.0, 2.0))
@@ -173,15 +172,3 @@ def test_menagerie_gives_robots_by_name(lab, tmp_path, monkeypatch):
     assert menagerie_names() == ()
     with pytest.raises(ValueError, match=r"manyworlds\[robots\]"):
         lab.scene.add("tiny_bot")
-
-
-def test_uploads_have_a_limit_and_plain_names(tmp_path, monkeypatch):
-    """Keep uploads: names cannot leave the folder; equal content is one file; large ones fail."""
-    path = keep_upload("../..\\a/Cup of tea.XML", b"<mujoco/>", tmp_path)
-    assert path.name == "Cup_of_tea.xml" and path.parent.parent == tmp_path
-    assert keep_upload("Cup of tea.xml", b"<mujoco/>", tmp_path) == path
-    monkeypatch.setattr("manyworlds.lab.scene.uploads.MAX_BYTES", 3)
-    with pytest.raises(ValueError, match="add it by its path"):
-        keep_upload("cup.xml", b"<mujoco/>", tmp_path)
-    with pytest.raises(ValueError, match="no model and no mesh"):
-        keep_upload("xml", b"", tmp_path)

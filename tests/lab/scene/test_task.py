@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from manyworlds.entity import PropCfg
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab import LiveLab
-from manyworlds.lab.scene.sources import primitive
 from manyworlds.tasks.registry import load_env_cfg
 
 
@@ -17,7 +17,7 @@ def test_an_edit_ends_the_tasks_driving_and_says_so():
     lab = LiveLab.driven_by(ManagerBasedRlEnv(cfg, device="cpu"))
     lab.step(20)
     qpos, masses = lab.snapshot.qpos.copy(), lab.model.body_mass.copy()
-    lab.scene.add_prop(primitive("sphere", (0.1,)), pos=(0.0, 2.0, 1.0))
+    lab.scene.add_prop(PropCfg.primitive("sphere", (0.1,)), pos=(0.0, 2.0, 1.0))
     assert lab.environment is None and "no longer drives" in " ".join(lab.scene.notes)
     assert np.array_equal(lab.snapshot.qpos[: len(qpos)], qpos)
     assert np.array_equal(lab.model.body_mass[: len(masses)], masses), "what was randomized stays"

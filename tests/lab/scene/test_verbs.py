@@ -11,7 +11,7 @@ def test_clients_build_a_scene(scene, cup, tmp_path):
     """Add, copy, move, rename, remove, apply, save, open, undo and redo by verbs alone."""
     lab = scene._lab
     call = lab.call
-    assert call("add_primitive", shape="box", size=[0.1, 0.1, 0.1])["item"]["name"] == "box"
+    assert call("add_prop", shape="box", size=[0.1, 0.1, 0.1], name="box")["name"] == "box"
     assert call("duplicate_item", item="box")["item"]["name"] == "box_1"
     assert len(call("add_item_grid", item="box", rows=2, columns=2)["items"]) == 3
     call("move_item", item="box", pos=[0.0, 2.0, 0.1])
@@ -43,8 +43,6 @@ def test_clients_build_a_scene(scene, cup, tmp_path):
         ("add_item", {"source": "../x.xml"}, "bad_value", "see add_item_file"),
         ("add_item", {"source": "nobody"}, "bad_value", "no registered entity"),
         ("add_item_file", {"path": "none.xml"}, "path_not_readable", "no file 'none.xml'"),
-        ("add_primitive", {"shape": "cone", "size": [1.0]}, "bad_value", "one of box"),
-        ("add_primitive", {"shape": "box", "size": [1.0]}, "bad_value", "3 positive sizes"),
         ("remove_item", {"item": "nobody"}, "bad_value", "no item 'nobody'"),
         ("rename_item", {"item": "ball", "name": "post"}, "bad_value", "has an item 'post'"),
         ("undo", {}, "not_ready", "nothing to undo"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.viewer.browser.markup import note_html
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _SIZES = {
     "cylinder": (0.1, 0.1),
     "ellipsoid": (0.1, 0.1, 0.05),
 }
-_MESH_TYPES = ".obj,.stl,.ply,.off,.glb,.gltf,.msh"
+_MESH_TYPES = ",".join(MESH_SUFFIXES)
 _GRID, _CAPPED = (40, 110, 220), (220, 40, 40)
 _ABOVE = 0.01  # height of a preview above the surface that it shows [m]
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.scene.sources import MESHES, MODELS, SHAPES
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.spec.mesh_files import MESH_SUFFIXES
+from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import add_choice, add_number
 
@@ -19,13 +20,7 @@ if TYPE_CHECKING:
     import viser
 
 _NONE = "none"
-_SIZES = {
-    "box": (0.1, 0.1, 0.1),
-    "sphere": (0.1,),
-    "capsule": (0.05, 0.1),
-    "cylinder": (0.1, 0.1),
-    "ellipsoid": (0.1, 0.08, 0.06),
-}
+_FILES = ",".join((*MODEL_SUFFIXES, *MESH_SUFFIXES, ".zip"))
 _ENDS_TASK = (
     "A task's environment drives this world. The first edit ends that: plain MuJoCo goes on, "
     "without the task's commands, rewards and resets."
@@ -85,7 +80,7 @@ class ScenePart:
         ctx, gui = self._ctx, self._ctx.gui
         reply: Any = ctx.lab.face.call("list_sources")
         names = (*reply["names"], *reply["menagerie"])
-        with gui.add_folder("Add", expand_by_default=False):
+        with gui.add_folder("Add robot or file", expand_by_default=False):
             self.added_name = gui.add_text("Name", "", hint="Empty: that of the source.")
             self.position = gui.add_vector3("Position [m]", (0.0, 0.0, 0.0), step=0.1)
             self.source = gui.add_dropdown("Robot", names, hint="Type to search.")
@@ -96,11 +91,8 @@ class ScenePart:
             self.add_file = ctx.on_click(
                 gui.add_button("Add file"), lambda: self._tell(self._add_by_path)
             )
-            self.upload = gui.add_upload_button("Upload file", mime_type=",".join(MODELS + MESHES))
+            self.upload = gui.add_upload_button("Upload file", mime_type=_FILES)
             self.upload.on_upload(lambda _: self._tell(self._add_upload))
-            self.shape = gui.add_dropdown("Prop", SHAPES)
-            self.fixed = gui.add_checkbox("Fixed to the world", False)
-            self.prop = ctx.on_click(gui.add_button("Add prop"), lambda: self._tell(self._add_prop))
 
     def renew(self) -> list[str]:
         """List the items of the new world; the selected one stays if it is there."""
@@ -235,11 +227,6 @@ class ScenePart:
     def _add_upload(self) -> str:
         file = self.upload.value
         return self._edit("upload_item", file=file.name, content=file.content, **self._place())
-
-    def _add_prop(self) -> str:
-        shape = self.shape.value
-        fields = self._place() | {"static": self.fixed.value}
-        return self._edit("add_primitive", shape=shape, size=list(_SIZES[shape]), **fields)
 
     def _folder(self) -> str:
         folder = self.file.value.strip()

@@ -55,6 +55,8 @@ class ItemContent:
     """Initial positions of joints that differ from the model's own, by name."""
     ctrl: dict[str, float]
     """Initial controls, by name of the actuator."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what was left out or assumed when it was read."""
 
     @classmethod
     def of_entity(cls, entity: Entity, source: str, fingerprint: str) -> ItemContent:

@@ -180,6 +180,7 @@ class SceneEditor:
         def change(draft: Draft) -> str:
             chosen = name or draft.free_name(found)
             draft.attach(part, chosen, id, pose)
+            draft.notes += part.notes
             return chosen
 
         return self[self._edit(lambda new: f"add {new}", change)]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import mujoco
 
-from manyworlds.entity import EntityCfg
+from manyworlds.entity import EntityCfg, PropCfg
 from manyworlds.lab.model_facts import hash_model
 from manyworlds.lab.scene.draft import ItemContent, compile_copy
 from manyworlds.lab.verb_error import near
 from manyworlds.lab.world import CompileError
+from manyworlds.spec.load import load_spec
+from manyworlds.spec.mesh_files import MESH_SUFFIXES
+from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.utils.extras import MissingExtraError, require_extra
 
 Source = str | Path | mujoco.MjSpec | EntityCfg
@@ -22,11 +25,6 @@ Source = str | Path | mujoco.MjSpec | EntityCfg
 
 MENAGERIE = "menagerie:"
 """Beginning of the names of robots of MuJoCo Menagerie; it may be left out."""
-MESHES = (".obj", ".stl", ".msh")
-MODELS = (".xml", ".mjcf", ".urdf", ".mjz")
-SHAPES = ("box", "sphere", "capsule", "cylinder", "ellipsoid")
-MAX_BYTES = 200_000_000
-"""Size of the largest file that is read as a source [byte]."""
 
 _REGISTERED: dict[str, str] = {
     "quadruped": "manyworlds.asset_zoo.quadruped:get_quadruped_cfg",
@@ -37,7 +35,6 @@ _REGISTERED: dict[str, str] = {
     "g1": "manyworlds.asset_zoo.third_party:get_g1_robot_cfg",
     "yam": "manyworlds.asset_zoo.third_party:get_yam_robot_cfg",
 }
-_COUNTS = {"box": 3, "sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3}
 
 
 def registered_names() -> tuple[str, ...]:
@@ -80,42 +77,10 @@ def load_source(source: Source) -> tuple[ItemContent, str]:
         make: Callable[[], EntityCfg] = getattr(importlib.import_module(module), function)
         return _of_config(make(), text), text
     path = Path(source)
-    if path.suffix.lower() in MODELS + MESHES or path.exists():
+    if path.suffix.lower() in MODEL_SUFFIXES + MESH_SUFFIXES or path.exists():
         return _of_file(path), _plain_name(path.stem)
     name = text.removeprefix(MENAGERIE)
     return _of_spec(_menagerie_spec(name), f"{MENAGERIE}{name}"), _plain_name(name)
-
-
-def primitive(shape: str, size: Sequence[float], *, mode: str = "dynamic") -> EntityCfg:
-    """Configure a prop of one primitive.
-
-    Args:
-        shape: box, sphere, capsule, cylinder or ellipsoid.
-        size: MuJoCo's sizes of the geom [m].
-        mode: `dynamic` with a free joint, or `static`.
-
-    Raises:
-        ValueError: the shape is unknown, or the sizes do not fit it.
-    """
-    if shape not in SHAPES:
-        raise ValueError(f"There is no shape '{shape}': choose one of {', '.join(SHAPES)}.")
-    if len(size) != _COUNTS[shape] or min(size) <= 0.0:
-        raise ValueError(
-            f"A {shape} needs {_COUNTS[shape]} positive sizes [m], got {[*size]}: see MuJoCo's "
-            "sizes of geoms."
-        )
-    kind = getattr(mujoco.mjtGeom, f"mjGEOM_{shape.upper()}")
-    sizes = [*map(float, size), 0.0, 0.0][:3]
-
-    def spec_fn() -> mujoco.MjSpec:
-        spec = mujoco.MjSpec()
-        body = spec.worldbody.add_body(name=shape)
-        if mode == "dynamic":
-            body.add_freejoint(name="free")
-        body.add_geom(name=shape, type=kind, size=sizes, rgba=(0.55, 0.65, 0.8, 1.0))
-        return spec
-
-    return EntityCfg(spec_fn=spec_fn)
 
 
 def _of_config(cfg: EntityCfg, name: str) -> ItemContent:
@@ -145,32 +110,11 @@ def _of_spec(spec: mujoco.MjSpec, name: str) -> ItemContent:
 def _of_file(path: Path) -> ItemContent:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file '{path}'.")
-    if path.stat().st_size > MAX_BYTES:
-        raise ValueError(
-            f"'{path}' has {path.stat().st_size / 1e6:.0f} MB: sources have at most "
-            f"{MAX_BYTES / 1e6:.0f} MB."
-        )
-    if path.suffix.lower() in MESHES:
-        return _of_config(_mesh_prop(path), path.name)
-    try:
-        spec = mujoco.MjSpec.from_file(str(path))
-    except ValueError as error:
-        raise CompileError(f"{path.name}: {' '.join(str(error).split())}") from error
-    return dataclasses.replace(_of_spec(spec, path.name), source=str(path))
-
-
-def _mesh_prop(path: Path) -> EntityCfg:
-    """Configure a free body whose shape is a mesh."""
-
-    def spec_fn() -> mujoco.MjSpec:
-        spec = mujoco.MjSpec()
-        mesh = spec.add_mesh(name="mesh", file=str(path.resolve()))
-        body = spec.worldbody.add_body(name="mesh")
-        body.add_freejoint(name="free")
-        body.add_geom(name="mesh", type=mujoco.mjtGeom.mjGEOM_MESH, meshname=mesh.name)
-        return spec
-
-    return EntityCfg(spec_fn=spec_fn)
+    if path.suffix.lower() in MESH_SUFFIXES:
+        cfg = PropCfg.from_mesh(path, decompose=None)
+        return dataclasses.replace(_of_config(cfg, path.name), source=str(path))
+    spec, notes = load_spec(path)
+    return dataclasses.replace(_of_spec(spec, path.name), source=str(path), notes=tuple(notes))
 
 
 def _menagerie() -> Any:
@@ -200,10 +144,7 @@ def _menagerie_spec(name: str) -> mujoco.MjSpec:
         raise OSError(
             f"MuJoCo Menagerie cannot give '{name}': {' '.join(str(error).split())}"
         ) from error
-    try:
-        return mujoco.MjSpec.from_file(str(path))
-    except ValueError as error:
-        raise CompileError(f"{name}: {' '.join(str(error).split())}") from error
+    return load_spec(path)[0]
 
 
 def _plain_name(name: str) -> str:

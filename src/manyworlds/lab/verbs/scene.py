@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from manyworlds.lab.scene.items import ItemRequest, SceneItem
-from manyworlds.lab.scene.sources import SHAPES, menagerie_names, primitive, registered_names
-from manyworlds.lab.scene.uploads import keep_upload
+from manyworlds.lab.scene.sources import menagerie_names, registered_names
+from manyworlds.lab.scene.uploads import uploads_folder
 from manyworlds.lab.verbs.fields import (
-    Choice,
     Content,
     Field,
     FilePath,
@@ -26,6 +25,7 @@ from manyworlds.lab.verbs.fields import (
     VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
+from manyworlds.spec.uploads import read_upload
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -85,23 +85,8 @@ def upload_item(
     id: _Id = "",
 ) -> Reply:
     """Add a robot or prop from the content of a file, which the lab keeps."""
-    return _added(lab, lab.scene.add(keep_upload(file, content), name, pos, quat, id))
-
-
-@verb(item=_ITEM, notes=_NOTES)
-def add_primitive(
-    lab: LiveLab,
-    shape: Annotated[str, Choice(options=SHAPES, text="shape of the prop")],
-    size: Annotated[np.ndarray, Numbers(unit="m", text="MuJoCo's sizes of the geom")],
-    name: _NewName = "",
-    pos: _Pos = None,
-    quat: _Quat = None,
-    static: Annotated[bool, Flag(text="true to fix it to the world")] = False,
-    id: _Id = "",
-) -> Reply:
-    """Add a prop of one primitive."""
-    cfg = primitive(shape, size.tolist(), mode="static" if static else "dynamic")
-    return _added(lab, lab.scene.add_prop(cfg, name or shape, pos, quat, id))
+    path = read_upload(file, content, uploads_folder())
+    return _added(lab, lab.scene.add(path, name, pos, quat, id))
 
 
 @verb(item=_ITEM, notes=_NOTES)

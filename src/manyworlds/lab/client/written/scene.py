@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 from numpy.typing import ArrayLike
 
@@ -91,43 +90,6 @@ class SceneVerbs(VerbCaller):
         """
         return self.call(
             "upload_item", file=file, content=content, name=name, pos=pos, quat=quat, id=id
-        )
-
-    def add_primitive(
-        self,
-        shape: Literal["box", "sphere", "capsule", "cylinder", "ellipsoid"],
-        size: ArrayLike,
-        name: str = "",
-        pos: ArrayLike | None = None,
-        quat: ArrayLike | None = None,
-        static: bool = False,
-        id: str = "",
-    ) -> Reply:
-        """Add a prop of one primitive.
-
-        Args:
-            shape: shape of the prop.
-            size: MuJoCo's sizes of the geom [m].
-            name: name of the new item; a free one if left out.
-            pos: position of the item's origin in the world [m].
-            quat: orientation of the item's origin in the world [wxyz].
-            static: true to fix it to the world.
-            id: name for programs that stays; the name if left out.
-
-        Returns:
-            `item` (map, name, id, kind, source, prefix, bodies, pos and quat of the item), `notes`
-            (string[], sentences about what the edit did besides what was asked), `frame_id`,
-            `time`.
-        """
-        return self.call(
-            "add_primitive",
-            shape=shape,
-            size=size,
-            name=name,
-            pos=pos,
-            quat=quat,
-            static=static,
-            id=id,
         )
 
     def add_light(
