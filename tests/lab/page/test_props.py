@@ -35,7 +35,7 @@ def test_a_shape_is_added(parts):
     give(part.shape, "sphere")
     give(part.mass, 2.0)
     press(part.add_shape)
-    show(parts, lambda: "sphere" in parts.lab.robots)
+    show(parts, lambda: "sphere" in parts.lab.scene.items)
     assert parts.lab.model.body("sphere/prop").mass == pytest.approx(2.0)
     assert "&#x27;sphere&#x27; is in the world" in part.outcome.content
 
@@ -49,7 +49,7 @@ def test_a_mesh_is_uploaded_and_converted(parts):
     assert "being converted" in part._add_upload() and part.cancel.visible
     with pytest.raises(RuntimeError, match="A mesh is being converted"):
         part._add_upload()
-    show(parts, lambda: "ring" in parts.lab.robots and not part.progress.visible)
+    show(parts, lambda: "ring" in parts.lab.scene.items and not part.progress.visible)
     assert "convex pieces" in part.outcome.content and not part.cancel.visible
     assert parts.lab.model.geom("ring/hull_3").group == 3
 
@@ -63,7 +63,7 @@ def test_a_conversion_is_cancelled(parts):
     part._add_upload()
     press(part.cancel)
     assert "was cancelled" in part.outcome.content and not part.progress.visible
-    assert "ball" not in parts.lab.robots
+    assert "ball/" not in [item.prefix for item in parts.lab.scene.items.values()]
 
 
 def test_errors_are_shown(parts):
@@ -87,7 +87,7 @@ def test_a_region_is_previewed_and_added(parts):
     assert [handle.name for handle in part._grid] == ["/height_field/grid", "/height_field/cross"]
     give(part.resolution, (16.0, 8.0))
     press(part.add)
-    show(parts, lambda: "terrain" in parts.lab.robots)
+    show(parts, lambda: "terrain" in parts.lab.scene.items)
     assert (parts.lab.model.hfield_ncol[0], parts.lab.model.hfield_nrow[0]) == (16, 8)
 
 

@@ -26,10 +26,11 @@ def choose(group, label: str) -> None:
 def test_a_prop_is_added_moved_and_undone(scene):
     """Add a prop, drag its gizmo, duplicate and remove it, undo all: the tab tells each."""
     part, lab, page = scene.part, scene.lab, scene.page
-    part.position.value = (1.0, 0.0, 0.5)
-    press(part.prop)
+    props = page.parts["PropPart"]
+    props.pos.value = (1.0, 0.0, 0.5)
+    press(props.add_shape)
     page.update()
-    assert "done" in part.outcome.content and part.choice.value == "box"
+    give(part.choice, "box")
     assert lab.scene.selected == "box" and lab.snapshot.qpos[-7:-4].tolist() == [1.0, 0.0, 0.5]
     give(part.gizmo, True)
     page.update()
@@ -74,13 +75,14 @@ def test_errors_are_where_the_user_looks(scene, tmp_path, monkeypatch):
     upload("bad.xml", b"<mujoco><worldbody><body name='x'><freejoint/></body></worldbody></mujoco>")
     assert "mass and inertia" in part.outcome.content and "bad" in part.outcome.content
     upload("virus.exe", b"")
-    assert "no model and no mesh" in part.outcome.content
+    assert "is no model" in part.outcome.content
     choose(part.actions, "Remove")
     assert "Select an item first" in part.outcome.content
     press(part.add_file)
     assert "path of a file" in part.outcome.content
-    part.added_name.value = "ball"
-    press(part.prop)
+    props = scene.page.parts["PropPart"]
+    props.name.value = part.added_name.value = "ball"
+    press(props.add_shape)
     assert "ball_1" in lab.scene.items, "a prop takes a free name"
     choose(part.turns, "Undo")
     upload("../../cup.xml", CUP.encode())

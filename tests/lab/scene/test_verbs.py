@@ -49,7 +49,7 @@ def test_clients_build_a_scene(scene, cup, tmp_path):
         ("redo", {}, "not_ready", "nothing to redo"),
         ("apply_scene", {"items": [{"id": "a"}]}, "missing_field", "needs 'source'"),
         ("apply_scene", {"items": [{"id": "a", "color": 1}]}, "bad_request", "no field 'color'"),
-        ("upload_item", {"file": "a.exe", "content": b""}, "bad_value", "no model and no mesh"),
+        ("upload_item", {"file": "a.exe", "content": b""}, "bad_value", "is no model"),
     ],
 )
 def test_clients_learn_what_is_wrong(scene, verb, fields, code, words):
