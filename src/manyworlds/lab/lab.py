@@ -19,6 +19,7 @@ from manyworlds.lab.commands import CommandFuture
 from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import why_still
+from manyworlds.lab.driving import Driving
 from manyworlds.lab.faults import explain_warnings
 from manyworlds.lab.history import EditHistory
 from manyworlds.lab.info import describe_installation, describe_model
@@ -97,6 +98,10 @@ class LiveLab:
         self.recorder = Recorder(self.loop, world.model_hash, cfg.recorder, lambda: cameras.hub)
         self.modes = Modes(self.loop)
         self.bind_world(world, SavedStates(self.loop, world))
+        self.driving = Driving(self)
+        """Driving of robots by keys, pads and gamepads that are held."""
+        self.bindings = self.driving.bindings
+        """Inputs that move actuators while a robot is driven."""
         for robot in self.controls:
             robot.take(cfg.start_owner)
         self.phases.append("bound")
@@ -411,7 +416,7 @@ class LiveLab:
         """
         from manyworlds.lab.policy import start_policy
 
-        return start_policy(self, path, self._only(robot), commands, adopt)
+        return start_policy(self, path, self.only_robot(robot), commands, adopt)
 
     def run_sequence(
         self,
@@ -439,7 +444,7 @@ class LiveLab:
                 does not have.
             ValueError: there is no pose, or there are several robots and none is named.
         """
-        return start_sequence(self._only(robot), poses, loop, delay, autoplay)
+        return start_sequence(self.only_robot(robot), poses, loop, delay, autoplay)
 
     def view(self, kind: str, name: str) -> ElementView:
         """Return an element's arrays in the model and the data, by name with or without prefix.
@@ -551,8 +556,13 @@ class LiveLab:
         if driver is not None:
             driver.close()
 
-    def _only(self, robot: str) -> RobotControl:
-        """Return the controls of the named robot, or of the only one."""
+    def only_robot(self, robot: str = "") -> RobotControl:
+        """Return the controls of the named robot, or of the only one.
+
+        Raises:
+            KeyError: there is no such robot.
+            ValueError: there are several robots and none is named, or none has actuators.
+        """
         names = [control.name for control in self.controls]
         if not names:
             raise ValueError("No robot of this world has actuators: none can be controlled.")

@@ -3,6 +3,7 @@
 from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     cameras,
     drawing,
+    driving,
     environment,
     models,
     recordings,
