@@ -18,6 +18,7 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
         "manyworlds.lab.page.robot_sliders:RobotPart",
         "manyworlds.lab.page.pose_sequences:SequencePart",
     ),
+    "Play": ("manyworlds.lab.page.drive_controls:DriveControls",),
     "Plots": (
         "manyworlds.lab.page.plots:PlotPart",
         "manyworlds.lab.page.readouts:ReadoutPart",
