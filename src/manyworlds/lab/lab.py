@@ -9,13 +9,14 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mujoco
 from numpy.typing import ArrayLike
 
 from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.commands import CommandFuture
+from manyworlds.lab.contact_events import ContactEvent, ContactEvents, ContactWatch
 from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import why_still
@@ -25,6 +26,7 @@ from manyworlds.lab.history import EditHistory
 from manyworlds.lab.info import describe_installation, describe_model
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
+from manyworlds.lab.launcher import Launcher
 from manyworlds.lab.modes import Modes
 from manyworlds.lab.options import check_option, explain_options, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
@@ -102,6 +104,10 @@ class LiveLab:
         """Driving of robots by keys, pads and gamepads that are held."""
         self.bindings = self.driving.bindings
         """Inputs that move actuators while a robot is driven."""
+        self.launcher = Launcher(self)
+        """Launches of free bodies at targets."""
+        self.contacts = ContactEvents(self)
+        """Watches of contacts, and the log of what they saw."""
         for robot in self.controls:
             robot.take(cfg.start_owner)
         self.phases.append("bound")
@@ -545,6 +551,24 @@ class LiveLab:
             call()
 
         self.loop.on_reset(after)
+
+    def on_contact(
+        self, call: Callable[[ContactEvent], object], first: str = ".*", second: str = ".*",
+        **options: Any,
+    ) -> ContactWatch:
+        """Register a function to call, in the physics thread, when a contact begins or ends.
+
+        Args:
+            call: called with each event; its errors are reported.
+            first: regular expression that matches whole names on one side of the contact.
+            second: the same for the other side.
+            **options: `kind` of the names, `body` or `geom`; `moment`: `begin`, `end` or `both`.
+
+        Raises:
+            KeyError: a pattern matches nothing.
+            ValueError: a pattern or an option is invalid.
+        """
+        return self.contacts.watch(call, first, second, **options)
 
     def on_rebuild(self, call: Callable[[], None]) -> None:
         """Register a function to call after each `rebuild`, in the thread that requested it."""

@@ -136,16 +136,12 @@ class Launcher:
             ValueError: nothing was aimed, the body has no free joint, or the target cannot be
                 reached.
         """
-        if body:
+        if body or not self.bodies:
             self._check_body(body)
         launches = [launch for launch in self.launches if body in ("", launch.body)]
         if not launches:
-            self._check_body(body)  # a world without free bodies
-            raise ValueError(
-                f"{f'{body!r}' if body else 'Nothing'} was not aimed: call launcher.aim first."
-                if body
-                else "Nothing was aimed: call launcher.aim, or choose a body and a target first."
-            )
+            what = f"'{body}' was not" if body else "Nothing was"
+            raise ValueError(f"{what} aimed: choose a body and a target first (aim).")
 
         def launch_all(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, np.ndarray]:
             velocities = {}

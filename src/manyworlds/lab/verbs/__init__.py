@@ -6,6 +6,7 @@ from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     driving,
     environment,
     models,
+    play,
     recordings,
     robots,
     status,
