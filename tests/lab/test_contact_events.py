@@ -31,7 +31,12 @@ def test_a_touch_is_an_event(lab):
     fall(lab)
     assert len(seen) == 1 and not ends
     event = seen[0]
-    assert (event.event, event.first, event.second, event.kind) == ("begin", "ball", "world", "body")
+    assert (event.event, event.first, event.second, event.kind) == (
+        "begin",
+        "ball",
+        "world",
+        "body",
+    )
     # It falls 0.25 m.
     assert event.time == pytest.approx(np.sqrt(2 * 0.25 / 9.81), abs=0.01)
     assert [e.second for e in both] == ["floor"]

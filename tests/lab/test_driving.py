@@ -156,7 +156,10 @@ def test_silence_ends_held_bindings(lab):
 @pytest.mark.parametrize(
     ("binding", "sentence"),
     [
-        ({"input": "KeyG", "actuator": "elbw"}, "'arm' has no actuator 'elbw'; did you mean 'elbow'"),
+        (
+            {"input": "KeyG", "actuator": "elbw"},
+            "'arm' has no actuator 'elbw'; did you mean 'elbow'",
+        ),
         ({"input": "G", "actuator": "elbow"}, "There is no input 'G': use KeyA to KeyZ"),
         ({"input": "KeyW", "actuator": "elbow"}, "'KeyW' gives the velocity"),
         ({"input": "KeyG", "actuator": "elbow", "mode": "holt"}, "mode .*did you mean 'hold'"),

@@ -68,8 +68,9 @@ def test_a_parabola_hits_the_target(dt, integrator, gravity):
         lab.reset()
         lab.launcher.aim(body, "goal", path="ballistic")
         velocity = lab.launcher.fire(body)[body]
-        np.testing.assert_array_equal(lab.loop.data.joint(lab.model.body(body).jntadr[0]).qvel[:3],
-                                      velocity)
+        np.testing.assert_array_equal(
+            lab.loop.data.joint(lab.model.body(body).jntadr[0]).qvel[:3], velocity
+        )
         # A chord of a step is off the parabola by g dt^2 / 8.
         assert nearest(lab, body, goal, 4.0) < 1e-4 + 10.0 * dt**2
     lab.stop()

@@ -553,7 +553,10 @@ class LiveLab:
         self.loop.on_reset(after)
 
     def on_contact(
-        self, call: Callable[[ContactEvent], object], first: str = ".*", second: str = ".*",
+        self,
+        call: Callable[[ContactEvent], object],
+        first: str = ".*",
+        second: str = ".*",
         **options: Any,
     ) -> ContactWatch:
         """Register a function to call, in the physics thread, when a contact begins or ends.

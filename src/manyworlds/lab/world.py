@@ -18,8 +18,6 @@ from xml.etree import ElementTree
 import mujoco
 import numpy as np
 
-from manyworlds.entity import EntityCfg, VariantEntityCfg
-from manyworlds.entity.variants.assignment import assign_worlds
 from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import RobotActuators
 from manyworlds.lab.model_facts import (
@@ -32,14 +30,15 @@ from manyworlds.lab.model_facts import (
     wire_name,
 )
 from manyworlds.lab.options import resolve_options
-from manyworlds.scene import Scene, SceneCfg
-from manyworlds.sim import MujocoCfg
 from manyworlds.spec.edits import add_ground_plane, export_spec, set_options
 from manyworlds.spec.elements import joint_of
 from manyworlds.validation.names import free_name
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # entities and scenes import torch, which a model file does not need
+    from manyworlds.entity import EntityCfg
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.scene import Scene, SceneCfg
+    from manyworlds.sim import MujocoCfg
 
 _UNNAMED = "MuJoCo Model"  # MuJoCo's name of a model without one
 _ELEMENT = re.compile(r"(?:Element name|repeated name) '([^']*)'")
@@ -407,6 +406,8 @@ def _attached(path: Path) -> dict[str, str]:
 
 
 def _build(cfg: SceneCfg) -> tuple[Scene, mujoco.MjModel]:
+    from manyworlds.scene import Scene
+
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Entity '.*' sets <option>")
         try:
@@ -418,6 +419,9 @@ def _build(cfg: SceneCfg) -> tuple[Scene, mujoco.MjModel]:
 
 def _of_first_world(name: str, cfg: EntityCfg) -> EntityCfg:
     """Return the variant of an entity in the first world, if it has variants."""
+    from manyworlds.entity import VariantEntityCfg
+    from manyworlds.entity.variants.assignment import assign_worlds
+
     if not isinstance(cfg, VariantEntityCfg):
         return cfg
     assignment = cfg.resolved_assignment()
@@ -431,6 +435,8 @@ def _of_first_world(name: str, cfg: EntityCfg) -> EntityCfg:
 
 def _error_of(cfg: SceneCfg, name: str) -> str:
     """Return the reason why an entity cannot be built, even alone; empty if it can."""
+    from manyworlds.scene import SceneCfg
+
     try:
         _build(SceneCfg(entities={name: cfg.entities[name]}))
     except CompileError as error:

@@ -145,7 +145,9 @@ def test_the_socket_of_the_page(driven):
         assert talk(second, **drive) == {"error": "'go' is driven by browser 1."}
         assert talk(second, ask="fly")["error"].startswith("A page has no message 'fly'")
         assert talk(second, **(drive | {"robot": "g"}))["error"].startswith("drive: robot must be")
-        assert talk(second, **(drive | {"twist": [1]}))["error"].startswith("drive: twist must be 3")
+        assert talk(second, **(drive | {"twist": [1]}))["error"].startswith(
+            "drive: twist must be 3"
+        )
         second.send("[")
         assert "error" in json.loads(second.recv(timeout=10.0))
     wait_until(lambda: not any(lab["go"].controller.twist), "the robot goes on")
@@ -221,9 +223,13 @@ def test_the_camera_stays_behind():
     data.qpos[:3] = 1.0, 2.0, 0.5
     data.qpos[3:] = np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)  # faces +y
     mujoco.mj_forward(model, data)
-    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(
-        "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"
-    )))
+    lab = LiveLab(
+        world_from_spec(
+            mujoco.MjSpec.from_string(
+                "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"
+            )
+        )
+    )
     snapshot = SimpleNamespace(xpos=data.xpos.copy(), xquat=data.xquat.copy())
     import manyworlds.lab.page.chase_camera as module
 

@@ -9,7 +9,7 @@ from manyworlds.lab.driving import LIMITS
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.command_sliders import TWIST_LABELS
-from manyworlds.viewer.browser.markup import note_html, table_html
+from manyworlds.viewer.browser.markup import table_html
 from manyworlds.viewer.browser.widgets import ShownValue, add_number
 
 _SPEEDS = ("forward", "left", "yaw")
@@ -50,7 +50,9 @@ class DriveControls:
         self.bindings = gui.add_folder("Inputs of actuators", expand_by_default=False)
         with self.bindings:
             self.table = gui.add_html("")
-            self.input = gui.add_text("Input", "KeyG", hint="KeyG, Digit1, Space, Button0, Axis2 ...")
+            self.input = gui.add_text(
+                "Input", "KeyG", hint="KeyG, Digit1, Space, Button0, Axis2 ..."
+            )
             self.actuator = gui.add_dropdown("Actuator", (_NONE,))
             self.scale = add_number(gui, "Scale", 1.0, min=-1e6, max=1e6, step=0.1)
             self.mode = gui.add_dropdown("Effect", get_args(BindingMode))

@@ -132,7 +132,5 @@ def wake_bodies(lab: LiveLab, body: _AnyBody = None) -> Reply:
 @verb(trees=Integer(text="number of kinematic trees that were stopped"))
 def put_bodies_to_sleep(lab: LiveLab, body: _AnyBody = None) -> Reply:
     """Stop a body, so that it sleeps from the next step on if nothing moves it."""
-    awake = lab.loop.do(
-        lambda model, data: put_to_sleep(model, data, body or 0), edits_model=False
-    )
+    awake = lab.loop.do(lambda model, data: put_to_sleep(model, data, body or 0), edits_model=False)
     return {"trees": awake}
