@@ -13,7 +13,7 @@ from tests.lab.page.test_page import iterate_once
 def test_keys(page):
     """Press each key: it does what the page says, once a press."""
     keys, overlays = page.keys.actions, page.parts["OverlayPart"]
-    assert set(keys) == {*"PNRFCH?-=123456789", "space", "enter", "tab"}
+    assert set(keys) == {*"PNRFCHL?-=123456789", "space", "enter", "tab"}
     keys["P"]()
     iterate_once(page)
     assert page.lab.paused
