@@ -29,7 +29,7 @@ def film(name: str) -> Path:
     lab, shown = open_gallery(name, LiveLab), GALLERY[name]
     distance, azimuth, elevation = shown.film
     heights = {"humanoid": 0.7, "arm": 0.5, "quadruped": 0.1}
-    height = heights.get(shown.robot, 0.9 if "bridge" in name else 0.5 if "cloth" in name else 0.1)
+    height = heights.get(shown.robot, 0.8 if "bridge" in name else 0.6 if "cloth" in name else 0.1)
     view = ViewerConfig(
         origin_type=ViewerConfig.OriginType.WORLD, lookat=(0.15, 0.0, height), distance=distance,
         azimuth=azimuth, elevation=elevation, width=_SIZE[0], height=_SIZE[1],

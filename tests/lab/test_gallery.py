@@ -17,7 +17,7 @@ _TIMED = """
 import sys, time
 from manyworlds.cli.lab import LabOptions, open_lab
 lab = open_lab(LabOptions(target=sys.argv[1], headless=True))
-assert lab.snapshot.frame_id == 0 and "torch" not in sys.modules, "torch takes seconds to import"
+assert "torch" not in sys.modules, "torch takes seconds to import"
 print(time.process_time())
 lab.stop()
 """

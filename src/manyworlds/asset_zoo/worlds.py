@@ -134,40 +134,44 @@ def bowl_and_ball() -> mujoco.MjSpec:
 
 
 def cloth_on_a_pole() -> mujoco.MjSpec:
-    """Build a cloth above a horizontal pole."""
+    """Build a cloth that hangs from a horizontal pole, and a ball to throw at it."""
     cloth = mujoco.MjSpec.from_string(
-        '<mujoco><worldbody><flexcomp name="cloth" type="grid" dim="2" count="13 13 1"'
-        ' spacing=".06 .06 .06" pos="0.03 0 1.15" mass=".4" radius=".012"'
-        ' rgba=".85 .33 .24 1"><edge equality="true" damping=".02"/>'
-        '<contact condim="3" solref="0.01 1" selfcollide="none"/></flexcomp></worldbody></mujoco>'
+        '<mujoco><worldbody><flexcomp name="cloth" type="grid" dim="2" count="10 10 1"'
+        ' spacing=".08 .08 .08" pos=".36 0 1.2" mass=".3" radius=".01"'
+        ' rgba=".85 .33 .24 1"><edge equality="true" damping=".05"/>'
+        '<contact condim="3" selfcollide="none"/><pin gridrange="0 0 0 9"/>'
+        "</flexcomp></worldbody></mujoco>"
     )
     spec = _ground("cloth_on_a_pole", cloth)
-    post = spec.worldbody.add_body(name="pole", pos=(0.0, 0.0, 0.0))
-    for side in (-0.5, 0.5):
-        post.add_geom(
+    pole = spec.worldbody.add_body(name="pole")
+    ends = ((0.0, -0.5), (0.0, 0.5))
+    lines = [(*low, 0.0, *low, 1.2) for low in ends] + [(0.0, -0.5, 1.2, 0.0, 0.5, 1.2)]
+    for line in lines:
+        pole.add_geom(
             type=_GEOM.mjGEOM_CAPSULE,
-            fromto=(0.0, side, 0.0, 0.0, side, 0.9),
+            fromto=line,
             size=(0.025, 0, 0),
+            contype=0,
+            conaffinity=0,
             rgba=_WOOD,
         )
-    post.add_geom(
-        name="rail",
-        type=_GEOM.mjGEOM_CAPSULE,
-        fromto=(0.0, -0.5, 0.9, 0.0, 0.5, 0.9),
-        size=(0.035, 0, 0),
-        rgba=_WOOD,
+    ball = spec.worldbody.add_body(name="ball", pos=(1.2, 0.0, 0.1))
+    ball.add_freejoint(name="ball")
+    ball.add_geom(
+        name="ball", type=_GEOM.mjGEOM_SPHERE, size=(0.1, 0, 0), mass=0.2, rgba=_COLORS[3]
     )
     spec.option.timestep = 0.004
+    spec.memory = 64 * 2**20  # contacts of a cloth need much
     return spec
 
 
 def swinging_bridge() -> mujoco.MjSpec:
     """Build a bridge of planks between two towers, and crates on it."""
     spec = _ground("swinging_bridge")
-    planks, length, height = 14, 0.2, 1.0
+    planks, length, height, slack = 14, 0.2, 1.2, 0.2
     half = 0.5 * planks * length
-    for name, side in (("west", -1.0), ("east", 1.0)):
-        tower = spec.worldbody.add_body(name=name, pos=(side * (half + 0.27), 0.0, 0.5 * height))
+    for name, x in (("west", -half - 0.27), ("east", half - slack + 0.27)):
+        tower = spec.worldbody.add_body(name=name, pos=(x, 0.0, 0.5 * height))
         tower.add_geom(
             type=_GEOM.mjGEOM_BOX, size=(0.25, 0.4, 0.5 * height), rgba=_STONE, friction=(1, 0, 0)
         )
@@ -175,8 +179,8 @@ def swinging_bridge() -> mujoco.MjSpec:
     for i in range(planks):
         parent = parent.add_body(name=f"plank_{i}", pos=place)
         # The two axes let it sag and swing.
-        parent.add_joint(name=f"sag_{i}", axis=(0, 1, 0), damping=0.4, stiffness=0.5)
-        parent.add_joint(name=f"swing_{i}", axis=(1, 0, 0), damping=0.4, stiffness=2.0)
+        parent.add_joint(name=f"sag_{i}", axis=(0, 1, 0), damping=0.15)
+        parent.add_joint(name=f"swing_{i}", axis=(1, 0, 0), damping=0.1, stiffness=1.0)
         parent.add_geom(
             name=f"plank_{i}",
             type=_GEOM.mjGEOM_BOX,
@@ -198,19 +202,29 @@ def swinging_bridge() -> mujoco.MjSpec:
             )
         place = (length, 0.0, 0.0)
     for side in (-0.25, 0.25):
-        # The cables are a little longer than the gap.
+        name = "north" if side > 0.0 else "south"
+        parent.add_site(name=f"{name}_end", pos=(length, side, 0.0))
+        spec.body("east").add_site(name=f"{name}_hook", pos=(-0.27, side, 0.5 * height))
         hold = spec.add_equality(
-            name="north" if side > 0.0 else "south",
+            name=name,
             type=mujoco.mjtEq.mjEQ_CONNECT,
-            objtype=mujoco.mjtObj.mjOBJ_BODY,
-            name1=f"plank_{planks - 1}",
-            name2="east",
+            objtype=mujoco.mjtObj.mjOBJ_SITE,
+            name1=f"{name}_end",
+            name2=f"{name}_hook",
         )
-        hold.data[:6] = [length, side, 0.0, -0.37, side, 0.5 * height]
         hold.solref[:] = [0.01, 1.0]
     for i in range(3):
-        _box(spec, f"crate_{i}", (0.35 * (i - 1), 0.0, height + 0.2), (0.09,) * 3, 0.7, _COLORS[i])
-    return _start(spec, {})
+        place = (0.35 * (i - 1) - 0.1, 0.1, height + 0.5)
+        _box(spec, f"crate_{i}", place, (0.09, 0.09, 0.09), 1.5, _COLORS[i])
+    # It hangs in an arc, which is longer than the gap.
+    low, high = 0.0, 1.0
+    slopes = np.linspace(1.0, -1.0, planks)
+    while high - low > 1e-9:
+        steepest = 0.5 * (low + high)
+        wide = length * np.cos(steepest * slopes).sum() > 2.0 * half - slack
+        low, high = (steepest, high) if wide else (low, steepest)
+    turns = np.diff(low * slopes, prepend=0.0)
+    return _start(spec, {f"sag_{i}": float(turn) for i, turn in enumerate(turns)})
 
 
 def _ground(name: str, spec: mujoco.MjSpec | None = None, floor: bool = True) -> mujoco.MjSpec:

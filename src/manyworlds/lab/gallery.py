@@ -50,6 +50,10 @@ def _aim_at_humanoid(lab: LiveLab) -> None:
         lab.launcher.aim(body, "humanoid/torso_link", path="ballistic", reset=True)
 
 
+def _aim_at_cloth(lab: LiveLab) -> None:
+    lab.launcher.aim("ball", (0.0, 0.0, 0.7), path="ballistic", reset=True)
+
+
 def _crouch(lab: LiveLab) -> None:
     for leg in ("FL", "FR", "RL", "RR"):
         lab.bindings.bind("KeyC", f"{leg}_thigh_joint", 0.35, "hold", "quadruped")
@@ -84,7 +88,10 @@ GALLERY: dict[str, GalleryWorld] = {
         film=(1.9, 130.0, -35.0),
     ),
     "cloth-on-a-pole": GalleryWorld(
-        "a cloth that falls over a pole", worlds.cloth_on_a_pole, film=(2.6, 140.0, -18.0)
+        "a cloth that hangs from a pole, and a ball that L throws at it",
+        worlds.cloth_on_a_pole,
+        prepare=_aim_at_cloth,
+        film=(2.9, 125.0, -15.0),
     ),
     "swinging-bridge": GalleryWorld(
         "a bridge of planks between two towers, and crates that fall on it",

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from manyworlds.lab.client.written.cameras import CamerasVerbs
 from manyworlds.lab.client.written.drawing import DrawingVerbs
+from manyworlds.lab.client.written.driving import DrivingVerbs
 from manyworlds.lab.client.written.environment import EnvironmentVerbs
 from manyworlds.lab.client.written.models import ModelsVerbs
+from manyworlds.lab.client.written.play import PlayVerbs
 from manyworlds.lab.client.written.recordings import RecordingsVerbs
 from manyworlds.lab.client.written.robots import RobotsVerbs
 from manyworlds.lab.client.written.status import StatusVerbs
@@ -19,8 +21,10 @@ from manyworlds.lab.client.written.world import WorldVerbs
 class LabVerbs(
     CamerasVerbs,
     DrawingVerbs,
+    DrivingVerbs,
     EnvironmentVerbs,
     ModelsVerbs,
+    PlayVerbs,
     RecordingsVerbs,
     RobotsVerbs,
     StatusVerbs,
