@@ -20,21 +20,22 @@ SCOPE = {
     "H": "",
     "I": "",
     "J": "",
-    "K": "KO KF",
+    "K": "KO",
     "L": "",
     "M": "",
     "Q": "",
     "T": "",
     "U": "",
     "V": "",
+    "W": "",
     "X": "",
     "Y": "",
-    "Z": "Z11",
+    "Z": "",
     "AA": "",
     "AB": "",
     "AD": "",
     "AE": "",
-    "AF": "AF1 AF3 AF4 AF5 AF6 AF8",
+    "AF": "",
     "BA": "",
     "BB": "",
     "BC": "BC5",
@@ -224,6 +225,7 @@ ROWS = NETWORK_ROWS | {
     "K5": "lab/page/test_keys.py::test_keys",
     "KP": "lab/page/test_keys.py::test_keys",
     "KR": "lab/page/test_keys.py::test_keys",
+    "KF": "lab/test_gallery.py::test_the_launcher_hits_the_humanoid",
     "KTab": "lab/page/test_keys.py::test_tab_hides_the_panel",
     "K-": "lab/page/test_browser.py::test_a_slider_moves_a_joint",
     # L
@@ -344,6 +346,26 @@ ROWS = NETWORK_ROWS | {
     "V13": "lab/test_control.py::test_sequences_go_smoothly_through_their_poses",
     "V14": "lab/test_control.py::test_laws_can_be_switched_off",
     # X
+    "N6": "lab/test_contact_events.py::test_kinematic_entities_push_and_are_not_pushed",
+    # W
+    "W1": "lab/test_driving.py::test_what_cannot_be_driven_says_so",
+    "W2": "lab/page/test_driving.py::test_keys_pads_and_gamepads_drive",
+    "W3": "lab/test_driving.py::test_speeds_have_bounds",
+    "W4": "lab/test_driving.py::test_inputs_are_held_for_a_while",
+    "W5": (
+        "lab/test_driving.py::test_inputs_are_held_for_a_while "
+        "lab/page/test_driving.py::test_keys_pads_and_gamepads_drive"
+    ),
+    "W6": (
+        "lab/test_driving.py::test_a_lab_that_runs_stops_the_robot "
+        "lab/page/test_driving.py::test_the_socket_of_the_page"
+    ),
+    "W7": "lab/page/test_driving.py::test_the_camera_stays_behind",
+    "W8": "lab/test_driving.py::test_inputs_are_held_for_a_while",
+    "W9": (
+        "lab/test_driving.py::test_modes_of_bindings lab/test_gallery.py::test_keys_drive_the_arm"
+    ),
+    "W10": "lab/test_driving.py::test_wrong_bindings_are_refused",
     "X1": "lab/test_option_layers.py::test_each_option_can_be_given_and_changed",
     "X2": (
         "lab/test_world.py::test_one_robots_options_count "
@@ -390,6 +412,7 @@ ROWS = NETWORK_ROWS | {
     "lab/page/test_page.py::test_sliders_tell_actuators",
     "Z10": "lab/page/test_page.py::test_read_outs_have_units "
     "lab/page/test_page.py::test_plots_hold_ten_seconds",
+    "Z11": "lab/page/test_driving.py::test_the_table_of_bindings",
     "Z12": "lab/page/test_page.py::test_one_of_several_robots_is_chosen",
     "Z13": "lab/page/test_page.py::test_an_empty_world_has_a_page",
     "Z14": "lab/page/test_record.py::test_record_and_stop "
@@ -438,11 +461,21 @@ ROWS = NETWORK_ROWS | {
     "AE3": "lab/test_diff.py::test_a_defect_is_found",
     "AE4": "lab/test_diff.py::test_a_dump_is_the_original",
     # BA
+    "AF1": (
+        "lab/test_launcher.py::test_a_parabola_hits_the_target "
+        "lab/test_launcher.py::test_direct_launches_have_their_speed "
+        "lab/test_launcher.py::test_reset_and_auto_fire"
+    ),
     "AF2": (
         "lab/network/test_images.py::test_colors_on_the_port_of_a_camera "
         "lab/network/test_images.py::test_cameras_of_robots"
     ),
+    "AF3": "lab/test_contact_events.py::test_a_touch_is_an_event",
+    "AF4": "lab/test_contact_events.py::test_bodies_sleep_and_wake",
+    "AF5": "lab/test_views.py::test_views_are_the_raw_arrays",
+    "AF6": "lab/page/test_driving.py::test_commanded_and_applied_controls",
     "AF7": "lab/network/test_process.py::test_ports_in_use_are_on_the_page",
+    "AF8": "lab/test_policy.py::test_a_robot_moves_as_in_plain_mujoco",
     "BA1": (
         "lab/test_physics_loop.py::test_snapshots_are_whole "
         "lab/test_stress.py::test_poses_and_joints_are_of_one_step"

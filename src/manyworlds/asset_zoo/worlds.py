@@ -100,9 +100,7 @@ def bowl_and_ball() -> mujoco.MjSpec:
     """Build a bowl of flat pieces, and balls that roll in it."""
     spec = _ground("bowl_and_ball")
     bowl = spec.worldbody.add_body(name="bowl", pos=(0.0, 0.0, 0.02))
-    bowl.add_geom(
-        name="bottom", type=_GEOM.mjGEOM_CYLINDER, size=(0.14, 0.015, 0), rgba=_COLORS[3]
-    )
+    bowl.add_geom(name="bottom", type=_GEOM.mjGEOM_CYLINDER, size=(0.14, 0.015, 0), rgba=_COLORS[3])
     radius, pieces = 0.5, 20  # of the sphere whose lower part is the bowl
     for ring, polar in enumerate(np.radians((24.0, 40.0, 56.0, 72.0))):
         for i in range(pieces):

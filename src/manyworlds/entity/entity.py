@@ -111,7 +111,7 @@ class EntityCfg:
     geoms: tuple[GeomCfg, ...] = ()
     collisions: tuple[CollisionCfg, ...] = ()
     kinematic: bool = field(default=False, kw_only=True)
-    """Whether the root is moved from outside, as a mocap body: it pushes and is not pushed. The
+    """True if the root is moved from outside, as a mocap body: it pushes and is not pushed. The
     spec's free joint is removed."""
 
     def __post_init__(self) -> None:

@@ -30,7 +30,7 @@ _PRESSED = 0.5  # value from which a button counts as pressed
 
 
 @dataclass(frozen=True)
-class Binding:
+class InputBinding:
     """Input that moves an actuator of a robot while the robot is driven."""
 
     input: str
@@ -55,18 +55,18 @@ class Bindings:
 
     def __init__(self, lab: LiveLab) -> None:
         self._lab: LiveLab = weakref.proxy(lab)  # a cycle would keep the lab's memory
-        self._table: tuple[Binding, ...] = ()
-        self._on: set[Binding] = set()  # toggled
+        self._table: tuple[InputBinding, ...] = ()
+        self._on: set[InputBinding] = set()  # toggled
         self._values: dict[str, Mapping[str, float]] = {}
         lab.on_reset(self._on.clear)
         lab.on_rebuild(self._drop_missing)
 
     @property
-    def table(self) -> tuple[Binding, ...]:
+    def table(self) -> tuple[InputBinding, ...]:
         """All bindings, in the order in which they were made."""
         return self._table
 
-    def of(self, robot: str) -> list[Binding]:
+    def of(self, robot: str) -> list[InputBinding]:
         """Return the bindings of a robot."""
         return [binding for binding in self._table if binding.robot == robot]
 
@@ -77,15 +77,15 @@ class Bindings:
         scale: float = 1.0,
         mode: BindingMode = "hold",
         robot: str = "",
-    ) -> Binding:
+    ) -> InputBinding:
         """Bind an input to an actuator, in place of an earlier binding of the two.
 
         Args:
-            input: see `Binding`.
-            actuator: see `Binding`.
-            scale: see `Binding`.
+            input: see `InputBinding`.
+            actuator: see `InputBinding`.
+            scale: see `InputBinding`.
             mode: see `BindingMode`.
-            robot: see `Binding`.
+            robot: see `InputBinding`.
 
         Raises:
             KeyError: there is no such robot or actuator.
@@ -109,7 +109,7 @@ class Bindings:
         if actuator not in names:
             hint = near(actuator, names) or f"; it has {', '.join(names) or 'none'}."
             raise KeyError(f"'{control.name}' has no actuator '{actuator}'{hint}")
-        fresh = Binding(input, actuator, float(scale), mode, control.name)
+        fresh = InputBinding(input, actuator, float(scale), mode, control.name)
         key = _key(fresh)
         self._table = (*(known for known in self._table if _key(known) != key), fresh)
         return fresh
@@ -179,7 +179,7 @@ class Bindings:
         if targets:
             control.write(PANEL, self._within_range(control, targets))
 
-    def _share(self, binding: Binding, values: Mapping[str, float]) -> float:
+    def _share(self, binding: InputBinding, values: Mapping[str, float]) -> float:
         """Return the share of a binding's scale by which the target is off the neutral one."""
         if binding.mode == "hold":
             return values.get(binding.input, 0.0)
@@ -216,5 +216,5 @@ def plain_bindings(bindings: Bindings) -> list[dict[str, object]]:
     return [asdict(binding) for binding in bindings.table]
 
 
-def _key(binding: Binding) -> tuple[str, str, str]:
+def _key(binding: InputBinding) -> tuple[str, str, str]:
     return binding.input, binding.actuator, binding.robot

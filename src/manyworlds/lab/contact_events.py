@@ -155,7 +155,20 @@ class ContactEvents:
         kind: ContactKind = "body",
         moment: ContactMoment = "begin",
     ) -> ContactWatch:
-        """Report contacts from now on; see `LiveLab.on_contact`."""
+        """Report contacts that begin or end from now on.
+
+        Args:
+            call: called with each event in the physics thread, its errors are reported; None for
+                the log only.
+            first: regular expression that matches whole names on one side of the contact.
+            second: the same for the other side.
+            kind: kind of the names.
+            moment: events to report.
+
+        Raises:
+            KeyError: a pattern matches nothing.
+            ValueError: a pattern or an option is invalid.
+        """
         for name, value, known in (
             ("kind", kind, get_args(ContactKind)),
             ("moment", moment, get_args(ContactMoment)),

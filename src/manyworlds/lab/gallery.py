@@ -21,7 +21,7 @@ class GalleryWorld:
     """One world of the gallery."""
 
     text: str
-    """What is in it, and what can be done."""
+    """Contents of the world, and ways to play with them."""
     build: Callable[[], mujoco.MjSpec]
     """Returns its spec, with its initial state as a keyframe."""
     robot: str = ""

@@ -9,14 +9,14 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import mujoco
 from numpy.typing import ArrayLike
 
 from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.commands import CommandFuture
-from manyworlds.lab.contact_events import ContactEvent, ContactEvents, ContactWatch
+from manyworlds.lab.contact_events import ContactEvents
 from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import why_still
@@ -108,6 +108,8 @@ class LiveLab:
         """Launches of free bodies at targets."""
         self.contacts = ContactEvents(self)
         """Watches of contacts, and the log of what they saw."""
+        self.on_contact = self.contacts.watch
+        """Registers a function to call when a contact begins or ends."""
         for robot in self.controls:
             robot.take(cfg.start_owner)
         self.phases.append("bound")
@@ -551,27 +553,6 @@ class LiveLab:
             call()
 
         self.loop.on_reset(after)
-
-    def on_contact(
-        self,
-        call: Callable[[ContactEvent], object],
-        first: str = ".*",
-        second: str = ".*",
-        **options: Any,
-    ) -> ContactWatch:
-        """Register a function to call, in the physics thread, when a contact begins or ends.
-
-        Args:
-            call: called with each event; its errors are reported.
-            first: regular expression that matches whole names on one side of the contact.
-            second: the same for the other side.
-            **options: `kind` of the names, `body` or `geom`; `moment`: `begin`, `end` or `both`.
-
-        Raises:
-            KeyError: a pattern matches nothing.
-            ValueError: a pattern or an option is invalid.
-        """
-        return self.contacts.watch(call, first, second, **options)
 
     def on_rebuild(self, call: Callable[[], None]) -> None:
         """Register a function to call after each `rebuild`, in the thread that requested it."""

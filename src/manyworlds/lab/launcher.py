@@ -39,9 +39,9 @@ class Launch:
     delay: float = 2.0
     """Simulated time between two launches of auto-fire [s]."""
     auto: bool = False
-    """Whether to reset the body and launch it again and again."""
+    """True to reset the body and launch it again and again."""
     reset: bool = False
-    """Whether `fire` first puts the body back to its initial pose."""
+    """True if `fire` first puts the body back to its initial pose."""
 
 
 class Launcher:

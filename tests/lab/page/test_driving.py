@@ -12,6 +12,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
+from manyworlds.lab.controllers import PdController
 from manyworlds.lab.page.chase_camera import DISTANCE, ChaseCamera
 from tests.browser import free_port
 from tests.lab.network.conftest import two_robots
@@ -197,6 +198,50 @@ def test_the_table_of_bindings(page):
     give(controls.input, "KeyG")
     press(unbind)
     assert not lab.bindings.table
+
+
+def test_commanded_and_applied_controls(page):
+    """Let a PD law drive the arm: the targets and the controls that it computes are both shown."""
+    part, lab = page.parts["AppliedPart"], page.lab
+    iterate_once(page)
+    assert "<td" not in part.table.content, "it is off at first"
+    lab["arm"].take("panel")
+    lab["arm"].controller = PdController(lab.model, lab["arm"].actuators, kp=10.0)
+    lab["arm"].write("panel", {"elbow": 0.25})
+    part.box.value = True
+    iterate_once(page)
+    iterate_once(page)
+    control = lab.snapshot.ctrl[1]
+    assert abs(control) > 0.1 and control != 0.25
+    for number in ("0.250", f"{control:.3f}", f"{lab.snapshot.actuator_force[1]:.2f}"):
+        assert f">{number}<" in part.table.content
+
+
+def test_launches_and_contacts_on_the_page(page):
+    """Aim and launch on the page, by the key, too; log contacts; errors are beside the buttons."""
+    launcher, contacts, lab = page.parts["LauncherPart"], page.parts["ContactPart"], page.lab
+    iterate_once(page)
+    page.keys.actions["L"]()
+    assert "Nothing was aimed" in page.context.message
+    assert launcher.body.options == ("ball",) and "ball" in launcher.target.options
+    give(launcher.target, "lower")
+    press(page_button(page, "Aim and launch"))
+    assert "flies with" in launcher.note.content
+    assert lab.loop.data.joint(2).qvel[:3].any()
+    page.keys.actions["L"]()
+    assert not page.context.message
+    give(launcher.target, "ball")
+    press(page_button(page, "Aim and launch"))
+    assert "aimed at itself" in launcher.note.content
+    give(contacts.first, "ball")
+    give(contacts.watching, True)
+    for _ in range(600):
+        lab.loop.iterate_once()
+    iterate_once(page)
+    assert "ball / " in contacts.table.content and len(lab.contacts.watches) == 1
+    give(contacts.first, "bal")
+    assert "No body matches" in contacts.note.content and not contacts.watching.value
+    assert not lab.contacts.watches
 
 
 def page_button(page, label: str):

@@ -191,9 +191,10 @@ class AppliedPart:
             return
         robot = ctx.lab[ctx.robot]
         actuators, targets = robot.actuators, robot.command.targets
-        controls, forces = snapshot.ctrl[actuators.ids], snapshot.actuator_force[
-            actuators.actuator_ids
-        ]
+        controls, forces = (
+            snapshot.ctrl[actuators.ids],
+            snapshot.actuator_force[actuators.actuator_ids],
+        )
         if len(targets) != len(controls):
             return  # the world is being replaced
         rows = zip(actuators.names, targets, controls, forces, strict=True)

@@ -70,7 +70,7 @@ class PageContext:
         self.note = ""
         """Remark on the user's last action; empty if there is none."""
         self.chases = True
-        """Whether the camera follows behind the robot that the page drives."""
+        """True if the camera follows behind the robot that the page drives."""
         self._list_robots()
 
     def _list_robots(self) -> None:
