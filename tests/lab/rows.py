@@ -349,12 +349,15 @@ ROWS = NETWORK_ROWS | {
     "N6": "lab/test_contact_events.py::test_kinematic_entities_push_and_are_not_pushed",
     # W
     "W1": "lab/test_driving.py::test_what_cannot_be_driven_says_so",
-    "W2": "lab/page/test_driving.py::test_keys_pads_and_gamepads_drive",
+    "W2": (
+        "lab/page/test_driving.py::test_keys_and_pads_drive "
+        "lab/page/test_driving.py::test_gamepads_drive_and_vanish"
+    ),
     "W3": "lab/test_driving.py::test_speeds_have_bounds",
     "W4": "lab/test_driving.py::test_inputs_are_held_for_a_while",
     "W5": (
         "lab/test_driving.py::test_inputs_are_held_for_a_while "
-        "lab/page/test_driving.py::test_keys_pads_and_gamepads_drive"
+        "lab/page/test_driving.py::test_keys_and_pads_drive"
     ),
     "W6": (
         "lab/test_driving.py::test_a_lab_that_runs_stops_the_robot "

@@ -15,7 +15,9 @@ THROW = """
 <mujoco model="throw">
   <option timestep="{dt}" integrator="{integrator}" gravity="{gravity}"/>
   <worldbody>
-    <body name="ball" pos="0.2 -.3 .4"><freejoint/><geom size=".02" contype="0" conaffinity="0"/></body>
+    <body name="ball" pos="0.2 -.3 .4">
+      <freejoint/><geom size=".02" contype="0" conaffinity="0"/>
+    </body>
     <body name="box" pos="0 1 1">
       <freejoint/><geom type="box" size=".1 .05 .02" pos=".03 0 0" contype="0" conaffinity="0"/>
     </body>
@@ -172,7 +174,7 @@ def test_a_world_without_free_bodies():
 
 
 def test_rebuilds_keep_launches():
-    """Rebuild the world: launches of bodies that are still there stay; others end, which is said."""
+    """Rebuild the world: launches of bodies that are there stay; others end, which is said."""
     lab = throw()
     lab.launcher.aim("ball", "goal")
     lab.launcher.aim("box", "ball")

@@ -42,43 +42,46 @@ def driven():
         page.close()
 
 
-@pytest.mark.slow
-def test_keys_pads_and_gamepads_drive(driven, browser):
-    """Drive by everything that can be held, and stop by everything that ends it."""
-    lab, page = driven
+def twist_is(browser, lab: LiveLab, *wanted: float) -> None:
+    """Wait until the robot has a velocity."""
+    law = lab["go"].controller
+    until(browser, lambda: np.allclose(law.twist, wanted, atol=0.01), f"the velocity is {wanted}")
 
-    def twist_is(*wanted: float):
-        until(
-            browser,
-            lambda: np.allclose(lab["go"].controller.twist, wanted, atol=0.01),
-            f"the velocity is {wanted}",
-        )
 
+def start_driving(browser, page):
+    """Open the page, and press its button; return the box."""
     browser.add_init_script(GAMEPAD)
     browser.goto(page.url)
     box = browser.locator("#lab-drive")
     box.get_by_role("button", name="Drive").click()
     box.get_by_role("button", name="Stop driving").wait_for()
-    assert box.locator("select").is_hidden(), "there is one robot to drive"
+    return box
 
+
+@pytest.mark.slow
+def test_keys_and_pads_drive(driven, browser):
+    """Drive by keys and pads: the velocity follows them, and ends as they do."""
+    lab, page = driven
+    box = start_driving(browser, page)
+    assert box.locator("select").is_hidden(), "there is one robot to drive"
     browser.keyboard.down("w")
-    twist_is(0.8, 0.0, 0.0)
+    twist_is(browser, lab, 0.8, 0.0, 0.0)
     browser.wait_for_timeout(1200)
-    twist_is(0.8, 0.0, 0.0)
+    twist_is(browser, lab, 0.8, 0.0, 0.0)
     browser.keyboard.down("a")
-    twist_is(0.8, 0.5, 0.0)
+    twist_is(browser, lab, 0.8, 0.5, 0.0)
     browser.keyboard.up("w")
     browser.keyboard.up("a")
-    twist_is(0.0, 0.0, 0.0)
+    twist_is(browser, lab, 0.0, 0.0, 0.0)
     browser.keyboard.down("3")
     until(browser, lambda: lab["go"].actions == 0b100, "the action is on")
     browser.keyboard.up("3")
     until(browser, lambda: lab["go"].actions == 0, "the action is off")
 
     browser.keyboard.down("q")
-    twist_is(0.0, 0.0, 1.57)
+    twist_is(browser, lab, 0.0, 0.0, 1.57)
     browser.evaluate("window.dispatchEvent(new Event('blur'))")
-    twist_is(0.0, 0.0, 0.0)
+    twist_is(browser, lab, 0.0, 0.0, 0.0)
     browser.keyboard.up("q")
 
     place = box.locator("#lab-pad-move").bounding_box()
@@ -90,16 +93,28 @@ def test_keys_pads_and_gamepads_drive(driven, browser):
     browser.mouse.move(place["x"] + 1, middle[1])
     until(browser, lambda: lab["go"].controller.twist[1] > 0.45, "left on the pad is left")
     browser.mouse.up()
-    twist_is(0.0, 0.0, 0.0)
+    twist_is(browser, lab, 0.0, 0.0, 0.0)
 
+    browser.keyboard.down("w")
+    twist_is(browser, lab, 0.8, 0.0, 0.0)
+    browser.close()
+    wait_until(lambda: not any(lab["go"].controller.twist), "the robot goes on")
+    assert not page.errors
+
+
+@pytest.mark.slow
+def test_gamepads_drive_and_vanish(driven, browser):
+    """Drive by a gamepad, which disappears; then drive the other robot, which has bindings."""
+    lab, page = driven
+    box = start_driving(browser, page)
     browser.evaluate("plug()")
     box.get_by_text("test pad").wait_for()
     browser.evaluate("fakePad.axes = [0, -1, 0, 0]")
-    twist_is(0.8, 0.0, 0.0)
+    twist_is(browser, lab, 0.8, 0.0, 0.0)
     browser.evaluate("fakePad.axes = [-1, 0, 1, 0]")
-    twist_is(0.0, 0.5, -1.57)
+    twist_is(browser, lab, 0.0, 0.5, -1.57)
     browser.evaluate("fakePad = null")
-    twist_is(0.0, 0.0, 0.0)
+    twist_is(browser, lab, 0.0, 0.0, 0.0)
     box.get_by_text("The gamepad 'test pad' is gone: its robot stops.").wait_for()
 
     lab["go2"].take("panel")
@@ -115,13 +130,6 @@ def test_keys_pads_and_gamepads_drive(driven, browser):
     until(browser, lambda: lab["go2"].command.targets[0] == 0.0, "the key is up")
     browser.evaluate("plug(); fakePad.buttons[0].value = 1")
     until(browser, lambda: lab["go2"].command.targets[1] == 0.5, "the button toggles")
-
-    box.locator("select").select_option("go")
-    browser.evaluate("fakePad = null")
-    browser.keyboard.down("w")
-    twist_is(0.8, 0.0, 0.0)
-    browser.close()
-    wait_until(lambda: not any(lab["go"].controller.twist), "the robot goes on")
     assert not page.errors
 
 

@@ -98,7 +98,9 @@ class DrivePart:
         reply: Any = self._ctx.lab.face.call("read_driving")
         inputs: dict[str, list[str]] = {}
         for binding in reply["bindings"]:
-            inputs.setdefault(binding["robot"], []).append(binding["input"])
+            known = inputs.setdefault(binding["robot"], [])
+            if binding["input"] not in known:
+                known.append(binding["input"])
         self._inputs = inputs
         return reply
 
