@@ -193,3 +193,23 @@ def test_a_lab_that_runs_stops_the_robot(world):
         lab.driving.drive("arm", (1.0, 0.0, 0.0))
         assert twist_of(lab) == [0.8, 0.0, 0.0]
         until(lambda: twist_of(lab) == [0.0, 0.0, 0.0], "the robot goes on")
+
+
+def test_a_task_is_steered():
+    """Drive a world that the environment of a task advances: its command follows, and ends."""
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.tasks import load_env_cfg
+
+    cfg = load_env_cfg("Velocity-Flat-Quadruped", play=True)
+    cfg.scene.num_envs, cfg.sim.engine = 1, "native"
+    lab = LiveLab.driven_by(ManagerBasedRlEnv(cfg, device="cpu"))
+    now = 0.0
+    lab.driving.clock = lambda: now
+    lab.driving.fastest = (1.0, 0.5, 1.0)
+    lab.driving.drive(twist=(0.5, -1.0, 0.25))
+    lab.step(cfg.decimation)
+    assert lab.environment.report.commands["twist"] == pytest.approx((0.5, -0.5, 0.25))
+    now = 1.1 * HOLD_S
+    lab.step(2 * cfg.decimation)
+    assert lab.environment.report.commands["twist"] == pytest.approx((0.0, 0.0, 0.0))
+    lab.stop()

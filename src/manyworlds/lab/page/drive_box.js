@@ -7,12 +7,12 @@
   const STICKS = [[1, 0], [0, 1], [2, 2]];  // axis of a gamepad, and of the velocity
   const POLL_MS = 40;
   const RENEW_MS = 150;  // what is held ends by itself after 500 ms
-  const RETRY_MS = 2000;
+  const RETRY_MS = 1000, LONGEST_RETRY_MS = 30000;
   const DEAD = 0.1;  // share of a stick's way that counts as rest
   const PAD_PX = 92;
   const LOST = "The connection to the lab is lost: the robot stops.";
   let socket = null, address = "", waiting = [], error = "", robot = "", robots = {};
-  let driving = false, sending = false, sent = "", sentAt = 0, gamepad = "", away = false;
+  let retry = RETRY_MS, driving = false, sending = false, sent = "", sentAt = 0, gamepad = "", away = false;
   const held = new Set(), pads = {move: [0, 0], turn: [0, 0]}, shown = new Set();
 
   const add = (parent, tag, style = "", text = "") => {
@@ -97,7 +97,9 @@
   const show = () => {
     const velocity = driving && robots[robot]?.velocity;
     toggle.textContent = driving ? "Stop driving" : "Drive";
-    toggle.disabled = socket?.readyState != 1;
+    const open = socket?.readyState == 1;
+    box.style.display = open || error ? "" : "none";  // another page may be shown now
+    toggle.disabled = !open;
     hint.textContent = !driving ? "" : velocity
       ? "W S A D move, Q E turn while held, 1 to 0 are actions; Esc ends"
       : "The bound inputs move the actuators while held; Esc ends";
@@ -223,13 +225,18 @@
     const place = address.startsWith(":") ? location.hostname + address : location.host + address;
     const fresh = socket = new WebSocket(`${scheme}://${place}`);
     fresh.onmessage = event => waiting.shift()?.(JSON.parse(event.data));
-    fresh.onopen = () => { if (error == LOST) error = ""; show(); };
+    fresh.onopen = () => {
+      retry = RETRY_MS;
+      if (error == LOST) error = "";
+      show();
+    };
     fresh.onclose = () => {
       if (fresh != socket) return;  // the page has another address now
       for (const resolve of waiting.splice(0)) resolve({error: LOST});
       stop(LOST);
       show();
-      setTimeout(() => fresh == socket && connect(), RETRY_MS);
+      setTimeout(() => fresh == socket && connect(), retry);
+      retry = Math.min(2 * retry, LONGEST_RETRY_MS);
     };
   };
   const use = fresh => {
