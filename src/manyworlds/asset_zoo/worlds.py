@@ -178,7 +178,7 @@ def swinging_bridge() -> mujoco.MjSpec:
         parent = parent.add_body(name=f"plank_{i}", pos=place)
         # The two axes let it sag and swing.
         parent.add_joint(name=f"sag_{i}", axis=(0, 1, 0), damping=0.15)
-        parent.add_joint(name=f"swing_{i}", axis=(1, 0, 0), damping=0.1, stiffness=1.0)
+        parent.add_joint(name=f"swing_{i}", axis=(1, 0, 0), damping=0.3, stiffness=8.0)
         parent.add_geom(
             name=f"plank_{i}",
             type=_GEOM.mjGEOM_BOX,
@@ -212,7 +212,7 @@ def swinging_bridge() -> mujoco.MjSpec:
         )
         hold.solref[:] = [0.01, 1.0]
     for i in range(3):
-        place = (0.35 * (i - 1) - 0.1, 0.1, height + 0.5)
+        place = (0.35 * (i - 1) - 0.1, 0.05, height + 0.2)
         _box(spec, f"crate_{i}", place, (0.09, 0.09, 0.09), 1.5, _COLORS[i])
     # It hangs in an arc, which is longer than the gap.
     low, high = 0.0, 1.0
@@ -298,7 +298,7 @@ def _position_control(spec: mujoco.MjSpec, prefix: str, gains: Mapping[str, floa
             trntype=mujoco.mjtTrn.mjTRN_JOINT,
             target=target.name,
             ctrllimited=True,
-            ctrlrange=target.range,
+            ctrlrange=target.range.tolist(),
         )
         actuator.set_to_position(kp=kp, dampratio=1.0)
 

@@ -164,7 +164,7 @@ class Bindings:
             if binding.mode == "accumulate":
                 if value and elapsed > 0.0:
                     place = control.actuators.names.index(binding.actuator)
-                    present = targets.get(binding.actuator, control.command.targets[place].item())
+                    present = targets.get(binding.actuator, float(control.command.targets[place]))
                     targets[binding.actuator] = present + binding.scale * value * elapsed
             elif binding.mode == "hold" and value != last:
                 changed.add(binding.actuator)
@@ -172,7 +172,8 @@ class Bindings:
                 self._on ^= {binding}
                 changed.add(binding.actuator)
         for actuator in changed:
-            targets[actuator] = control.neutral[control.actuators.names.index(actuator)].item()
+            place = control.actuators.names.index(actuator)
+            targets[actuator] = float(control.neutral[place])
             for binding in bindings:
                 if binding.actuator == actuator:
                     targets[actuator] += binding.scale * self._share(binding, values)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import mujoco
 import numpy as np
 
+from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.verb_error import near
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class ContactEvents:
         self.count = 0
         """Number of events of the lab until now."""
         self._of_clients: list[ContactWatch] = []
-        lab.loop.on_post_step(self._look)
+        self._listener: Handle | None = None  # while there is a watch
         lab.loop.on_reset(self._restart)
         self._model = lab.model
 
@@ -180,6 +181,9 @@ class ContactEvents:
         def add(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             fresh.bind(model, data)
             self._watches = (*self.watches, fresh)
+            if self._listener is None:
+                self._model = model
+                self._listener = self._lab.loop.on_post_step(self._look)
 
         self._lab.loop.do(add, edits_model=False)
         return fresh
@@ -214,7 +218,11 @@ class ContactEvents:
         if model is not self._model:  # it was rebuilt
             self._model = model
             self._bind_again(data)
-        if not moved or not self._watches:
+        if not self.watches and self._listener is not None:
+            self._watches = ()
+            self._listener.remove()
+            self._listener = None
+        if not moved:
             return
         for watch in self._watches:
             if watch.removed:

@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.bindings import Bindings
+from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.control import RobotControl
 from manyworlds.lab.twist import read_twist, write_twist
 
@@ -63,7 +64,7 @@ class Driving:
         self._fastest = FASTEST
         self._held: dict[str, DriverInputs] = {}
         self._time = 0.0
-        lab.loop.on_pre_step(self._follow)
+        self._listener: Handle | None = None  # while a robot is driven
 
     @property
     def fastest(self) -> tuple[float, ...]:
@@ -146,6 +147,9 @@ class Driving:
                 )
             fresh = DriverInputs(driver, self.clock() + HOLD_S, wanted, dict(values or {}))
             self._held[control.name] = fresh
+            if self._listener is None:
+                self._time = data.time
+                self._listener = self._lab.loop.on_pre_step(self._follow)
             if actions is not None:
                 control.actions = actions
             if before is None or before.twist != wanted:
@@ -190,6 +194,9 @@ class Driving:
         """End inputs that are over, and move what accumulates; before each iteration's controls."""
         elapsed, self._time = data.time - self._time, data.time
         if not self._held:
+            if self._listener is not None:
+                self._listener.remove()
+                self._listener = None
             return
         now = self.clock()
         for name, inputs in list(self._held.items()):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import mujoco
 import numpy as np
 
+from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.verb_error import near
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Launcher:
         self._lab: LiveLab = weakref.proxy(lab)  # a cycle would keep the lab's memory
         self._launches: dict[str, Launch] = {}
         self._due: dict[str, float] = {}
-        lab.loop.on_pre_step(self._auto_fire)
+        self._listener: Handle | None = None  # while a launch repeats
         lab.on_reset(self._restart)
         lab.on_rebuild(self._drop_missing)
 
@@ -114,12 +115,14 @@ class Launcher:
         launch = Launch(body, aimed, path, *numbers, auto, reset)
         self._launches = {**self._launches, body: launch}
         self._due.pop(body, None)
+        self._listen()
         return launch
 
     def forget(self, body: str) -> None:
         """Remove the settings of a body; auto-fire ends."""
         self._launches = {name: known for name, known in self._launches.items() if name != body}
         self._due.pop(body, None)
+        self._listen()
 
     def fire(self, body: str = "", *, reset: bool | None = None) -> dict[str, np.ndarray]:
         """Launch a body, or all for which `aim` was called.
@@ -192,7 +195,7 @@ class Launcher:
 
     def _auto_fire(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         """Launch what is due, in simulated time; before each iteration's controls."""
-        if not self._launches or self._lab.paused:
+        if self._lab.paused:
             return
         for launch in self.launches:
             if not launch.auto:
@@ -206,6 +209,15 @@ class Launcher:
                 self.forget(launch.body)
                 raise
             mujoco.mj_forward(model, data)
+
+    def _listen(self) -> None:
+        """Listen to steps while a launch repeats."""
+        repeats = any(launch.auto for launch in self.launches)
+        if repeats and self._listener is None:
+            self._listener = self._lab.loop.on_pre_step(self._auto_fire)
+        elif not repeats and self._listener is not None:
+            self._listener.remove()
+            self._listener = None
 
     def _restart(self) -> None:
         self._due.clear()
