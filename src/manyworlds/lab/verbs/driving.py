@@ -61,9 +61,9 @@ def stop_driving(lab: LiveLab, robot: _Robot, driver: _Driver = "") -> Reply:
 @verb(fastest=_TWIST)
 def set_drive_speeds(
     lab: LiveLab,
-    forward: Annotated[float | None, Number(low=0.0, high=2.0, unit="m/s")] = None,
-    left: Annotated[float | None, Number(low=0.0, high=1.0, unit="m/s")] = None,
-    yaw: Annotated[float | None, Number(low=0.0, high=3.14, unit="rad/s")] = None,
+    forward: Annotated[float | None, Number(low=0.0, high=2.0, unit="m/s", text="forward")] = None,
+    left: Annotated[float | None, Number(low=0.0, high=1.0, unit="m/s", text="left")] = None,
+    yaw: Annotated[float | None, Number(low=0.0, high=3.14, unit="rad/s", text="yaw")] = None,
 ) -> Reply:
     """Set the speeds that held keys and full deflections of sticks give; others stay."""
     given = (forward, left, yaw)
@@ -92,7 +92,10 @@ def bind_input(
 
 @verb(bindings=_BINDINGS)
 def unbind_input(
-    lab: LiveLab, input: _Input, actuator: _Actuator = "", robot: Annotated[str, Field()] = ""
+    lab: LiveLab,
+    input: _Input,
+    actuator: _Actuator = "",
+    robot: Annotated[str, Field(text="robot")] = "",
 ) -> Reply:
     """Remove bindings of an input: those of one actuator or robot, or all."""
     between_steps(lab, lambda: lab.bindings.unbind(input, actuator, robot))

@@ -45,7 +45,7 @@ def aim_launcher(
         np.ndarray | None, Numbers(size=3, unit="m", text="point to aim at, without a target")
     ] = None,
     path: Annotated[LaunchPath, _PATH] = "direct",
-    speed: Annotated[float, Number(low=SLOWEST, high=FASTEST, unit="m/s")] = 10.0,
+    speed: Annotated[float, Number(low=SLOWEST, high=FASTEST, unit="m/s", text="if direct")] = 10.0,
     arc: Annotated[float, Number(low=0.0, high=10.0, text="height by distance")] = 0.3,
     delay: Annotated[float, Number(low=0.01, unit="s", text="time between launches")] = 2.0,
     auto: Annotated[bool, Flag(text="true to reset and launch again and again")] = False,

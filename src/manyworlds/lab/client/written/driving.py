@@ -66,9 +66,9 @@ class DrivingVerbs(VerbCaller):
         """Set the speeds that held keys and full deflections of sticks give; others stay.
 
         Args:
-            forward: float [m/s], from 0, to 2.
-            left: float [m/s], from 0, to 1.
-            yaw: float [rad/s], from 0, to 3.14.
+            forward: forward [m/s], from 0, to 2.
+            left: left [m/s], from 0, to 1.
+            yaw: yaw [rad/s], from 0, to 3.14.
 
         Returns:
             `fastest` (float[], forward and left velocity [m/s], yaw rate [rad/s]), `frame_id`,
@@ -112,7 +112,7 @@ class DrivingVerbs(VerbCaller):
         Args:
             input: key, button or axis: KeyG, Digit1, Button0, Axis2 ....
             actuator: actuator of the robot.
-            robot: string.
+            robot: robot.
 
         Returns:
             `bindings` (map[], robot, input, actuator, scale and mode of each binding), `frame_id`,

@@ -34,7 +34,7 @@ class PlayVerbs(VerbCaller):
             target: body to aim at.
             point: point to aim at, without a target [m].
             path: direct, or on a parabola.
-            speed: float [m/s], from 0.1, to 100.
+            speed: if direct [m/s], from 0.1, to 100.
             arc: height by distance, from 0, to 10.
             delay: time between launches [s], from 0.01.
             auto: true to reset and launch again and again.
