@@ -51,8 +51,7 @@ class DriveControls:
         with self.bindings:
             self.table = gui.add_html("")
             self.input = gui.add_text("Input", "KeyG", hint="KeyG, Digit1, Button0, Axis2 ...")
-            actuators: tuple[str, ...] = (_NONE,)
-            self.actuator = gui.add_dropdown("Actuator", actuators)
+            self.actuator: Any = gui.add_dropdown("Actuator", (_NONE,))
             self.scale = add_number(gui, "Scale", 1.0, min=-1e6, max=1e6, step=0.1)
             self.mode = gui.add_dropdown("Effect", get_args(BindingMode))
             self.note = gui.add_html("")

@@ -27,9 +27,8 @@ class LauncherPart:
         self._ctx = ctx
         gui = ctx.gui
         with gui.add_folder("Launcher", expand_by_default=False) as self.folder:
-            none: tuple[str, ...] = ("",)
-            self.body = gui.add_dropdown("Body", none)
-            self.target = gui.add_dropdown("Target", none)
+            self.body: Any = gui.add_dropdown("Body", ("",))
+            self.target: Any = gui.add_dropdown("Target", ("",))
             self.path = gui.add_dropdown("Path", get_args(LaunchPath), initial_value="ballistic")
             self.speed = add_number(
                 gui, "Speed [m/s]", 10.0, min=SLOWEST, max=FASTEST, step=0.1, hint="If direct."
