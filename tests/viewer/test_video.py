@@ -99,7 +99,7 @@ def test_failed_write_leaves_nothing(tmp_path, monkeypatch, no_encoder):
         path.write_bytes(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(video, "_write_gif", fail)
+    monkeypatch.setattr(video, "write_gif", fail)
     with pytest.raises(OSError, match="disk full"):
         write_video(tmp_path / "run", _frames(2), fps=10)
     assert list(tmp_path.iterdir()) == []

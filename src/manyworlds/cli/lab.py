@@ -30,12 +30,13 @@ _HEARTBEAT_S = 0.2
 class LabOptions:
     """Run one world live: view it, pull its bodies, control its robot.
 
-    TARGET is a model file (MJCF or URDF), a mesh file, a task, or a run: its folder, one of its
-    checkpoints, or its policy.onnx. The policy of a run controls the robot.
+    TARGET is a model file (MJCF or URDF), a mesh file, a world of the gallery (`manyworlds list
+    --worlds`), a task, or a run: its folder, one of its checkpoints, or its policy.onnx. The policy
+    of a run controls the robot.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
-    """Model file, task, run folder, checkpoint, or exported policy."""
+    """Model file, world of the gallery, task, run folder, checkpoint, or exported policy."""
     world: int | None = None
     """World of the task or run, with its variants and randomization; None takes neither."""
     policy: Path | None = None
@@ -199,6 +200,8 @@ class Target:
 
     file: Path | None = None
     """Model file; None for a task or a run."""
+    gallery: str = ""
+    """World of the gallery; empty for none."""
     task: str = ""
     run: RunFolder | None = None
     policy: Path | None = None
@@ -212,8 +215,6 @@ def open_lab(cfg: LabOptions) -> LiveLab:
         FileNotFoundError: the target is no file, task or run.
         ValueError: the world does not compile, or the policy does not fit it.
     """
-    from manyworlds.rl.policy_description import NeedsEnvironmentError
-
     target = find_target(cfg)
     if cfg.command and target.policy is None and cfg.driver != "environment":
         raise ValueError(
@@ -221,6 +222,10 @@ def open_lab(cfg: LabOptions) -> LiveLab:
         )
     if cfg.driver == "environment":
         return open_environment(cfg, target)
+    if target.policy is None:  # what runs policies needs torch
+        return _open_plain(cfg, target)
+    from manyworlds.rl.policy_description import NeedsEnvironmentError
+
     try:
         return _open_plain(cfg, target)
     except NeedsEnvironmentError as error:
@@ -233,8 +238,12 @@ def open_lab(cfg: LabOptions) -> LiveLab:
 def _open_plain(cfg: LabOptions, target: Target) -> LiveLab:
     """Open a lab in plain MuJoCo."""
     from manyworlds.lab import LiveLab
+    from manyworlds.lab.gallery import open_gallery
 
-    lab = LiveLab(world_of(target, cfg), cfg.lab_cfg())
+    if target.gallery:
+        lab = open_gallery(target.gallery, lambda world: LiveLab(world, cfg.lab_cfg()))
+    else:
+        lab = LiveLab(world_of(target, cfg), cfg.lab_cfg())
     lab.source = lambda: open_lab(cfg)
     if target.policy is not None:
         law = lab.run_policy(target.policy, commands=cfg.command)
@@ -248,6 +257,7 @@ def _open_plain(cfg: LabOptions, target: Target) -> LiveLab:
 
 def find_target(cfg: LabOptions) -> Target:
     """Find what the command line names."""
+    from manyworlds.lab.gallery import GALLERY
     from manyworlds.tasks import list_tasks
 
     path = Path(cfg.target)
@@ -257,6 +267,13 @@ def find_target(cfg: LabOptions) -> Target:
                 "--world selects a world of a task, but a model file has one: leave --world out."
             )
         return Target(file=path, policy=cfg.policy)
+    if cfg.target in GALLERY:
+        if cfg.plane or cfg.world is not None:
+            raise ValueError(
+                f"'{cfg.target}' is a world of the gallery, which is complete: leave --plane and "
+                "--world out."
+            )
+        return Target(gallery=cfg.target, policy=cfg.policy)
     if cfg.plane:
         raise ValueError(
             "--plane is for model files, because scenes of tasks have a floor: leave --plane out."
@@ -267,8 +284,9 @@ def find_target(cfg: LabOptions) -> Target:
         checkpoint, run = find_run(path, cfg.log_root, None)
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"There is no model file, task or run '{cfg.target}'."
-            f"{near_matches(cfg.target, list_tasks())} `manyworlds list` names the tasks."
+            f"There is no model file, world, task or run '{cfg.target}'."
+            f"{near_matches(cfg.target, [*GALLERY, *list_tasks()])} `manyworlds list` names the "
+            "tasks, and with --worlds the worlds."
         ) from None
     if run is None or run.task is None:
         raise ValueError(f"'{checkpoint}' is in no run folder: name the run's folder.")

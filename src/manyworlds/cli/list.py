@@ -1,4 +1,4 @@
-"""`manyworlds list`: list the tasks with their training times, or the randomization of one."""
+"""`manyworlds list`: list tasks with their training times, or worlds, or randomization."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
 
 @dataclass(kw_only=True)
 class ListOptions:
-    """List the tasks, or the differences between the worlds of one task.
+    """List the tasks, the worlds of the gallery, or the differences between a task's worlds.
 
     A line has a task's name and, if it was measured, its training time on a CPU.
     """
@@ -23,6 +23,8 @@ class ListOptions:
     """List only the tasks whose names contain this text."""
     randomization: Annotated[str | None, tyro.conf.arg(metavar="TASK")] = None
     """Print what this task randomizes: field, elements, distribution, mode and cost."""
+    worlds: bool = False
+    """List the worlds of the gallery, which `manyworlds lab NAME` opens."""
     load: Modules = ()
     """Python file, or module, that registers tasks."""
 
@@ -39,6 +41,17 @@ def main(argv: list[str]) -> int:
         from manyworlds.cli.randomization_table import randomization_table
 
         print(randomization_table(options.randomization))
+        return 0
+    if options.worlds:
+        from manyworlds.lab.gallery import GALLERY
+
+        texts = {n: world.text for n, world in GALLERY.items() if options.keyword.lower() in n}
+        if not texts:
+            raise ValueError(
+                f"No world contains '{options.keyword}'. Available: {', '.join(GALLERY)}."
+            )
+        width = max(map(len, texts))
+        print("\n".join(f"{name:<{width}}  {text}" for name, text in texts.items()))
         return 0
     names = [name for name in list_tasks() if options.keyword.lower() in name.lower()]
     if not names:

@@ -110,6 +110,9 @@ class EntityCfg:
     meshes: tuple[MeshCfg, ...] = ()
     geoms: tuple[GeomCfg, ...] = ()
     collisions: tuple[CollisionCfg, ...] = ()
+    kinematic: bool = field(default=False, kw_only=True)
+    """True if the root is moved from outside, as a mocap body: it pushes and is not pushed. The
+    spec's free joint is removed."""
 
     def __post_init__(self) -> None:
         """Check that `spec_fn` is a function.
@@ -380,7 +383,11 @@ class Entity(StateWriters, NamedElements, Stateful):
             # A function may return one and the same spec to several entities.
             spec = self._spec_fn()
             check_type("What spec_fn returns", spec, mujoco.MjSpec, "return a spec, not compiled.")
-            return spec.copy()
+            spec = spec.copy()
+            free = get_free_joint(spec) if self.cfg.kinematic else None
+            if free is not None:
+                spec.delete(free)
+            return spec
 
         return (auto_wrap_fixed_base_mocap(copied) if self.wraps_fixed_base else copied)()
 

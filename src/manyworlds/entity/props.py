@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import mujoco
 import numpy as np
@@ -28,19 +28,16 @@ from manyworlds.spec.meshes import (
     read_solid,
     weld,
 )
+from manyworlds.spec.prop_choices import PRIMITIVE_SIZES, PropMode
 from manyworlds.utils.cache import content_key
 from manyworlds.utils.extras import MissingExtraError
 
 BODY = "prop"
 """Name of the body of every prop, so that props can be variants of each other."""
 FREE_JOINT = "floating_base_joint"
-PropMode = Literal["dynamic", "static", "mocap"]
 _VISUAL, _COLLISION = 2, 3  # groups of geoms
 _DENSITY = 1000.0  # MuJoCo's default [kg/m^3]
 _Type = mujoco.mjtGeom
-_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3, "plane": 3}
-PRIMITIVES = tuple(_SIZES)
-"""Kinds of primitives."""
 
 
 @dataclass(kw_only=True)
@@ -281,9 +278,11 @@ class PrimitiveProp(PropSpec):
     def check(self) -> None:
         """Check the settings; see base class."""
         super().check()
-        if self.shape not in _SIZES:
-            raise ValueError(f"There is no primitive '{self.shape}': use {', '.join(_SIZES)}.")
-        size, count = _numbers(self.size), _SIZES[self.shape]
+        if self.shape not in PRIMITIVE_SIZES:
+            raise ValueError(
+                f"There is no primitive '{self.shape}': use {', '.join(PRIMITIVE_SIZES)}."
+            )
+        size, count = _numbers(self.size), PRIMITIVE_SIZES[self.shape]
         if len(size) != count or not all(_is_number(s) and s > 0 for s in size):
             raise ValueError(
                 f"The size of a {self.shape} must be {count} positive number"

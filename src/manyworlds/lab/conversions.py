@@ -7,11 +7,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from manyworlds.entity import EntityCfg
-from manyworlds.entity.props import MeshProp
 from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
+    from manyworlds.entity import EntityCfg
     from manyworlds.lab.lab import LiveLab
 
 ConversionState = Literal["running", "done", "failed", "cancelled"]
@@ -110,6 +109,8 @@ class Conversions:
             name = free_name(name, running | {*self._lab.scene.items, *self._lab.robots})
 
             def add(report: Callable[[float], None]) -> int:
+                from manyworlds.entity.props import MeshProp
+
                 try:
                     spec_fn = cfg.spec_fn
                     pieces = spec_fn.prepare(report) if isinstance(spec_fn, MeshProp) else 0

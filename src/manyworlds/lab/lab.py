@@ -16,13 +16,16 @@ from numpy.typing import ArrayLike
 
 from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.commands import CommandFuture
+from manyworlds.lab.contact_events import ContactEvents
 from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.conversions import Conversions
 from manyworlds.lab.diagnostics import LabDiagnostics
 from manyworlds.lab.drawings import UserDrawings
+from manyworlds.lab.driving import Driving
 from manyworlds.lab.history import EditHistory
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
+from manyworlds.lab.launcher import Launcher
 from manyworlds.lab.model_edits import ModelEdits
 from manyworlds.lab.modes import Modes
 from manyworlds.lab.options import (
@@ -112,6 +115,16 @@ class LiveLab(LabDiagnostics):
         self.recorder = Recorder(self.loop, world.model_hash, cfg.recorder, lambda: cameras.hub)
         self.modes = Modes(self.loop)
         self.bind_world(world, SavedStates(self.loop, world))
+        self.driving = Driving(self)
+        """Driving of robots by keys, pads and gamepads that are held."""
+        self.bindings = self.driving.bindings
+        """Inputs that move actuators while a robot is driven."""
+        self.launcher = Launcher(self)
+        """Launches of free bodies at targets."""
+        self.contacts = ContactEvents(self)
+        """Watches of contacts, and the log of what they saw."""
+        self.on_contact = self.contacts.watch
+        """Registers a function to call when a contact begins or ends."""
         for robot in self.controls:
             robot.take(cfg.start_owner)
         self.phases.append("bound")
@@ -449,7 +462,7 @@ class LiveLab(LabDiagnostics):
         """
         from manyworlds.lab.policy import start_policy
 
-        return start_policy(self, path, self._only(robot), commands, adopt)
+        return start_policy(self, path, self.only_robot(robot), commands, adopt)
 
     def run_sequence(
         self,
@@ -477,7 +490,7 @@ class LiveLab(LabDiagnostics):
                 does not have.
             ValueError: there is no pose, or there are several robots and none is named.
         """
-        return start_sequence(self._only(robot), poses, loop, delay, autoplay)
+        return start_sequence(self.only_robot(robot), poses, loop, delay, autoplay)
 
     def view(self, kind: str, name: str) -> ElementView:
         """Return an element's arrays in the model and the data, by name with or without prefix.
@@ -552,8 +565,13 @@ class LiveLab(LabDiagnostics):
         if driver is not None:
             driver.close()
 
-    def _only(self, robot: str) -> RobotControl:
-        """Return the controls of the named robot, or of the only one."""
+    def only_robot(self, robot: str = "") -> RobotControl:
+        """Return the controls of the named robot, or of the only one.
+
+        Raises:
+            KeyError: there is no such robot.
+            ValueError: there are several robots and none is named, or none has actuators.
+        """
         names = [control.name for control in self.controls]
         if not names:
             raise ValueError("No robot of this world has actuators: none can be controlled.")

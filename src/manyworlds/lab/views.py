@@ -43,6 +43,8 @@ _KINDS = {
         "ctrl": "ctrl",
         "force": "actuator_force",
         "length": "actuator_length",
+        "velocity": "actuator_velocity",
+        "gear": "actuator_gear",
         "ctrlrange": "actuator_ctrlrange",
         "gainprm": "actuator_gainprm",
         "biasprm": "actuator_biasprm",

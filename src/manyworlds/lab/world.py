@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Literal
 import mujoco
 import numpy as np
 
-from manyworlds.entity import EntityCfg, VariantEntityCfg
-from manyworlds.entity.variants.assignment import assign_worlds
 from manyworlds.lab.control import RobotControl, RobotControls
 from manyworlds.lab.controllers import RobotActuators
 from manyworlds.lab.model_facts import (
@@ -30,9 +28,6 @@ from manyworlds.lab.model_facts import (
     wire_name,
 )
 from manyworlds.lab.options import resolve_options
-from manyworlds.lab.world_card import WorldCard, read_card
-from manyworlds.scene import Scene, SceneCfg
-from manyworlds.sim import MujocoCfg
 from manyworlds.spec.edits import add_ground_plane, export_spec, set_options
 from manyworlds.spec.elements import joint_of
 from manyworlds.spec.load import ModelFileError, load_spec
@@ -40,9 +35,13 @@ from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.model_text import read_elements
 from manyworlds.validation.names import free_name
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # entities and scenes import torch, which a model file does not need
+    from manyworlds.entity import EntityCfg
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.lab.scene.items import ItemFacts
+    from manyworlds.lab.world_card import WorldCard
+    from manyworlds.scene import Scene, SceneCfg
+    from manyworlds.sim import MujocoCfg
 
 _UNNAMED = "MuJoCo Model"  # MuJoCo's name of a model without one
 _ELEMENT = re.compile(r"(?:[Ee]lement name|repeated name) '([^']*)'")
@@ -389,6 +388,8 @@ def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
     Raises:
         ValueError: there is no such world.
     """
+    from manyworlds.lab.world_card import read_card
+
     if not 0 <= env_id < env.num_envs:
         raise ValueError(f"There is no world {env_id}: the batch has {env.num_envs} worlds.")
     model, data = next(iter(env.sim.world_copies([env_id])))
@@ -460,6 +461,8 @@ def _attached(path: Path) -> dict[str, str]:
 
 
 def _build(cfg: SceneCfg) -> tuple[Scene, mujoco.MjModel]:
+    from manyworlds.scene import Scene
+
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Entity '.*' sets <option>")
         try:
@@ -471,6 +474,9 @@ def _build(cfg: SceneCfg) -> tuple[Scene, mujoco.MjModel]:
 
 def _of_first_world(name: str, cfg: EntityCfg) -> EntityCfg:
     """Return the variant of an entity in the first world, if it has variants."""
+    from manyworlds.entity import VariantEntityCfg
+    from manyworlds.entity.variants.assignment import assign_worlds
+
     if not isinstance(cfg, VariantEntityCfg):
         return cfg
     assignment = cfg.resolved_assignment()
@@ -484,6 +490,8 @@ def _of_first_world(name: str, cfg: EntityCfg) -> EntityCfg:
 
 def _error_of(cfg: SceneCfg, name: str) -> str:
     """Return the reason why an entity cannot be built, even alone; empty if it can."""
+    from manyworlds.scene import SceneCfg
+
     try:
         _build(SceneCfg(entities={name: cfg.entities[name]}))
     except CompileError as error:

@@ -10,16 +10,12 @@ import mujoco
 import numpy as np
 
 from manyworlds.entity.entity import EntityCfg
+from manyworlds.spec.prop_choices import BASE_THICKNESSES, RESOLUTIONS
 from manyworlds.terrains.colors import color_by_height
 from manyworlds.terrains.height_sources import GeomFilter, HeightSource, sample_heights
 from manyworlds.terrains.heightfield_terrains import add_height_field
 from manyworlds.terrains.terrain_generator import SubTerrainCfg, TerrainOutput
 from manyworlds.validation.checks import check_count
-
-RESOLUTIONS = (2, 512)
-"""Lowest and highest number of samples along one side."""
-BASE_THICKNESSES = (0.01, 1.0)
-"""Lowest and highest depth of solid ground below the lowest sample [m]."""
 
 
 @dataclass(kw_only=True)

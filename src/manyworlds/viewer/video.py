@@ -48,7 +48,7 @@ def write_video(path_stem: Path, frames: Iterable[np.ndarray], fps: float) -> Pa
     path = path_stem.with_name(path_stem.name + (".gif" if ffmpeg is None else ".mp4"))
     with atomic_path(path) as partial:
         if ffmpeg is None:
-            _write_gif(partial, images, fps)
+            write_gif(partial, images, fps)
         else:
             _write_mp4(ffmpeg, partial, images, first.shape, fps)
     return path
@@ -101,7 +101,8 @@ def _write_mp4(
         raise RuntimeError(f"The video encoder wrote nothing to '{path}': see its messages above.")
 
 
-def _write_gif(path: Path, images: Iterable[np.ndarray], fps: float) -> None:
+def write_gif(path: Path, images: Iterable[np.ndarray], fps: float) -> None:
+    """Write frames to an animated GIF; see `write_video`."""
     require_extra("PIL", "train")
     from PIL import Image
 

@@ -14,7 +14,7 @@ def test_keys(page):
     """Press each key: it does what the page says, once a press."""
     keys, overlays = page.keys.actions, page.parts["OverlayPart"]
     assert set(keys) == {
-        *"PNRFCH?-=123456789",
+        *"PNRFCHL?-=123456789",
         "space",
         "enter",
         "tab",

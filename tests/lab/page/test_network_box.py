@@ -67,8 +67,9 @@ def test_the_page_takes_over_and_drives(served, browser):
         until(browser, lambda: lab["go2"].owner == "panel", "the robots are the panel's")
         with pytest.raises(ReplyError, match="page .* drives this world"):
             program.ask("reset")
-        box.get_by_role("button", name="Drive with keys").click()
-        box.get_by_role("button", name="Stop driving").wait_for()
+        drive = browser.locator("#lab-drive")
+        drive.get_by_role("button", name="Drive").click()
+        drive.get_by_role("button", name="Stop driving").wait_for()
 
         browser.keyboard.down("w")
         until(browser, lambda: twist() == [0.8, 0.0, 0.0], "the key drives")
@@ -90,10 +91,10 @@ def test_the_page_takes_over_and_drives(served, browser):
         until(browser, lambda: twist() == [-0.8, 0.0, 0.0], "the key drives")
         program.ask("take_driver")
         until(browser, lambda: twist() == [0.0, 0.0, 0.0], "a program that takes over stops")
-        box.get_by_text("Another program has taken over.").wait_for()
+        drive.get_by_text("Another program has taken over.").wait_for()
         browser.keyboard.up("s")
 
-    box.get_by_role("button", name="Drive with keys").click()
+    drive.get_by_role("button", name="Drive").click()
     box.get_by_text("This page drives").wait_for()
     browser.keyboard.down("w")
     until(browser, lambda: twist() == [0.8, 0.0, 0.0], "the key drives")

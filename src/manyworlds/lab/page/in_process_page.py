@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.page.camera_controls import find_target
+from manyworlds.lab.page.drive_part import DrivePart
 from manyworlds.lab.page.lab_keys import lab_keys
 from manyworlds.lab.page.lab_mirror import LabMirror
 from manyworlds.lab.page.mouse_perturbation import PullPart
@@ -116,6 +117,7 @@ class InProcessPage:
             self.context = PageContext(lab, self.server, view)
             top_bar, pull = TopBar(self.context), PullPart(self.context)
             first: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
+            first["DrivePart"] = DrivePart(self.context)
             self._parts = PageParts(self.context, first, {**_task_tab(lab), **self._tabs})
             self.parts = self._parts.by_name
             self.keys = lab_keys(self.context, top_bar, self.parts, self._collapsed)

@@ -42,6 +42,8 @@ def lab_keys(
         actions |= {
             name: partial(overlays.toggle, *switched) for name, switched in OVERLAY_KEYS.items()
         }
+    if "LauncherPart" in parts:
+        actions["launch"] = lambda: ctx.call("fire_launcher")
     if "TaskPart" in parts:
         actions["debug_shapes"] = partial(_toggle_shapes, parts)
     return PageKeys(ctx.gui, "lab", actions, ctx.attempt, collapsed)

@@ -1,17 +1,11 @@
-// Box on the page of a lab: who drives, and driving with keys that are held.
-// It talks to the lab's WebSocket, because the page's own one does not tell when a key goes up.
+// Box on the page of a lab: which program drives, and taking over from it.
+// It talks to the lab's WebSocket; `drive_box.js` asks it for the right to drive.
 window.labNetwork ||= (port => {
-  const KEYS = {  // axis of the velocity, and its sign
-    KeyW: [0, 1], KeyS: [0, -1], KeyA: [1, 1], KeyD: [1, -1], KeyQ: [2, 1], KeyE: [2, -1],
-  };
-  const FASTEST = [0.8, 0.5, 1.57];  // forward, left [m/s], yaw [rad/s]
-  const RENEW_MS = 150;  // a held velocity ends by itself after 500 ms
   const RETRY_MS = 2000;
   const RATE_MS = 2000;
   const LOST = "Another program has taken over.";
   let socket = null, session = "", waiting = [], status = {}, error = "", last = "", rate = "";
-  let driving = false, robot = "", taken = [], sending = false, again = false, counted = null;
-  const held = new Set();
+  let taken = [], counted = null;
 
   const add = (parent, tag, style = "", text = "") => {
     const node = document.createElement(tag);
@@ -19,16 +13,20 @@ window.labNetwork ||= (port => {
     node.textContent = text;
     return parent.appendChild(node);
   };
-  const box = add(document.body, "div",
-    "position:fixed;left:12px;bottom:12px;z-index:1000;max-width:300px;padding:.5em .7em;" +
-    "border-radius:6px;background:rgba(255,255,255,.92);color:#212529;font:13px/1.45 system-ui," +
-    "sans-serif;box-shadow:0 1px 4px rgba(0,0,0,.3);overflow-wrap:anywhere");
+  let stack = document.getElementById("lab-boxes");
+  if (!stack) {
+    stack = add(document.body, "div", "position:fixed;left:12px;bottom:12px;z-index:1000;" +
+      "display:flex;flex-direction:column;gap:8px;align-items:flex-start;max-width:300px");
+    stack.id = "lab-boxes";
+  }
+  const box = add(stack, "div", "padding:.5em .7em;border-radius:6px;color:#212529;" +
+    "background:rgba(255,255,255,.92);font:13px/1.45 system-ui,sans-serif;" +
+    "box-shadow:0 1px 4px rgba(0,0,0,.3);overflow-wrap:anywhere");
   box.id = "lab-network";
   const who = add(box, "div", "font-weight:600");
   const clients = add(box, "div", "opacity:.65");
   const news = add(box, "div", "opacity:.65");
   const wrong = add(box, "div", "color:#c92a2a");
-  const hint = add(box, "div", "", "W S A D move, Q E turn, while they are held; Esc ends");
   const row = add(box, "div", "margin-top:.3em;display:flex;gap:.4em;align-items:center");
   const button = (text, action) => {
     const node = add(row, "button", "font:inherit;padding:.1em .6em;cursor:pointer", text);
@@ -36,16 +34,11 @@ window.labNetwork ||= (port => {
     return node;
   };
   const take = button("Take over", () => mine() ? giveBack() : takeOver());
-  const drive = button("Drive with keys", () => driving ? stop() : start());
-  const robots = add(row, "select", "font:inherit;max-width:7em");
-  robots.onchange = () => { release(); robot = robots.value; robots.blur(); };
-  const speed = add(row, "input", "width:4em");
-  Object.assign(speed, {type: "range", min: 0.1, max: 2, step: 0.1, value: 1, title: "Speed"});
 
   const mine = () => session && (status.driver || "").endsWith(" " + session.slice(0, 8));
   const show = () => {
     const open = socket && socket.readyState == 1;
-    if (driving && open && status.driver && !mine()) stop(LOST);
+    if (open && status.driver && !mine()) window.labDriving?.stop(LOST);
     who.textContent = !open ? "No connection to the lab's server"
       : mine() ? "This page drives" : status.driver ? status.driver + " drives" : "Nobody drives";
     const others = (status.clients || []).filter(name => !name.endsWith(session.slice(0, 8)));
@@ -56,10 +49,7 @@ window.labNetwork ||= (port => {
     wrong.textContent = [error, ...(open && status.port_errors || [])].join("\n");
     wrong.style.whiteSpace = "pre-line";
     take.textContent = mine() ? "Give back" : "Take over";
-    drive.textContent = driving ? "Stop driving" : "Drive with keys";
-    hint.hidden = speed.hidden = !driving;
-    robots.hidden = !driving || robots.options.length < 2;
-    take.disabled = drive.disabled = !open;
+    take.disabled = !open;
   };
   const ask = (op, fields = {}) => new Promise(resolve => {
     if (socket.readyState != 1) return resolve({op: "error", message: "The connection is lost."});
@@ -79,72 +69,19 @@ window.labNetwork ||= (port => {
     for (const name of taken) await order("take_robot", {robot: name, owner: "panel"});
   };
   const giveBack = async () => {
-    stop();
+    window.labDriving?.stop();
     for (const name of taken) await order("take_robot", {robot: name, owner: "net"});
     taken = [];
     await order("release_driver");
   };
 
-  const start = async () => {
-    const known = (await order("read_status")).robots || {};
-    const names = Object.keys(known).filter(name => known[name].twist.length);
-    if (!names.length) {
-      error ||= "No robot takes a velocity: run a policy that does.";
-      return show();
-    }
-    robots.replaceChildren(...names.map(name => new Option(name)));
-    robot = robots.value = names.includes(robot) ? robot : names[0];
-    if (!mine() && (await order("take_driver")).op == "error") return;
+  const lease = async () => {  // the right to drive, or why not
+    if (!socket || socket.readyState != 1 || mine()) return "";
+    const reply = await order("take_driver");
+    if (reply.op == "error") return reply.message;
     status.driver = " " + session.slice(0, 8);  // the event comes later
-    driving = true;
-    show();
+    return "";
   };
-  const stop = (text = "") => {
-    if (driving && text) error = text;
-    driving = false;
-    release();
-    show();
-  };
-  const release = () => {
-    if (!held.size) return;
-    held.clear();
-    if (mine()) send();  // otherwise the server has ended the velocity
-  };
-  const send = async () => {
-    if (sending) return void (again = true);  // the newest keys follow when this has its reply
-    sending = true;
-    do {
-      again = false;
-      const velocity = [0, 0, 0];
-      for (const code of held) velocity[KEYS[code][0]] += KEYS[code][1];
-      const [x, y, yaw] = velocity.map((sign, i) => sign * FASTEST[i] * speed.value);
-      const fields = {articulation: robot, linear: [x, y, 0], angular: [0, 0, yaw]};
-      const reply = await ask("hold_twist", fields);
-      if (reply.op == "error") {
-        held.clear();
-        if (driving) stop(reply.code == "session_expired" ? LOST : reply.message);
-      }
-    } while (again);
-    sending = false;
-  };
-  const typing = event => event.target.closest?.("input:not([type=range]), textarea, select");
-  window.addEventListener("keydown", event => {
-    if (!driving || event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
-    if (event.code == "Escape") return stop();
-    if (!(event.code in KEYS)) return;
-    event.stopImmediatePropagation();  // these keys move the camera otherwise
-    event.preventDefault();
-    if (held.has(event.code)) return;
-    held.add(event.code);
-    send();
-  }, true);
-  window.addEventListener("keyup", event => {
-    if (held.delete(event.code)) send();
-  }, true);
-  window.addEventListener("blur", release);
-  window.addEventListener("pagehide", release);
-  document.addEventListener("visibilitychange", () => document.hidden && release());
-  setInterval(() => held.size && send(), RENEW_MS);
 
   const count = async () => {
     if (document.hidden || !session || socket.readyState != 1) return;
@@ -177,8 +114,6 @@ window.labNetwork ||= (port => {
       await order("subscribe", {topics: ["events"]});
     };
     socket.onclose = () => {
-      held.clear();
-      driving = false;
       [session, status, taken, counted] = ["", {}, [], null];
       for (const resolve of waiting.splice(0))
         resolve({op: "error", message: "The connection is lost."});
@@ -189,5 +124,5 @@ window.labNetwork ||= (port => {
   };
   connect();
   show();
-  return true;
+  return {lease};
 })

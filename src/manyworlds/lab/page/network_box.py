@@ -1,4 +1,4 @@
-"""Script of the page that talks to the lab's server: who drives, and driving with held keys."""
+"""Script of the page that talks to the lab's server: which program drives, and taking over."""
 
 from __future__ import annotations
 

@@ -72,6 +72,8 @@ class PageContext:
         """Sentences about parts of the page that failed."""
         self.note = ""
         """Remark on the user's last action; empty if there is none."""
+        self.chases = True
+        """True if the camera follows behind the robot that the page drives."""
         self._list_robots()
 
     def _list_robots(self) -> None:

@@ -17,6 +17,12 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
         "manyworlds.lab.page.training_differences:DifferencesPart",
         "manyworlds.lab.page.robot_sliders:RobotPart",
         "manyworlds.lab.page.pose_sequences:SequencePart",
+        "manyworlds.lab.page.launcher_part:AppliedPart",
+    ),
+    "Play": (
+        "manyworlds.lab.page.drive_controls:DriveControls",
+        "manyworlds.lab.page.launcher_part:LauncherPart",
+        "manyworlds.lab.page.launcher_part:ContactPart",
     ),
     "Plots": (
         "manyworlds.lab.page.plots:PlotPart",

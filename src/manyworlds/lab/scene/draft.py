@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 import numpy as np
 
-from manyworlds.entity import Entity
 from manyworlds.lab.model_facts import INITIAL_KEYFRAME
 from manyworlds.lab.rebuild import Transition
 from manyworlds.lab.scene.items import (
@@ -30,6 +29,9 @@ from manyworlds.spec.elements import qpos_width
 from manyworlds.spec.renaming import rename_elements
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
+
+if TYPE_CHECKING:
+    from manyworlds.entity import Entity
 
 _ASSETS = (
     ("meshes", (("geoms", "meshname"),)),

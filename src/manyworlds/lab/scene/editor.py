@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 import mujoco
 import numpy as np
 
-from manyworlds.entity import EntityCfg
 from manyworlds.lab.history import Edit
 from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.rebuild import Transition
@@ -36,6 +35,7 @@ from manyworlds.lab.world import CompileError, World
 from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
+    from manyworlds.entity import EntityCfg
     from manyworlds.lab.lab import LiveLab
     from manyworlds.lab.snapshot import Snapshot
 

@@ -6,11 +6,10 @@ import dataclasses
 import importlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mujoco
 
-from manyworlds.entity import EntityCfg, PropCfg
 from manyworlds.lab.model_facts import hash_model
 from manyworlds.lab.scene.draft import ItemContent, compile_copy
 from manyworlds.lab.verb_error import near
@@ -20,7 +19,10 @@ from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.utils.extras import MissingExtraError, require_extra
 
-Source = str | Path | mujoco.MjSpec | EntityCfg
+if TYPE_CHECKING:
+    from manyworlds.entity import EntityCfg
+
+Source: TypeAlias = "str | Path | mujoco.MjSpec | EntityCfg"
 """Path of an MJCF, URDF or mesh file, registered name, robot of MuJoCo Menagerie, spec, config."""
 
 MENAGERIE = "menagerie:"
@@ -66,6 +68,8 @@ def load_source(source: Source) -> tuple[ItemContent, str]:
         MissingExtraError: a robot of MuJoCo Menagerie needs the extra 'robots'.
         OSError: a robot cannot be downloaded.
     """
+    from manyworlds.entity import EntityCfg
+
     if isinstance(source, mujoco.MjSpec):
         name = source.modelname if source.modelname != "MuJoCo Model" else ""
         return _of_spec(source.copy(), name or "item"), _plain_name(name or "item")
@@ -111,6 +115,8 @@ def _of_file(path: Path) -> ItemContent:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file '{path}'.")
     if path.suffix.lower() in MESH_SUFFIXES:
+        from manyworlds.entity import PropCfg
+
         cfg = PropCfg.from_mesh(path, decompose=None)
         return dataclasses.replace(_of_config(cfg, path.name), source=str(path))
     spec, notes = load_spec(path)

@@ -3,10 +3,12 @@
 from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     cameras,
     drawing,
+    driving,
     environment,
     history,
     model_edits,
     models,
+    play,
     props,
     recordings,
     robots,

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import mujoco
 import numpy as np
 
-from manyworlds.entity import PropCfg
-from manyworlds.entity.props import PRIMITIVES, PropMode
 from manyworlds.lab.conversions import Conversion, ConversionState
 from manyworlds.lab.verbs.fields import (
     Choice,
@@ -28,12 +26,13 @@ from manyworlds.lab.verbs.fields import (
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.spec.convex import THRESHOLDS, CoacdCfg
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
-from manyworlds.terrains import HeightFieldCfg, HfSampledTerrainCfg
-from manyworlds.terrains.height_sources import GeomFilter, cast_rays
-from manyworlds.terrains.sampled_terrain import BASE_THICKNESSES, RESOLUTIONS
+from manyworlds.spec.prop_choices import BASE_THICKNESSES, PRIMITIVE_SIZES, RESOLUTIONS, PropMode
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what describes verbs needs no torch
+    from manyworlds.entity import PropCfg
     from manyworlds.lab.lab import LiveLab
+    from manyworlds.terrains import HfSampledTerrainCfg
+    from manyworlds.terrains.height_sources import GeomFilter
 
 MOST_PREVIEWED = 128
 """Largest number of samples of a preview along one side."""
@@ -69,7 +68,7 @@ _ORIGIN, _UPRIGHT, _ONE = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (1.0,)
 @verb(**_CONVERSION)
 def add_prop(
     lab: LiveLab,
-    shape: Annotated[str, Choice(options=PRIMITIVES, text="kind of primitive")],
+    shape: Annotated[str, Choice(options=tuple(PRIMITIVE_SIZES), text="kind of primitive")],
     size: Annotated[np.ndarray, Numbers(unit="m", text="sizes of the primitive as in MuJoCo")],
     name: _Name = "prop",
     mode: _Mode = "dynamic",
@@ -78,6 +77,8 @@ def add_prop(
     quat: _Quat = _UPRIGHT,
 ) -> Reply:
     """Add a primitive to the world, which goes on."""
+    from manyworlds.entity import PropCfg
+
     cfg = PropCfg.primitive(shape, size.tolist(), _mode(mode), mass=mass or None)
     return _describe(lab.conversions.start(cfg, name, pos, quat), wait=True)
 
@@ -178,7 +179,7 @@ def read_region_heights(
     counts = np.minimum(resolution, MOST_PREVIEWED)
     wanted = _region(center, size, resolution, fill)
     shown = _region(center, size, counts, fill)
-    heights = _sample(lab, shown, GeomFilter(groups=_ids(groups), include=include, exclude=exclude))
+    heights = _sample(lab, shown, _filter(groups, include, exclude))
     return {
         "heights": heights.ravel().tolist(),
         "counts": list(shown.counts),
@@ -206,10 +207,10 @@ def add_height_field(
     pos: _Pos | None = None,
 ) -> Reply:
     """Sample a region of the world as it is now, and add it as a height field."""
+    from manyworlds.terrains import HeightFieldCfg
+
     region = _region(center, size, resolution, fill)
-    heights = _sample(
-        lab, region, GeomFilter(groups=_ids(groups), include=include, exclude=exclude)
-    )
+    heights = _sample(lab, region, _filter(groups, include, exclude))
     cfg = HeightFieldCfg.sample(heights, region.size, region.counts, base_thickness=base_thickness)
     place = [*center, 0.0] if pos is None else pos
     return _describe(lab.conversions.start(cfg, name, place), wait=True)
@@ -222,13 +223,17 @@ def _mode(mode: str) -> PropMode:
 def _mesh_prop(
     path: Path, mode: str, threshold: float, mass: float, scale: Sequence[float] | np.ndarray
 ) -> PropCfg:
+    from manyworlds.entity import PropCfg
+
     decompose = CoacdCfg(threshold=threshold) if threshold else None
     factors = [float(factor) for factor in scale]
     return PropCfg.from_mesh(path, _mode(mode), decompose, mass=mass or None, scale=factors)
 
 
-def _ids(groups: Sequence[float]) -> list[int]:
-    return [int(group) for group in groups]
+def _filter(groups: Sequence[float], include: list[str], exclude: list[str]) -> GeomFilter:
+    from manyworlds.terrains.height_sources import GeomFilter
+
+    return GeomFilter(groups=[int(group) for group in groups], include=include, exclude=exclude)
 
 
 def _describe(conversion: Conversion, *, wait: bool = False) -> Reply:
@@ -252,6 +257,8 @@ def _region(
     counts: Sequence[float] | np.ndarray,
     fill: float,
 ) -> HfSampledTerrainCfg:
+    from manyworlds.terrains import HfSampledTerrainCfg
+
     num_x, num_y = (int(count) for count in counts)
     return HfSampledTerrainCfg(
         source=np.zeros((2, 2)),
@@ -264,6 +271,7 @@ def _region(
 
 def _sample(lab: LiveLab, region: HfSampledTerrainCfg, geoms: GeomFilter) -> np.ndarray:
     """Return the heights of a region of the present world, sampled outside the physics thread."""
+    from manyworlds.terrains.height_sources import cast_rays
 
     def take(model: mujoco.MjModel, data: mujoco.MjData) -> mujoco.MjData:
         copy = mujoco.MjData(model)

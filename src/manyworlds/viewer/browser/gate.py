@@ -75,6 +75,8 @@ class Gate:
     def __init__(self, target: int, host: str, port: int, token: str = "") -> None:
         self.access = WebAccess(token or secrets.token_urlsafe(32))
         self.host, self.port = host, port
+        self.routes: dict[str, int] = {}
+        """Ports on 127.0.0.1 of further servers, by the path of their WebSockets."""
         self._target = target
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -173,7 +175,8 @@ class Gate:
         writer: asyncio.StreamWriter,
     ) -> None:
         """Pass on one request, or a WebSocket; further requests of a connection are not read."""
-        answers, page = await asyncio.open_connection("127.0.0.1", self._target)
+        port = self.routes.get(urlsplit(head.target).path, self._target)
+        answers, page = await asyncio.open_connection("127.0.0.1", port)
         page.write(content)
         ways = [asyncio.create_task(_copy(answers, writer))]
         if head.is_upgrade:

@@ -38,6 +38,7 @@ KEYS: dict[str, KeyBinding] = {
     "next_world": KeyBinding((".",), "Next world", ("play",)),
     "walk_in": KeyBinding(("I",), "Walk in to the selected world, or leave it"),
     "frame": KeyBinding(("F",), "Frame what is selected, or everything", _ALL),
+    "launch": KeyBinding(("L",), "Launch all that was aimed", ("lab",)),
     "follow": KeyBinding(("C",), "Camera follows the robot, or stays", _ALL),
     "contacts": KeyBinding(("1",), "Contacts"),
     "visuals": KeyBinding(("2",), "Visual geoms", ("lab",)),

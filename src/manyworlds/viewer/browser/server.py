@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import rich
 
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.web_access import is_local
+from manyworlds.utils.web_access import WebAccess, is_local
 from manyworlds.viewer.browser.gate import Gate
 
 if TYPE_CHECKING:
@@ -102,3 +102,31 @@ def page_url(server: viser.ViserServer) -> str:
     if gate is None:
         return f"http://{host}:{server.get_port()}"
     return f"http://{host}:{gate.port}/?token={gate.access.token}"
+
+
+def page_access(server: viser.ViserServer) -> tuple[str, WebAccess]:
+    """Return the address for a further server of a page, and who may use that."""
+    gate = _GATES.get(server)
+    if gate is not None:
+        return "127.0.0.1", gate.access
+    access = WebAccess()
+    access.ports.add(server.get_port())
+    return server.get_host(), access
+
+
+def route(server: viser.ViserServer, path: str, port: int) -> str:
+    """Return the address of a further server of a page, for its scripts.
+
+    Args:
+        server: server of the page.
+        path: path under which the page's own address leads there, where other machines reach it.
+        port: port of the further server on this machine.
+
+    Returns:
+        The path; or `:PORT` where only this machine can open the page.
+    """
+    gate = _GATES.get(server)
+    if gate is None:
+        return f":{port}"
+    gate.routes[path] = port
+    return path

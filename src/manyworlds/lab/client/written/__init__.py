@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from manyworlds.lab.client.written.cameras import CamerasVerbs
 from manyworlds.lab.client.written.drawing import DrawingVerbs
+from manyworlds.lab.client.written.driving import DrivingVerbs
 from manyworlds.lab.client.written.environment import EnvironmentVerbs
 from manyworlds.lab.client.written.history import HistoryVerbs
 from manyworlds.lab.client.written.model_edits import ModelEditsVerbs
 from manyworlds.lab.client.written.models import ModelsVerbs
+from manyworlds.lab.client.written.play import PlayVerbs
 from manyworlds.lab.client.written.props import PropsVerbs
 from manyworlds.lab.client.written.recordings import RecordingsVerbs
 from manyworlds.lab.client.written.robots import RobotsVerbs
@@ -23,10 +25,12 @@ from manyworlds.lab.client.written.world import WorldVerbs
 class LabVerbs(
     CamerasVerbs,
     DrawingVerbs,
+    DrivingVerbs,
     EnvironmentVerbs,
     HistoryVerbs,
     ModelEditsVerbs,
     ModelsVerbs,
+    PlayVerbs,
     PropsVerbs,
     RecordingsVerbs,
     RobotsVerbs,

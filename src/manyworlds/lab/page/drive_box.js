@@ -1,0 +1,252 @@
+// Box on the page of a lab that drives a robot with held keys, pads on the screen, and gamepads.
+// It talks to the page's own WebSocket, because viser does not tell when a key goes up.
+(window.labDriving ||= (() => {
+  const KEYS = {  // axis of the velocity, and its sign: forward, left, counter-clockwise
+    KeyW: [0, 1], KeyS: [0, -1], KeyA: [1, 1], KeyD: [1, -1], KeyQ: [2, 1], KeyE: [2, -1],
+  };
+  const STICKS = [[1, 0], [0, 1], [2, 2]];  // axis of a gamepad, and of the velocity
+  const POLL_MS = 40;
+  const RENEW_MS = 150;  // what is held ends by itself after 500 ms
+  const RETRY_MS = 1000, LONGEST_RETRY_MS = 30000;
+  const DEAD = 0.1;  // share of a stick's way that counts as rest
+  const PAD_PX = 92;
+  const LOST = "The connection to the lab is lost: the robot stops.";
+  let socket = null, address = "", waiting = [], error = "", robot = "", robots = {};
+  let retry = RETRY_MS, driving = false, sending = false, sent = "", sentAt = 0, gamepad = "", away = false;
+  const held = new Set(), pads = {move: [0, 0], turn: [0, 0]}, shown = new Set();
+
+  const add = (parent, tag, style = "", text = "") => {
+    const node = document.createElement(tag);
+    node.style.cssText = style;
+    node.textContent = text;
+    return parent.appendChild(node);
+  };
+  let stack = document.getElementById("lab-boxes");
+  if (!stack) {
+    stack = add(document.body, "div", "position:fixed;left:12px;bottom:12px;z-index:1000;" +
+      "display:flex;flex-direction:column;gap:8px;align-items:flex-start;max-width:300px");
+    stack.id = "lab-boxes";
+  }
+  const box = add(stack, "div", "padding:.5em .7em;border-radius:6px;color:#212529;" +
+    "background:rgba(255,255,255,.92);font:13px/1.45 system-ui,sans-serif;" +
+    "box-shadow:0 1px 4px rgba(0,0,0,.3);overflow-wrap:anywhere;user-select:none");
+  box.id = "lab-drive";
+  const hint = add(box, "div", "opacity:.65");
+  const plate = add(box, "div", "display:flex;gap:12px;margin:.4em 0");
+  const buttons = add(box, "div", "display:flex;flex-wrap:wrap;gap:.3em;margin:.3em 0");
+  const stick = add(box, "div", "opacity:.65");
+  const wrong = add(box, "div", "color:#c92a2a");
+  const row = add(box, "div", "display:flex;gap:.4em;align-items:center");
+  const toggle = add(row, "button", "font:inherit;padding:.1em .6em;cursor:pointer", "Drive");
+  toggle.onclick = () => { toggle.blur(); driving ? stop() : start(); };
+  const choice = add(row, "select", "font:inherit;max-width:9em");
+  choice.onchange = () => { choice.blur(); leave(); robot = choice.value; show(); };
+
+  const pad = (name, title, flat) => {
+    const ring = add(plate, "div", `width:${PAD_PX}px;height:${PAD_PX}px;border-radius:50%;` +
+      "position:relative;background:rgba(0,0,0,.08);touch-action:none;cursor:grab");
+    ring.title = title;
+    ring.id = "lab-pad-" + name;
+    const knob = add(ring, "div", "width:36%;height:36%;left:32%;top:32%;border-radius:50%;" +
+      "position:absolute;background:#4263eb;pointer-events:none");
+    add(ring, "div", "position:absolute;inset:auto 0 4px;text-align:center;opacity:.65;" +
+      "font-size:11px;pointer-events:none", title);
+    const put = (x, y) => {  // right and up, in [-1, 1]
+      const far = Math.max(1, Math.hypot(x, y));
+      pads[name] = [x / far, flat ? 0 : y / far];
+      knob.style.transform =
+        `translate(${pads[name][0] * 0.32 * PAD_PX}px,${-pads[name][1] * 0.32 * PAD_PX}px)`;
+    };
+    const follow = event => {
+      const place = ring.getBoundingClientRect();
+      const half = place.width / 2;
+      put((event.clientX - place.left) / half - 1, 1 - (event.clientY - place.top) / half);
+      tick();
+    };
+    ring.onpointerdown = event => {
+      event.preventDefault();
+      ring.setPointerCapture(event.pointerId);
+      away = false;
+      follow(event);
+    };
+    ring.onpointermove = event => ring.hasPointerCapture(event.pointerId) && follow(event);
+    ring.onlostpointercapture = ring.onpointercancel = () => { put(0, 0); tick(); };
+    return () => put(0, 0);
+  };
+  const centers = [pad("move", "move", false), pad("turn", "turn", true)];
+
+  const bound = () => robots[robot]?.inputs || [];
+  const label = input => input.replace(/^(Key|Digit|Arrow)/, "").replace(/(\d+)$/, " $1").trim();
+  const showButtons = () => {
+    const wanted = bound().filter(input => !input.startsWith("Axis"));
+    if (wanted.join() == [...shown].join()) return;
+    shown.clear();
+    buttons.replaceChildren();
+    for (const input of wanted) {
+      shown.add(input);
+      const button = add(buttons, "button",
+        "font:inherit;padding:.2em .8em;touch-action:none", label(input));
+      button.onpointerdown = event => {
+        button.setPointerCapture(event.pointerId);
+        held.add(input);
+        tick();
+      };
+      button.onlostpointercapture = () => { held.delete(input); tick(); };
+    }
+  };
+  const show = () => {
+    const velocity = driving && robots[robot]?.velocity;
+    toggle.textContent = driving ? "Stop driving" : "Drive";
+    const open = socket?.readyState == 1;
+    box.style.display = open || error ? "" : "none";  // another page may be shown now
+    toggle.disabled = !open;
+    hint.textContent = !driving ? "" : velocity
+      ? "W S A D move, Q E turn while held, 1 to 0 are actions; Esc ends"
+      : "The bound inputs move the actuators while held; Esc ends";
+    plate.style.display = velocity ? "flex" : "none";
+    buttons.style.display = driving && bound().length ? "flex" : "none";
+    if (driving) showButtons();
+    stick.textContent = driving && gamepad ? "Gamepad: " + gamepad : "";
+    wrong.textContent = error;
+    choice.hidden = !driving || choice.options.length < 2;
+  };
+
+  const ask = message => new Promise(resolve => {
+    if (socket?.readyState != 1) return resolve({error: LOST});
+    waiting.push(resolve);  // replies come in the order of the messages
+    socket.send(JSON.stringify(message));
+  });
+  const start = async () => {
+    error = "";
+    const reply = await ask({ask: "list"});
+    robots = reply.robots || {};
+    const names = Object.keys(robots);
+    error = reply.error || (names.length ? "" :
+      "No robot takes a velocity, and no input is bound: run a policy, or bind inputs.");
+    error ||= await window.labNetwork?.lease?.() || "";
+    if (!error) {
+      choice.replaceChildren(...names.map(name => new Option(name)));
+      robot = choice.value = names.includes(robot) ? robot : names[0];
+      driving = true;
+      sent = "";
+      tick();
+    }
+    show();
+  };
+  const release = () => {
+    held.clear();
+    for (const center of centers) center();
+  };
+  const leave = () => {  // the robot stops
+    release();
+    sent = "";
+    if (driving) ask({ask: "stop", robot});
+  };
+  const stop = (text = "") => {
+    if (!driving) return;
+    leave();
+    driving = false;
+    error = text;
+    show();
+  };
+  const readGamepad = () => {
+    const all = [...navigator.getGamepads?.() || []].filter(pad => pad?.connected);
+    const found = all.find(pad => pad.id == gamepad) || all[0];
+    const name = found?.id || "";
+    if (gamepad && !found) error = `The gamepad '${gamepad}' is gone: its robot stops.`;
+    else if (name && name != gamepad) error = "";
+    if (name != gamepad) {
+      gamepad = name;
+      show();
+    }
+    return away || document.hidden ? undefined : found;
+  };
+  const read = () => {  // what is held now
+    const velocity = [0, 0, 0], inputs = {}, mine = bound();
+    let actions = 0;
+    for (const code of held) {
+      if (mine.includes(code)) inputs[code] = 1;
+      else if (code in KEYS) velocity[KEYS[code][0]] += KEYS[code][1];
+      else if (code.startsWith("Digit")) actions |= 1 << (+code.at(-1) + 9) % 10;
+    }
+    velocity[0] += pads.move[1];
+    velocity[1] -= pads.move[0];
+    velocity[2] -= pads.turn[0];
+    const found = readGamepad();
+    const axis = i => Math.abs(found.axes[i] || 0) < DEAD ? 0 : found.axes[i];
+    if (found) {
+      for (const [i, part] of STICKS)
+        if (!mine.includes("Axis" + i)) velocity[part] -= axis(i);
+      for (const input of mine) {
+        const [, kind, i] = /^(Axis|Button)(\d+)$/.exec(input) || [];
+        const value = kind == "Axis" ? axis(i) : kind && found.buttons[i]?.value;
+        if (value) inputs[input] = Math.max(-1, Math.min(1, value));
+      }
+    }
+    const twist = velocity.map(share => +Math.max(-1, Math.min(1, share)).toFixed(3) + 0);
+    return {ask: "drive", robot, twist, inputs, actions};
+  };
+  const tick = async () => {
+    if (!driving || sending) return;  // the newest inputs follow when this has its reply
+    const message = read(), text = JSON.stringify(message), now = performance.now();
+    if (text == sent && now < sentAt + RENEW_MS) return;
+    [sending, sent, sentAt] = [true, text, now];
+    const reply = await ask(message);
+    sending = false;
+    if (!driving || message.robot != robot) return;
+    if (reply.error) return stop(reply.error);
+    robots[robot].inputs = reply.inputs;
+    showButtons();
+  };
+  setInterval(tick, POLL_MS);
+
+  const typing = event => event.target.closest?.("input:not([type=range]), textarea, select");
+  window.addEventListener("keydown", event => {
+    if (!driving || event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
+    if (event.code == "Escape") return stop();
+    if (!(event.code in KEYS || /^Digit\d$/.test(event.code) || bound().includes(event.code)))
+      return;
+    event.stopImmediatePropagation();  // these keys move the camera otherwise
+    event.preventDefault();
+    if (event.repeat || held.has(event.code)) return;
+    away = false;
+    held.add(event.code);
+    tick();
+  }, true);
+  window.addEventListener("keyup", event => { if (held.delete(event.code)) tick(); }, true);
+  const goAway = () => { away = true; release(); tick(); };
+  window.addEventListener("blur", goAway);
+  window.addEventListener("focus", () => { away = false; });
+  window.addEventListener("pagehide", goAway);
+  document.addEventListener("visibilitychange", () => document.hidden && goAway());
+
+  const connect = () => {
+    const scheme = location.protocol == "https:" ? "wss" : "ws";
+    const place = address.startsWith(":") ? location.hostname + address : location.host + address;
+    const fresh = socket = new WebSocket(`${scheme}://${place}`);
+    fresh.onmessage = event => waiting.shift()?.(JSON.parse(event.data));
+    fresh.onopen = () => {
+      retry = RETRY_MS;
+      if (error == LOST) error = "";
+      show();
+    };
+    fresh.onclose = () => {
+      if (fresh != socket) return;  // the page has another address now
+      for (const resolve of waiting.splice(0)) resolve({error: LOST});
+      stop(LOST);
+      show();
+      setTimeout(() => fresh == socket && connect(), retry);
+      retry = Math.min(2 * retry, LONGEST_RETRY_MS);
+    };
+  };
+  const use = fresh => {
+    if (fresh == address) return;
+    address = fresh;
+    const before = socket;
+    connect();
+    stop();
+    before?.close();
+    show();
+  };
+  return {use, stop, get driving() { return driving; }};
+})()).use

@@ -1,0 +1,114 @@
+"""Speeds of driving, and the table of inputs that move actuators."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from manyworlds.lab.bindings import BindingMode
+from manyworlds.lab.driving import LIMITS
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.command_sliders import TWIST_LABELS
+from manyworlds.viewer.browser.markup import table_html
+from manyworlds.viewer.browser.widgets import ShownValue, add_number
+
+_SPEEDS = ("forward", "left", "yaw")
+_NONE = "none"
+_HINT = (
+    "*Drive*, at the bottom left of the page, moves the robot: W S A D and Q E while they are "
+    "held, the pads, or a gamepad."
+)
+
+
+class DriveControls:
+    """Sliders of the largest speeds, and the bindings of the selected robot.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.25
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        gui = ctx.gui
+        self.folder = gui.add_folder("Driving")
+        with self.folder:
+            self.hint = gui.add_markdown(_HINT)
+            self.sliders = []
+            for name, label, most in zip(_SPEEDS, TWIST_LABELS.values(), LIMITS, strict=True):
+                slider = gui.add_slider(
+                    f"Fastest {label}", 0.0, most, 0.01, most, hint="Speed of held keys."
+                )
+                ctx.on_change(slider, lambda value, name=name: self._set(name, value))
+                self.sliders.append(slider)
+            self._shown = [ShownValue(slider) for slider in self.sliders]
+            self.chase = gui.add_checkbox(
+                "Camera behind the robot", ctx.chases, hint="While this page drives it."
+            )
+            ctx.on_change(self.chase, lambda on: setattr(ctx, "chases", on))
+        self.bindings = gui.add_folder("Inputs of actuators", expand_by_default=False)
+        with self.bindings:
+            self.table = gui.add_html("")
+            self.input = gui.add_text("Input", "KeyG", hint="KeyG, Digit1, Button0, Axis2 ...")
+            self.actuator: Any = gui.add_dropdown("Actuator", (_NONE,))
+            self.scale = add_number(gui, "Scale", 1.0, min=-1e6, max=1e6, step=0.1)
+            self.mode = gui.add_dropdown("Effect", get_args(BindingMode))
+            self.note = gui.add_html("")
+            ctx.on_click(gui.add_button("Bind"), self._bind)
+            ctx.on_click(gui.add_button("Unbind", hint="Of this input and robot."), self._unbind)
+
+    def renew(self) -> list[str]:
+        """Keep the controls."""
+        return []
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the speeds and the bindings."""
+        ctx = self._ctx
+        state: Any = ctx.lab.face.call("read_driving")
+        self.folder.visible = bool(state["drivable"])
+        velocity = any(state["drivable"].values())
+        for shown, value in zip(self._shown, state["fastest"], strict=True):
+            shown.show(value)
+        for slider in self.sliders:
+            if slider.visible != velocity:
+                slider.visible = velocity
+        self.bindings.visible = bool(ctx.robot)
+        if not ctx.robot:
+            return
+        names = ctx.lab[ctx.robot].actuators.names
+        if tuple(self.actuator.options) != names:
+            self.actuator.options = names
+        rows = [
+            (b["input"], b["mode"], b["actuator"], f"{b['scale']:g}")
+            for b in state["bindings"]
+            if b["robot"] == ctx.robot
+        ]
+        content = table_html(rows) if rows else ""
+        if self.table.content != content:
+            self.table.content = content
+
+    def _set(self, name: str, value: float) -> None:
+        self._ctx.call("set_drive_speeds", **{name: value})
+
+    def _bind(self) -> None:
+        def bind() -> str:
+            self._ctx.call(
+                "bind_input",
+                robot=self._ctx.robot,
+                input=self.input.value.strip(),
+                actuator=self.actuator.value,
+                scale=self.scale.value,
+                mode=self.mode.value,
+            )
+            return f"{self.input.value.strip()} moves {self.actuator.value}"
+
+        self._ctx.attempt_at(self.note, bind)
+
+    def _unbind(self) -> None:
+        def unbind() -> str:
+            name = self.input.value.strip()
+            self._ctx.call("unbind_input", input=name, robot=self._ctx.robot)
+            return f"{name} moves nothing of {self._ctx.robot} now"
+
+        self._ctx.attempt_at(self.note, unbind)

@@ -1,0 +1,129 @@
+"""Driving on the page: keys, pads and gamepads, and the camera behind the driven robot."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import html
+import time
+from pathlib import Path
+from typing import Any
+
+from manyworlds.lab.page.camera_controls import find_target
+from manyworlds.lab.page.chase_camera import ChaseCamera
+from manyworlds.lab.page.drive_socket import DriveSocket
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.server import page_access, route
+
+_PATH = "/lab-drive"
+_LAST = 1e13  # order on the page
+_READ_S = 0.5  # period in which bindings are read while a browser drives
+
+
+class DrivePart:
+    """Connects the inputs that browsers hold to the lab, and follows the robot that they drive.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.0
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._robots: dict[str, str] = {}  # that browsers of this page drive, and the browsers
+        self._inputs: dict[str, list[str]] = {}
+        self._camera: ChaseCamera | None = None
+        self._drawn = self._next_reading = time.monotonic()
+        host, access = page_access(ctx.server)
+        self.socket = DriveSocket(access, self._answer, self._leave, host)
+        address = route(ctx.server, _PATH, self.socket.port)
+        self.html = ctx.gui.add_html(drive_html(address), order=_LAST)
+
+    def renew(self) -> list[str]:
+        """Keep on; a robot that is gone cannot be followed."""
+        self._camera = None
+        return []
+
+    def close(self) -> None:
+        """End the connections."""
+        self.socket.close()
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Move the cameras behind the robot that is driven."""
+        now = time.monotonic()
+        elapsed, self._drawn = now - self._drawn, now
+        if self._robots and now >= self._next_reading:
+            self._next_reading = now + _READ_S
+            self._read()
+        robot = next(iter(self._robots), "") if self._ctx.chases else ""
+        camera = self._camera
+        if camera is not None and camera.robot != robot:
+            camera.leave(snapshot)
+            self._camera = camera = None
+        if robot and camera is None:
+            world = self._ctx.lab.world
+            if robot not in world.robots:
+                return
+            body = find_target(world.model, world.robots, robot)
+            self._camera = camera = ChaseCamera(self._ctx.view, robot, body)
+        if camera is not None:
+            camera.move(snapshot, elapsed)
+
+    def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
+        """Carry out the message of a browser; runs in a thread of its own."""
+        call, what = self._ctx.lab.face.call, message.get("ask")
+        if what == "list":
+            return {
+                "robots": {
+                    name: {"velocity": velocity, "inputs": self._inputs.get(name, [])}
+                    for name, velocity in self._read()["drivable"].items()
+                }
+            }
+        robot = str(message.get("robot", ""))
+        if what == "stop":
+            call("stop_driving", robot=robot, driver=browser)
+            self._robots.pop(robot, None)
+            return {}
+        if what != "drive":
+            raise ValueError(f"A page has no message '{what}': list, drive or stop.")
+        fields = {key: message[key] for key in ("twist", "inputs", "actions") if key in message}
+        reply: Any = call("drive", robot=robot, driver=browser, **fields)
+        self._robots[robot] = browser
+        return {"twist": reply["twist"], "inputs": self._inputs.get(robot, [])}
+
+    def _read(self) -> dict[str, Any]:
+        """Read the bindings, for the browsers that drive; return all about driving."""
+        reply: Any = self._ctx.lab.face.call("read_driving")
+        inputs: dict[str, list[str]] = {}
+        for binding in reply["bindings"]:
+            known = inputs.setdefault(binding["robot"], [])
+            if binding["input"] not in known:
+                known.append(binding["input"])
+        self._inputs = inputs
+        return reply
+
+    def _leave(self, browser: str) -> None:
+        """Stop what a browser drove that has gone."""
+        for robot, driver in list(self._robots.items()):
+            if driver == browser:
+                self._robots.pop(robot, None)
+                with contextlib.suppress(ValueError):  # the world was rebuilt without the robot
+                    self._ctx.lab.face.call("stop_driving", robot=robot, driver=browser)
+
+
+def drive_html(address: str) -> str:
+    """Return HTML that runs the script in a browser, once however often the page is built.
+
+    Args:
+        address: address of the WebSocket: `:PORT` under the page's host, or a path of its server.
+    """
+    # Scripts in viser's HTML do not run, but event handlers do.
+    script = html.escape(f'{_script()}("{address}")')
+    return f'<img src="data:," style="display:none" onerror="{script}">'
+
+
+@functools.cache
+def _script() -> str:
+    return Path(__file__).with_name("drive_box.js").read_text().strip()

@@ -1,0 +1,109 @@
+"""WebSocket of a page for inputs that are held: viser does not tell when a key goes up."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.utils.extras import require_extra
+from manyworlds.utils.web_access import WebAccess
+
+if TYPE_CHECKING:
+    from websockets.http11 import Request, Response
+    from websockets.sync.server import ServerConnection
+
+Answer = Callable[[str, dict[str, Any]], dict[str, object]]
+"""Maps the name of a browser and a message to the reply."""
+
+_LOG = logging.getLogger(__name__)
+_MOST_BYTES = 16 * 1024
+_MOST_SOCKETS = 64
+
+
+class DriveSocket:
+    """Answers the messages of browsers, each in a thread of its own.
+
+    Args:
+        access: decides which pages may connect.
+        answer: answers a message.
+        left: called with the name of a browser whose connection has ended.
+        host: address of this machine to listen on.
+    """
+
+    def __init__(
+        self,
+        access: WebAccess,
+        answer: Answer,
+        left: Callable[[str], None],
+        host: str = "127.0.0.1",
+    ) -> None:
+        module = require_extra("websockets.sync.server", "lab")
+        self._closed = require_extra("websockets.exceptions", "lab").ConnectionClosed
+        self._access, self._answer, self._left = access, answer, left
+        self._numbers = itertools.count(1)
+        self._sockets: set[ServerConnection] = set()
+        quiet = logging.Logger("manyworlds-drive", logging.CRITICAL)  # what strangers send
+        self._server = module.serve(
+            self._talk,
+            host,
+            0,
+            process_request=self._admit,
+            max_size=_MOST_BYTES,
+            compression=None,
+            server_header=None,
+            logger=quiet,
+        )
+        self.port: int = self._server.socket.getsockname()[1]
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="manyworlds-drive", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening, and end all connections."""
+        self._server.shutdown()
+        self._thread.join()
+        for socket in list(self._sockets):
+            socket.close()
+
+    def _admit(self, socket: ServerConnection, request: Request) -> Response | None:
+        try:
+            text = self._access.refusal(request.path, request.headers)
+        except LookupError:  # a header that is there twice
+            return socket.respond(HTTPStatus.BAD_REQUEST, "A header is there twice.\n")
+        if text:
+            return socket.respond(HTTPStatus.FORBIDDEN, f"{text}\n")
+        if len(self._sockets) >= _MOST_SOCKETS:
+            return socket.respond(HTTPStatus.SERVICE_UNAVAILABLE, "Too many browsers.\n")
+        return None
+
+    def _talk(self, socket: ServerConnection) -> None:
+        browser = f"browser {next(self._numbers)}"
+        self._sockets.add(socket)
+        try:
+            for message in socket:
+                socket.send(json.dumps(self._reply(browser, message)))
+        except self._closed:
+            pass
+        finally:
+            self._sockets.discard(socket)
+            with contextlib.suppress(Exception):  # the lab has ended
+                self._left(browser)
+
+    def _reply(self, browser: str, message: str | bytes) -> dict[str, object]:
+        try:
+            content = json.loads(message)
+            if not isinstance(content, dict):
+                raise ValueError("A message is a map.")
+            return self._answer(browser, content)
+        except (ValueError, KeyError, RuntimeError) as error:
+            return {"error": str(error.args[0] if error.args else error)}
+        except Exception as error:
+            _LOG.exception("A message of a browser failed.")
+            return {"error": f"{type(error).__name__}: {error}"}

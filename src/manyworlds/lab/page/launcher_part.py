@@ -1,0 +1,204 @@
+"""Launches of free bodies, and the log of contacts."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, get_args
+
+from manyworlds.lab.launcher import FASTEST, SLOWEST, LaunchPath, free_bodies
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import note_html, table_html
+from manyworlds.viewer.browser.widgets import add_number
+
+_SHOWN = 30  # contacts in the log of the page
+
+
+class LauncherPart:
+    """Aims free bodies at others, and launches them.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.5
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        gui = ctx.gui
+        with gui.add_folder("Launcher", expand_by_default=False) as self.folder:
+            self.body: Any = gui.add_dropdown("Body", ("",))
+            self.target: Any = gui.add_dropdown("Target", ("",))
+            self.path = gui.add_dropdown("Path", get_args(LaunchPath), initial_value="ballistic")
+            self.speed = add_number(
+                gui, "Speed [m/s]", 10.0, min=SLOWEST, max=FASTEST, step=0.1, hint="If direct."
+            )
+            self.arc = add_number(
+                gui, "Arc", 0.3, min=0.0, max=10.0, step=0.05, hint="Height by distance."
+            )
+            self.reset = gui.add_checkbox("Reset before", True)
+            self.auto = gui.add_checkbox("Auto-fire", False)
+            self.delay = add_number(gui, "Delay [s]", 2.0, min=0.1, max=1e3, step=0.1)
+            self.note = gui.add_html("")
+            ctx.on_click(gui.add_button("Aim and launch"), self.launch)
+            ctx.on_click(gui.add_button("Launch all", hint="Key L."), self.launch_all)
+            ctx.on_click(gui.add_button("End auto-fire"), self.forget)
+        self.renew()
+
+    def renew(self) -> list[str]:
+        """List the bodies of the world."""
+        model = self._ctx.lab.world.model
+        free = free_bodies(model) or [""]
+        names = [name for i in range(1, model.nbody) if (name := model.body(i).name)] or [""]
+        for handle, options in ((self.body, free), (self.target, names)):
+            if tuple(handle.options) != tuple(options):
+                handle.options = tuple(options)
+        if self.target.value == self.body.value and len(names) > 1:
+            self.target.value = next(name for name in names if name != self.body.value)
+        return []
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show nothing: the bodies change only with the world."""
+
+    def launch(self) -> None:
+        """Aim the chosen body, and launch it."""
+
+        def act() -> str:
+            body, path = self.body.value, self.path.value
+            fields = {"path": path, "speed": self.speed.value, "arc": self.arc.value}
+            fields |= {"auto": self.auto.value, "delay": self.delay.value}
+            self._ctx.call(
+                "aim_launcher",
+                body=body,
+                target=self.target.value,
+                reset=self.reset.value,
+                **fields,
+            )
+            return self._fire(body)
+
+        self._ctx.attempt_at(self.note, act)
+
+    def launch_all(self) -> None:
+        """Launch everything that was aimed."""
+        self._ctx.attempt_at(self.note, lambda: self._fire(""))
+
+    def forget(self) -> None:
+        """End the auto-fire of the chosen body."""
+
+        def act() -> str:
+            self._ctx.call("forget_launch", body=self.body.value)
+            return f"'{self.body.value}' is not launched again"
+
+        self._ctx.attempt_at(self.note, act)
+
+    def _fire(self, body: str) -> str:
+        reply: Any = self._ctx.call("fire_launcher", body=body)
+        speeds = {
+            name: sum(v * v for v in velocity) ** 0.5
+            for name, velocity in reply["velocities"].items()
+        }
+        return ", ".join(f"'{name}' flies with {speed:.1f} m/s" for name, speed in speeds.items())
+
+
+class ContactPart:
+    """Watches contacts of bodies or geoms, and shows the newest events.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.25
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._watch: int | None = None
+        self._next = 0
+        self._rows: deque[tuple[str, ...]] = deque(maxlen=_SHOWN)
+        gui = ctx.gui
+        with gui.add_folder("Contacts", expand_by_default=False):
+            self.first = gui.add_text("First", ".*", hint="Regular expression of whole names.")
+            self.second = gui.add_text("Second", ".*", hint="The other side of the contact.")
+            self.kind = gui.add_dropdown("Names of", ("body", "geom"))
+            self.watching = gui.add_checkbox("Log contacts", False)
+            self.note = gui.add_html("")
+            self.table = gui.add_html("")
+        ctx.on_change(self.watching, self.switch)
+        for handle in (self.first, self.second, self.kind):
+            ctx.on_change(handle, lambda _: self.switch(self.watching.value))
+
+    def renew(self) -> list[str]:
+        """Keep the log."""
+        return []
+
+    def switch(self, on: bool) -> None:
+        """Begin or end the watch with the present patterns."""
+
+        def act() -> str:
+            if self._watch is not None:
+                self._ctx.call("unwatch_contacts", watch=self._watch)
+                self._watch = None
+            if not on:
+                return " "
+            names = {"first": self.first.value, "second": self.second.value}
+            reply: Any = self._ctx.call("watch_contacts", kind=self.kind.value, **names)
+            self._watch = reply["watch"]
+            return "contacts that begin or end are listed"
+
+        self._ctx.attempt_at(self.note, act)
+        if on and self._watch is None:
+            self.watching.value = False
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show new events, the newest first."""
+        if self._watch is None:
+            return
+        reply: Any = self._ctx.lab.face.call("read_contact_events", since=self._next)
+        self._next = reply["next"]
+        if not reply["events"]:
+            return
+        for event in reply["events"]:
+            pair = f"{event['first'] or '-'} / {event['second'] or '-'}"
+            self._rows.appendleft((pair, "s", event["event"], f"{event['time']:.3f}"))
+        self.table.content = table_html(self._rows)
+
+
+class AppliedPart:
+    """Controls that were commanded, and what the actuators of the selected robot apply.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.2
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        gui = ctx.gui
+        with gui.add_folder("Commanded and applied", expand_by_default=False):
+            self.box = gui.add_checkbox(
+                "Show the numbers", False, hint="Target, control and force of each actuator."
+            )
+            self.table = gui.add_html(note_html("target, control, force of each actuator"))
+
+    def renew(self) -> list[str]:
+        """Keep the choice."""
+        return []
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show targets of the owner, controls after the controller, and forces."""
+        ctx = self._ctx
+        if not self.box.value or not ctx.robot:
+            return
+        robot = ctx.lab[ctx.robot]
+        actuators, targets = robot.actuators, robot.command.targets
+        controls, forces = (
+            snapshot.ctrl[actuators.ids],
+            snapshot.actuator_force[actuators.actuator_ids],
+        )
+        if len(targets) != len(controls):
+            return  # the world is being replaced
+        rows = zip(actuators.names, targets, controls, forces, strict=True)
+        self.table.content = table_html(
+            (name, "", f"{target:.3f}", f"{control:.3f}", f"{force:.2f}")
+            for name, target, control, force in rows
+        )
