@@ -102,7 +102,7 @@ def test_worlds_are_listed(capsys):
     assert main(["lab", "bowl-and-ball", "--headless", "--seconds", "0.1"]) == 0
     assert "bowl-and-ball runs without a page" in capsys.readouterr().out
     assert main(["lab", "bowl-and-bal", "--headless"]) == 1
-    assert "did you mean 'bowl-and-ball'" in capsys.readouterr().err
+    assert "Did you mean 'bowl-and-ball'" in capsys.readouterr().err
     assert main(["lab", "bowl-and-ball", "--plane"]) == 1
     assert "is a world of the gallery" in capsys.readouterr().err
     with pytest.raises(KeyError, match="did you mean 'swinging-bridge'"):

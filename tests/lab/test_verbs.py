@@ -39,6 +39,8 @@ def lab(tmp_path):
         yield lab
 
 
+CUP = b"""<mujoco model="cup"><worldbody><body name="cup"><freejoint/><geom size=".05"/></body>
+    </worldbody></mujoco>"""
 SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("set_paused", {"paused": True}),
     ("set_paused", {"paused": False}),
@@ -135,10 +137,29 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("read_region_heights", {"resolution": [3, 4]}),
     ("add_height_field", {"resolution": [3, 4], "exclude": ["crate/prop"]}),
     ("reload", {}),
+    ("draw_shape", {"name": "goal", "kind": "marker", "points": [[0, 0, 1]]}),
+    ("read_drawings", {}),
+    ("clear_drawings", {}),
+    ("list_sources", {}),
+    ("upload_item", {"file": "cup.xml", "content": CUP, "name": "cup"}),
+    ("add_item", {"source": "cartpole", "name": "pole", "pos": [0, 3, 0]}),
+    ("duplicate_item", {"item": "cup", "name": "mug"}),
+    ("add_item_grid", {"item": "cup", "rows": 1, "columns": 2}),
+    ("add_light", {}),
+    ("apply_scene", {"items": [{"id": "second", "source": "cartpole", "pos": [0, -3, 0]}]}),
+    ("list_items", {}),
+    ("move_item", {"item": "mug", "pos": [0, 0, 2]}),
+    ("rename_item", {"item": "mug", "name": "glass"}),
+    ("select_item", {"item": "glass"}),
+    ("read_item_bounds", {"item": "glass"}),
+    ("read_item_pose", {"item": "glass"}),
+    ("read_item_tree", {}),
+    ("remove_item", {"item": "glass"}),
 )
 """Fields of each verb, but of those that need more than this lab."""
 ELSEWHERE = {"set_command", "play_sequence", "stop_sequence", "import_state", "recording_import"}
-ELSEWHERE |= {"run_policy", "add_mesh_prop_from_file"}  # need a file
+ELSEWHERE |= {"run_policy", "add_mesh_prop_from_file", "add_item_file"}  # need a file
+ELSEWHERE |= {"save_scene", "open_scene"}  # need a folder
 ELSEWHERE |= {"set_twist", "set_gains", "show_state"}  # need a policy, a PD law, another mode
 ELSEWHERE |= {  # they need an environment
     *("steer_command", "seek_motion", "set_auto_reset"),

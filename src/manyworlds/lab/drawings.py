@@ -88,10 +88,10 @@ class UserDrawings:
             raise ValueError(f"The ttl of '{name}' must be positive [s], got {ttl:g}.")
         shape = UserShape(
             kind=kind,
-            points=tuple(tuple(map(float, point)) for point in places),
+            points=tuple((float(x), float(y), float(z)) for x, y, z in places.tolist()),
             size=sizes,
             quat=tuple(map(float, quat)),
-            color=tuple(np.clip(np.array(color, float), 0.0, 1.0).tolist()),
+            color=tuple(min(max(float(part), 0.0), 1.0) for part in color),
             text=text,
             until=time.monotonic() + ttl,
         )

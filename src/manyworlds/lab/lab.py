@@ -48,7 +48,6 @@ from manyworlds.lab.states import SavedStates
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
 from manyworlds.lab.views import ElementView, make_view
 from manyworlds.lab.world import World, world_from_env
-from manyworlds.lab.world_card import read_card
 from manyworlds.utils.newton import avoid_sparse_newton
 
 if TYPE_CHECKING:
@@ -216,6 +215,7 @@ class LiveLab(LabDiagnostics):
         """
         from manyworlds.envs import environment_of_world
         from manyworlds.lab.env_driver import policy_of_world
+        from manyworlds.lab.world_card import read_card
 
         alone = environment_of_world(env, env_id)
         try:

@@ -45,7 +45,7 @@ class ScenePart:
         self.warning = gui.add_html("")
         self.turns = add_choice(gui, "Edits", {"Undo": self._undo, "Redo": self._redo}, ctx.attempt)
         self.outcome = gui.add_html("")
-        self.choice: viser.GuiDropdownHandle[str] = gui.add_dropdown(
+        self.choice: viser.GuiDropdownHandle[Any] = gui.add_dropdown(
             "Item", (_NONE,), hint="Type to search."
         )
         ctx.on_change(self.choice, self._select)

@@ -220,7 +220,7 @@ class SceneEditor:
         def change(draft: Draft) -> str:
             draft.check_free(name)
             draft.spec.worldbody.add_light(
-                name=name, pos=pos, dir=dir, diffuse=diffuse, type=light, castshadow=True
+                name=name, pos=[*pos], dir=[*dir], diffuse=[*diffuse], type=light, castshadow=True
             )
             return name
 
