@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     cfg = parse(PeekOptions, argv, "peek")
     from manyworlds.viewer.display import check_display
 
-    check_display()
+    check_display("run this where there is a screen, or watch the page of the lab or the training.")
     from manyworlds.lab.network.fast_path.mirror import FastPathMirror, describe_owners, find_owner
     from manyworlds.lab.network.fast_path.window import PeekWindow
 
