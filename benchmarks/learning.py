@@ -84,18 +84,17 @@ def _about(options: Options, run: RunFolder, commit: str | None) -> dict[str, An
         ValueError: the run does not record its circumstances.
     """
     origin = run.origin()
-    try:
-        started, machine, versions = origin["started"], origin["machine"], origin["versions"]
-    except KeyError as error:
+    missing = {"started", "machine", "versions"} - origin.keys()
+    if missing:
         raise ValueError(
-            f"The run '{run.path}' does not record '{error.args[0]}' of its training in "
+            f"The run '{run.path}' does not record {', '.join(sorted(missing))} of its training in "
             "params/run.yaml: train it again."
-        ) from None
+        )
     return {
-        "time": started,
+        "time": origin.get("started"),
         "commit": commit,
-        "machine": machine,
-        "versions": versions,
+        "machine": origin.get("machine"),
+        "versions": origin.get("versions"),
         "task": options.task,
         "limit": options.minutes,
         "note": options.note,

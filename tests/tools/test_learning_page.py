@@ -124,5 +124,5 @@ def test_a_recorded_run_has_the_circumstances_of_its_training(tmp_path, monkeypa
     assert line["time"] == origin["started"] and line["commit"] is None
     assert line["machine"] == origin["machine"] and line["versions"] == origin["versions"]
     monkeypatch.setattr("sys.argv", ["learning", TASK, "--runs", str(old.path)])
-    with pytest.raises(ValueError, match="does not record 'started'"):
+    with pytest.raises(ValueError, match="does not record machine, started, versions"):
         learning.main()

@@ -69,6 +69,6 @@ class OpenVisit:
     overlays: SelectedWorldOverlays
     """Overlays of the page before the visit, which are removed from it."""
     debug: bool
-    """Whether debug shapes were drawn."""
+    """True if debug shapes were drawn."""
     groups: dict[GroupKind, list[bool]]
     """Groups of geoms and sites that were drawn."""
