@@ -53,15 +53,13 @@ class Options:
 def main() -> int:
     """Train, evaluate, draw and record."""
     options = tyro.cli(Options, prog="python -m benchmarks.learning")
-    about = {
-        **circumstances(),
-        "task": options.task,
-        "limit": options.minutes,
-        "note": options.note,
-    }
     runs = [RunFolder(path) for path in options.runs]
-    runs = runs or [_train(options, seed) for seed in options.seeds]
-    lines = [{**about, **_results(options.task, run)} for run in runs]
+    about = [_about(options, run, commit=None) for run in runs]
+    if not runs:
+        commit = circumstances()["commit"]
+        runs = [_train(options, seed) for seed in options.seeds]
+        about = [_about(options, run, commit) for run in runs]
+    lines = [{**a, **_results(options.task, run)} for a, run in zip(about, runs, strict=True)]
     folder = runs[0].path if options.dry else MEDIA
     name = stem(options.task)
     draw_curves(lines, folder / f"{name}.png")
@@ -71,6 +69,36 @@ def main() -> int:
             ledger.writelines(json.dumps(line) + "\n" for line in lines)
         write_page()
     return 0
+
+
+def _about(options: Options, run: RunFolder, commit: str | None) -> dict[str, Any]:
+    """Return the circumstances of the training of a run, which may be older than this program.
+
+    Args:
+        options: what to record.
+        run: the run.
+        commit: commit of the training; None for a run that another program trained, because
+            runs do not record it.
+
+    Raises:
+        ValueError: the run does not record its circumstances.
+    """
+    origin = run.origin()
+    missing = {"started", "machine", "versions"} - origin.keys()
+    if missing:
+        raise ValueError(
+            f"The run '{run.path}' does not record {', '.join(sorted(missing))} of its training in "
+            "params/run.yaml: train it again."
+        )
+    return {
+        "time": origin.get("started"),
+        "commit": commit,
+        "machine": origin.get("machine"),
+        "versions": origin.get("versions"),
+        "task": options.task,
+        "limit": options.minutes,
+        "note": options.note,
+    }
 
 
 def _policy(task: str, run: RunFolder) -> tuple[RslRlOnPolicyRunnerCfg, Path]:

@@ -102,7 +102,8 @@ def _section(lines: Lines) -> str:
             f"{first['num_envs']} worlds, {speeds} control steps per second, "
             f"{learner} % of the time in the learner. "
             f"{first['time'][:10]}, {machine['cores']} cores of {machine['processor']}, "
-            f"load before the start {machine['load']:.1f}, {first['commit']}."
+            f"load before the start {machine['load']:.1f}"
+            + (f", {first['commit']}." if first["commit"] else ".")
             + (f" {first['note']}" if first["note"] else ""),
             "",
             f"Evaluation{' of the first' if len(lines) > 1 else ''}: {result['episodes']} episodes "

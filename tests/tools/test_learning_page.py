@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from benchmarks import learning_page
+from benchmarks import learning, learning_page
 from benchmarks.learning_goals import GOALS, Goal
 from benchmarks.learning_pictures import draw_curves
+from manyworlds.rl.run_folder import RunFolder, RunOrigin
 from manyworlds.tasks import list_tasks
 
 TASK = "Velocity-Flat-Go1"
@@ -101,3 +102,27 @@ def test_goals_are_bounds_on_both_sides():
     assert not goal.is_met({"a": 0.5, "b": 1.5}, 5.1)
     assert str(goal) == "a ≥ 0.5, b ≤ 1.5 in 5 min"
     assert set(GOALS) <= set(list_tasks())
+
+
+def test_a_recorded_run_has_the_circumstances_of_its_training(tmp_path, monkeypatch):
+    """Record a finished run: time, machine and versions are those of its training."""
+    origin = {
+        "started": "2026-01-02T03:04:05+00:00",
+        "machine": {"processor": "Other", "cores": 64, "load": 0.5},
+        "versions": {"mujoco": "3.9.9"},
+    }
+    run = RunFolder.create(tmp_path, "quadruped", "", TASK, {}, {}, RunOrigin(**origin))
+    old = RunFolder.create(tmp_path, "quadruped", "old", TASK, {}, {})
+    monkeypatch.setattr(learning, "_results", lambda task, run: {"run": run.path.name})
+    monkeypatch.setattr(learning, "_policy", lambda task, run: ())
+    monkeypatch.setattr(learning, "LEDGER", tmp_path / "ledger.jsonl")
+    for name in ("draw_curves", "draw_policy", "write_page"):
+        monkeypatch.setattr(learning, name, lambda *args: None)
+    monkeypatch.setattr("sys.argv", ["learning", TASK, "--runs", str(run.path)])
+    assert learning.main() == 0
+    (line,) = map(json.loads, learning.LEDGER.read_text().splitlines())
+    assert line["time"] == origin["started"] and line["commit"] is None
+    assert line["machine"] == origin["machine"] and line["versions"] == origin["versions"]
+    monkeypatch.setattr("sys.argv", ["learning", TASK, "--runs", str(old.path)])
+    with pytest.raises(ValueError, match="does not record machine, started, versions"):
+        learning.main()

@@ -55,7 +55,7 @@ def window(monkeypatch, make_env, rest):
     import mujoco.viewer
 
     monkeypatch.setattr(mujoco.viewer, "launch_passive", Handle)
-    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("manyworlds.viewer.native.viewer.check_display", lambda remedy: None)
 
     def make(num_envs=4, **kwargs):
         env = make_env(num_envs, ViewerConfig(entity_name="cartpole", body_name="cart"))
@@ -193,6 +193,16 @@ def test_no_display(make_env, rest, monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     with pytest.raises(RuntimeError, match="--viewer viser"):
+        NativeMujocoViewer(make_env(1), rest).setup()
+
+
+def test_display_that_cannot_be_used(make_env, rest, monkeypatch):
+    """Open no window on a display that does not answer, where MuJoCo's viewer would hang."""
+    import mujoco.viewer
+
+    monkeypatch.setattr(mujoco.viewer, "launch_passive", Handle)
+    monkeypatch.setenv("DISPLAY", ":77")
+    with pytest.raises(RuntimeError, match="cannot use the display ':77'.*--viewer viser"):
         NativeMujocoViewer(make_env(1), rest).setup()
 
 

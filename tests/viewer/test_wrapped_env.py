@@ -39,7 +39,7 @@ def test_viewers_step_the_adapter(kind, wrapped, monkeypatch):
     import mujoco.viewer
 
     monkeypatch.setattr(mujoco.viewer, "launch_passive", Handle)
-    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("manyworlds.viewer.native.viewer.check_display", lambda remedy: None)
     seen, plain = [], wrapped.unwrapped
     viewer = kind(wrapped, _policy(wrapped, seen))
     viewer.run(num_steps=3)

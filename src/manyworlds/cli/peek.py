@@ -37,7 +37,9 @@ def main(argv: list[str]) -> int:
     try:
         mirror.is_there(raise_error=True)  # without a world, a display is of no use
         try:
-            check_display()
+            check_display(
+                "run this where there is a screen, or watch the page of the lab or the training."
+            )
         except RuntimeError as error:
             reason = str(error).replace("There is", "there is", 1)
             place = address.removeprefix("tcp://")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -73,10 +71,11 @@ def _run_headless(policy: OnnxPolicy, data: mujoco.MjData, steps: int | None) ->
 
 def _run_in_window(policy: OnnxPolicy, data: mujoco.MjData, steps: int | None) -> None:
     """Run in real time in MuJoCo's own window."""
+    from manyworlds.viewer.display import check_display
+
+    check_display("use --headless with --steps.")
     import mujoco.viewer
 
-    if sys.platform == "linux" and not _has_display():
-        raise RuntimeError("There is no display for a window: use --headless with --steps.")
     with mujoco.viewer.launch_passive(policy.model, data, key_callback=_steer(policy)) as window:
         due = time.perf_counter()
         done = 0
@@ -87,10 +86,6 @@ def _run_in_window(policy: OnnxPolicy, data: mujoco.MjData, steps: int | None) -
             done += 1
             due += policy.control_period
             time.sleep(max(0.0, due - time.perf_counter()))
-
-
-def _has_display() -> bool:
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _steer(policy: OnnxPolicy) -> Callable[[int], None]:

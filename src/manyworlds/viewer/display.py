@@ -13,16 +13,15 @@ def has_display() -> bool:
     return not sys.platform.startswith("linux") or any(map(os.environ.get, names))
 
 
-def check_display() -> None:
+def check_display(remedy: str) -> None:
     """Check that MuJoCo's window can be opened, because it hangs where it cannot.
+
+    Args:
+        remedy: end of the error's sentence: other ways to see the same.
 
     Raises:
         RuntimeError: there is no display, or this program cannot use it.
     """
-    remedy = (
-        "run this where there is a screen, or watch the page of the lab or the training in a "
-        "browser."
-    )
     if not has_display():
         raise RuntimeError(f"There is no display for MuJoCo's window: {remedy}")
     import glfw

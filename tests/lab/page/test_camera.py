@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from types import SimpleNamespace
 
 import mujoco
 import numpy as np
@@ -55,6 +57,24 @@ def test_all_sizes_are_framed(open_page, size):
     assert np.abs(y).max() < 1 and np.abs(x).max() < 1.3
     assert np.ptp(picture(camera, [[0, 0, 0], [0, 0, 6 * size]])[:, 1]) > 0.5
     assert camera.near < depth.min() / 10 and camera.far > 10 * depth.max()
+
+
+@pytest.mark.parametrize(("width", "height"), [(376, 480), (1200, 600), (0, 0)])
+def test_narrow_windows_show_all(open_page, monkeypatch, width, height):
+    """Frame two bodies far apart in a connected browser, however narrow its view is."""
+    apart = """<mujoco><worldbody>
+      <body pos="-3.5 -3 0"><freejoint/><geom size=".1"/></body>
+      <body pos="3.5 3 0"><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+    page = open_page(apart)
+    camera = SimpleNamespace(image_width=width, image_height=height, fov=math.radians(45.0))
+    client = SimpleNamespace(camera=camera, atomic=contextlib.nullcontext)
+    monkeypatch.setattr(page.server, "get_clients", lambda: {0: client})
+    aspect = width / height if height else 1.3
+    for frame in (page.parts["CameraPart"].frame_all, lambda: page._welcome(client)):
+        camera.position = None
+        frame()
+        x, y, _ = picture(camera, [[-3.5, -3.0, 0.0], [3.5, 3.0, 0.0]]).T
+        assert np.abs(x).max() < aspect and np.abs(y).max() < 1
 
 
 def test_a_frame_leaves_out_surroundings():

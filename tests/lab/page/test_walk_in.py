@@ -11,8 +11,19 @@ from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.seeding import rng_state
 from manyworlds.viewer import requests
 from manyworlds.viewer.browser.keys import KEYS
-from manyworlds.viewer.browser.overlay_table import OVERLAYS
-from manyworlds.viewer.viser.requests import FollowRobots, Leave, LookAt, ToggleOverlays, WalkIn
+from manyworlds.viewer.browser.overlay_table import FRAMES, OVERLAYS
+from manyworlds.viewer.viser.requests import (
+    FollowRobots,
+    Leave,
+    LookAt,
+    ShowDebugShapes,
+    ShowDebugShapesOfAll,
+    ShowFrames,
+    ShowGroup,
+    ShowOverlay,
+    ToggleOverlays,
+    WalkIn,
+)
 from tests.browser import free_port
 from tests.lab.page.conftest import press
 
@@ -162,3 +173,31 @@ def test_keys_switch_what_the_page_shows(open_play):
         assert shown() != before
     carry_out(viewer, FollowRobots(True), LookAt(None))
     assert viewer._panel._follow.value and viewer._look_at_selected
+
+
+def test_overlays_stay_on(open_play):
+    """Walk in and leave with overlays: they are on in the visited world, and then in the batch."""
+    viewer = open_play("Push-Variants")
+    on = {"collision", "contact_forces", "com"}
+    for name in on:
+        carry_out(viewer, ShowOverlay(name, True))
+    frame = FRAMES["Bodies"]
+    carry_out(viewer, ShowFrames(frame), ShowGroup("geom", 0, False), ShowDebugShapes(False))
+    carry_out(viewer, ShowDebugShapesOfAll(True), WalkIn())
+    _, page = lab_of(viewer)
+    overlays = page.parts["OverlayPart"]
+    page.update()
+    assert not page.errors and overlays.enabled == on and overlays.frames.value == "Bodies"
+    overlays.boxes["joints"].value = True  # a choice of the visited world
+    carry_out(viewer, Leave())
+    viewer.tick()
+    assert viewer.get_status().last_error is None
+    boxes = viewer._visualization.boxes
+    assert {name for name, box in boxes.items() if box.value} == on
+    assert {name for name in OVERLAYS if viewer._overlays.shows(name)} == on
+    assert viewer._overlays.shapes.wireframes._handles
+    assert viewer._visualization.frames.value == "Bodies"
+    assert viewer._overlays.mujoco.option.frame == frame
+    assert not viewer.groups["geom"][0] and not viewer._debug.enabled
+    assert not viewer._visualization.debug.value and viewer._visualization.debug_all.value
+    assert viewer._overlays.mujoco.debug.show_all_envs

@@ -11,7 +11,7 @@ import numpy as np
 
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.utils.viewer_config import ViewerConfig
-from manyworlds.viewer.browser.cameras import FOVY, camera_to_see, move_camera, point_cameras
+from manyworlds.viewer.browser.cameras import FOVY, point_camera, point_cameras
 from manyworlds.viewer.browser.deformables import SoftBodies
 from manyworlds.viewer.browser.framing import frame_all, frame_body
 from manyworlds.viewer.browser.world_grid import LOOKS, BodyAt, OnMesh, WorldGrid
@@ -146,7 +146,7 @@ class WorldView:
     def look_from(self, client: viser.ClientHandle, snapshot: Snapshot) -> None:
         """Point the camera of one browser at everything that moves."""
         box = self._wide_box(snapshot, 0) + self.offset
-        move_camera(client, *camera_to_see(box, _AZIMUTH, _ELEVATION, FOVY, _ASPECT))
+        point_camera(client, box, _AZIMUTH, _ELEVATION, FOVY, _ASPECT)
 
     def _wide_box(self, snapshot: Snapshot, body: int) -> np.ndarray:
         poses = cast("Poses", snapshot)  # its fields are those of `mujoco.MjData`

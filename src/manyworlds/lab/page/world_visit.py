@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.page.in_process_page import InProcessPage
+from manyworlds.lab.page.overlay_controls import OverlayPart
+from manyworlds.viewer.browser.overlay_table import frames_label
 from manyworlds.viewer.browser.widgets import on_click
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ class LabVisit:
 
     def __init__(self, world: VisitedWorld) -> None:
         self._env_id, self._paused = world.env_id, world.paused
+        self._overlays, self._frames = world.overlays, frames_label(world.frames)
         cfg = LabCfg(speed=min(max(world.speed, 0.05), 10.0), start_paused=True)
         self.lab = LiveLab.walk_into(world.env, world.env_id, world.policy, cfg)
         assert self.lab.environment is not None
@@ -46,6 +49,11 @@ class LabVisit:
         self.page = InProcessPage(
             self.lab, server=server, on_build=add_controls, more_keys={"walk_in": leave}
         )
+        part = self.page.parts["OverlayPart"]
+        assert isinstance(part, OverlayPart)
+        for name in self._overlays:
+            part.boxes[name].value = True
+        part.frames.value = self._frames
         self.lab.start()
         self.page.start()
         if not self._paused:

@@ -72,15 +72,34 @@ def point_cameras(
     initial.near, initial.far = clipping_distances(distance)
     initial.position, initial.look_at = position, look_at
     for client in server.get_clients().values() if move_open else ():
-        move_camera(client, position, look_at)
+        point_camera(client, box, azimuth, elevation, fovy, aspect)
 
 
-def move_camera(client: viser.ClientHandle, position: np.ndarray, look_at: np.ndarray) -> None:
-    """Point the camera of one browser; positions are in the scene [m], each of shape (3,)."""
+def point_camera(
+    client: viser.ClientHandle,
+    box: np.ndarray,
+    azimuth: float,
+    elevation: float,
+    fovy: float,
+    aspect: float,
+) -> None:
+    """Point the camera of one browser at a box, all of which is visible in a narrow window, too.
+
+    Args:
+        client: the browser.
+        box: lowest and highest corner [m], shape (2, 3).
+        azimuth: direction of view as in MuJoCo [degrees].
+        elevation: direction of view as in MuJoCo [degrees].
+        fovy: vertical field of view [degrees].
+        aspect: width of the view by its height; that of the browser's view if it is narrower.
+    """
+    camera = client.camera
+    if camera.image_width > 0 and camera.image_height > 0:  # the tab is not hidden
+        aspect = min(aspect, camera.image_width / camera.image_height)
+    position, look_at = camera_to_see(box, azimuth, elevation, fovy, aspect)
     with client.atomic():
-        near, far = clipping_distances(float(np.linalg.norm(look_at - position)))
-        client.camera.near, client.camera.far = near, far
-        client.camera.position, client.camera.look_at = position, look_at
+        camera.near, camera.far = clipping_distances(float(np.linalg.norm(look_at - position)))
+        camera.position, camera.look_at = position, look_at
 
 
 def clipping_distances(distance: float) -> tuple[float, float]:

@@ -46,3 +46,8 @@ OVERLAY_KEYS = {
     "com": ("com",),
 }
 """Overlays that an action of `keys.KEYS` switches, by its name; all follow the first."""
+
+
+def frames_label(frame: int) -> str:
+    """Return the label in `FRAMES` of a value of `mujoco.mjtFrame`; 'None' if it has none."""
+    return next((label for label, kind in FRAMES.items() if kind == frame), "None")

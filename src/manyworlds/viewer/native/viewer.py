@@ -12,7 +12,7 @@ import torch
 from manyworlds.viewer import requests
 from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
 from manyworlds.viewer.camera import tracked_body_id
-from manyworlds.viewer.display import has_display
+from manyworlds.viewer.display import check_display, has_display
 from manyworlds.viewer.native.plots import (
     PlotCfg,
     TermPlots,
@@ -94,12 +94,9 @@ class NativeMujocoViewer(BaseViewer):
         """Open the window.
 
         Raises:
-            RuntimeError: there is no display.
+            RuntimeError: there is no display, or this program cannot use it.
         """
-        if not has_display():
-            raise RuntimeError(
-                "There is no display for MuJoCo's window: use --viewer viser, or --video."
-            )
+        check_display("use --viewer viser, or --video.")
         import mujoco.viewer
 
         self._world.load(self._sim.data, self.env_idx)

@@ -200,6 +200,13 @@ class SelectedWorldOverlays:
         self._robot_bodies = robot_bodies(model)
         self._shown = False
 
+    def take_choices(self, before: SelectedWorldOverlays) -> None:
+        """Switch on what another drawing of this model, which is removed, had switched on."""
+        self.on |= before.on
+        option, chosen = self.mujoco.option, before.mujoco.option
+        option.flags[:], option.frame = chosen.flags, chosen.frame
+        self.mujoco.debug.show_all_envs = before.mujoco.debug.show_all_envs
+
     def switch(self, name: str, on: bool) -> None:
         """Switch an overlay on or off.
 
@@ -218,6 +225,11 @@ class SelectedWorldOverlays:
         on = not self.shows(names[0])
         for name in names:
             self.switch(name, on)
+
+    @property
+    def enabled(self) -> frozenset[str]:
+        """Names of the overlays that are on."""
+        return frozenset(filter(self.shows, OVERLAYS))
 
     def shows(self, name: str) -> bool:
         """Return True if an overlay is on."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from manyworlds.viewer.browser.markup import status_html
-from manyworlds.viewer.browser.overlay_table import FRAMES, OVERLAYS
+from manyworlds.viewer.browser.overlay_table import FRAMES, OVERLAYS, frames_label
 from manyworlds.viewer.browser.widgets import on_change, on_click
 from manyworlds.viewer.requests import ViewerRequest
 from manyworlds.viewer.viser.checkpoints import CheckpointManager
@@ -43,12 +43,14 @@ class VisualizationTab:
         self, server: viser.ViserServer, viewer: ViserPlayViewer, tabs: viser.GuiTabGroupHandle
     ) -> None:
         self._gui, self._viewer = server.gui, viewer
-        self._debug: viser.GuiCheckboxHandle | None = None
+        self.debug: viser.GuiCheckboxHandle | None = None
+        self.debug_all: viser.GuiCheckboxHandle | None = None
         with tabs.add_tab("Visualization", icon=_EYE):
             if hasattr(viewer.env.unwrapped, "update_visualizers"):
-                self._debug = self._checkbox("Debug shapes", True, ShowDebugShapes)
+                self.debug = self._checkbox("Debug shapes", True, ShowDebugShapes)
                 if viewer.num_shown > 1:
-                    self._checkbox("Debug shapes in all worlds", False, ShowDebugShapesOfAll)
+                    label = "Debug shapes in all worlds"
+                    self.debug_all = self._checkbox(label, False, ShowDebugShapesOfAll)
                 manager = getattr(viewer.env.unwrapped, "command_manager", None)
                 if manager is not None:
                     manager.create_debug_vis_gui(server, viewer.request_redraw)
@@ -57,8 +59,8 @@ class VisualizationTab:
                 for name, label in OVERLAYS.items()
             }
             """Checkbox of each overlay, by name."""
-            frames = self._gui.add_dropdown("Frames", tuple(FRAMES))
-            on_change(frames, lambda name: viewer.request(ShowFrames(FRAMES[name])))
+            self.frames = self._gui.add_dropdown("Frames", tuple(FRAMES))
+            on_change(self.frames, lambda name: viewer.request(ShowFrames(FRAMES[name])))
             if viewer.cameras.has_cameras:
                 viewer.cameras.setup_controls()
             with self._gui.add_folder("Groups", expand_by_default=False):
@@ -71,8 +73,11 @@ class VisualizationTab:
         """Show what is on; keys switch it, too."""
         for name, box in self.boxes.items():
             box.value = overlays.shows(name)
-        if self._debug is not None:
-            self._debug.value = debug
+        self.frames.value = frames_label(overlays.mujoco.option.frame)
+        if self.debug is not None:
+            self.debug.value = debug
+        if self.debug_all is not None:
+            self.debug_all.value = overlays.mujoco.debug.show_all_envs
 
     def _checkbox(
         self, label: str, value: bool, action: Callable[[bool], ViewerRequest]

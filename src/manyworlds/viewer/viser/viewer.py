@@ -187,7 +187,8 @@ class ViserPlayViewer(BaseViewer):
             if self._grid is None:
                 self._open()
 
-    def _open(self) -> None:
+    def _open(self, before: OpenVisit | None = None) -> None:
+        """Draw the worlds, with the choices that a user has made before a visit."""
         if self._server is None:
             self._own_server = True
             self._server = new_server(*self._address)
@@ -204,6 +205,11 @@ class ViserPlayViewer(BaseViewer):
         )
         self._overlays = SelectedWorldOverlays(server, sim.mj_model, **per_world)
         self._debug = ViserDebugOverlays(self.env, self._overlays.mujoco)
+        if before is not None:
+            self._overlays.take_choices(before.overlays)
+            self._debug.enabled = before.debug
+            self._grid.groups.update(before.groups)
+            self._grid.rebuild()
         self._contacts = ViserContactOverlays(self._overlays)
         self.cameras = ViserCameraOverlays(server, self.env, sim.mj_model)
         self._panel = RunControls(
@@ -215,6 +221,8 @@ class ViserPlayViewer(BaseViewer):
             can_walk_in=self._walk_in is not None,
         )
         self._add_tabs(server, self._panel.tabs)
+        if before is not None:
+            self._visualization.update(self._overlays, self._debug.enabled)
         self.sync_env_to_viewer()
 
     def _add_tabs(self, server: viser.ViserServer, tabs: viser.GuiTabGroupHandle) -> None:
@@ -375,12 +383,15 @@ class ViserPlayViewer(BaseViewer):
                 held,
                 self.target_realtime,
                 was_paused,
+                self._overlays.enabled,
+                int(self._overlays.mujoco.option.frame),
             )
             visit = self._walk_in(world)
         finally:
             self._panel.show_entering(False)
         self.pause()
-        self._visit = OpenVisit(visit, was_paused, rng)
+        drawn = self._overlays, self._debug.enabled, self.groups
+        self._visit = OpenVisit(visit, was_paused, rng, *drawn)
         with self._lock:
             self._grid = None
             self._overlays.remove()
@@ -402,7 +413,7 @@ class ViserPlayViewer(BaseViewer):
             panel = self.server.gui.main_panel
             panel.set_width(_PANEL_PX)
             panel.expand()
-            self._open()
+            self._open(before)
         if not before.was_paused:
             self.resume()
 

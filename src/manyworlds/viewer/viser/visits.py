@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.viewer.base import PolicyProtocol
+    from manyworlds.viewer.browser.world_grid import GroupKind
+    from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class VisitedWorld:
     speed: float = 1.0
     """Simulated seconds per second."""
     paused: bool = False
+    overlays: frozenset[str] = frozenset()
+    """Names of the overlays that are on; see `viewer.browser.overlay_table.OVERLAYS`."""
+    frames: int = 0
+    """Elements whose frames are drawn (`mujoco.mjtFrame`)."""
 
 
 class Visit(Protocol):
@@ -54,9 +60,15 @@ WalkIn = Callable[[VisitedWorld], Visit]
 
 @dataclass(frozen=True)
 class OpenVisit:
-    """A visit, and what the batch needs to go on as if there had been none."""
+    """A visit, and the state in which the batch and its page go on afterwards."""
 
     visit: Visit
     was_paused: bool
     rng: RngState
     """State of the random generators, from which the visited world draws, too."""
+    overlays: SelectedWorldOverlays
+    """Overlays of the page before the visit, which are removed from it."""
+    debug: bool
+    """True if debug shapes were drawn."""
+    groups: dict[GroupKind, list[bool]]
+    """Groups of geoms and sites that were drawn."""
