@@ -88,7 +88,7 @@ class UserDrawings:
             raise ValueError(f"The ttl of '{name}' must be positive [s], got {ttl:g}.")
         shape = UserShape(
             kind=kind,
-            points=tuple((float(x), float(y), float(z)) for x, y, z in places.tolist()),
+            points=tuple((float(p[0]), float(p[1]), float(p[2])) for p in places),
             size=sizes,
             quat=tuple(map(float, quat)),
             color=tuple(min(max(float(part), 0.0), 1.0) for part in color),

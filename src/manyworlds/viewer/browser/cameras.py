@@ -96,7 +96,12 @@ def point_camera(
     camera = client.camera
     if camera.image_width > 0 and camera.image_height > 0:  # the tab is not hidden
         aspect = min(aspect, camera.image_width / camera.image_height)
-    position, look_at = camera_to_see(box, azimuth, elevation, fovy, aspect)
+    move_camera(client, *camera_to_see(box, azimuth, elevation, fovy, aspect))
+
+
+def move_camera(client: viser.ClientHandle, position: np.ndarray, look_at: np.ndarray) -> None:
+    """Move the camera of one browser; positions are in the scene [m], each of shape (3,)."""
+    camera = client.camera
     with client.atomic():
         camera.near, camera.far = clipping_distances(float(np.linalg.norm(look_at - position)))
         camera.position, camera.look_at = position, look_at
