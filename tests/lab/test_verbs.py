@@ -137,7 +137,7 @@ SCRIPT: tuple[tuple[str, dict[str, object]], ...] = (
     ("read_region_heights", {"resolution": [3, 4]}),
     ("add_height_field", {"resolution": [3, 4], "exclude": ["crate/prop"]}),
     ("reload", {}),
-    ("draw_shape", {"name": "goal", "kind": "marker", "points": [[0, 0, 1]]}),
+    ("draw_shape", {"name": "goal", "kind": "marker", "points": [0, 0, 1]}),
     ("read_drawings", {}),
     ("clear_drawings", {}),
     ("list_sources", {}),
@@ -325,7 +325,9 @@ def test_only_edits_of_the_model_raise_its_version(lab):
         lab.call(name, **fields)
         versions[name] = lab.snapshot.model_version - before
     rises = {"set_sim_options", "set_sim_flag", "reload", "set_model", "undo", "redo"}
-    rises |= {"add_prop", "add_mesh_prop", "add_height_field"}
+    rises |= {"add_prop", "add_mesh_prop", "add_height_field", "add_item", "upload_item"}
+    rises |= {"duplicate_item", "add_item_grid", "add_light", "apply_scene", "rename_item"}
+    rises |= {"move_item", "remove_item"}
     assert {name for name, rise in versions.items() if rise} == rises
     before = lab.snapshot.model_version
     lab.read(lambda model, data: data.time).result(5.0)

@@ -117,12 +117,15 @@ def test_a_note_claims_nothing_of_what_moves(page):
     """Tell a robot nothing: while it falls this is a note; when it lies, why it does not move."""
     bar = page.parts["TopBar"]
     iterate_once(page, 20)
-    assert "Holding its start pose: move a slider" in bar.status.content
+    assert "its actuators hold no position: move a slider" in bar.status.content
     assert "Not moving" not in bar.status.content
     page.lab.post(lambda model, data: data.qvel.__setitem__(slice(None), 0.0))
     page.lab.post(lambda model, data: model.opt.gravity.__setitem__(slice(None), 0.0))
     iterate_once(page)
-    assert "Not moving: holding its start pose: move a slider" in bar.status.content
+    assert (
+        "Not moving: its controls have their initial values, and its actuators hold no position"
+        in bar.status.content
+    )
 
 
 def test_a_fault_is_told_and_mended(page):
