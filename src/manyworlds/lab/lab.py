@@ -20,6 +20,7 @@ from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import why_still
 from manyworlds.lab.faults import explain_warnings
+from manyworlds.lab.frames import StepRows
 from manyworlds.lab.history import EditHistory
 from manyworlds.lab.info import describe_installation, describe_model
 from manyworlds.lab.keyframes import Keyframes
@@ -36,6 +37,7 @@ from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.server_view import ServerView
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
+from manyworlds.lab.timeline import Timeline
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
 from manyworlds.lab.views import ElementView, make_view
 from manyworlds.lab.world import World, world_from_env
@@ -94,7 +96,11 @@ class LiveLab:
         self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
         self.loop.mode_locked = cfg.mode_lock
         cameras = self.cameras  # the recorder must not refer to the lab
-        self.recorder = Recorder(self.loop, world.model_hash, cfg.recorder, lambda: cameras.hub)
+        rows = StepRows(self.loop)
+        self.timeline = Timeline(self.loop, rows, cfg.timeline)
+        self.recorder = Recorder(
+            self.loop, world.model_hash, cfg.recorder, lambda: cameras.hub, rows
+        )
         self.modes = Modes(self.loop)
         self.bind_world(world, SavedStates(self.loop, world))
         for robot in self.controls:
@@ -112,7 +118,10 @@ class LiveLab:
         self.perturbation = Perturbation(loop)
         self.states = states
         self.replay = Replay(loop, self.recorder, self.states, world.robots, world.reset)
-        self.keyframes.before_put = self.replay.give_way
+        self.timeline.bind(world, states, self.perturbation)
+        self.replay.before_start = self.timeline.return_to_present
+        give_way = self.timeline.before(self.replay.give_way)
+        states.before_restore = self.keyframes.before_put = give_way
 
     @classmethod
     def from_env(

@@ -1,0 +1,667 @@
+"""Timeline of a world: its last seconds, always kept, to go back to and to continue from."""
+
+from __future__ import annotations
+
+import bisect
+import copy
+import math
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.control import RobotControl, TargetCommand
+from manyworlds.lab.controllers import Controller
+from manyworlds.lab.drivers import Drive
+from manyworlds.lab.frames import Frames, StepRows
+from manyworlds.lab.model_facts import STATE
+from manyworlds.lab.model_log import ModelChange, ModelLog
+from manyworlds.lab.perturb import Perturbation
+from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
+from manyworlds.lab.recording import Recording, state_columns
+from manyworlds.lab.states import SavedState, SavedStates
+
+if TYPE_CHECKING:
+    from manyworlds.lab.world import World
+
+_BIT = mujoco.mjtState
+_MOTION = int(_BIT.mjSTATE_TIME | _BIT.mjSTATE_QPOS | _BIT.mjSTATE_QVEL | _BIT.mjSTATE_ACT)
+"""First part of a state, which only steps change unless a command sets it."""
+_INPUTS = int(_BIT.mjSTATE_USER)
+_CTRL = int(_BIT.mjSTATE_CTRL)
+_ANCHOR_FRAMES = 100  # steps that are made again at most to continue from a moment ...
+_ANCHOR_SHARE = 0.003  # ... unless keeping the memory of a task and a policy takes more of the time
+_MARKS = 200
+_SNAP_S = 1e-6  # far above the rounding errors of clocks that add up timesteps
+
+Forces = Mapping[int, np.ndarray]
+
+
+@dataclass(kw_only=True)
+class TimelineCfg:
+    """Settings of the timeline."""
+
+    max_duration: float = 60.0
+    """Length of the timeline [s]; 0 keeps nothing."""
+    max_megabytes: float = 256.0
+    """Largest memory of the timeline."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Moment at which more than a step happened."""
+
+    frame: int
+    """Number of the frame."""
+    time: float
+    """Time on the timeline [s]."""
+    kind: str
+    """`edit`, `reset`, `state`, `push`, `branch` or `rebuild`."""
+    label: str
+    """Name for people: fields that were edited, body that was pushed."""
+
+
+@dataclass(frozen=True)
+class _Seat:
+    """Control of one robot at a moment."""
+
+    command: TargetCommand
+    controller: Controller
+    enabled: bool
+    owner: str
+
+    @classmethod
+    def of(cls, robot: RobotControl) -> _Seat:
+        return cls(robot.command, robot.controller, robot.enabled, robot.owner)
+
+    def put(self, robot: RobotControl, *, law: bool = True) -> None:
+        robot.restore(self.command.targets, self.command.time)
+        if law:
+            robot.controller, robot.enabled, robot.owner = self.controller, self.enabled, self.owner
+
+
+@dataclass
+class _Future:
+    """Frames after the moment from which another branch was begun, and what belongs to them."""
+
+    frames: list[tuple[float, np.ndarray]] = field(default_factory=list)
+    lasting: dict[int, Forces] = field(default_factory=dict)
+    seats: list[tuple[int, dict[str, _Seat]]] = field(default_factory=list)
+    anchors: list[tuple[int, SavedState]] = field(default_factory=list)
+    changes: list[ModelChange] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    present: SavedState | None = None
+    start: int = 0
+    """Number of the frame at which they begin."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the frames and of what belongs to them."""
+        rows = sum(row.nbytes for _, row in self.frames)
+        return rows + sum(_bytes(saved) for _, saved in self.anchors)
+
+
+class Timeline:
+    """Keeps the last seconds of a world, shows them again, and continues from any moment of them.
+
+    A frame is the state after a step, with the inputs of that step: controls, forces, mocap bodies.
+    States that a command sets, as a reset does, are frames, too. Going back shows frames in place
+    of physics, as the driver of the world, and changes nothing: `leave` returns to the present.
+    `branch` continues from the frame that is shown: the world, its model's values and options, the
+    robots' targets and controllers, and the memory of a task's environment are those of that
+    moment, to the bit; see `branch`. The future that was is kept until the next branch, see `swap`.
+
+    Frames of replays are not kept: they are in a recording already.
+
+    Args:
+        loop: loop of the world.
+        rows: states after the steps.
+        cfg: settings; not modified.
+    """
+
+    name = "timeline"
+
+    def __init__(self, loop: PhysicsLoop, rows: StepRows, cfg: TimelineCfg | None = None) -> None:
+        self.cfg = TimelineCfg() if cfg is None else copy.copy(cfg)
+        self.marks: deque[Mark] = deque(maxlen=_MARKS)
+        """What happened, the newest last."""
+        self.notes: tuple[str, ...] = ()
+        """Sentences about what the last branch could not repeat."""
+        self._loop, self._rows = loop, rows
+        self._frames: Frames | None = None
+        self._drive: Drive | None = None
+        self._other: _Future | None = None
+        self._end = 0
+        loop.on_reset(self._on_reset)
+        if self.cfg.max_duration > 0.0:
+            loop.on_pre_step(self._before_step)
+            loop.on_post_step(self._after_step)
+
+    def bind(self, world: World, states: SavedStates, pulls: Perturbation) -> None:
+        """Begin a segment for another model; earlier ones can be saved, but not gone back to.
+
+        Args:
+            world: the new world.
+            states: saved states of the new world.
+            pulls: forces on its bodies.
+        """
+        self._states, self._pulls = states, pulls
+        model = world.model
+        empty = state_columns(model, world.model_hash)
+        if self._frames is None:
+            limits = self.cfg.max_duration, self.cfg.max_megabytes * 1e6
+            self._frames = Frames(empty, *limits)
+        else:
+            self._drop_drive()
+            self._frames.begin(empty)
+            self._mark("rebuild", "")
+        self._rows.renew()
+        self._base = self._end  # number of the first frame of this model
+        self._log = ModelLog(model) if self.cfg.max_duration > 0.0 else None
+        self._pairs = [(robot, _Seat.of(robot)) for robot in self._loop.controls]
+        self._version = self._loop.model_version
+        self._motion = np.empty(mujoco.mj_stateSize(model, _MOTION))
+        self._tail = b""
+        self._jump: tuple[np.ndarray, float, SavedState] | None = None
+        self._reason, self._pushing = "", False
+        self._lasting: dict[int, Forces] = {}
+        self._seats: deque[tuple[int, dict[str, _Seat]]] = deque()
+        self._anchors: deque[tuple[int, SavedState]] = deque()
+        self._anchor_due, self._anchor_time = 0, 0.0
+        self._other = None
+        self._at = 0
+        self._shown = False
+        self._present: SavedState | None = None
+
+    # Frames of the present model have the numbers from `_first` to before `_end`.
+
+    @property
+    def _kept(self) -> Frames:
+        assert self._frames is not None
+        return self._frames
+
+    @property
+    def _first(self) -> int:
+        """Number of the first frame from which the world can continue."""
+        known = self._end - len(self._kept.newest.rows)
+        return next((number for number, _ in self._anchors if number >= known), self._end)
+
+    def _time(self, frame: int) -> float:
+        times = self._kept.newest.times
+        return times[frame - self._end + len(times)]
+
+    def _row(self, frame: int) -> np.ndarray:
+        rows = self._kept.newest.rows
+        return rows[frame - self._end + len(rows)]
+
+    @property
+    def is_active(self) -> bool:
+        """True while a moment of the past is shown."""
+        return self._drive is not None
+
+    @property
+    def duration(self) -> float:
+        """Time from the first moment that can be gone back to until the newest one [s]."""
+        first, end = self._first, self._end
+        return self._time(end - 1) - self._time(first) if first < end else 0.0
+
+    @property
+    def num_frames(self) -> int:
+        """Number of moments that can be gone back to."""
+        return self._end - self._first
+
+    @property
+    def ago(self) -> float:
+        """Time from the moment that is shown until the newest one [s]; 0 in the present."""
+        return self._time(self._end - 1) - self._time(self._at) if self.is_active else 0.0
+
+    @property
+    def world_time(self) -> float:
+        """Simulated time of the moment that is shown [s]."""
+        return float(self._row(self._at)[0]) if self.is_active else float(self._loop.snapshot.time)
+
+    @property
+    def has_other(self) -> bool:
+        """True if the future that the last branch left is kept."""
+        return self._other is not None
+
+    def marks_ago(self) -> list[tuple[float, Mark]]:
+        """Return the marks that can be gone back to, with the time since each [s]."""
+        if not self.num_frames:
+            return []
+        newest, oldest = self._time(self._end - 1), self._time(self._first)
+        return [(newest - mark.time, mark) for mark in list(self.marks) if mark.time >= oldest]
+
+    def recording(self, seconds: float = math.inf) -> Recording:
+        """Return the newest frames as a recording, also those before rebuilds.
+
+        Args:
+            seconds: length [s].
+
+        Raises:
+            ValueError: it is not positive.
+        """
+        if not seconds > 0.0:
+            raise ValueError(f"The length must be above 0 s, got {seconds}.")
+        times = self._kept.newest.times
+        return self._kept.recording(times[-1] - seconds if times else -math.inf)
+
+    def seek(self, ago: float) -> None:
+        """Pause, and show the moment some time before the newest one.
+
+        Args:
+            ago: the time [s].
+
+        Raises:
+            ValueError: it is not kept, or is before a rebuild; then nothing changes.
+        """
+
+        def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self._check_history()
+            if not 0.0 <= ago <= self.duration + 1e-9:
+                limit = f"{self.duration:.3f} s are kept"
+                if self._base and self._first <= self._base + _ANCHOR_FRAMES:
+                    limit += ", because the world was rebuilt before"
+                raise ValueError(f"The timeline cannot go back {ago:g} s: {limit}.")
+            wanted = self._time(self._end - 1) - ago
+            frames = range(self._first, self._end)
+            at = bisect.bisect_left(frames, wanted - _SNAP_S, key=self._time)
+            self._enter(model, data, frames[at])
+
+        self._loop.do(go, edits_model=False)
+
+    def step_frames(self, num_frames: int = 1) -> None:
+        """Pause, and show the moment some frames later, or earlier if negative.
+
+        Raises:
+            ValueError: there is no such moment; then nothing changes.
+        """
+
+        def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self._check_history()
+            frame = (self._at if self.is_active else self._end - 1) + num_frames
+            if not self._first <= frame < self._end:
+                side = "newest" if num_frames > 0 else "first"
+                remedy = ": step the world to go on" if num_frames > 0 else " that is kept"
+                raise ValueError(f"This is the {side} moment of the timeline{remedy}.")
+            self._enter(model, data, frame)
+
+        self._loop.do(go, edits_model=False)
+
+    def leave(self) -> None:
+        """Return to the present, from which the world continues; does nothing in the present."""
+        self._loop.do(self.return_to_present, edits_model=False)
+
+    def return_to_present(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Do the same as `leave`, in the physics thread."""
+        if self.is_active:
+            present, paused = self._present, self._was_paused
+            self.give_way(model, data)
+            assert present is not None
+            self._states.put(present, model, data)
+            self._loop.set_paused(paused)
+
+    def give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """End showing the past, as for a reset; the model has its present values again."""
+        if self.is_active:
+            self._drop_drive()
+            self._set_model(self._end)
+            self._loop.set_paused(self._was_paused)
+
+    def before(self, call: WorldEdit) -> WorldEdit:
+        """Return a function that ends showing the past, and then calls another one."""
+
+        def both(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self.give_way(model, data)
+            call(model, data)
+
+        return both
+
+    def branch(self) -> tuple[str, ...]:
+        """Continue from the moment that is shown, as if what came after it had not been.
+
+        The world is computed again from the last moment before it at which everything was kept, at
+        most a hundred steps unless a task's environment drives it, so that controllers, derived
+        fields and the environment are those of that moment, too. The bits are compared with those
+        of the frames.
+
+        Returns:
+            Sentences about controllers that did not repeat their controls.
+
+        Raises:
+            RuntimeError: no moment of the past is shown, or the task's environment does not repeat
+                its steps; then nothing changes.
+        """
+        self._loop.do(self._branch, edits_model=False)
+        return self.notes
+
+    def swap(self) -> None:
+        """Return to the future that the last branch left; the present takes its place.
+
+        Raises:
+            RuntimeError: there is none.
+        """
+        self._loop.do(self._swap, edits_model=False)
+
+    def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+        """Show the next frame, or return to the present after the last; called by the loop."""
+        if self._at + 1 < self._end:
+            self._show(model, data, self._at + 1)
+        else:
+            self._was_paused = self._loop.paused
+            self.return_to_present(model, data)
+            return self._loop.drivers.top.driver.step(model, data)
+        self._shown = True
+        return True
+
+    def _check_history(self) -> None:
+        if not self.num_frames:
+            raise ValueError(
+                "The timeline has no moment to go back to: "
+                + (
+                    "TimelineCfg.max_duration is 0."
+                    if self.cfg.max_duration <= 0.0
+                    else "the world was not stepped since it was built."
+                )
+            )
+        if (top := self._loop.drivers.top).driver.name == "replay":
+            raise ValueError(f"The timeline is not there while '{top.owner}' plays: stop it first.")
+
+    def _enter(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> None:
+        if not self.is_active:
+            self._note_commands()
+            self._present = self._states.capture("", model, data)
+            self._was_paused = self._loop.paused
+            self._drive = self._loop.drivers.push(self, "timeline")
+        self._loop.set_paused(True)
+        self._loop.clear_fault()
+        self._show(model, data, frame)
+
+    def _note_commands(self) -> None:
+        """Keep changes of the model since the last step, which belong to the present only."""
+        if self._log is not None and self._loop.model_version != self._version:
+            self._note_model(self._end, inside=False)
+
+    def _show(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> None:
+        self._at = frame
+        self._set_model(frame)
+        row = self._row(frame)
+        mujoco.mj_setState(model, data, row, STATE)
+        mujoco.mj_forward(model, data)
+        mujoco.mj_setState(model, data, row, STATE)
+
+    def _set_model(self, frame: int, *, inside: bool = True) -> None:
+        if self._log is not None and self._log.go(frame, inside=inside):
+            self._loop.model_version += 1
+            self._version = self._loop.model_version
+
+    def _drop_drive(self) -> None:
+        drive, self._drive = self._drive, None
+        if drive is not None:
+            self._loop.drivers.remove(drive)
+        self._present = None
+
+    def _on_reset(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+        self.give_way(model, data)
+        self._reason = "reset"
+
+    def _before_step(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+        """Keep what commands have changed since the last step."""
+        if self._drive is not None:
+            return
+        self._note_commands()
+        mujoco.mj_getState(model, data, self._motion, _MOTION)
+        if (motion := self._motion.tobytes()) == self._tail or self._is_replay:
+            return
+        self._tail = motion
+        row = self._rows.read(model, data)
+        self._jump = row, float(data.time), self._states.capture("", model, data)
+
+    def _after_step(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+        if not moved:
+            return
+        if self._shown or self._drive is not None or self._is_replay:
+            self._shown = False
+            return
+        if self._jump is not None:
+            self._add_jump(model)
+        row, frame = self._rows.take(model, data), self._end
+        self._kept.add(row, data.time, model.opt.timestep)
+        self._end = frame + 1
+        self._tail = row[: len(self._motion)].tobytes()
+        for robot, seat in self._pairs:
+            if (
+                robot.command is not seat.command
+                or robot.controller is not seat.controller
+                or robot.owner != seat.owner
+                or robot.enabled != seat.enabled
+            ):
+                self._note_seats(frame)
+                break
+        self._note_forces(frame)
+        if self._loop.model_version != self._version:
+            self._note_model(frame, inside=True)
+        if frame >= self._anchor_due:
+            self._anchor(frame, model, data)
+
+    @property
+    def _is_replay(self) -> bool:
+        return self._loop.drivers.top.driver.name == "replay"
+
+    def _add_jump(self, model: mujoco.MjModel) -> None:
+        """Keep the state before a step that did not begin where the last one ended."""
+        assert self._jump is not None
+        (row, world_time, saved), self._jump = self._jump, None
+        self._kept.add(row, world_time, model.opt.timestep)
+        self._end += 1
+        self._note_seats(self._end - 1)
+        self._anchors.append((self._end - 1, saved))
+        if self._end - 1 > self._base:
+            self._mark(self._reason or "state", "")
+        self._reason = ""
+
+    def _note_seats(self, frame: int) -> None:
+        self._pairs = [(robot, _Seat.of(robot)) for robot in self._loop.controls]
+        self._seats.append((frame, {robot.name: seat for robot, seat in self._pairs}))
+
+    def _note_forces(self, frame: int) -> None:
+        lasting = self._pulls.lasting()
+        if lasting:
+            self._lasting[frame] = lasting
+            if not self._pushing:
+                names = (self._loop.model.body(body).name or f"body {body}" for body in lasting)
+                self._mark("push", ", ".join(names))
+        self._pushing = bool(lasting)
+
+    def _note_model(self, frame: int, *, inside: bool) -> None:
+        self._version = self._loop.model_version
+        assert self._log is not None
+        fields = self._log.note(frame, inside)
+        if fields and not inside:
+            shown = ", ".join(fields[:3]) + " ..." * (len(fields) > 3)
+            self._mark("edit", shown)
+
+    def _mark(self, kind: str, label: str) -> None:
+        times = self._kept.newest.times
+        moment = times[-1] if times else self._kept.last_time
+        self.marks.append(Mark(self._end - 1, moment, kind, label))
+
+    def _anchor(self, frame: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Keep all that a frame lacks, unless that would take too much time."""
+        self._anchor_due = frame + _ANCHOR_FRAMES
+        begun = time.perf_counter()
+        if begun < self._anchor_time:
+            return
+        self._anchors.append((frame, self._states.capture("", model, data)))
+        now = time.perf_counter()
+        self._anchor_time = now + (now - begun) / _ANCHOR_SHARE
+        self._trim()
+
+    def _trim(self) -> None:
+        """Forget what belongs to frames that were dropped; count the memory of what is kept."""
+        oldest = self._end - len(self._kept.newest.rows)
+        while self._anchors and self._anchors[0][0] < oldest:
+            self._anchors.popleft()
+        while len(self._seats) > 1 and self._seats[1][0] <= oldest:
+            self._seats.popleft()
+        for frame in [frame for frame in self._lasting if frame < oldest]:
+            del self._lasting[frame]
+        assert self._log is not None
+        self._log.forget(oldest)
+        beside = self._log.num_bytes + sum(_bytes(saved) for _, saved in self._anchors)
+        most = self.cfg.max_megabytes * 1e6 - beside
+        other = self._other
+        if other is not None:
+            if other.start <= oldest or other.num_bytes > most / 2.0:
+                self._other = None
+            else:
+                most -= other.num_bytes
+        self._kept.max_bytes = most
+
+    def _branch(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        if not self.is_active:
+            raise RuntimeError("The present is shown: go back on the timeline first.")
+        assert self._log is not None and self._present is not None
+        frame, present = self._at, self._present
+        seats = {robot.name: _Seat.of(robot) for robot in self._loop.controls}
+        edits = self._log.take_back()  # made while the past was shown: they are kept
+        self._drop_drive()
+        try:
+            self.notes = self._repeat(model, data, frame)
+        except Exception as error:
+            self._set_model(self._end)
+            self._put_seats(seats)
+            self._states.put(present, model, data)
+            self._present, self._drive = present, self._loop.drivers.push(self, "timeline")
+            self._show(model, data, frame)
+            self._log.edit(edits)
+            at = self._row(frame)[0]
+            raise RuntimeError(f"The world cannot continue from {at:.3f} s: {error}") from error
+        self._other = self._cut(frame, present)
+        self._log.edit(edits)
+        self._loop.model_version += bool(edits)
+        self._mark("branch", "")
+        self._loop.set_paused(self._was_paused)
+
+    def _repeat(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> tuple[str, ...]:
+        """Compute the world of a frame again, from the last moment at which all was kept."""
+        start, saved = next(item for item in reversed(self._anchors) if item[0] <= frame)
+        task = self._loop.drivers.with_memory is not None
+        self._set_model(start)
+        seats = [seats for number, seats in self._seats if number <= start]
+        self._put_seats(seats[-1])
+        self._states.put(saved, model, data)
+        self._put_forces(data, start)
+        changed, notes = dict(self._seats), {}
+        for number in range(start + 1, frame + 1):
+            self._set_model(number, inside=not task)
+            if number in changed:
+                self._put_seats(changed[number])
+            self._step_again(model, data, self._row(number), task, notes)
+            self._put_forces(data, number)
+        self._loop.clear_fault()
+        return tuple(notes.values())
+
+    def _step_again(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        row: np.ndarray,
+        task: bool,
+        notes: dict[str, str],
+    ) -> None:
+        """Make the step that led to a row again, with its inputs."""
+        robots, inputs = self._loop.controls, _INPUTS & ~_CTRL if task else _INPUTS
+        for robot in robots:
+            robot.apply(model, data)
+        ctrl = data.ctrl.copy()
+        part = np.empty(mujoco.mj_stateSize(model, inputs))
+        mujoco.mj_extractState(model, row, STATE, part, inputs)
+        mujoco.mj_setState(model, data, part, inputs)
+        for robot in robots:
+            ids = robot.actuators.ids
+            if ctrl[ids].tobytes() != data.ctrl[ids].tobytes() and robot.name not in notes:
+                notes[robot.name] = (
+                    f"the controller '{robot.controller.name}' of '{robot.name}' gives other "
+                    f"controls at {data.time:.3f} s than it did then: it continues from here"
+                )
+        if task:
+            self._loop.drivers.top.driver.step(model, data)
+        else:
+            mujoco.mj_step(model, data)
+        if self._rows.read(model, data).tobytes() != row.tobytes():
+            if task:
+                raise RuntimeError(
+                    f"the task's environment does not repeat its steps ({row[0]:.3f} s is "
+                    "different): a term, or the policy, depends on what its state_dict lacks, or a "
+                    "client acted on the environment directly."
+                )
+            mujoco.mj_setState(model, data, row, STATE)  # something else moved the world then
+
+    def _put_forces(self, data: mujoco.MjData, frame: int) -> None:
+        """End forces that were only for the step, or for the time of a pull."""
+        for body, wrench in self._lasting.get(frame, {}).items():
+            data.xfrc_applied[body] = wrench
+
+    def _put_seats(self, seats: Mapping[str, _Seat]) -> None:
+        for robot in self._loop.controls:
+            if robot.name in seats:
+                seats[robot.name].put(robot)
+
+    def _cut(self, frame: int, present: SavedState) -> _Future:
+        """Remove the frames after one, and return them; the model has the values of that one."""
+        assert self._log is not None
+        start = frame + 1
+        other = _Future(
+            frames=self._kept.cut(self._end - start),
+            lasting={number: f for number, f in self._lasting.items() if number >= start},
+            seats=[item for item in self._seats if item[0] >= start],
+            anchors=[item for item in self._anchors if item[0] >= start],
+            changes=self._log.cut(),
+            marks=[mark for mark in self.marks if mark.frame >= start],
+            present=present,
+            start=start,
+        )
+        self._lasting = {n: f for n, f in self._lasting.items() if n < start}
+        self._seats = deque(item for item in self._seats if item[0] < start)
+        self._anchors = deque(item for item in self._anchors if item[0] < start)
+        self.marks = deque((m for m in self.marks if m.frame < start), _MARKS)
+        self._end, self._anchor_due = start, start
+        self._jump, self._pushing = None, False
+        self._tail = self._row(frame)[: len(self._motion)].tobytes()
+        self._pairs = [(robot, _Seat.of(robot)) for robot in self._loop.controls]
+        return other
+
+    def _swap(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        other = self._other
+        if other is None or other.start <= self._end - len(self._kept.newest.rows):
+            raise RuntimeError(
+                "There is no other future: it is kept when the world continues from the past, for "
+                "as long as the moment of that is kept."
+            )
+        assert self._log is not None and other.present is not None
+        self.return_to_present(model, data)
+        self._note_commands()
+        mine = self._states.capture("", model, data)
+        self._set_model(other.start - 1)
+        self._other = self._cut(other.start - 1, mine)
+        self._kept.extend(other.frames)
+        self._end += len(other.frames)
+        self._lasting |= other.lasting
+        self._seats += other.seats
+        self._anchors += other.anchors
+        self.marks += other.marks
+        self._log.changes += other.changes
+        self._set_model(self._end)
+        self._states.put(other.present, model, data)
+        rows = self._kept.newest.rows
+        self._tail = rows[-1][: len(self._motion)].tobytes()
+
+
+def _bytes(saved: SavedState) -> int:
+    """Return the memory of a saved state."""
+    return saved.state.nbytes + saved.sensordata.nbytes + saved.driver.nbytes
