@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 
 import mujoco
@@ -63,7 +64,7 @@ class Segment:
     rows: deque[np.ndarray] = field(default_factory=deque)
     """Values of each frame, shape [num_columns]."""
 
-    @property
+    @cached_property
     def row_bytes(self) -> int:
         """Memory of a frame."""
         return 8 * (1 + self.empty.values.shape[1])
@@ -95,6 +96,7 @@ class Frames:
         self._lock = threading.Lock()
         self._segments = [Segment(empty)]
         self._last = -math.inf
+        self._oldest = -math.inf
         self._num_bytes = 0
 
     def __len__(self) -> int:
@@ -123,34 +125,44 @@ class Frames:
             ends = [time for s in self._segments if s.times for time in (s.times[0], s.times[-1])]
         return ends[-1] - ends[0] if ends else 0.0
 
-    def add(self, row: np.ndarray, time: float, timestep: float) -> float:
+    def add(self, row: np.ndarray, time: float, option: mujoco.MjOption) -> float:
         """Add a frame, and drop those that are too old or too many.
 
         Args:
             row: its values, shape [num_columns], which do not change afterwards.
             time: the world's time [s].
-            timestep: time from the last frame where the world's time went back [s].
+            option: options of the model, with the time between frames where the world's time went
+                back.
 
         Returns:
             The time of the frame [s].
         """
         time += self.shift
         if time <= self._last:
-            self.shift += self._last + timestep - time
-            time = self._last + timestep
-        segments = self._segments
+            self.shift += self._last + option.timestep - time
+            time = self._last + option.timestep
         with self._lock:
             self._last = time
-            segments[-1].times.append(time)
-            segments[-1].rows.append(row)
-            self._num_bytes += row.nbytes + 8
-            oldest, most = time - self.max_duration, max(self.max_bytes, row.nbytes + 8)
-            while self._num_bytes > most or segments[0].times[0] < oldest:
-                segments[0].times.popleft()
-                self._num_bytes -= segments[0].rows.popleft().nbytes + 8
-                if not segments[0].rows:
-                    del segments[0]
+            newest = self._segments[-1]
+            newest.times.append(time)
+            newest.rows.append(row)
+            self._num_bytes += newest.row_bytes
+            if self._num_bytes > self.max_bytes or self._oldest < time - self.max_duration:
+                self._drop(time)
         return time
+
+    def _drop(self, now: float) -> None:
+        """Drop what is too old or too much, but for the newest frame."""
+        segments, oldest = self._segments, now - self.max_duration
+        while self._num_bytes > self.max_bytes or segments[0].times[0] < oldest:
+            if len(segments) == 1 and len(segments[0].rows) == 1:
+                break
+            segments[0].times.popleft()
+            segments[0].rows.popleft()
+            self._num_bytes -= segments[0].row_bytes
+            if not segments[0].rows:
+                del segments[0]
+        self._oldest = segments[0].times[0]
 
     def begin(self, empty: Recording) -> Segment:
         """Begin a segment of another model."""
@@ -166,7 +178,7 @@ class Frames:
         with self._lock:
             for _ in range(number):
                 cut.append((segment.times.pop(), segment.rows.pop()))
-                self._num_bytes -= cut[-1][1].nbytes + 8
+                self._num_bytes -= segment.row_bytes
             if cut:
                 self._last = segment.times[-1] if segment.times else -math.inf
         return cut[::-1]
@@ -178,14 +190,14 @@ class Frames:
             for time, row in frames:
                 segment.times.append(time)
                 segment.rows.append(row)
-                self._num_bytes += row.nbytes + 8
+                self._num_bytes += segment.row_bytes
                 self._last = time
 
     def clear(self) -> None:
         """Drop all frames."""
         with self._lock:
             self._segments[:] = [Segment(self._segments[-1].empty)]
-            self._num_bytes = 0
+            self._num_bytes, self._oldest = 0, -math.inf
 
     def recording(self, since: float = -math.inf) -> Recording:
         """Return a recording of the frames from a time on [s]."""

@@ -60,7 +60,7 @@ class Perturbation:
             Force [N] and torque [N m] by id of the body, each of shape (6,); empty if all stay.
         """
         if not self._pulling:
-            return self._forces.lasting()
+            return self._forces.lasting() if self._forces.act else {}
         return self._forces.lasting() | {int(self._pert.select): np.zeros(6)}
 
     def grab(self, body: int, point: np.ndarray) -> None:
@@ -237,6 +237,11 @@ class StepForces:
             before = data.xfrc_applied[body].copy()
             self._before[body] = before, before + wrench
             data.xfrc_applied[body] += wrench
+
+    @property
+    def act(self) -> bool:
+        """True after a step in which forces have acted."""
+        return bool(self._before)
 
     def lasting(self) -> dict[int, np.ndarray]:
         """Return the forces of before on bodies whose forces are for this step only."""

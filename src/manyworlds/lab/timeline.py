@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import copy
 import math
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -33,9 +34,13 @@ _MOTION = int(_BIT.mjSTATE_TIME | _BIT.mjSTATE_QPOS | _BIT.mjSTATE_QVEL | _BIT.m
 """First part of a state, which only steps change unless a command sets it."""
 _INPUTS = int(_BIT.mjSTATE_USER)
 _CTRL = int(_BIT.mjSTATE_CTRL)
+_BATCH = 25  # steps after which rows are added to the frames
 _ANCHOR_FRAMES = 100  # steps that are made again at most to continue from a moment ...
 _ANCHOR_SHARE = 0.003  # ... unless keeping the memory of a task and a policy takes more of the time
 _MARKS = 200
+_REPLAY = "replay"
+_SHOWN = ("timeline", _REPLAY)
+"""Names of drivers whose frames are not kept, because they are shown again."""
 _SNAP_S = 1e-6  # far above the rounding errors of clocks that add up timesteps
 
 Forces = Mapping[int, np.ndarray]
@@ -89,7 +94,7 @@ class _Future:
     """Frames after the moment from which another branch was begun, and what belongs to them."""
 
     frames: list[tuple[float, np.ndarray]] = field(default_factory=list)
-    lasting: dict[int, Forces] = field(default_factory=dict)
+    lasting: list[tuple[int, Forces]] = field(default_factory=list)
     seats: list[tuple[int, dict[str, _Seat]]] = field(default_factory=list)
     anchors: list[tuple[int, SavedState]] = field(default_factory=list)
     changes: list[ModelChange] = field(default_factory=list)
@@ -132,7 +137,12 @@ class Timeline:
         self.notes: tuple[str, ...] = ()
         """Sentences about what the last branch could not repeat."""
         self._loop, self._rows = loop, rows
-        self._frames: Frames | None = None
+        self._frames = Frames(
+            state_columns(loop.model), self.cfg.max_duration, self.cfg.max_megabytes * 1e6
+        )
+        self._fresh: deque[np.ndarray] = deque()  # rows that are not in the frames yet
+        self._filing = threading.Lock()
+        self._option = loop.model.opt
         self._drive: Drive | None = None
         self._other: _Future | None = None
         self._end = 0
@@ -151,13 +161,9 @@ class Timeline:
         """
         self._states, self._pulls = states, pulls
         model = world.model
-        empty = state_columns(model, world.model_hash)
-        if self._frames is None:
-            limits = self.cfg.max_duration, self.cfg.max_megabytes * 1e6
-            self._frames = Frames(empty, *limits)
-        else:
-            self._drop_drive()
-            self._frames.begin(empty)
+        self._drop_drive()
+        self._kept.begin(state_columns(model, world.model_hash))
+        if self._end:
             self._mark("rebuild", "")
         self._rows.renew()
         self._base = self._end  # number of the first frame of this model
@@ -165,15 +171,16 @@ class Timeline:
         self._pairs = [(robot, _Seat.of(robot)) for robot in self._loop.controls]
         self._version = self._loop.model_version
         self._motion = np.empty(mujoco.mj_stateSize(model, _MOTION))
-        self._tail = b""
-        self._jump: tuple[np.ndarray, float, SavedState] | None = None
+        self._option, self._moved = model.opt, False
+        self._jump: tuple[np.ndarray, SavedState] | None = None
         self._reason, self._pushing = "", False
-        self._lasting: dict[int, Forces] = {}
+        self._lasting: deque[tuple[int, Forces]] = deque()
         self._seats: deque[tuple[int, dict[str, _Seat]]] = deque()
         self._anchors: deque[tuple[int, SavedState]] = deque()
+        self._note_anchors()
         self._anchor_due, self._anchor_time = 0, 0.0
         self._other = None
-        self._at = 0
+        self._at, self._at_time = 0, 0.0
         self._shown = False
         self._present: SavedState | None = None
 
@@ -181,14 +188,9 @@ class Timeline:
 
     @property
     def _kept(self) -> Frames:
-        assert self._frames is not None
+        """All frames, up to the last step."""
+        self._file()
         return self._frames
-
-    @property
-    def _first(self) -> int:
-        """Number of the first frame from which the world can continue."""
-        known = self._end - len(self._kept.newest.rows)
-        return next((number for number, _ in self._anchors if number >= known), self._end)
 
     def _time(self, frame: int) -> float:
         times = self._kept.newest.times
@@ -206,8 +208,7 @@ class Timeline:
     @property
     def duration(self) -> float:
         """Time from the first moment that can be gone back to until the newest one [s]."""
-        first, end = self._first, self._end
-        return self._time(end - 1) - self._time(first) if first < end else 0.0
+        return max(0.0, self._frames.last_time - self._first_time) if self._anchors else 0.0
 
     @property
     def num_frames(self) -> int:
@@ -217,12 +218,12 @@ class Timeline:
     @property
     def ago(self) -> float:
         """Time from the moment that is shown until the newest one [s]; 0 in the present."""
-        return self._time(self._end - 1) - self._time(self._at) if self.is_active else 0.0
+        return self._frames.last_time - self._at_time if self.is_active else 0.0
 
     @property
     def world_time(self) -> float:
         """Simulated time of the moment that is shown [s]."""
-        return float(self._row(self._at)[0]) if self.is_active else float(self._loop.snapshot.time)
+        return float(self._loop.snapshot.time)
 
     @property
     def has_other(self) -> bool:
@@ -233,8 +234,22 @@ class Timeline:
         """Return the marks that can be gone back to, with the time since each [s]."""
         if not self.num_frames:
             return []
-        newest, oldest = self._time(self._end - 1), self._time(self._first)
+        newest, oldest = self._frames.last_time, self._first_time
         return [(newest - mark.time, mark) for mark in list(self.marks) if mark.time >= oldest]
+
+    def describe(self) -> dict[str, object]:
+        """Return the state of the timeline as plain data."""
+        marks = [{"ago": ago, "kind": m.kind, "label": m.label} for ago, m in self.marks_ago()]
+        return {
+            "is_active": self.is_active,
+            "duration_s": self.duration,
+            "ago": self.ago,
+            "world_time": self.world_time,
+            "num_frames": self.num_frames,
+            "has_other": self.has_other,
+            "notes": list(self.notes),
+            "marks": marks,
+        }
 
     def recording(self, seconds: float = math.inf) -> Recording:
         """Return the newest frames as a recording, also those before rebuilds.
@@ -359,6 +374,9 @@ class Timeline:
         return True
 
     def _check_history(self) -> None:
+        if self._log is not None:
+            self._file()
+            self._trim()
         if not self.num_frames:
             raise ValueError(
                 "The timeline has no moment to go back to: "
@@ -387,7 +405,7 @@ class Timeline:
             self._note_model(self._end, inside=False)
 
     def _show(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> None:
-        self._at = frame
+        self._at, self._at_time = frame, self._time(frame)
         self._set_model(frame)
         row = self._row(frame)
         mujoco.mj_setState(model, data, row, STATE)
@@ -410,29 +428,32 @@ class Timeline:
         self._reason = "reset"
 
     def _before_step(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
-        """Keep what commands have changed since the last step."""
-        if self._drive is not None:
+        """Keep what commands have changed since the last step, or a hand while it was paused."""
+        loop = self._loop
+        if (self._moved and not loop.touched) or self._drive is not None:
             return
+        loop.touched = False
         self._note_commands()
         mujoco.mj_getState(model, data, self._motion, _MOTION)
-        if (motion := self._motion.tobytes()) == self._tail or self._is_replay:
+        motion, rows = self._motion.tobytes(), self._kept.newest.rows
+        last = self._jump[0] if self._jump else rows[-1] if rows else np.empty(0)
+        if motion == last[: len(self._motion)].tobytes() or self._is_replay:
             return
-        self._tail = motion
         row = self._rows.read(model, data)
-        self._jump = row, float(data.time), self._states.capture("", model, data)
+        self._jump = row, self._states.capture("", model, data)
 
     def _after_step(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
+        self._moved = moved
         if not moved:
             return
-        if self._shown or self._drive is not None or self._is_replay:
+        if self._shown or self._loop.drivers.top.driver.name in _SHOWN:
             self._shown = False
             return
         if self._jump is not None:
             self._add_jump(model)
-        row, frame = self._rows.take(model, data), self._end
-        self._kept.add(row, data.time, model.opt.timestep)
+        frame = self._end
+        self._fresh.append(self._rows.take(model, data))
         self._end = frame + 1
-        self._tail = row[: len(self._motion)].tobytes()
         for robot, seat in self._pairs:
             if (
                 robot.command is not seat.command
@@ -442,24 +463,35 @@ class Timeline:
             ):
                 self._note_seats(frame)
                 break
-        self._note_forces(frame)
+        lasting = self._pulls.lasting()
+        if lasting or self._pushing:
+            self._note_forces(frame, lasting)
         if self._loop.model_version != self._version:
             self._note_model(frame, inside=True)
-        if frame >= self._anchor_due:
-            self._anchor(frame, model, data)
+        if len(self._fresh) >= _BATCH:
+            self._file()
+            if frame >= self._anchor_due:
+                self._anchor(frame, model, data)
+
+    def _file(self) -> None:
+        """Add the newest rows to the frames; together, because that costs less than one by one."""
+        with self._filing:
+            while self._fresh:
+                row = self._fresh.popleft()
+                self._frames.add(row, row.item(0), self._option)
 
     @property
     def _is_replay(self) -> bool:
-        return self._loop.drivers.top.driver.name == "replay"
+        return self._loop.drivers.top.driver.name == _REPLAY
 
     def _add_jump(self, model: mujoco.MjModel) -> None:
         """Keep the state before a step that did not begin where the last one ended."""
         assert self._jump is not None
-        (row, world_time, saved), self._jump = self._jump, None
-        self._kept.add(row, world_time, model.opt.timestep)
+        (row, saved), self._jump = self._jump, None
+        self._fresh.append(row)
         self._end += 1
         self._note_seats(self._end - 1)
-        self._anchors.append((self._end - 1, saved))
+        self._keep_anchor(self._end - 1, saved)
         if self._end - 1 > self._base:
             self._mark(self._reason or "state", "")
         self._reason = ""
@@ -468,10 +500,9 @@ class Timeline:
         self._pairs = [(robot, _Seat.of(robot)) for robot in self._loop.controls]
         self._seats.append((frame, {robot.name: seat for robot, seat in self._pairs}))
 
-    def _note_forces(self, frame: int) -> None:
-        lasting = self._pulls.lasting()
+    def _note_forces(self, frame: int, lasting: Forces) -> None:
         if lasting:
-            self._lasting[frame] = lasting
+            self._lasting.append((frame, lasting))
             if not self._pushing:
                 names = (self._loop.model.body(body).name or f"body {body}" for body in lasting)
                 self._mark("push", ", ".join(names))
@@ -493,26 +524,42 @@ class Timeline:
     def _anchor(self, frame: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Keep all that a frame lacks, unless that would take too much time."""
         self._anchor_due = frame + _ANCHOR_FRAMES
-        begun = time.perf_counter()
-        if begun < self._anchor_time:
-            return
-        self._anchors.append((frame, self._states.capture("", model, data)))
-        now = time.perf_counter()
-        self._anchor_time = now + (now - begun) / _ANCHOR_SHARE
         self._trim()
+        if time.monotonic() < self._anchor_time:
+            return
+        begun = time.thread_time()
+        self._keep_anchor(frame, self._states.capture("", model, data))
+        rest = (time.thread_time() - begun) / _ANCHOR_SHARE
+        self._anchor_time = time.monotonic() + rest
+
+    def _keep_anchor(self, frame: int, saved: SavedState) -> None:
+        self._anchors.append((frame, saved))
+        self._anchor_bytes += _bytes(saved)
+        if len(self._anchors) == 1:
+            self._note_anchors()
+
+    def _note_anchors(self) -> None:
+        """Find the first moment from which the world can continue, and the memory of all."""
+        self._anchor_bytes = sum(_bytes(saved) for _, saved in self._anchors)
+        self._first, self._first_time = self._end, math.inf
+        if self._anchors:
+            self._first = self._anchors[0][0]
+            self._first_time = self._time(self._first)
 
     def _trim(self) -> None:
         """Forget what belongs to frames that were dropped; count the memory of what is kept."""
         oldest = self._end - len(self._kept.newest.rows)
-        while self._anchors and self._anchors[0][0] < oldest:
-            self._anchors.popleft()
+        if self._anchors and self._anchors[0][0] < oldest:
+            while self._anchors and self._anchors[0][0] < oldest:
+                self._anchors.popleft()
+            self._note_anchors()
         while len(self._seats) > 1 and self._seats[1][0] <= oldest:
             self._seats.popleft()
-        for frame in [frame for frame in self._lasting if frame < oldest]:
-            del self._lasting[frame]
+        while self._lasting and self._lasting[0][0] < oldest:
+            self._lasting.popleft()
         assert self._log is not None
         self._log.forget(oldest)
-        beside = self._log.num_bytes + sum(_bytes(saved) for _, saved in self._anchors)
+        beside = self._log.num_bytes + self._anchor_bytes
         most = self.cfg.max_megabytes * 1e6 - beside
         other = self._other
         if other is not None:
@@ -604,8 +651,10 @@ class Timeline:
 
     def _put_forces(self, data: mujoco.MjData, frame: int) -> None:
         """End forces that were only for the step, or for the time of a pull."""
-        for body, wrench in self._lasting.get(frame, {}).items():
-            data.xfrc_applied[body] = wrench
+        at = bisect.bisect_left(self._lasting, frame, key=lambda item: item[0])
+        if at < len(self._lasting) and self._lasting[at][0] == frame:
+            for body, wrench in self._lasting[at][1].items():
+                data.xfrc_applied[body] = wrench
 
     def _put_seats(self, seats: Mapping[str, _Seat]) -> None:
         for robot in self._loop.controls:
@@ -618,7 +667,7 @@ class Timeline:
         start = frame + 1
         other = _Future(
             frames=self._kept.cut(self._end - start),
-            lasting={number: f for number, f in self._lasting.items() if number >= start},
+            lasting=[item for item in self._lasting if item[0] >= start],
             seats=[item for item in self._seats if item[0] >= start],
             anchors=[item for item in self._anchors if item[0] >= start],
             changes=self._log.cut(),
@@ -626,13 +675,13 @@ class Timeline:
             present=present,
             start=start,
         )
-        self._lasting = {n: f for n, f in self._lasting.items() if n < start}
+        self._lasting = deque(item for item in self._lasting if item[0] < start)
         self._seats = deque(item for item in self._seats if item[0] < start)
         self._anchors = deque(item for item in self._anchors if item[0] < start)
         self.marks = deque((m for m in self.marks if m.frame < start), _MARKS)
         self._end, self._anchor_due = start, start
         self._jump, self._pushing = None, False
-        self._tail = self._row(frame)[: len(self._motion)].tobytes()
+        self._note_anchors()
         self._pairs = [(robot, _Seat.of(robot)) for robot in self._loop.controls]
         return other
 
@@ -651,15 +700,14 @@ class Timeline:
         self._other = self._cut(other.start - 1, mine)
         self._kept.extend(other.frames)
         self._end += len(other.frames)
-        self._lasting |= other.lasting
+        self._lasting += other.lasting
         self._seats += other.seats
         self._anchors += other.anchors
         self.marks += other.marks
         self._log.changes += other.changes
         self._set_model(self._end)
         self._states.put(other.present, model, data)
-        rows = self._kept.newest.rows
-        self._tail = rows[-1][: len(self._motion)].tobytes()
+        self._note_anchors()
 
 
 def _bytes(saved: SavedState) -> int:

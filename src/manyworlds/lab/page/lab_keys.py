@@ -9,6 +9,7 @@ from manyworlds.lab.page.camera_controls import CameraPart
 from manyworlds.lab.page.overlay_controls import OverlayPart
 from manyworlds.lab.page.page_context import PageContext, Part
 from manyworlds.lab.page.task_panel import TaskPart
+from manyworlds.lab.page.timeline_bar import TimelinePart
 from manyworlds.lab.page.top_bar import TopBar
 from manyworlds.viewer.browser.keys import PageKeys
 from manyworlds.viewer.browser.overlay_table import OVERLAY_KEYS
@@ -40,6 +41,9 @@ def lab_keys(
         actions |= {
             name: partial(overlays.toggle, *switched) for name, switched in OVERLAY_KEYS.items()
         }
+    timeline = parts.get("TimelinePart")
+    if isinstance(timeline, TimelinePart):
+        actions |= {"back": partial(timeline.step, -1), "forward": partial(timeline.step, 1)}
     if "TaskPart" in parts:
         actions["debug_shapes"] = partial(_toggle_shapes, parts)
     return PageKeys(ctx.gui, "lab", actions, ctx.attempt, collapsed)

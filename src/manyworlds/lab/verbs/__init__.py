@@ -9,6 +9,7 @@ from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     robots,
     status,
     time,
+    timeline,
     world,
 )
 from manyworlds.lab.verbs.fields import Field, VerbError

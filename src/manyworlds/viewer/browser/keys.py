@@ -32,6 +32,8 @@ KEYS: dict[str, KeyBinding] = {
     "pause": KeyBinding(("space", "P"), "Pause or play"),
     "step": KeyBinding(("N",), "Single step"),
     "reset": KeyBinding(("enter", "R"), "Reset"),
+    "back": KeyBinding(("[",), "Timeline: one step back", ("lab",)),
+    "forward": KeyBinding(("]",), "Timeline: one step forward", ("lab",)),
     "slower": KeyBinding(("-",), "Slower"),
     "faster": KeyBinding(("=",), "Faster"),
     "previous_world": KeyBinding((",",), "Previous world", ("play",)),
