@@ -9,7 +9,7 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mujoco
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from manyworlds.lab.control import NOBODY, RobotControl
 from manyworlds.lab.diff import Difference, diff_models, load_model
 from manyworlds.lab.drivers import why_still
 from manyworlds.lab.faults import explain_warnings
+from manyworlds.lab.film.filmer import Film, Filmer
 from manyworlds.lab.frames import StepRows
 from manyworlds.lab.history import EditHistory
 from manyworlds.lab.info import describe_installation, describe_model
@@ -79,6 +80,8 @@ class LiveLab:
         """The task's environment that drives the world; None in plain MuJoCo."""
         self.cameras = LabCameras(self)
         """Cameras of the model, and those added at run time."""
+        self.filmer = Filmer(self)
+        """Films of the world, and the camera path."""
         self.history = EditHistory()
         """Edits of the world by its scene editor and by `set_model`, for undo and redo."""
         self.source: Callable[[], LiveLab] | None = None
@@ -237,6 +240,7 @@ class LiveLab:
             self.loop.stop()
         finally:
             self.recorder.stop()
+            self.filmer.cancel()
             self.cameras.close()
             self.leave_environment()
             atexit.unregister(self.stop)
@@ -470,6 +474,10 @@ class LiveLab:
             VerbError: there is no such camera.
         """
         return self.cameras[name]
+
+    def film(self, source: str = "last", seconds: float | None = None, **settings: Any) -> Film:
+        """Start a film of the world; see `Filmer.start`."""
+        return self.filmer.start(source, seconds, **settings)
 
     def owner_of(self, body: int) -> str | None:
         """Return the robot that a body belongs to, or None."""

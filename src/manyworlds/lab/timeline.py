@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -250,6 +250,22 @@ class Timeline:
             "notes": list(self.notes),
             "marks": marks,
         }
+
+    @property
+    def clock(self) -> float:
+        """Time of the newest moment on the timeline [s], which ascends over resets, too."""
+        _ = self._kept
+        return max(0.0, self._frames.last_time)
+
+    def present(self) -> Recording:
+        """Return the state that is shown now as a recording of one frame."""
+
+        def read(model: mujoco.MjModel, data: mujoco.MjData) -> Recording:
+            empty = self._kept.newest.empty
+            row = self._rows.read(model, data)
+            return replace(empty, times=np.zeros(1), values=row[None])
+
+        return self._loop.do(read, edits_model=False)
 
     def recording(self, seconds: float = math.inf) -> Recording:
         """Return the newest frames as a recording, also those before rebuilds.

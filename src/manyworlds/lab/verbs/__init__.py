@@ -4,6 +4,7 @@ from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     cameras,
     drawing,
     environment,
+    film,
     models,
     recordings,
     robots,
