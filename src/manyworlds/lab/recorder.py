@@ -27,7 +27,8 @@ from manyworlds.lab.recording import CAMERA, Recording, state_columns
 LIVE = "Live"
 """Name of the session that is recorded by this lab."""
 
-_WRITERS = {".mcap": write_mcap, ".csv": write_csv, ".json": write_json}
+_WRITERS = {".csv": write_csv, ".json": write_json}
+_SUFFIXES = (".mcap", *_WRITERS)
 _LEAST_IMAGES = 8  # images that may wait for the disk, which takes them four times a second
 _NAME = re.compile(r"\w[\w .-]{0,99}(\.mcap|\.csv|\.json)")
 
@@ -48,6 +49,9 @@ class RecorderCfg:
     """True to start recording with the lab."""
     cameras: tuple[str, ...] = ()
     """Cameras whose images are recorded to the file, too."""
+    scene_rate: float = 30.0
+    """Joints, transforms and shapes for Foxglove and other programs in MCAP files, per second of
+    the recording [Hz]; 0 leaves them out."""
 
 
 class Recorder:
@@ -177,7 +181,8 @@ class Recorder:
             if path is not None:
                 limits = frames.newest.empty, max_rows
                 try:
-                    self._file = RecordingFile(path, *limits, self._streams, self._time_of)
+                    scene = self._loop.model, self.cfg.scene_rate
+                    self._file = RecordingFile(path, *limits, self._streams, self._time_of, *scene)
                 except BaseException:
                     self._unsubscribe()
                     raise
@@ -211,7 +216,7 @@ class Recorder:
                 return
             segment = self._frames.begin(self._layout())
             if self._file is not None:
-                self._file.begin(segment.empty)
+                self._file.begin(segment.empty, self._loop.model)
 
     def clear(self) -> None:
         """Delete the live session from memory; its file stays."""
@@ -290,7 +295,10 @@ class Recorder:
                 f"a '{path.suffix}' file has one: choose a segment from 1 to {count}, or save "
                 "'.mcap'."
             )
-        _WRITERS[path.suffix](path, recording)
+        if path.suffix == ".mcap":
+            write_mcap(path, recording, {self._hash: self._loop.model}, self.cfg.scene_rate)
+        else:
+            _WRITERS[path.suffix](path, recording)
         return path
 
     def add(self, name: str, content: bytes) -> Path:
@@ -321,7 +329,7 @@ class Recorder:
         if not _NAME.fullmatch(name):
             raise ValueError(
                 f"'{name}' is not a valid name of a recording: use letters, digits, spaces, dots, "
-                f"hyphens, and end with {', '.join(_WRITERS)}."
+                f"hyphens, and end with {', '.join(_SUFFIXES)}."
             )
         return self.folder / name
 
