@@ -13,12 +13,18 @@ from tests.lab.page.test_page import iterate_once
 def test_keys(page):
     """Press each key: it does what the page says, once a press."""
     keys, overlays = page.keys.actions, page.parts["OverlayPart"]
-    assert set(keys) == {*"PNRFCH?-=123456789", "space", "enter", "tab"}
+    assert set(keys) == {*"PNRFCHO?-=[]123456789", "space", "enter", "tab"}
     keys["P"]()
     iterate_once(page)
     assert page.lab.paused
     keys["N"]()
     assert page.lab.snapshot.step == 1
+    keys["["]()
+    iterate_once(page)
+    assert page.lab.snapshot.time == 0.0 and page.lab.timeline.is_active
+    keys["]"]()
+    iterate_once(page)
+    assert page.lab.snapshot.time > 0.0
     keys["R"]()
     iterate_once(page)
     assert page.lab.snapshot.time == 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 import json
 import math
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ class CameraPath:
     def __post_init__(self) -> None:
         """Check the waypoints and settings."""
         times = [point.time for point in self.waypoints]
-        if any(after - before < _LEAST_S for before, after in zip(times, times[1:], strict=False)):
+        if any(after - before < _LEAST_S for before, after in itertools.pairwise(times)):
             raise ValueError(f"Times of waypoints must ascend, got {times} s.")
         if self.curve not in get_args(Curve):
             raise ValueError(f"The curve must be cubic or linear, got '{self.curve}'.")

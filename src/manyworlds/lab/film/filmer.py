@@ -183,8 +183,8 @@ class Filmer:
         stem = name.removesuffix(PATH_SUFFIX)
         if not _NAME.fullmatch(stem):
             raise ValueError(
-                f"'{name}' is not a valid name of a camera path: use letters, digits, spaces, dots, "
-                "hyphens."
+                f"'{name}' is not a valid name of a camera path: use letters, digits, spaces, "
+                "dots, hyphens."
             )
         return self._lab.recorder.folder / f"{stem}{PATH_SUFFIX}"
 

@@ -85,12 +85,15 @@ class OrbitShot:
         height = self.height + self.swing * math.sin(self.swings * angle)
         return np.array([radius * math.cos(angle), radius * math.sin(angle), height])
 
+    def ease(self, target: np.ndarray, time: float) -> np.ndarray:
+        """Return the center of the orbit, which follows the target smoothly [m], shape (3,)."""
+        self._smooth = self._smooth or _Smooth(self.smoothing)
+        return self._smooth.follow(target, time)
+
     def pose(self, time: float, model: mujoco.MjModel, data: mujoco.MjData) -> Pose:
         """Return the pose; see `Shot`."""
-        if self._smooth is None:
-            self._smooth = _Smooth(self.smoothing)
-            self.radius = self.radius or fit_radius(model, data, self.target)
-        center = self._smooth.follow(self._center(model, data), time)
+        self.radius = self.radius or fit_radius(model, data, self.target)
+        center = self.ease(self._center(model, data), time)
         pos = center + self.around(time)
         return pos, np.array(quat_to_look(pos, center))
 

@@ -27,7 +27,10 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
         "manyworlds.lab.page.overlay_controls:OverlayPart",
         "manyworlds.lab.page.mocap_handles:MocapPart",
     ),
-    "Cameras": ("manyworlds.lab.page.camera_images:CameraImagePart",),
+    "Cameras": (
+        "manyworlds.lab.page.camera_images:CameraImagePart",
+        "manyworlds.lab.page.film_controls:FilmPart",
+    ),
     "World": (
         "manyworlds.lab.page.body_tree:TreePart",
         "manyworlds.lab.page.physics_options:OptionsPart",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FILM = Values(text="name, state, frames drawn and in all, path, note and error of the newest film")
 _PATH = Values(text="waypoints (time, pos, and quat or look_at), curve, loop, delay, autoplay")
-_SIZE = Integer(low=16, high=MAX_PIXELS, unit="pixel")
+_SIZE = Integer(low=16, high=MAX_PIXELS, unit="pixel", text="size of the film")
 _FILE = Field(text="name of a file NAME.camera.json in the folder of the recordings")
 _ORBIT: PlainMap = {"kind": "orbit"}
 
@@ -39,16 +39,18 @@ def film_start(
         PlainMap,
         Values(text="kind (orbit, path, follow, first_person, fixed, camera), and its fields"),
     ] = _ORBIT,
-    fps: Annotated[float, Number(low=0.1, high=240.0, unit="1/s")] = 30.0,
+    fps: Annotated[float, Number(low=0.1, high=240.0, unit="1/s", text="frames per second")] = 30.0,
     width: Annotated[int, _SIZE] = 640,
     height: Annotated[int, _SIZE] = 480,
-    fovy: Annotated[float, Number(low=MIN_FOVY, high=MAX_FOVY, unit="degrees")] = 45.0,
+    fovy: Annotated[
+        float, Number(low=MIN_FOVY, high=MAX_FOVY, unit="degrees", text="vertical field of view")
+    ] = 45.0,
     format: Annotated[
         Literal["", "mp4", "gif"], Choice(options=("", "mp4", "gif"), text="empty: the best one")
     ] = "",
     name: Annotated[str, Field(text="name of the file without suffix; the date if empty")] = "",
 ) -> Reply:
-    """Start a film, which is drawn in a process of its own; its file is in the recordings' folder."""
+    """Start a film, drawn in a process of its own into the folder of the recordings."""
     settings = {"fps": fps, "width": width, "height": height, "fovy": fovy}
     film = lab.filmer.start(source, seconds, shot=shot, format=format, name=name, **settings)
     return {"film": film.describe()}

@@ -41,6 +41,7 @@ KEYS: dict[str, KeyBinding] = {
     "walk_in": KeyBinding(("I",), "Walk in to the selected world, or leave it"),
     "frame": KeyBinding(("F",), "Frame what is selected, or everything", _ALL),
     "follow": KeyBinding(("C",), "Camera follows the robot, or stays", _ALL),
+    "cinema": KeyBinding(("O",), "Camera moves on its path or orbit, or stays", ("lab",)),
     "contacts": KeyBinding(("1",), "Contacts"),
     "visuals": KeyBinding(("2",), "Visual geoms", ("lab",)),
     "collision": KeyBinding(("3",), "Collision geoms of robots"),

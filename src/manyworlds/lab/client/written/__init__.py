@@ -8,11 +8,13 @@ from __future__ import annotations
 from manyworlds.lab.client.written.cameras import CamerasVerbs
 from manyworlds.lab.client.written.drawing import DrawingVerbs
 from manyworlds.lab.client.written.environment import EnvironmentVerbs
+from manyworlds.lab.client.written.film import FilmVerbs
 from manyworlds.lab.client.written.models import ModelsVerbs
 from manyworlds.lab.client.written.recordings import RecordingsVerbs
 from manyworlds.lab.client.written.robots import RobotsVerbs
 from manyworlds.lab.client.written.status import StatusVerbs
 from manyworlds.lab.client.written.time import TimeVerbs
+from manyworlds.lab.client.written.timeline import TimelineVerbs
 from manyworlds.lab.client.written.world import WorldVerbs
 
 
@@ -20,11 +22,13 @@ class LabVerbs(
     CamerasVerbs,
     DrawingVerbs,
     EnvironmentVerbs,
+    FilmVerbs,
     ModelsVerbs,
     RecordingsVerbs,
     RobotsVerbs,
     StatusVerbs,
     TimeVerbs,
+    TimelineVerbs,
     WorldVerbs,
 ):
     """All verbs of a live world, as methods of the same names."""
