@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from manyworlds.lab.sequence import SEQUENCE, Pose, PoseSequencer
     from manyworlds.lab.snapshot import Snapshot
     from manyworlds.lab.states import SavedState, SavedStates
-    from manyworlds.lab.timeline import Timeline, TimelineCfg
+    from manyworlds.lab.timeline import Timeline
+    from manyworlds.lab.timeline_parts import TimelineCfg
     from manyworlds.lab.verbs import VerbError, describe_verbs
     from manyworlds.lab.views import ElementView, StaleViewError
     from manyworlds.lab.world import (
@@ -120,7 +121,7 @@ _MODULES = {
     "Snapshot": "manyworlds.lab.snapshot",
     "StaleViewError": "manyworlds.lab.views",
     "Timeline": "manyworlds.lab.timeline",
-    "TimelineCfg": "manyworlds.lab.timeline",
+    "TimelineCfg": "manyworlds.lab.timeline_parts",
     "VerbError": "manyworlds.lab.verbs",
     "World": "manyworlds.lab.world",
     "add_entities": "manyworlds.lab.world",

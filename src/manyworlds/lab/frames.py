@@ -78,7 +78,7 @@ class Segment:
         )
 
 
-class Frames:
+class FrameStore:
     """Newest frames of a world, a segment for each model.
 
     Their times ascend even where the world's time goes back, as at a reset.
@@ -173,7 +173,11 @@ class Frames:
             return self._segments[-1]
 
     def cut(self, number: int) -> list[tuple[float, np.ndarray]]:
-        """Remove the newest frames, all of the present model; return their times and rows."""
+        """Remove the newest frames, all of the present model.
+
+        Returns:
+            Time [s] and values, shape [num_columns], of each.
+        """
         segment, cut = self._segments[-1], []
         with self._lock:
             for _ in range(number):

@@ -9,7 +9,7 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import mujoco
 from numpy.typing import ArrayLike
@@ -475,9 +475,9 @@ class LiveLab:
         """
         return self.cameras[name]
 
-    def film(self, source: str = "last", seconds: float | None = None, **settings: Any) -> Film:
+    def film(self, source: str = "last", seconds: float | None = None, **settings: object) -> Film:
         """Start a film of the world; see `Filmer.start`."""
-        return self.filmer.start(source, seconds, **settings)
+        return self.filmer.start(source, seconds, **settings)  # type: ignore[arg-type]
 
     def owner_of(self, body: int) -> str | None:
         """Return the robot that a body belongs to, or None."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from manyworlds.lab.control import PANEL
 from manyworlds.lab.physics_loop import Mode
 from manyworlds.lab.recorder import RecorderCfg
-from manyworlds.lab.timeline import TimelineCfg
+from manyworlds.lab.timeline_parts import TimelineCfg
 
 
 @dataclass(kw_only=True)

@@ -244,7 +244,11 @@ class StepForces:
         return bool(self._before)
 
     def lasting(self) -> dict[int, np.ndarray]:
-        """Return the forces of before on bodies whose forces are for this step only."""
+        """Return the earlier forces on bodies whose forces are for this step only.
+
+        Returns:
+            Force [N] and torque [N m] by id of the body, each of shape (6,).
+        """
         return {body: before for body, (before, _) in self._before.items()}
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.cameras.hub import CameraHub, Subscription
-from manyworlds.lab.frames import Frames, StepRows
+from manyworlds.lab.frames import FrameStore, StepRows
 from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.record_mcap import RecordingFile, read_mcap, write_mcap
 from manyworlds.lab.record_text import read_csv, read_json, write_csv, write_json
@@ -342,8 +342,8 @@ class Recorder:
             )
         return path
 
-    def _new_frames(self, max_duration: float) -> Frames:
-        return Frames(self._layout(), max_duration, self.cfg.max_megabytes * 1e6)
+    def _new_frames(self, max_duration: float) -> FrameStore:
+        return FrameStore(self._layout(), max_duration, self.cfg.max_megabytes * 1e6)
 
     def _layout(self) -> Recording:
         """Return an empty recording with the columns of rows: a state, and the camera if known."""

@@ -8,23 +8,31 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import RobotControl, TargetCommand
-from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import Drive
-from manyworlds.lab.frames import Frames, StepRows
+from manyworlds.lab.frames import FrameStore, StepRows
 from manyworlds.lab.model_facts import STATE
-from manyworlds.lab.model_log import ModelChange, ModelLog
+from manyworlds.lab.model_log import ModelLog
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.recording import Recording, state_columns
 from manyworlds.lab.states import SavedState, SavedStates
+from manyworlds.lab.timeline_parts import (
+    Beside,
+    Forces,
+    Future,
+    Mark,
+    Repetition,
+    Seat,
+    TimelineCfg,
+    marks_from,
+    put_forces,
+)
 
 if TYPE_CHECKING:
     from manyworlds.lab.world import World
@@ -32,82 +40,14 @@ if TYPE_CHECKING:
 _BIT = mujoco.mjtState
 _MOTION = int(_BIT.mjSTATE_TIME | _BIT.mjSTATE_QPOS | _BIT.mjSTATE_QVEL | _BIT.mjSTATE_ACT)
 """First part of a state, which only steps change unless a command sets it."""
-_INPUTS = int(_BIT.mjSTATE_USER)
-_CTRL = int(_BIT.mjSTATE_CTRL)
 _BATCH = 25  # steps after which rows are added to the frames
 _ANCHOR_FRAMES = 100  # steps that are made again at most to continue from a moment ...
-_ANCHOR_SHARE = 0.003  # ... unless keeping the memory of a task and a policy takes more of the time
+_ANCHOR_SHARE = 0.003  # ... unless keeping the memory of a task takes more of the time than this
 _MARKS = 200
 _REPLAY = "replay"
 _SHOWN = ("timeline", _REPLAY)
 """Names of drivers whose frames are not kept, because they are shown again."""
 _SNAP_S = 1e-6  # far above the rounding errors of clocks that add up timesteps
-
-Forces = Mapping[int, np.ndarray]
-
-
-@dataclass(kw_only=True)
-class TimelineCfg:
-    """Settings of the timeline."""
-
-    max_duration: float = 60.0
-    """Length of the timeline [s]; 0 keeps nothing."""
-    max_megabytes: float = 256.0
-    """Largest memory of the timeline."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """Moment at which more than a step happened."""
-
-    frame: int
-    """Number of the frame."""
-    time: float
-    """Time on the timeline [s]."""
-    kind: str
-    """`edit`, `reset`, `state`, `push`, `branch` or `rebuild`."""
-    label: str
-    """Name for people: fields that were edited, body that was pushed."""
-
-
-@dataclass(frozen=True)
-class _Seat:
-    """Control of one robot at a moment."""
-
-    command: TargetCommand
-    controller: Controller
-    enabled: bool
-    owner: str
-
-    @classmethod
-    def of(cls, robot: RobotControl) -> _Seat:
-        return cls(robot.command, robot.controller, robot.enabled, robot.owner)
-
-    def put(self, robot: RobotControl, *, law: bool = True) -> None:
-        robot.restore(self.command.targets, self.command.time)
-        if law:
-            robot.controller, robot.enabled, robot.owner = self.controller, self.enabled, self.owner
-
-
-@dataclass
-class _Future:
-    """Frames after the moment from which another branch was begun, and what belongs to them."""
-
-    frames: list[tuple[float, np.ndarray]] = field(default_factory=list)
-    lasting: list[tuple[int, Forces]] = field(default_factory=list)
-    seats: list[tuple[int, dict[str, _Seat]]] = field(default_factory=list)
-    anchors: list[tuple[int, SavedState]] = field(default_factory=list)
-    changes: list[ModelChange] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
-    present: SavedState | None = None
-    start: int = 0
-    """Number of the frame at which they begin."""
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory of the frames and of what belongs to them."""
-        rows = sum(row.nbytes for _, row in self.frames)
-        return rows + sum(_bytes(saved) for _, saved in self.anchors)
 
 
 class Timeline:
@@ -133,18 +73,18 @@ class Timeline:
     def __init__(self, loop: PhysicsLoop, rows: StepRows, cfg: TimelineCfg | None = None) -> None:
         self.cfg = TimelineCfg() if cfg is None else copy.copy(cfg)
         self.marks: deque[Mark] = deque(maxlen=_MARKS)
-        """What happened, the newest last."""
+        """Edits, resets, pushes and branches, the newest last."""
         self.notes: tuple[str, ...] = ()
         """Sentences about what the last branch could not repeat."""
         self._loop, self._rows = loop, rows
-        self._frames = Frames(
+        self._frames = FrameStore(
             state_columns(loop.model), self.cfg.max_duration, self.cfg.max_megabytes * 1e6
         )
         self._fresh: deque[np.ndarray] = deque()  # rows that are not in the frames yet
         self._filing = threading.Lock()
         self._option = loop.model.opt
         self._drive: Drive | None = None
-        self._other: _Future | None = None
+        self._other: Future | None = None
         self._end = 0
         loop.on_reset(self._on_reset)
         if self.cfg.max_duration > 0.0:
@@ -168,26 +108,22 @@ class Timeline:
         self._rows.renew()
         self._base = self._end  # number of the first frame of this model
         self._log = ModelLog(model) if self.cfg.max_duration > 0.0 else None
-        self._pairs = [(robot, _Seat.of(robot)) for robot in self._loop.controls]
+        self._pairs = [(robot, Seat.of(robot)) for robot in self._loop.controls]
         self._version = self._loop.model_version
         self._motion = np.empty(mujoco.mj_stateSize(model, _MOTION))
         self._option, self._moved = model.opt, False
         self._jump: tuple[np.ndarray, SavedState] | None = None
         self._reason, self._pushing = "", False
-        self._lasting: deque[tuple[int, Forces]] = deque()
-        self._seats: deque[tuple[int, dict[str, _Seat]]] = deque()
-        self._anchors: deque[tuple[int, SavedState]] = deque()
-        self._note_anchors()
+        self._beside = Beside()
+        self._note_first()
         self._anchor_due, self._anchor_time = 0, 0.0
         self._other = None
         self._at, self._at_time = 0, 0.0
         self._shown = False
         self._present: SavedState | None = None
 
-    # Frames of the present model have the numbers from `_first` to before `_end`.
-
-    @property
-    def _kept(self) -> Frames:
+        @property
+    def _kept(self) -> FrameStore:
         """All frames, up to the last step."""
         self._file()
         return self._frames
@@ -208,7 +144,9 @@ class Timeline:
     @property
     def duration(self) -> float:
         """Time from the first moment that can be gone back to until the newest one [s]."""
-        return max(0.0, self._frames.last_time - self._first_time) if self._anchors else 0.0
+        return (
+            max(0.0, self._frames.last_time - self._first_time) if self._first < self._end else 0.0
+        )
 
     @property
     def num_frames(self) -> int:
@@ -486,6 +424,7 @@ class Timeline:
             self._note_model(frame, inside=True)
         if len(self._fresh) >= _BATCH:
             self._file()
+            self._trim()
             if frame >= self._anchor_due:
                 self._anchor(frame, model, data)
 
@@ -513,12 +452,12 @@ class Timeline:
         self._reason = ""
 
     def _note_seats(self, frame: int) -> None:
-        self._pairs = [(robot, _Seat.of(robot)) for robot in self._loop.controls]
-        self._seats.append((frame, {robot.name: seat for robot, seat in self._pairs}))
+        self._pairs = [(robot, Seat.of(robot)) for robot in self._loop.controls]
+        self._beside.seats.append((frame, {robot.name: seat for robot, seat in self._pairs}))
 
     def _note_forces(self, frame: int, lasting: Forces) -> None:
         if lasting:
-            self._lasting.append((frame, lasting))
+            self._beside.lasting.append((frame, lasting))
             if not self._pushing:
                 names = (self._loop.model.body(body).name or f"body {body}" for body in lasting)
                 self._mark("push", ", ".join(names))
@@ -540,43 +479,36 @@ class Timeline:
     def _anchor(self, frame: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Keep all that a frame lacks, unless that would take too much time."""
         self._anchor_due = frame + _ANCHOR_FRAMES
-        self._trim()
         if time.monotonic() < self._anchor_time:
             return
         begun = time.thread_time()
         self._keep_anchor(frame, self._states.capture("", model, data))
-        rest = (time.thread_time() - begun) / _ANCHOR_SHARE
-        self._anchor_time = time.monotonic() + rest
+        if self._loop.drivers.with_memory is not None:
+            rest = (time.thread_time() - begun) / _ANCHOR_SHARE
+            self._anchor_time = time.monotonic() + rest
 
     def _keep_anchor(self, frame: int, saved: SavedState) -> None:
-        self._anchors.append((frame, saved))
-        self._anchor_bytes += _bytes(saved)
-        if len(self._anchors) == 1:
-            self._note_anchors()
+        self._beside.anchor(frame, saved)
+        if len(self._beside.anchors) == 1:
+            self._note_first()
 
-    def _note_anchors(self) -> None:
-        """Find the first moment from which the world can continue, and the memory of all."""
-        self._anchor_bytes = sum(_bytes(saved) for _, saved in self._anchors)
+    def _note_first(self) -> None:
+        """Find the first moment from which the world can continue."""
+        anchors = self._beside.anchors
         self._first, self._first_time = self._end, math.inf
-        if self._anchors:
-            self._first = self._anchors[0][0]
+        if anchors:
+            self._first = anchors[0][0]
             self._first_time = self._time(self._first)
 
     def _trim(self) -> None:
         """Forget what belongs to frames that were dropped; count the memory of what is kept."""
-        oldest = self._end - len(self._kept.newest.rows)
-        if self._anchors and self._anchors[0][0] < oldest:
-            while self._anchors and self._anchors[0][0] < oldest:
-                self._anchors.popleft()
-            self._note_anchors()
-        while len(self._seats) > 1 and self._seats[1][0] <= oldest:
-            self._seats.popleft()
-        while self._lasting and self._lasting[0][0] < oldest:
-            self._lasting.popleft()
         assert self._log is not None
+        oldest = self._end - len(self._kept.newest.rows)
+        self._beside.forget(oldest)
         self._log.forget(oldest)
-        beside = self._log.num_bytes + self._anchor_bytes
-        most = self.cfg.max_megabytes * 1e6 - beside
+        if self._first < oldest:
+            self._note_first()
+        most = self.cfg.max_megabytes * 1e6 - self._log.num_bytes - self._beside.num_bytes
         other = self._other
         if other is not None:
             if other.start <= oldest or other.num_bytes > most / 2.0:
@@ -590,14 +522,14 @@ class Timeline:
             raise RuntimeError("The present is shown: go back on the timeline first.")
         assert self._log is not None and self._present is not None
         frame, present = self._at, self._present
-        seats = {robot.name: _Seat.of(robot) for robot in self._loop.controls}
+        seats = {robot.name: Seat.of(robot) for robot in self._loop.controls}
         edits = self._log.take_back()  # made while the past was shown: they are kept
         self._drop_drive()
         try:
             self.notes = self._repeat(model, data, frame)
         except Exception as error:
             self._set_model(self._end)
-            self._put_seats(seats)
+            Repetition(self._loop).put_seats(seats)
             self._states.put(present, model, data)
             self._present, self._drive = present, self._loop.drivers.push(self, "timeline")
             self._show(model, data, frame)
@@ -612,93 +544,37 @@ class Timeline:
 
     def _repeat(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> tuple[str, ...]:
         """Compute the world of a frame again, from the last moment at which all was kept."""
-        start, saved = next(item for item in reversed(self._anchors) if item[0] <= frame)
-        task = self._loop.drivers.with_memory is not None
+        again, beside = Repetition(self._loop), self._beside
+        start, saved = beside.anchor_before(frame)
         self._set_model(start)
-        seats = [seats for number, seats in self._seats if number <= start]
-        self._put_seats(seats[-1])
+        again.put_seats(beside.seats_at(start))
         self._states.put(saved, model, data)
-        self._put_forces(data, start)
-        changed, notes = dict(self._seats), {}
+        put_forces(data, beside.forces_after(start))
+        changed = dict(beside.seats)
         for number in range(start + 1, frame + 1):
-            self._set_model(number, inside=not task)
-            if number in changed:
-                self._put_seats(changed[number])
-            self._step_again(model, data, self._row(number), task, notes)
-            self._put_forces(data, number)
+            self._set_model(number, inside=not again.has_task)
+            again.put_seats(changed.get(number, {}))
+            again.step(model, data, self._row(number))
+            put_forces(data, beside.forces_after(number))
         self._loop.clear_fault()
-        return tuple(notes.values())
+        return again.notes
 
-    def _step_again(
-        self,
-        model: mujoco.MjModel,
-        data: mujoco.MjData,
-        row: np.ndarray,
-        task: bool,
-        notes: dict[str, str],
-    ) -> None:
-        """Make the step that led to a row again, with its inputs."""
-        robots, inputs = self._loop.controls, _INPUTS & ~_CTRL if task else _INPUTS
-        for robot in robots:
-            robot.apply(model, data)
-        ctrl = data.ctrl.copy()
-        part = np.empty(mujoco.mj_stateSize(model, inputs))
-        mujoco.mj_extractState(model, row, STATE, part, inputs)
-        mujoco.mj_setState(model, data, part, inputs)
-        for robot in robots:
-            ids = robot.actuators.ids
-            if ctrl[ids].tobytes() != data.ctrl[ids].tobytes() and robot.name not in notes:
-                notes[robot.name] = (
-                    f"the controller '{robot.controller.name}' of '{robot.name}' gives other "
-                    f"controls at {data.time:.3f} s than it did then: it continues from here"
-                )
-        if task:
-            self._loop.drivers.top.driver.step(model, data)
-        else:
-            mujoco.mj_step(model, data)
-        if self._rows.read(model, data).tobytes() != row.tobytes():
-            if task:
-                raise RuntimeError(
-                    f"the task's environment does not repeat its steps ({row[0]:.3f} s is "
-                    "different): a term, or the policy, depends on what its state_dict lacks, or a "
-                    "client acted on the environment directly."
-                )
-            mujoco.mj_setState(model, data, row, STATE)  # something else moved the world then
-
-    def _put_forces(self, data: mujoco.MjData, frame: int) -> None:
-        """End forces that were only for the step, or for the time of a pull."""
-        at = bisect.bisect_left(self._lasting, frame, key=lambda item: item[0])
-        if at < len(self._lasting) and self._lasting[at][0] == frame:
-            for body, wrench in self._lasting[at][1].items():
-                data.xfrc_applied[body] = wrench
-
-    def _put_seats(self, seats: Mapping[str, _Seat]) -> None:
-        for robot in self._loop.controls:
-            if robot.name in seats:
-                seats[robot.name].put(robot)
-
-    def _cut(self, frame: int, present: SavedState) -> _Future:
+    def _cut(self, frame: int, present: SavedState) -> Future:
         """Remove the frames after one, and return them; the model has the values of that one."""
         assert self._log is not None
         start = frame + 1
-        other = _Future(
-            frames=self._kept.cut(self._end - start),
-            lasting=[item for item in self._lasting if item[0] >= start],
-            seats=[item for item in self._seats if item[0] >= start],
-            anchors=[item for item in self._anchors if item[0] >= start],
-            changes=self._log.cut(),
-            marks=[mark for mark in self.marks if mark.frame >= start],
-            present=present,
-            start=start,
+        other = Future(
+            start,
+            self._kept.cut(self._end - start),
+            self._beside.cut(start),
+            self._log.cut(),
+            marks_from(self.marks, start),
+            present,
         )
-        self._lasting = deque(item for item in self._lasting if item[0] < start)
-        self._seats = deque(item for item in self._seats if item[0] < start)
-        self._anchors = deque(item for item in self._anchors if item[0] < start)
         self.marks = deque((m for m in self.marks if m.frame < start), _MARKS)
         self._end, self._anchor_due = start, start
         self._jump, self._pushing = None, False
-        self._note_anchors()
-        self._pairs = [(robot, _Seat.of(robot)) for robot in self._loop.controls]
+        self._pairs = [(robot, Seat.of(robot)) for robot in self._loop.controls]
         return other
 
     def _swap(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -708,7 +584,7 @@ class Timeline:
                 "There is no other future: it is kept when the world continues from the past, for "
                 "as long as the moment of that is kept."
             )
-        assert self._log is not None and other.present is not None
+        assert self._log is not None
         self.return_to_present(model, data)
         self._note_commands()
         mine = self._states.capture("", model, data)
@@ -716,16 +592,8 @@ class Timeline:
         self._other = self._cut(other.start - 1, mine)
         self._kept.extend(other.frames)
         self._end += len(other.frames)
-        self._lasting += other.lasting
-        self._seats += other.seats
-        self._anchors += other.anchors
+        self._beside.extend(other.beside)
         self.marks += other.marks
         self._log.changes += other.changes
         self._set_model(self._end)
         self._states.put(other.present, model, data)
-        self._note_anchors()
-
-
-def _bytes(saved: SavedState) -> int:
-    """Return the memory of a saved state."""
-    return saved.state.nbytes + saved.sensordata.nbytes + saved.driver.nbytes

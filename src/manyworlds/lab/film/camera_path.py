@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -164,25 +165,27 @@ class CameraPath:
         once = dataclasses.replace(self, loop=False, delay=0.0)
         return np.array([once.pose(time)[0] for time in times])
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         """Return the path as plain data."""
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> CameraPath:
+    def from_plain(cls, plain: Mapping[str, object]) -> CameraPath:
         """Return the path that `to_plain` described.
 
         Raises:
             ValueError: it is no camera path.
         """
         try:
+            given: Any = plain.get("waypoints", ())
+            rest: dict[str, Any] = {**plain}
             points = tuple(
                 Waypoint(
                     **{k: tuple(v) if isinstance(v, list | tuple) else v for k, v in p.items()}
                 )
-                for p in plain.get("waypoints", ())
+                for p in given
             )
-            return cls(**{**plain, "waypoints": points})
+            return cls(**{**rest, "waypoints": points})
         except (TypeError, AttributeError) as error:
             raise ValueError(f"This is no camera path: {error}.") from error
 

@@ -102,7 +102,7 @@ class Filmer:
         source: str = "last",
         seconds: float | None = None,
         *,
-        shot: Mapping[str, Any] | None = None,
+        shot: Mapping[str, object] | None = None,
         fps: float = 30.0,
         width: int = 640,
         height: int = 480,
@@ -130,17 +130,45 @@ class Filmer:
         """
         _check(fps, width, height, fovy, name)
         format = check_format(format)
-        plain = dict(shot or {"kind": "orbit"})
+        plain: dict[str, Any] = dict(shot or {"kind": "orbit"})
         if plain.get("kind") == "path":
             plain.setdefault("path", self.path.to_plain())
             seconds = seconds or CameraPath.from_plain(plain["path"]).duration or None
         model = self._lab.loop.do(lambda model, data: copy.copy(model), edits_model=False)
         make_shot(plain, model)
-        recording = None
-        if source not in SOURCES:
-            recording = self._lab.recorder.load(source)
+        recording = None if source in SOURCES else self._lab.recorder.load(source)
+        if recording is not None:
             seconds = seconds or recording.segments[-1].duration
         seconds = 5.0 if seconds is None else float(seconds)
+        self._check_length(source, seconds, fps)
+        job = {"fps": fps, "width": width, "height": height, "fovy": fovy, "format": format}
+        if format == "mp4":
+            job |= {"width": width + width % 2, "height": height + height % 2}
+        name = name or f"film_{datetime.now():%Y-%m-%d_%H-%M-%S_%f}"
+        begun = self._lab.timeline.clock
+        film = Film(name=name, source=source, seconds=seconds, fps=fps, begun=begun)
+        self._begin(film, job | {"shot": plain}, model, recording)
+        return film
+
+    def _begin(
+        self, film: Film, job: dict[str, Any], model: mujoco.MjModel, recording: Recording | None
+    ) -> None:
+        with self._lock:
+            if self.film is not None and self.film.is_running:
+                raise RuntimeError(
+                    f"The film '{self.film.name}' is being made: wait for it, or cancel it."
+                )
+            self.film = film
+            self._cancel.clear()
+            self._thread = threading.Thread(
+                target=self._run,
+                args=(film, job, model, recording),
+                name="manyworlds-film",
+                daemon=True,
+            )
+            self._thread.start()
+
+    def _check_length(self, source: str, seconds: float, fps: float) -> None:
         most = self._lab.timeline.cfg.max_duration
         if not 0.0 < seconds < math.inf or round(seconds * fps) > _MOST_FRAMES:
             raise ValueError(
@@ -152,27 +180,6 @@ class Filmer:
                 f"The timeline keeps {most:g} s, which is less than a film of {seconds:g} s: set "
                 "TimelineCfg.max_duration, or film a recording."
             )
-        job = {"fps": fps, "width": width, "height": height, "fovy": fovy, "format": format}
-        if format == "mp4":
-            job |= {"width": width + width % 2, "height": height + height % 2}
-        name = name or f"film_{datetime.now():%Y-%m-%d_%H-%M-%S_%f}"
-        begun = self._lab.timeline.clock
-        film = Film(name=name, source=source, seconds=seconds, fps=fps, begun=begun)
-        with self._lock:
-            if self.film is not None and self.film.is_running:
-                raise RuntimeError(
-                    f"The film '{self.film.name}' is being made: wait for it, or cancel it."
-                )
-            self.film = film
-            self._cancel.clear()
-            self._thread = threading.Thread(
-                target=self._run,
-                args=(film, job | {"shot": plain}, model, recording),
-                name="manyworlds-film",
-                daemon=True,
-            )
-            self._thread.start()
-        return film
 
     def path_file(self, name: str) -> Path:
         """Return the file of a camera path, beside the recordings.

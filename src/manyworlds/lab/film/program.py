@@ -10,10 +10,9 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -30,7 +29,7 @@ _NICE = 15
 
 
 def draw_frames(
-    model: mujoco.MjModel, states: dict[str, np.ndarray], job: dict[str, Any], shot: Shot
+    model: mujoco.MjModel, states: dict[str, np.ndarray], job: Mapping[str, float], shot: Shot
 ) -> Iterator[np.ndarray]:
     """Return the images of a film, uint8 RGB of shape (height, width, 3), one after the other.
 

@@ -185,7 +185,7 @@ SHOTS: Mapping[str, type] = {
 """Shots by name."""
 
 
-def make_shot(plain: Mapping[str, Any], model: mujoco.MjModel) -> Shot:
+def make_shot(plain: Mapping[str, object], model: mujoco.MjModel) -> Shot:
     """Return a shot from plain data: its `kind`, and its fields.
 
     Args:
@@ -195,7 +195,7 @@ def make_shot(plain: Mapping[str, Any], model: mujoco.MjModel) -> Shot:
     Raises:
         ValueError: there is no such shot, field, body or camera.
     """
-    fields = dict(plain)
+    fields: dict[str, Any] = dict(plain)
     kind = fields.pop("kind", "orbit")
     if kind not in SHOTS:
         raise ValueError(f"There is no shot '{kind}': choose from {', '.join(SHOTS)}.")

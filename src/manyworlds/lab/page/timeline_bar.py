@@ -12,6 +12,7 @@ from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import add_choice
 
 _HOLD_S = 0.5  # time after a move of the slider by a user in which it is not updated
+_MARGIN_S = 0.3  # the oldest moments, which may be dropped before the world is paused
 _LEAST_S = 0.5  # shortest length of the slider
 _SYMBOLS = {"edit": "✎", "reset": "↺", "state": "⇥", "push": "➶", "branch": "⑂", "rebuild": "⟳"}
 _MARKS = 12  # the newest marks, which do not cover one another
@@ -94,7 +95,8 @@ class TimelinePart:
 
     def _seek(self, value: float) -> None:
         self._touched = time.monotonic()
-        ago = min(-value, self._ctx.lab.status["timeline"]["duration_s"])
+        length = self._ctx.lab.status["timeline"]["duration_s"] - _MARGIN_S
+        ago = min(-value, length)
         self._ctx.call("timeline_seek", ago=max(0.0, ago))
 
     def _branch(self) -> None:
