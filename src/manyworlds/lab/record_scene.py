@@ -231,7 +231,8 @@ def _body_shapes(model: mujoco.MjModel, body: int) -> dict[str, list[str]]:
 def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator[tuple[str, str]]:
     """Return the fields and the shapes, as JSON texts, of a geom in the frame of its body."""
     kind, size = int(model.geom_type[geom]), model.geom_size[geom].tolist()
-    pos, quat = model.geom_pos[geom], model.geom_quat[geom]
+    pos: np.ndarray = model.geom_pos[geom]
+    quat: np.ndarray = model.geom_quat[geom]
     color = dict(zip("rgba", rgba.astype(float).tolist(), strict=True))
     along, up = np.empty(3), np.array([0.0, 0.0, 1.0])
     mujoco.mju_rotVecQuat(along, up, quat)
@@ -240,12 +241,14 @@ def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator
         plain = {"pose": _pose(center, quat), "size": _vector(sizes), "color": color, **more}
         return field, json.dumps(plain)
 
-    scales = {"bottom_scale": 1.0, "top_scale": 1.0}
+    scales: dict[str, Any] = {"bottom_scale": 1.0, "top_scale": 1.0}
     if kind == _GEOM.mjGEOM_BOX:
         yield shape("cubes", [2.0 * s for s in size])
     elif kind == _GEOM.mjGEOM_PLANE:
         half = [s or 10.0 * float(model.stat.extent) for s in size[:2]]
-        yield shape("cubes", [2.0 * half[0], 2.0 * half[1], 0.001], pos - 0.0005 * along)
+        yield shape(
+            "cubes", [2.0 * half[0], 2.0 * half[1], 0.001], np.subtract(pos, 0.0005 * along)
+        )
     elif kind == _GEOM.mjGEOM_SPHERE:
         yield shape("spheres", [2.0 * size[0]] * 3)
     elif kind == _GEOM.mjGEOM_ELLIPSOID:
@@ -254,7 +257,7 @@ def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator
         yield shape("cylinders", [2.0 * size[0], 2.0 * size[0], 2.0 * size[1]], **scales)
         if kind == _GEOM.mjGEOM_CAPSULE:
             for side in (-1.0, 1.0):
-                yield shape("spheres", [2.0 * size[0]] * 3, pos + side * size[1] * along)
+                yield shape("spheres", [2.0 * size[0]] * 3, np.add(pos, side * size[1] * along))
     elif kind in (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_SDF) and model.geom_dataid[geom] >= 0:
         yield "triangles", _mesh(model, int(model.geom_dataid[geom]), _pose(pos, quat), color)
     elif kind == _GEOM.mjGEOM_HFIELD:

@@ -122,7 +122,7 @@ class Timeline:
         self._shown = False
         self._present: SavedState | None = None
 
-        @property
+    @property
     def _kept(self) -> FrameStore:
         """All frames, up to the last step."""
         self._file()

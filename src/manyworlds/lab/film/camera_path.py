@@ -179,12 +179,7 @@ class CameraPath:
         try:
             given: Any = plain.get("waypoints", ())
             rest: dict[str, Any] = {**plain}
-            points = tuple(
-                Waypoint(
-                    **{k: tuple(v) if isinstance(v, list | tuple) else v for k, v in p.items()}
-                )
-                for p in given
-            )
+            points = tuple(Waypoint(**_with_tuples(p)) for p in given)
             return cls(**{**rest, "waypoints": points})
         except (TypeError, AttributeError) as error:
             raise ValueError(f"This is no camera path: {error}.") from error
@@ -207,3 +202,7 @@ class CameraPath:
             return cls.from_plain(json.loads(path.read_bytes()))
         except ValueError as error:
             raise ValueError(f"'{path.name}' is no camera path: {error}") from error
+
+
+def _with_tuples(plain: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()}

@@ -225,7 +225,7 @@ class Filmer:
                 return
             states = _states(recording, film, model)
             job |= {"frames": film.frames}
-            np.savez(folder / "states.npz", **states)
+            np.savez(folder / "states.npz", allow_pickle=False, **states)
             mujoco.mj_saveModel(model, str(folder / "model.mjb"), None)
             (folder / "job.json").write_text(json.dumps(job))
             film.state = "drawing"

@@ -53,7 +53,7 @@ def draw_frames(
             # The last state at or before the frame; times add up timesteps, which are rounded.
             at = max(0, int(np.searchsorted(times, time + 1e-6, side="right")) - 1)
             fields = ("qpos", "mocap_pos", "mocap_quat")
-            mirror.pose(SimpleNamespace(**{name: states[name][at] for name in fields}))
+            mirror.load(SimpleNamespace(**{name: states[name][at, None] for name in fields}), 0)
             pos, quat = shot.pose(time, mirror.model, mirror.data)
             axes = np.empty(9)
             mujoco.mju_quat2Mat(axes, quat)

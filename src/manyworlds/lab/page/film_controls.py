@@ -213,7 +213,11 @@ class FilmPart:
         points = self._path.line() + self._ctx.view.offset
         if len(points) > 1:
             self._line = self._ctx.server.scene.add_line_segments(
-                _LINE, np.stack([points[:-1], points[1:]], axis=1), (255, 140, 0), line_width=2.0
+                _LINE,
+                np.stack([points[:-1], points[1:]], axis=1),
+                (255, 140, 0),
+                thickness=2.0,
+                thickness_units="screen",
             )
 
 

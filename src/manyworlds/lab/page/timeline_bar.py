@@ -6,6 +6,8 @@ import math
 import time
 from typing import Any
 
+from viser._messages import GuiSliderMark
+
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
@@ -85,7 +87,9 @@ class TimelinePart:
         marks = [mark for mark in state["marks"] if mark["kind"] in _SYMBOLS][-_MARKS:]
         shown = tuple((-round(mark["ago"], 1), _SYMBOLS[mark["kind"]]) for mark in marks)
         if shown != self._shown:
-            self._shown = self.slider.marks = shown or None
+            self._shown = shown
+            # viser has no public attribute for marks after the slider was made.
+            self.slider._marks = tuple(GuiSliderMark(value=v, label=text) for v, text in shown)
         text = "; ".join(state["notes"])
         if active:
             near = [m for m in marks if abs(m["ago"] - state["ago"]) < 0.05]
