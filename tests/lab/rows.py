@@ -20,7 +20,7 @@ SCOPE = {
     "H": "",
     "I": "",
     "J": "",
-    "K": "KO KF",
+    "K": "KF",
     "L": "",
     "M": "",
     "Q": "",
@@ -32,6 +32,7 @@ SCOPE = {
     "Z": "Z11",
     "AA": "",
     "AB": "",
+    "AC": "",
     "AD": "",
     "AE": "",
     "AF": "AF1 AF3 AF4 AF5 AF6 AF8",
@@ -222,6 +223,10 @@ ROWS = NETWORK_ROWS | {
     "K4": "lab/page/test_keys.py::test_keys "
     "lab/page/test_overlays.py::test_only_hinges_and_slides_have_axes",
     "K5": "lab/page/test_keys.py::test_keys",
+    "KO": (
+        "lab/page/test_keys.py::test_keys "
+        "lab/page/test_timeline_page.py::test_the_camera_path_is_drawn_and_played"
+    ),
     "KP": "lab/page/test_keys.py::test_keys",
     "KR": "lab/page/test_keys.py::test_keys",
     "KTab": "lab/page/test_keys.py::test_tab_hides_the_panel",
@@ -438,6 +443,16 @@ ROWS = NETWORK_ROWS | {
     "AE3": "lab/test_diff.py::test_a_defect_is_found",
     "AE4": "lab/test_diff.py::test_a_dump_is_the_original",
     # BA
+    "AC1": (
+        "lab/test_film.py::test_the_orbit_follows_its_formula "
+        "lab/test_film.py::test_orbits_show_all_of_a_robot "
+        "lab/test_film.py::test_a_film_has_all_frames"
+    ),
+    "AC2": (
+        "lab/test_film.py::test_poses_at_waypoints_are_exact "
+        "lab/test_film.py::test_wrong_paths_and_shots_are_named "
+        "lab/page/test_timeline_page.py::test_the_camera_path_is_drawn_and_played"
+    ),
     "AF2": (
         "lab/network/test_images.py::test_colors_on_the_port_of_a_camera "
         "lab/network/test_images.py::test_cameras_of_robots"

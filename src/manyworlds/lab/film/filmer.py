@@ -267,7 +267,8 @@ class Filmer:
             command,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": paths},
+            # Software OpenGL would take all cores, and delay the steps.
+            env={"LP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": paths},
         )
         said: dict[str, Any] = {}
         assert process.stdout is not None
