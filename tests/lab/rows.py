@@ -23,7 +23,7 @@ SCOPE = {
     "H": "",
     "I": "",
     "J": "",
-    "K": "KO",
+    "K": "",
     "L": "",
     "M": "",
     "N": "",
@@ -41,6 +41,7 @@ SCOPE = {
     "Z": "",
     "AA": "",
     "AB": "",
+    "AC": "",
     "AD": "",
     "AE": "",
     "AF": "",
@@ -249,6 +250,10 @@ ROWS = NETWORK_ROWS | {
     "K4": "lab/page/test_keys.py::test_keys "
     "lab/page/test_overlays.py::test_only_hinges_and_slides_have_axes",
     "K5": "lab/page/test_keys.py::test_keys",
+    "KO": (
+        "lab/page/test_keys.py::test_keys "
+        "lab/page/test_timeline_page.py::test_the_camera_path_is_drawn_and_played"
+    ),
     "KP": "lab/page/test_keys.py::test_keys",
     "KR": "lab/page/test_keys.py::test_keys",
     "KF": "lab/test_gallery.py::test_the_launcher_hits_the_humanoid",
@@ -467,6 +472,16 @@ ROWS = NETWORK_ROWS | {
     "AE3": "lab/test_diff.py::test_a_defect_is_found",
     "AE4": "lab/test_diff.py::test_a_dump_is_the_original",
     # BA
+    "AC1": (
+        "lab/test_film.py::test_the_orbit_follows_its_formula "
+        "lab/test_film.py::test_orbits_show_all_of_a_robot "
+        "lab/test_film.py::test_a_film_has_all_frames"
+    ),
+    "AC2": (
+        "lab/test_film.py::test_poses_at_waypoints_are_exact "
+        "lab/test_film.py::test_wrong_paths_and_shots_are_named "
+        "lab/page/test_timeline_page.py::test_the_camera_path_is_drawn_and_played"
+    ),
     "BA1": (
         "lab/test_physics_loop.py::test_snapshots_are_whole "
         "lab/test_stress.py::test_poses_and_joints_are_of_one_step"

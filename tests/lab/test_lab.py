@@ -43,8 +43,8 @@ def test_a_lab_begins_in_its_order(world, tmp_path):
 
 
 def test_what_nobody_uses_costs_nothing(lab, tmp_path):
-    """Look at a fresh lab: nobody but the perturbation listens to steps, and no file is there."""
-    assert not lab.loop._post and len(lab.loop._pre) == 1
+    """Look at a fresh lab: only the timeline and the perturbation are called; there is no file."""
+    assert len(lab.loop._post) == 1 and len(lab.loop._pre) == 2
     assert not lab.recorder.is_recording and lab.recorder.path is None
     assert not lab.replay.is_active and lab.loop.drivers.top.driver.name == "physics"
 

@@ -131,10 +131,12 @@ class ManagerBasedRlEnv(Stateful):
         "metrics_manager",
         "recorder_manager",
     )
-    # Set by every step. `extras` is only for the caller, and rendering is not part of the state.
+    # Set by every step. `extras` is only for the caller, and rendering is not part of the state;
+    # the seed has had its effect, and the generators are part of it.
     derived_attributes = (
         *("extras", "reset_terminated", "reset_time_outs", "reward_buf"),
         *("render_mode", "renderer", "physics_time", "_physics_timer"),
+        "seed_used",
     )
 
     def __init__(

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from manyworlds.lab.sequence import SEQUENCE, Pose, PoseSequencer
     from manyworlds.lab.snapshot import Snapshot
     from manyworlds.lab.states import SavedState, SavedStates
+    from manyworlds.lab.timeline import Timeline
+    from manyworlds.lab.timeline_parts import TimelineCfg
     from manyworlds.lab.verbs import VerbError, describe_verbs
     from manyworlds.lab.views import ElementView, StaleViewError
     from manyworlds.lab.world import (
@@ -72,6 +74,8 @@ __all__ = [
     "SavedStates",
     "Snapshot",
     "StaleViewError",
+    "Timeline",
+    "TimelineCfg",
     "VerbError",
     "World",
     "add_entities",
@@ -116,6 +120,8 @@ _MODULES = {
     "SavedStates": "manyworlds.lab.states",
     "Snapshot": "manyworlds.lab.snapshot",
     "StaleViewError": "manyworlds.lab.views",
+    "Timeline": "manyworlds.lab.timeline",
+    "TimelineCfg": "manyworlds.lab.timeline_parts",
     "VerbError": "manyworlds.lab.verbs",
     "World": "manyworlds.lab.world",
     "add_entities": "manyworlds.lab.world",

@@ -22,6 +22,8 @@ from manyworlds.lab.conversions import Conversions
 from manyworlds.lab.diagnostics import LabDiagnostics
 from manyworlds.lab.drawings import UserDrawings
 from manyworlds.lab.driving import Driving
+from manyworlds.lab.film.filmer import Filmer
+from manyworlds.lab.frames import StepRows
 from manyworlds.lab.history import EditHistory
 from manyworlds.lab.keyframes import Keyframes
 from manyworlds.lab.lab_cfg import LabCfg
@@ -45,6 +47,7 @@ from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.server_view import ServerView
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
+from manyworlds.lab.timeline import Timeline
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
 from manyworlds.lab.views import ElementView, make_view
 from manyworlds.lab.world import World, world_from_env
@@ -88,6 +91,10 @@ class LiveLab(LabDiagnostics):
         """Cameras of the model, and those added at run time."""
         self.conversions = Conversions(self)
         """Conversions of meshes to props, which take a while."""
+        self.filmer = Filmer(self)
+        """Films of the world, and the camera path."""
+        self.film = self.filmer.start
+        """Starts a film of the last or next seconds, of the present state, or of a recording."""
         self.history = EditHistory()
         """Edits of the world by its scene editor and by `set_model`, for undo and redo."""
         self.edits = ModelEdits(self)
@@ -105,15 +112,15 @@ class LiveLab(LabDiagnostics):
         self._views: weakref.WeakSet[ElementView] = weakref.WeakSet()
         self._set_options(world)
         data = world.new_data()
-        self.loop = PhysicsLoop(
+        loop = self.loop = PhysicsLoop(
             world.model, data, world.controls(data), world.reset, cfg.start_paused
         )
-        self.loop.mode, self.loop.speed = cfg.mode, cfg.speed
-        self.loop.mode_locked = cfg.mode_lock
-        cameras = self.cameras  # the recorder must not refer to the lab
-        self.recorder = Recorder(self.loop, world.model_hash, cfg.recorder, lambda: cameras.hub)
-        self.modes = Modes(self.loop)
-        self.bind_world(world, SavedStates(self.loop, world))
+        loop.mode, loop.speed, loop.mode_locked = cfg.mode, cfg.speed, cfg.mode_lock
+        rows, cameras = StepRows(loop), self.cameras  # the recorder must not refer to the lab
+        self.timeline = Timeline(loop, rows, cfg.timeline)
+        self.recorder = Recorder(loop, world.model_hash, cfg.recorder, lambda: cameras.hub, rows)
+        self.modes = Modes(loop)
+        self.bind_world(world, SavedStates(loop, world))
         self.driving = Driving(self)
         """Driving of robots by keys, pads and gamepads that are held."""
         self.bindings = self.driving.bindings
@@ -139,7 +146,10 @@ class LiveLab(LabDiagnostics):
         self.perturbation = Perturbation(loop)
         self.states = states
         self.replay = Replay(loop, self.recorder, self.states, world.robots, world.reset)
-        self.keyframes.before_put = self.replay.give_way
+        self.timeline.bind(world, states, self.perturbation)
+        self.replay.before_start = self.timeline.return_to_present
+        give_way = self.timeline.before(self.replay.give_way)
+        states.before_restore = self.keyframes.before_put = give_way
 
     @classmethod
     def from_env(
@@ -259,6 +269,7 @@ class LiveLab(LabDiagnostics):
             self.loop.stop()
         finally:
             self.recorder.stop()
+            self.filmer.cancel()
             self.cameras.close()
             self.leave_environment()
             atexit.unregister(self.stop)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from manyworlds.lab.control import PANEL
 from manyworlds.lab.physics_loop import Mode
 from manyworlds.lab.recorder import RecorderCfg
+from manyworlds.lab.timeline_parts import TimelineCfg
 
 
 @dataclass(kw_only=True)
@@ -28,3 +29,5 @@ class LabCfg:
     """Owner of each robot at the start, by name of the robot."""
     recorder: RecorderCfg = field(default_factory=RecorderCfg)
     """Settings of recordings."""
+    timeline: TimelineCfg = field(default_factory=TimelineCfg)
+    """Settings of the timeline."""

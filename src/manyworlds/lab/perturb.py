@@ -50,6 +50,19 @@ class Perturbation:
         """Id of the body that is pulled; 0 for none."""
         return int(self._pert.select) if self._pulling else 0
 
+    def lasting(self) -> dict[int, np.ndarray]:
+        """Return the forces that stay on bodies where the present ones end by themselves.
+
+        Forces for one step end with it, and a pull with the hand that pulls. Runs in the physics
+        thread, after a step.
+
+        Returns:
+            Force [N] and torque [N m] by id of the body, each of shape (6,); empty if all stay.
+        """
+        if not self._pulling:
+            return self._forces.lasting() if self._forces.act else {}
+        return self._forces.lasting() | {int(self._pert.select): np.zeros(6)}
+
     def grab(self, body: int, point: np.ndarray) -> None:
         """Select a body and a point of it in the world [m]; nothing pulls yet.
 
@@ -224,6 +237,19 @@ class StepForces:
             before = data.xfrc_applied[body].copy()
             self._before[body] = before, before + wrench
             data.xfrc_applied[body] += wrench
+
+    @property
+    def act(self) -> bool:
+        """True after a step in which forces have acted."""
+        return bool(self._before)
+
+    def lasting(self) -> dict[int, np.ndarray]:
+        """Return the earlier forces on bodies whose forces are for this step only.
+
+        Returns:
+            Force [N] and torque [N m] by id of the body, each of shape (6,).
+        """
+        return {body: before for body, (before, _) in self._before.items()}
 
     def close(self) -> None:
         """Forget all forces."""

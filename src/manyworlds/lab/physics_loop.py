@@ -107,6 +107,7 @@ class PhysicsLoop:
         """Number of changes of the model."""
         self.reports = CallbackReports()
         """Failures of callbacks."""
+        self.touched = True  # a command has run; the timeline sets it to False
         self.publisher = SnapshotPublisher()
         """Snapshots in shared memory, for readers in other processes."""
         self.num_threads = 0
@@ -551,6 +552,7 @@ class PhysicsLoop:
         """Run the commands that are queued now; the next snapshot ends their futures."""
         for command in self._queue.take():
             if command.run(self.model, self.data):
+                self.touched = True
                 self.model_version += command.edits_model
                 self._ran.append(command)
 
@@ -594,6 +596,5 @@ class PhysicsLoop:
 
     def _is_mine(self) -> bool:
         """Return True if the caller may do the thread's work: it is it, blocks it, or none runs."""
-        me = threading.get_ident()
-        thread = self._thread
+        me, thread = threading.get_ident(), self._thread
         return not self._is_running() or me == self._holder or thread is threading.current_thread()

@@ -20,7 +20,7 @@ from manyworlds.lab.cameras.hub import Subscription
 if TYPE_CHECKING:
     from mcap.writer import Writer
 
-_TIME = {
+TIME = {
     "type": "object",
     "title": "time",
     "properties": {
@@ -28,6 +28,7 @@ _TIME = {
         "nsec": {"type": "integer", "minimum": 0, "maximum": 999999999},
     },
 }
+"""JSON schema of times."""
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "number"}
 
@@ -39,13 +40,13 @@ def _numbers(count: int | None = None) -> dict[str, object]:
 
 SCHEMAS: dict[str, dict[str, object]] = {
     "foxglove.CompressedImage": {
-        "timestamp": _TIME,
+        "timestamp": TIME,
         "frame_id": _TEXT,
         "data": {"type": "string", "contentEncoding": "base64"},
         "format": _TEXT,
     },
     "foxglove.CameraCalibration": {
-        "timestamp": _TIME,
+        "timestamp": TIME,
         "frame_id": _TEXT,
         "width": {"type": "integer", "minimum": 0},
         "height": {"type": "integer", "minimum": 0},
@@ -113,7 +114,7 @@ class ImageTracks:
 def compressed_image(frame: Frame, nanoseconds: int) -> dict[str, object]:
     """Return the message `foxglove.CompressedImage` of a frame, with a JPEG file."""
     return {
-        "timestamp": _stamp(nanoseconds),
+        "timestamp": stamp(nanoseconds),
         "frame_id": frame.camera,
         "data": base64.b64encode(frame.jpeg()).decode(),
         "format": "jpeg",
@@ -124,7 +125,7 @@ def calibration(frame: Frame, nanoseconds: int) -> dict[str, object]:
     """Return the message `foxglove.CameraCalibration` of a frame, which has no distortion."""
     fx, fy, cx, cy = frame.intrinsics
     return {
-        "timestamp": _stamp(nanoseconds),
+        "timestamp": stamp(nanoseconds),
         "frame_id": frame.camera,
         "width": frame.width,
         "height": frame.height,
@@ -136,6 +137,7 @@ def calibration(frame: Frame, nanoseconds: int) -> dict[str, object]:
     }
 
 
-def _stamp(nanoseconds: int) -> dict[str, int]:
+def stamp(nanoseconds: int) -> dict[str, int]:
+    """Return a time as the messages have it."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     return {"sec": seconds, "nsec": rest}

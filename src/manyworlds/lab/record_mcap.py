@@ -5,8 +5,9 @@ frame on the topic `state`: the time and the row of values as little-endian floa
 world that was rebuilt has such a record and a channel of that topic for each segment, which the
 header names. The format
 is binary because a state has hundreds of doubles per step, all digits of which matter; the header
-has the names of the columns. Images of cameras have topics of their own; see
-`manyworlds.lab.record_images`.
+has the names of the columns. Images of cameras have topics of their own, and so have joints,
+transforms and shapes, which other programs show; see `manyworlds.lab.record_images` and
+`manyworlds.lab.record_scene`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ import json
 import queue
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import mujoco
 import numpy as np
 
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.cameras.hub import Subscription
 from manyworlds.lab.record_images import ImageTracks
+from manyworlds.lab.record_scene import SceneTracks
 from manyworlds.lab.recording import Recording, RecordingError, join_segments
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
@@ -38,6 +41,7 @@ FLUSH_S = 0.25
 _TOPIC = "state"
 _ENCODING = "x-float64-le"
 _MAX_RECORD = 2**30
+_Begin = tuple[Recording, "mujoco.MjModel | None"]
 
 
 class RecordingFile:
@@ -49,6 +53,9 @@ class RecordingFile:
         max_rows: largest number of rows that wait for the disk.
         streams: cameras whose images are written, too.
         clock: returns the time of an image in the recording [s].
+        model: model of the first rows, for messages that other programs show; see
+            `manyworlds.lab.record_scene`.
+        scene_rate: largest number of those messages per second of the recording [Hz]; 0 for none.
 
     Raises:
         FileExistsError: there is such a file.
@@ -61,16 +68,18 @@ class RecordingFile:
         max_rows: int,
         streams: Sequence[Subscription] = (),
         clock: Callable[[Frame], float] = lambda frame: frame.time,
+        model: mujoco.MjModel | None = None,
+        scene_rate: float = 0.0,
     ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.error = ""
         """Reason why the file ends before the recording does; empty if it does not."""
         self._max_rows = max_rows
-        self._rows: queue.SimpleQueue[np.ndarray | Recording] = queue.SimpleQueue()
+        self._rows: queue.SimpleQueue[np.ndarray | _Begin] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._stream = path.open("xb")
-        self._file = _Frames(self._stream, empty)
+        self._file = _Frames(self._stream, empty, model, scene_rate)
         self._images = ImageTracks(self._file.writer, streams, clock)
         self._thread = threading.Thread(target=self._run, name="manyworlds-recorder", daemon=True)
         self._thread.start()
@@ -84,9 +93,9 @@ class RecordingFile:
             return
         self._rows.put(row)
 
-    def begin(self, empty: Recording) -> None:
-        """Begin a new segment, whose rows have the names and types of a recording."""
-        self._rows.put(empty)
+    def begin(self, empty: Recording, model: mujoco.MjModel | None = None) -> None:
+        """Begin a new segment of a model, whose rows have the names and types of a recording."""
+        self._rows.put((empty, model))
 
     @property
     def num_images(self) -> dict[str, int]:
@@ -106,8 +115,8 @@ class RecordingFile:
                     closing = self._closing.wait(FLUSH_S)
                     while not self._rows.empty():
                         item = self._rows.get()
-                        if isinstance(item, Recording):
-                            self._file.begin(item)
+                        if isinstance(item, tuple):
+                            self._file.begin(*item)
                         else:
                             self._file.add(item)
                     self._images.write()
@@ -123,17 +132,28 @@ class _Frames:
     Args:
         stream: stream to write to.
         recording: recording that the header of the first segment describes.
+        model: its model; None if it is not there.
+        scene_rate: largest number of messages for other programs per second [Hz]; 0 for none.
     """
 
-    def __init__(self, stream: BinaryIO, recording: Recording) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        recording: Recording,
+        model: mujoco.MjModel | None = None,
+        scene_rate: float = 0.0,
+    ) -> None:
         library = require_extra("mcap.writer", "lab")
         self.writer: Writer = library.Writer(stream, compression=library.CompressionType.LZ4)
         self.writer.start(profile="manyworlds")
         self._count = self._segments = 0
-        self.begin(recording)
+        self._scene = SceneTracks(self.writer, scene_rate) if scene_rate > 0.0 else None
+        self.begin(recording, model)
         self.flush()
 
-    def begin(self, recording: Recording) -> None:
+    def begin(self, recording: Recording, model: mujoco.MjModel | None = None) -> None:
+        if self._scene is not None:
+            self._scene.begin(model)
         self._channel = self.writer.register_channel(_TOPIC, _ENCODING, 0)
         self._segments += 1
         header = {
@@ -152,6 +172,8 @@ class _Frames:
         data = row.astype("<f8", copy=False).tobytes()
         self.writer.add_message(self._channel, nanoseconds, data, nanoseconds, self._count)
         self._count += 1
+        if self._scene is not None:
+            self._scene.add(row)
 
     def flush(self) -> None:
         self.writer.flush()
@@ -160,13 +182,27 @@ class _Frames:
         self.writer.finish()
 
 
-def write_mcap(path: Path, recording: Recording) -> None:
-    """Write a recording; an earlier file is replaced as a whole."""
+def write_mcap(
+    path: Path,
+    recording: Recording,
+    models: Mapping[str, mujoco.MjModel] | None = None,
+    scene_rate: float = 0.0,
+) -> None:
+    """Write a recording; an earlier file is replaced as a whole.
+
+    Args:
+        path: path of the file.
+        recording: the recording.
+        models: models of segments, by hash, for messages that other programs show; segments of
+            other models have none.
+        scene_rate: see `RecordingFile`.
+    """
+    models = models or {}
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        file = _Frames(stream, recording)
+        file = _Frames(stream, recording, models.get(recording.model_hash), scene_rate)
         for segment in recording.segments:
             if segment is not recording:
-                file.begin(segment)
+                file.begin(segment, models.get(segment.model_hash))
             for row in np.column_stack([segment.times, segment.values]):
                 file.add(row)
         file.finish()

@@ -7,9 +7,8 @@ import math
 import os
 import re
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,16 +18,17 @@ import numpy as np
 from manyworlds.lab.callbacks import Handle
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.cameras.hub import CameraHub, Subscription
-from manyworlds.lab.model_facts import STATE
+from manyworlds.lab.frames import FrameStore, StepRows
 from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.record_mcap import RecordingFile, read_mcap, write_mcap
 from manyworlds.lab.record_text import read_csv, read_json, write_csv, write_json
-from manyworlds.lab.recording import CAMERA, Recording, join_segments, state_columns
+from manyworlds.lab.recording import CAMERA, Recording, state_columns
 
 LIVE = "Live"
 """Name of the session that is recorded by this lab."""
 
-_WRITERS = {".mcap": write_mcap, ".csv": write_csv, ".json": write_json}
+_WRITERS = {".csv": write_csv, ".json": write_json}
+_SUFFIXES = (".mcap", *_WRITERS)
 _LEAST_IMAGES = 8  # images that may wait for the disk, which takes them four times a second
 _NAME = re.compile(r"\w[\w .-]{0,99}(\.mcap|\.csv|\.json)")
 
@@ -49,31 +49,9 @@ class RecorderCfg:
     """True to start recording with the lab."""
     cameras: tuple[str, ...] = ()
     """Cameras whose images are recorded to the file, too."""
-
-
-@dataclass(frozen=True)
-class _Segment:
-    """Frames of one model."""
-
-    empty: Recording
-    """Recording without frames, with the columns of `rows`."""
-    rows: deque[np.ndarray] = field(default_factory=deque)
-    """The time and the values of each frame."""
-
-    @property
-    def row_bytes(self) -> int:
-        return 8 * (1 + self.empty.values.shape[1])
-
-    @property
-    def ends(self) -> list[np.ndarray]:
-        """The first and the last row, if there are rows, each of shape [1 + num_columns]."""
-        return [self.rows[0], self.rows[-1]] if self.rows else []
-
-    @property
-    def recording(self) -> Recording:
-        """Recording of the rows; no row may be added meanwhile."""
-        table = np.array(self.rows).reshape(len(self.rows), self.row_bytes // 8)
-        return replace(self.empty, times=table[:, 0], values=table[:, 1:])
+    scene_rate: float = 30.0
+    """Joints, transforms and shapes for Foxglove and other programs in MCAP files, per second of
+    the recording [Hz]; 0 leaves them out."""
 
 
 class Recorder:
@@ -87,6 +65,7 @@ class Recorder:
         model_hash: hash of the loop's model.
         cfg: settings; not modified.
         hub: function that returns the hub of the cameras; None records none.
+        rows: states after the steps, if others keep them, too.
     """
 
     def __init__(
@@ -95,22 +74,21 @@ class Recorder:
         model_hash: str = "",
         cfg: RecorderCfg | None = None,
         hub: Callable[[], CameraHub] | None = None,
+        rows: StepRows | None = None,
     ) -> None:
         self.cfg = RecorderCfg() if cfg is None else copy.copy(cfg)
         self.folder = Path(self.cfg.folder)
         self.camera: Callable[[], Sequence[float]] | None = None
         """Returns the `CAMERA` of the viewer, which is recorded, too; set it before `start`."""
         self._loop = loop
+        self._rows = StepRows(loop) if rows is None else rows
         self._hash, self._hub = model_hash, hub
         self._active = LIVE
         self._switch = threading.Lock()  # for starting and stopping
         self._lock = threading.Lock()  # for the rows
-        self._shift, self._last = 0.0, -math.inf
         self._shifts: list[tuple[int, float]] = []  # first step of each shift of the time
         self._streams: list[Subscription] = []
-        self._segments = [_Segment(self._layout())]
-        self._max_duration = self.cfg.max_duration
-        self._num_bytes = 0
+        self._frames = self._new_frames(self.cfg.max_duration)
         self._handle: Handle | None = None
         self._file: RecordingFile | None = None
 
@@ -122,19 +100,17 @@ class Recorder:
     @property
     def num_frames(self) -> int:
         """Number of frames of the live session in memory."""
-        return sum(len(segment.rows) for segment in self._segments)
+        return len(self._frames)
 
     @property
     def num_segments(self) -> int:
         """Number of segments of the live session in memory: one, and one for each rebuild."""
-        return len(self._segments)
+        return self._frames.num_segments
 
     @property
     def duration(self) -> float:
         """Time from the first to the last frame of the live session in memory [s]."""
-        with self._lock:
-            ends = [row[0] for segment in self._segments for row in segment.ends]
-        return float(ends[-1] - ends[0]) if ends else 0.0
+        return self._frames.duration
 
     @property
     def path(self) -> Path | None:
@@ -195,22 +171,23 @@ class Recorder:
             path = self._path(file) if file else None
             if path is not None and path.exists():
                 raise FileExistsError(f"There is a recording '{file}' already: use another name.")
-            segment = _Segment(self._layout())
-            max_rows = max(1, int(self.cfg.max_megabytes * 1e6 / segment.row_bytes))
-            self._max_duration = self.cfg.max_duration if max_duration is None else max_duration
+            frames = self._new_frames(
+                self.cfg.max_duration if max_duration is None else max_duration
+            )
+            max_rows = max(1, int(frames.max_bytes / frames.newest.row_bytes))
             self._shifts = []
             self._file = None
             self._streams = self._subscribe(cameras, path)
             if path is not None:
-                limits = segment.empty, max_rows
+                limits = frames.newest.empty, max_rows
                 try:
-                    self._file = RecordingFile(path, *limits, self._streams, self._time_of)
+                    scene = self._loop.model, self.cfg.scene_rate
+                    self._file = RecordingFile(path, *limits, self._streams, self._time_of, *scene)
                 except BaseException:
                     self._unsubscribe()
                     raise
             with self._lock:
-                self._segments, self._num_bytes = [segment], 0
-                self._shift, self._last = 0.0, -math.inf
+                self._frames = frames
                 self._handle = self._loop.on_post_step(self._record)
 
     def stop(self) -> None:
@@ -233,19 +210,17 @@ class Recorder:
             model_hash: hash of the new model.
         """
         self._hash = model_hash
+        self._rows.renew()
         with self._lock:
             if self._handle is None:
                 return
-            if not self._segments[-1].rows:
-                del self._segments[-1]
-            self._segments.append(_Segment(self._layout()))
+            segment = self._frames.begin(self._layout())
             if self._file is not None:
-                self._file.begin(self._segments[-1].empty)
+                self._file.begin(segment.empty, self._loop.model)
 
     def clear(self) -> None:
         """Delete the live session from memory; its file stays."""
-        with self._lock:
-            self._segments, self._num_bytes = [_Segment(self._segments[-1].empty)], 0
+        self._frames.clear()
 
     @property
     def sessions(self) -> list[str]:
@@ -277,9 +252,7 @@ class Recorder:
         """
         name = name or self._active
         if name == LIVE:
-            with self._lock:
-                parts = [_Segment(part.empty, part.rows.copy()) for part in self._segments]
-            return join_segments([part.recording for part in parts])
+            return self._frames.recording()
         path = self._path(name)
         if not path.is_file():
             raise FileNotFoundError(f"There is no recording '{name}' in '{self.folder}'.")
@@ -304,8 +277,11 @@ class Recorder:
                 no such segment, or the format has one segment only.
             FileExistsError: the live session is being written to this file.
         """
+        return self.write(name, self.load(session), session or self._active, segment)
+
+    def write(self, name: str, recording: Recording, session: str, segment: int = 0) -> Path:
+        """Write a recording to the folder; see `save`, which raises the same errors."""
         path = self._path_to_write(name)
-        recording, session = self.load(session), session or self._active
         if not len(recording):
             raise ValueError(f"The session '{session}' has no frames to save.")
         count = len(recording.segments)
@@ -319,7 +295,10 @@ class Recorder:
                 f"a '{path.suffix}' file has one: choose a segment from 1 to {count}, or save "
                 "'.mcap'."
             )
-        _WRITERS[path.suffix](path, recording)
+        if path.suffix == ".mcap":
+            write_mcap(path, recording, {self._hash: self._loop.model}, self.cfg.scene_rate)
+        else:
+            _WRITERS[path.suffix](path, recording)
         return path
 
     def add(self, name: str, content: bytes) -> Path:
@@ -350,7 +329,7 @@ class Recorder:
         if not _NAME.fullmatch(name):
             raise ValueError(
                 f"'{name}' is not a valid name of a recording: use letters, digits, spaces, dots, "
-                f"hyphens, and end with {', '.join(_WRITERS)}."
+                f"hyphens, and end with {', '.join(_SUFFIXES)}."
             )
         return self.folder / name
 
@@ -363,10 +342,13 @@ class Recorder:
             )
         return path
 
+    def _new_frames(self, max_duration: float) -> FrameStore:
+        return FrameStore(self._layout(), max_duration, self.cfg.max_megabytes * 1e6)
+
     def _layout(self) -> Recording:
         """Return an empty recording with the columns of rows: a state, and the camera if known."""
         columns = state_columns(self._loop.model, self._hash)
-        width = self._size = columns.values.shape[1]
+        width = columns.values.shape[1]
         index = dict(columns.index)
         if self.camera is not None:
             index["camera"] = {"camera": (width, len(CAMERA))}
@@ -406,28 +388,15 @@ class Recorder:
     def _record(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         if not moved:
             return
-        segment = self._segments[-1]
-        row = np.empty(1 + segment.empty.values.shape[1])
-        mujoco.mj_getState(model, data, row[1 : 1 + self._size], STATE)
-        if "camera" in segment.empty.index and self.camera is not None:
-            row[1 + self._size :] = self.camera()
+        row = self._rows.take(model, data)
+        if "camera" in self._frames.newest.empty.index and self.camera is not None:
+            row = np.concatenate((row, self.camera()))
         with self._lock:
             if self._handle is None:  # the recording was stopped during this step
                 return
-            # Times of a recording ascend even where the world's time goes back, as at a reset.
-            time = data.time + self._shift
-            if time <= self._last:
-                self._shift += self._last + model.opt.timestep - time
-                time = self._last + model.opt.timestep
-                self._shifts.append((self._loop.num_steps, self._shift))
-            row[0] = self._last = time
-            segment.rows.append(row)
-            self._num_bytes += row.nbytes
-            most = max(self.cfg.max_megabytes * 1e6, row.nbytes)
-            oldest = time - self._max_duration
-            while self._num_bytes > most or self._segments[0].rows[0][0] < oldest:
-                self._num_bytes -= self._segments[0].rows.popleft().nbytes
-                if not self._segments[0].rows:
-                    del self._segments[0]
+            shift = self._frames.shift
+            time = self._frames.add(row, data.time, model.opt)
+            if self._frames.shift != shift:
+                self._shifts.append((self._loop.num_steps, self._frames.shift))
             if self._file is not None:
-                self._file.put(row)
+                self._file.put(np.concatenate(((time,), row)))

@@ -130,7 +130,8 @@ class Replay:
         self.report = MatchReport()
         """Recorded and moved joints of the newest replay."""
         self._loop, self._recorder, self._states = loop, recorder, states
-        states.before_restore = self.give_way
+        self.before_start: WorldEdit = lambda model, data: None
+        """Called by `start` in the physics thread, before the world changes."""
         self._on_reset: Handle | None = None
         self._prefixes, self._reset_data = dict(prefixes), reset_data
         self._tracks: list[Track] = []
@@ -247,6 +248,7 @@ class Replay:
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             self._end(model, data)
+            self.before_start(model, data)
             self._was_paused = self._loop.paused
             self._loop.set_paused(False)
             self._before = self._states.capture("", model, data) if restore else None

@@ -8,18 +8,38 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from pathlib import Path
 from types import ModuleType
+from typing import Literal, get_args
 
 import numpy as np
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
 
+Format = Literal["", "mp4", "gif"]
+"""Format of a video; empty takes MP4 where the encoder is installed, else GIF."""
 _GIF_MAX_FPS = 25.0
 _GIF_COLORS = 128
 _PALETTE_FRAMES = 8
 
 
-def write_video(path_stem: Path, frames: Iterable[np.ndarray], fps: float) -> Path:
+def check_format(format: Format) -> Format:
+    """Return the format of new videos: the given one, or the best that is installed.
+
+    Raises:
+        ValueError: there is no such format.
+        MissingExtraError: its encoder is not installed.
+    """
+    if format not in get_args(Format):
+        raise ValueError(f"The format of a video must be mp4, gif or empty, got '{format}'.")
+    if format == "mp4" and _ffmpeg() is None:
+        require_extra("imageio_ffmpeg", "video")
+        raise ValueError("The video encoder of imageio-ffmpeg is missing: use the format 'gif'.")
+    return format or ("gif" if _ffmpeg() is None else "mp4")
+
+
+def write_video(
+    path_stem: Path, frames: Iterable[np.ndarray], fps: float, format: Format = ""
+) -> Path:
     """Write frames to `<path_stem>.mp4`, or to `<path_stem>.gif` without `imageio-ffmpeg`.
 
     The file appears under its name only when it is complete.
@@ -29,6 +49,7 @@ def write_video(path_stem: Path, frames: Iterable[np.ndarray], fps: float) -> Pa
         frames: uint8 RGB images, all of one shape (height, width, 3).
         fps: frames per second of playback [1/s]. A GIF drops frames above 25 per second and keeps
             the speed.
+        format: see `check_format`.
 
     Returns:
         The path of the file.
@@ -44,7 +65,7 @@ def write_video(path_stem: Path, frames: Iterable[np.ndarray], fps: float) -> Pa
     if first is None:
         raise ValueError(f"write_video got no frames for '{path_stem}': give at least one.")
     images = chain([first], checked)
-    ffmpeg = _ffmpeg()
+    ffmpeg = _ffmpeg() if check_format(format) == "mp4" else None
     path = path_stem.with_name(path_stem.name + (".gif" if ffmpeg is None else ".mp4"))
     with atomic_path(path) as partial:
         if ffmpeg is None:

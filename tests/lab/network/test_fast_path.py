@@ -221,7 +221,7 @@ def test_every_request_is_answered(lab, hub, request_bytes, answer):
     reply = ask_raw(hub, request_bytes)
     assert set(reply) == {"error"} and re.search(answer, reply["error"])
     assert np.array_equal(lab.snapshot.qpos, before) and not lab.loop.data.xfrc_applied.any()
-    assert not lab.loop._post  # no force waits for the next step
+    assert not lab.perturbation._forces._waiting  # no force waits for the next step
 
 
 def test_hostile_requests(lab, hub):

@@ -14,7 +14,7 @@ def test_keys(page):
     """Press each key: it does what the page says, once a press."""
     keys, overlays = page.keys.actions, page.parts["OverlayPart"]
     assert set(keys) == {
-        *"PNRFCHL?-=123456789",
+        *"PNRFCHLO?-=[]123456789",
         "space",
         "enter",
         "tab",
@@ -27,6 +27,12 @@ def test_keys(page):
     assert page.lab.paused
     keys["N"]()
     assert page.lab.snapshot.step == 1
+    keys["["]()
+    iterate_once(page)
+    assert page.lab.snapshot.time == 0.0 and page.lab.timeline.is_active
+    keys["]"]()
+    iterate_once(page)
+    assert page.lab.snapshot.time > 0.0
     keys["R"]()
     iterate_once(page)
     assert page.lab.snapshot.time == 0.0

@@ -142,7 +142,7 @@ class Painter:
             view.fixedcamid, view.type = index, int(mujoco.mjtCamera.mjCAMERA_FIXED)
         else:
             view.type = int(mujoco.mjtCamera.mjCAMERA_USER)
-            _aim(renderer.scene, self._mirror.model, camera, pos, axes)
+            aim(renderer.scene, self._mirror.model, camera, pos, axes)
         renderer.update_scene(self._mirror.data, view, self._option)
         renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = camera.effects
         renderer.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = camera.effects
@@ -283,7 +283,7 @@ def _pose(
     return data.xpos[body] + turn @ camera.pos, turn @ axes.reshape(3, 3)
 
 
-def _aim(
+def aim(
     scene: mujoco.MjvScene,
     model: mujoco.MjModel,
     camera: LabCameraCfg,

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from manyworlds.lab.page.camera_controls import CameraPart
+from manyworlds.lab.page.film_controls import FilmPart
 from manyworlds.lab.page.overlay_controls import OverlayPart
 from manyworlds.lab.page.page_context import PageContext, Part
 from manyworlds.lab.page.task_panel import TaskPart
+from manyworlds.lab.page.timeline_bar import TimelinePart
 from manyworlds.lab.page.top_bar import TopBar
 from manyworlds.viewer.browser.keys import PageKeys
 from manyworlds.viewer.browser.overlay_table import OVERLAY_KEYS
@@ -44,6 +46,12 @@ def lab_keys(
         }
     if "LauncherPart" in parts:
         actions["launch"] = lambda: ctx.call("fire_launcher")
+    timeline = parts.get("TimelinePart")
+    if isinstance(timeline, TimelinePart):
+        actions |= {"back": partial(timeline.step, -1), "forward": partial(timeline.step, 1)}
+    film = parts.get("FilmPart")
+    if isinstance(film, FilmPart):
+        actions["cinema"] = film.toggle
     if "TaskPart" in parts:
         actions["debug_shapes"] = partial(_toggle_shapes, parts)
     return PageKeys(ctx.gui, "lab", actions, ctx.attempt, collapsed)

@@ -33,7 +33,10 @@ TABS: dict[str, tuple[PartMaker | str, ...]] = {
         "manyworlds.lab.page.overlay_controls:OverlayPart",
         "manyworlds.lab.page.mocap_handles:MocapPart",
     ),
-    "Cameras": ("manyworlds.lab.page.camera_images:CameraImagePart",),
+    "Cameras": (
+        "manyworlds.lab.page.camera_images:CameraImagePart",
+        "manyworlds.lab.page.film_controls:FilmPart",
+    ),
     "Scene": (
         "manyworlds.lab.page.scene_editor:ScenePart",
         "manyworlds.lab.page.props:PropPart",

@@ -5,6 +5,7 @@ from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     drawing,
     driving,
     environment,
+    film,
     history,
     model_edits,
     models,
@@ -15,6 +16,7 @@ from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     scene,
     status,
     time,
+    timeline,
     world,
 )
 from manyworlds.lab.verbs.fields import Field, VerbError

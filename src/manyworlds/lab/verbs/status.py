@@ -61,6 +61,7 @@ _EXPORT_S = 10.0  # longest wait for a copy of the model
     states=Texts(text="names of the saved states"),
     recording=Values(text="progress of the recording"),
     replay=Values(text="progress of the replay"),
+    timeline=Values(text="length, moment that is shown, and marks of the timeline"),
 )
 def read_status(lab: LiveLab) -> Reply:
     """Return the state of the loop, the robots' owners, recordings, and all failures."""
@@ -109,6 +110,7 @@ def read_status(lab: LiveLab) -> Reply:
             "report": str(replay.report) if replay.is_active else "",
             "camera": None if replay.camera is None else replay.camera.tolist(),
         },
+        "timeline": lab.timeline.describe(),
     }
 
 

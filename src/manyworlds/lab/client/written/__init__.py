@@ -9,6 +9,7 @@ from manyworlds.lab.client.written.cameras import CamerasVerbs
 from manyworlds.lab.client.written.drawing import DrawingVerbs
 from manyworlds.lab.client.written.driving import DrivingVerbs
 from manyworlds.lab.client.written.environment import EnvironmentVerbs
+from manyworlds.lab.client.written.film import FilmVerbs
 from manyworlds.lab.client.written.history import HistoryVerbs
 from manyworlds.lab.client.written.model_edits import ModelEditsVerbs
 from manyworlds.lab.client.written.models import ModelsVerbs
@@ -19,6 +20,7 @@ from manyworlds.lab.client.written.robots import RobotsVerbs
 from manyworlds.lab.client.written.scene import SceneVerbs
 from manyworlds.lab.client.written.status import StatusVerbs
 from manyworlds.lab.client.written.time import TimeVerbs
+from manyworlds.lab.client.written.timeline import TimelineVerbs
 from manyworlds.lab.client.written.world import WorldVerbs
 
 
@@ -27,6 +29,7 @@ class LabVerbs(
     DrawingVerbs,
     DrivingVerbs,
     EnvironmentVerbs,
+    FilmVerbs,
     HistoryVerbs,
     ModelEditsVerbs,
     ModelsVerbs,
@@ -37,6 +40,7 @@ class LabVerbs(
     SceneVerbs,
     StatusVerbs,
     TimeVerbs,
+    TimelineVerbs,
     WorldVerbs,
 ):
     """All verbs of a live world, as methods of the same names."""

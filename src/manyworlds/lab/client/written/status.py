@@ -31,7 +31,8 @@ class StatusVerbs(VerbCaller):
             (map, owner, targets and controller by robot, and why it does not move), `held`
             (string[], robots that are held in a keyframe), `states` (string[], names of the saved
             states), `recording` (map, progress of the recording), `replay` (map, progress of the
-            replay), `frame_id`, `time`.
+            replay), `timeline` (map, length, moment that is shown, and marks of the timeline),
+            `frame_id`, `time`.
         """
         return self.call("read_status")
 

@@ -1,0 +1,319 @@
+"""Joints, transforms and shapes of a world in MCAP files, as Foxglove and other programs show them.
+
+There are three topics of JSON messages beside the exact states: `/joint_states`, with the fields of
+ROS's `JointState`; `/tf` of the schema `foxglove.FrameTransforms`, the pose of each body in the
+frame `world`; and `/scene` of `foxglove.SceneUpdate`, once for each model, the shapes of the bodies
+in their frames (https://docs.foxglove.dev/docs/visualization/message-schemas/introduction).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.model_facts import STATE
+from manyworlds.lab.record_images import TIME, stamp
+from manyworlds.lab.recording import joint_names
+
+if TYPE_CHECKING:
+    from mcap.writer import Writer
+
+WORLD = "world"
+"""Frame of the poses."""
+_SLICE = 500  # numbers that are encoded at once, because encoding keeps other threads waiting
+_DIGITS = 5  # of vertices [m]
+_LAST_GROUP = 2  # MuJoCo's programs show the groups of geoms up to this one
+_GEOM = mujoco.mjtGeom
+
+
+def _object(**properties: object) -> dict[str, object]:
+    return {"type": "object", "properties": properties}
+
+
+def _array(items: object) -> dict[str, object]:
+    return {"type": "array", "items": items}
+
+
+_NUMBER, _TEXT, _FLAG = {"type": "number"}, {"type": "string"}, {"type": "boolean"}
+_VECTOR = _object(x=_NUMBER, y=_NUMBER, z=_NUMBER)
+_QUATERNION = _object(x=_NUMBER, y=_NUMBER, z=_NUMBER, w=_NUMBER)
+_POSE = _object(position=_VECTOR, orientation=_QUATERNION)
+_COLOR = _object(r=_NUMBER, g=_NUMBER, b=_NUMBER, a=_NUMBER)
+_SHAPE = _object(pose=_POSE, size=_VECTOR, color=_COLOR)
+_CYLINDER = _object(pose=_POSE, size=_VECTOR, bottom_scale=_NUMBER, top_scale=_NUMBER, color=_COLOR)
+_TRIANGLES = _object(
+    pose=_POSE,
+    points=_array(_VECTOR),
+    color=_COLOR,
+    colors=_array(_COLOR),
+    indices=_array({"type": "integer", "minimum": 0}),
+)
+_ENTITY = _object(
+    timestamp=TIME,
+    frame_id=_TEXT,
+    id=_TEXT,
+    lifetime=TIME,
+    frame_locked=_FLAG,
+    metadata=_array(_object(key=_TEXT, value=_TEXT)),
+    arrows=_array(_object()),
+    cubes=_array(_SHAPE),
+    spheres=_array(_SHAPE),
+    cylinders=_array(_CYLINDER),
+    lines=_array(_object()),
+    triangles=_array(_TRIANGLES),
+    texts=_array(_object()),
+    models=_array(_object()),
+)
+SCHEMAS: dict[str, tuple[str, dict[str, object]]] = {
+    "/joint_states": (
+        "JointState",
+        _object(
+            timestamp=TIME,
+            name=_array(_TEXT),
+            position=_array(_NUMBER),
+            velocity=_array(_NUMBER),
+            effort=_array(_NUMBER),
+        ),
+    ),
+    "/tf": (
+        "foxglove.FrameTransforms",
+        _object(
+            transforms=_array(
+                _object(
+                    timestamp=TIME,
+                    parent_frame_id=_TEXT,
+                    child_frame_id=_TEXT,
+                    translation=_VECTOR,
+                    rotation=_QUATERNION,
+                )
+            )
+        ),
+    ),
+    "/scene": (
+        "foxglove.SceneUpdate",
+        _object(
+            deletions=_array(
+                _object(timestamp=TIME, type={"type": "integer", "enum": [0, 1]}, id=_TEXT)
+            ),
+            entities=_array(_ENTITY),
+        ),
+    ),
+}
+"""Name and JSON schema of the messages of each topic."""
+
+
+class SceneTracks:
+    """Writes joints, transforms and shapes of a world into a file.
+
+    Args:
+        writer: writer of the file.
+        rate: largest number of messages per second of the recording [Hz].
+    """
+
+    def __init__(self, writer: Writer, rate: float) -> None:
+        self._writer, self._period = writer, 1.0 / rate
+        self._channels: dict[str, int] = {}
+        for topic, (name, schema) in SCHEMAS.items():
+            text = json.dumps({"title": name, **schema}).encode()
+            number = writer.register_schema(name, "jsonschema", text)
+            self._channels[topic] = writer.register_channel(topic, "json", number)
+        self._due, self._count = -math.inf, 0
+        self._model: mujoco.MjModel | None = None
+        self._is_new = False
+
+    def begin(self, model: mujoco.MjModel | None) -> None:
+        """Begin a segment of a model; None leaves it out, because its model is not there."""
+        self._model, self._is_new = model, True
+        if model is None:
+            return
+        self._data = mujoco.MjData(model)
+        self._size = mujoco.mj_stateSize(model, STATE)
+        kinds = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
+        joints = [j for j in range(model.njnt) if model.jnt_type[j] in kinds]
+        names = joint_names(model)
+        self._names = [names[j] for j in joints]
+        self._q, self._v = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
+        self._frames = [_frame(model, body) for body in range(1, model.nbody)]
+
+    def add(self, row: np.ndarray) -> None:
+        """Write the messages of a frame, if they are due.
+
+        Args:
+            row: time [s], and the state, shape [1 + num_columns].
+        """
+        time, model = float(row[0]), self._model
+        if model is None or time < self._due - 1e-9:
+            return
+        self._due = max(self._due, time - self._period) + self._period
+        nanoseconds, data = max(0, round(time * 1e9)), self._data
+        state = np.ascontiguousarray(row[1 : 1 + self._size])
+        mujoco.mj_setState(model, data, state, STATE)
+        mujoco.mj_kinematics(model, data)
+        if self._is_new:
+            self._is_new = False
+            self._send("/scene", nanoseconds, scene_update(model, nanoseconds, self._count > 0))
+        moment = stamp(nanoseconds)
+        joints = {
+            "timestamp": moment,
+            "name": self._names,
+            "position": data.qpos[self._q].tolist(),
+            "velocity": data.qvel[self._v].tolist(),
+            "effort": [],
+        }
+        self._send("/joint_states", nanoseconds, json.dumps(joints))
+        poses = zip(self._frames, data.xpos[1:].tolist(), data.xquat[1:].tolist(), strict=True)
+        transforms = [
+            {
+                "timestamp": moment,
+                "parent_frame_id": WORLD,
+                "child_frame_id": name,
+                "translation": _vector(pos),
+                "rotation": _quaternion(quat),
+            }
+            for name, pos, quat in poses
+        ]
+        self._send("/tf", nanoseconds, json.dumps({"transforms": transforms}))
+        self._count += 1
+
+    def _send(self, topic: str, nanoseconds: int, text: str) -> None:
+        channel = self._channels[topic]
+        self._writer.add_message(channel, nanoseconds, text.encode(), nanoseconds, self._count)
+
+
+def scene_update(model: mujoco.MjModel, nanoseconds: int, replaces: bool = False) -> str:
+    """Return the message `foxglove.SceneUpdate` with the shapes of all bodies, as JSON.
+
+    Args:
+        model: the model.
+        nanoseconds: time of the message [ns].
+        replaces: whether it replaces the shapes of another model.
+    """
+    moment = stamp(nanoseconds)
+    deletions = [{"timestamp": moment, "type": 1, "id": ""}] if replaces else []
+    entities = []
+    for body in range(model.nbody):
+        shapes = _body_shapes(model, body)
+        if not any(shapes.values()):
+            continue
+        frame = _frame(model, body)
+        head = {
+            "timestamp": moment,
+            "frame_id": frame,
+            "id": frame,
+            "lifetime": {"sec": 0, "nsec": 0},
+            "frame_locked": True,
+            **{name: [] for name in ("metadata", "arrows", "lines", "texts", "models")},
+        }
+        lists = (f'"{name}":[{",".join(texts)}]' for name, texts in shapes.items())
+        entities.append(f"{json.dumps(head)[:-1]},{','.join(lists)}}}")
+    return f'{{"deletions":{json.dumps(deletions)},"entities":[{",".join(entities)}]}}'
+
+
+def _body_shapes(model: mujoco.MjModel, body: int) -> dict[str, list[str]]:
+    """Return the shapes of a body as JSON texts, by the field of an entity."""
+    shapes: dict[str, list[str]] = {n: [] for n in ("cubes", "spheres", "cylinders", "triangles")}
+    start = int(model.body_geomadr[body])
+    for geom in range(start, start + int(model.body_geomnum[body])):
+        rgba = model.geom_rgba[geom]
+        if (material := int(model.geom_matid[geom])) >= 0 and (rgba == 0.5).sum() >= 3:
+            rgba = model.mat_rgba[material]  # MuJoCo's default color gives way to a material
+        if model.geom_group[geom] <= _LAST_GROUP and rgba[3] > 0.0:
+            for field, text in _geom_shapes(model, geom, rgba):
+                shapes[field].append(text)
+    return shapes
+
+
+def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator[tuple[str, str]]:
+    """Return the fields and the shapes, as JSON texts, of a geom in the frame of its body."""
+    kind, size = int(model.geom_type[geom]), model.geom_size[geom].tolist()
+    pos: np.ndarray = model.geom_pos[geom]
+    quat: np.ndarray = model.geom_quat[geom]
+    color = dict(zip("rgba", rgba.astype(float).tolist(), strict=True))
+    along, up = np.empty(3), np.array([0.0, 0.0, 1.0])
+    mujoco.mju_rotVecQuat(along, up, quat)
+
+    def shape(field: str, sizes: list[float], center: np.ndarray = pos, **more: Any) -> Any:
+        plain = {"pose": _pose(center, quat), "size": _vector(sizes), "color": color, **more}
+        return field, json.dumps(plain)
+
+    scales: dict[str, Any] = {"bottom_scale": 1.0, "top_scale": 1.0}
+    if kind == _GEOM.mjGEOM_BOX:
+        yield shape("cubes", [2.0 * s for s in size])
+    elif kind == _GEOM.mjGEOM_PLANE:
+        half = [s or 10.0 * float(model.stat.extent) for s in size[:2]]
+        yield shape(
+            "cubes", [2.0 * half[0], 2.0 * half[1], 0.001], np.subtract(pos, 0.0005 * along)
+        )
+    elif kind == _GEOM.mjGEOM_SPHERE:
+        yield shape("spheres", [2.0 * size[0]] * 3)
+    elif kind == _GEOM.mjGEOM_ELLIPSOID:
+        yield shape("spheres", [2.0 * s for s in size])
+    elif kind in (_GEOM.mjGEOM_CYLINDER, _GEOM.mjGEOM_CAPSULE):
+        yield shape("cylinders", [2.0 * size[0], 2.0 * size[0], 2.0 * size[1]], **scales)
+        if kind == _GEOM.mjGEOM_CAPSULE:
+            for side in (-1.0, 1.0):
+                yield shape("spheres", [2.0 * size[0]] * 3, np.add(pos, side * size[1] * along))
+    elif kind in (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_SDF) and model.geom_dataid[geom] >= 0:
+        yield "triangles", _mesh(model, int(model.geom_dataid[geom]), _pose(pos, quat), color)
+    elif kind == _GEOM.mjGEOM_HFIELD:
+        yield "triangles", _heights(model, int(model.geom_dataid[geom]), _pose(pos, quat), color)
+
+
+def _mesh(model: mujoco.MjModel, mesh: int, pose: object, color: object) -> str:
+    start, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
+    first, faces = model.mesh_faceadr[mesh], model.mesh_facenum[mesh]
+    points = model.mesh_vert[start : start + count]
+    return _triangles(points, model.mesh_face[first : first + faces], pose, color)
+
+
+def _heights(model: mujoco.MjModel, field: int, pose: object, color: object) -> str:
+    rows, columns = int(model.hfield_nrow[field]), int(model.hfield_ncol[field])
+    start = int(model.hfield_adr[field])
+    x, y, top, _ = model.hfield_size[field]
+    heights = top * model.hfield_data[start : start + rows * columns]
+    ys, xs = np.meshgrid(np.linspace(-y, y, rows), np.linspace(-x, x, columns), indexing="ij")
+    points = np.column_stack([xs.ravel(), ys.ravel(), heights])
+    corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
+    below = np.column_stack([corner, corner + 1, corner + columns + 1])
+    above = np.column_stack([corner, corner + columns + 1, corner + columns])
+    return _triangles(points, np.vstack([below, above]), pose, color)
+
+
+def _triangles(points: np.ndarray, faces: np.ndarray, pose: object, color: object) -> str:
+    """Return a `TrianglePrimitive` as JSON, encoded in parts."""
+    rounded = np.round(np.asarray(points, float), _DIGITS)
+    vertices = [
+        ",".join(f'{{"x":{x},"y":{y},"z":{z}}}' for x, y, z in rounded[at : at + _SLICE].tolist())
+        for at in range(0, len(rounded), _SLICE)
+    ]
+    numbers = np.asarray(faces, int).ravel()
+    indices = [
+        ",".join(map(str, numbers[at : at + _SLICE].tolist()))
+        for at in range(0, len(numbers), _SLICE)
+    ]
+    head = json.dumps({"pose": pose, "color": color, "colors": []})[:-1]
+    return f'{head},"points":[{",".join(vertices)}],"indices":[{",".join(indices)}]}}'
+
+
+def _frame(model: mujoco.MjModel, body: int) -> str:
+    return WORLD if body == 0 else model.body(body).name or f"body_{body}"
+
+
+def _vector(values: Any) -> dict[str, float]:
+    x, y, z = (float(value) for value in values)
+    return {"x": x, "y": y, "z": z}
+
+
+def _quaternion(quat: Any) -> dict[str, float]:
+    """Return MuJoCo's quaternion (wxyz) by the names of its numbers."""
+    w, x, y, z = (float(value) for value in quat)
+    return {"x": x, "y": y, "z": z, "w": w}
+
+
+def _pose(pos: Any, quat: Any) -> dict[str, object]:
+    return {"position": _vector(pos), "orientation": _quaternion(quat)}

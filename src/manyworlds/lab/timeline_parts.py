@@ -1,0 +1,240 @@
+"""Parts of the timeline: its settings, its marks, and what belongs to frames beside states."""
+
+from __future__ import annotations
+
+import bisect
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.control import RobotControl, TargetCommand
+from manyworlds.lab.controllers import Controller
+from manyworlds.lab.model_facts import STATE
+from manyworlds.lab.model_log import ModelChange
+from manyworlds.lab.physics_loop import PhysicsLoop
+from manyworlds.lab.states import SavedState
+
+_INPUTS = int(mujoco.mjtState.mjSTATE_USER)
+_CTRL = int(mujoco.mjtState.mjSTATE_CTRL)
+
+Forces = Mapping[int, np.ndarray]
+"""Force and torque by id of the body, each of shape (6,)."""
+
+
+@dataclass(kw_only=True)
+class TimelineCfg:
+    """Settings of the timeline."""
+
+    max_duration: float = 60.0
+    """Length of the timeline [s]; 0 keeps nothing."""
+    max_megabytes: float = 256.0
+    """Largest memory of the timeline."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Moment at which more than a step happened."""
+
+    frame: int
+    """Number of the frame."""
+    time: float
+    """Time on the timeline [s]."""
+    kind: str
+    """`edit`, `reset`, `state`, `push`, `branch` or `rebuild`."""
+    label: str
+    """Name for people: fields that were edited, body that was pushed."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Control of one robot at a moment."""
+
+    command: TargetCommand
+    controller: Controller
+    enabled: bool
+    owner: str
+
+    @classmethod
+    def of(cls, robot: RobotControl) -> Seat:
+        """Return the present control of a robot."""
+        return cls(robot.command, robot.controller, robot.enabled, robot.owner)
+
+    def put(self, robot: RobotControl) -> None:
+        """Give a robot this control."""
+        robot.restore(self.command.targets, self.command.time)
+        robot.controller, robot.enabled, robot.owner = self.controller, self.enabled, self.owner
+
+
+Seats = Mapping[str, Seat]
+"""Control of each robot, by its name."""
+
+
+@dataclass
+class Beside:
+    """Memory of frames beside their states, by the number of the frame, ascending."""
+
+    lasting: deque[tuple[int, Forces]] = field(default_factory=deque)
+    """Forces that stay after a frame whose forces end by themselves."""
+    seats: deque[tuple[int, Seats]] = field(default_factory=deque)
+    """Control of the robots from a frame on."""
+    anchors: deque[tuple[int, SavedState]] = field(default_factory=deque)
+    """Frames of which everything is kept."""
+    num_bytes: int = 0
+    """Memory of the anchors."""
+
+    def anchor(self, frame: int, saved: SavedState) -> None:
+        """Keep everything of a frame."""
+        self.anchors.append((frame, saved))
+        self.num_bytes += _bytes(saved)
+
+    def anchor_before(self, frame: int) -> tuple[int, SavedState]:
+        """Return the last frame up to one of which everything is kept."""
+        return next(item for item in reversed(self.anchors) if item[0] <= frame)
+
+    def seats_at(self, frame: int) -> Seats:
+        """Return the control of the robots at a frame."""
+        return next((seats for at, seats in reversed(self.seats) if at <= frame), {})
+
+    def forces_after(self, frame: int) -> Forces:
+        """Return the forces that stay after a frame where the present ones end by themselves."""
+        at = bisect.bisect_left(self.lasting, frame, key=lambda item: item[0])
+        found = at < len(self.lasting) and self.lasting[at][0] == frame
+        return self.lasting[at][1] if found else {}
+
+    def forget(self, frame: int) -> None:
+        """Forget what belongs to frames before one."""
+        while self.anchors and self.anchors[0][0] < frame:
+            self.num_bytes -= _bytes(self.anchors.popleft()[1])
+        while len(self.seats) > 1 and self.seats[1][0] <= frame:
+            self.seats.popleft()
+        while self.lasting and self.lasting[0][0] < frame:
+            self.lasting.popleft()
+
+    def cut(self, frame: int) -> Beside:
+        """Remove what belongs to frames from one on, and return it."""
+        after = Beside()
+        for mine, theirs in (
+            (self.lasting, after.lasting),
+            (self.seats, after.seats),
+            (self.anchors, after.anchors),
+        ):
+            while mine and mine[-1][0] >= frame:
+                theirs.appendleft(mine.pop())  # type: ignore[arg-type]  # of the same kind
+        after.num_bytes = sum(_bytes(saved) for _, saved in after.anchors)
+        self.num_bytes -= after.num_bytes
+        return after
+
+    def extend(self, later: Beside) -> None:
+        """Add what `cut` has removed."""
+        self.lasting += later.lasting
+        self.seats += later.seats
+        self.anchors += later.anchors
+        self.num_bytes += later.num_bytes
+
+
+@dataclass(frozen=True)
+class Future:
+    """Frames after the moment from which another branch was begun, and what belongs to them."""
+
+    start: int
+    """Number of the first frame."""
+    frames: list[tuple[float, np.ndarray]]
+    """Time on the timeline [s] and state of each."""
+    beside: Beside
+    changes: list[ModelChange]
+    marks: list[Mark]
+    present: SavedState
+    """The state that was the present one."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the frames and of what belongs to them."""
+        return sum(row.nbytes for _, row in self.frames) + self.beside.num_bytes
+
+
+class Repetition:
+    """Steps that are made again with the inputs that they had.
+
+    Args:
+        loop: loop of the world.
+    """
+
+    def __init__(self, loop: PhysicsLoop) -> None:
+        self._loop = loop
+        self.has_task = loop.drivers.with_memory is not None
+        """True if the environment of a task makes the steps."""
+        self._notes: dict[str, str] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about controllers that gave other controls than then."""
+        return tuple(self._notes.values())
+
+    def put_seats(self, seats: Seats) -> None:
+        """Give the robots the control that they had."""
+        for robot in self._loop.controls:
+            if robot.name in seats:
+                seats[robot.name].put(robot)
+
+    def step(self, model: mujoco.MjModel, data: mujoco.MjData, row: np.ndarray) -> None:
+        """Make the step that led to a state.
+
+        Args:
+            model: the model.
+            data: its data, in the state before.
+            row: the state, with the inputs of the step.
+
+        Raises:
+            RuntimeError: the environment of the task comes to another state.
+        """
+        inputs = _INPUTS & ~_CTRL if self.has_task else _INPUTS
+        for robot in self._loop.controls:
+            robot.apply(model, data)
+        ctrl = data.ctrl.copy()
+        part = np.empty(mujoco.mj_stateSize(model, inputs))
+        mujoco.mj_extractState(model, row, STATE, part, inputs)
+        mujoco.mj_setState(model, data, part, inputs)
+        self._compare_controls(ctrl, data)
+        if self.has_task:
+            self._loop.drivers.top.driver.step(model, data)
+        else:
+            mujoco.mj_step(model, data)
+        again = np.empty_like(row)
+        mujoco.mj_getState(model, data, again, STATE)
+        if again.tobytes() == row.tobytes():
+            return
+        if self.has_task:
+            raise RuntimeError(
+                f"the task's environment does not repeat its steps ({row[0]:.3f} s is different): "
+                "a term, or the policy, depends on what its state_dict lacks, or a client acted on "
+                "the environment directly."
+            )
+        mujoco.mj_setState(model, data, row, STATE)  # something else moved the world then
+
+    def _compare_controls(self, ctrl: np.ndarray, data: mujoco.MjData) -> None:
+        for robot in self._loop.controls:
+            ids = robot.actuators.ids
+            if ctrl[ids].tobytes() != data.ctrl[ids].tobytes() and robot.name not in self._notes:
+                self._notes[robot.name] = (
+                    f"the controller '{robot.controller.name}' of '{robot.name}' gives other "
+                    f"controls at {data.time:.3f} s than it did then: it continues from here"
+                )
+
+
+def put_forces(data: mujoco.MjData, forces: Forces) -> None:
+    """Write forces on bodies."""
+    for body, wrench in forces.items():
+        data.xfrc_applied[body] = wrench
+
+
+def marks_from(marks: Iterable[Mark], frame: int) -> list[Mark]:
+    """Return the marks of frames from one on."""
+    return [mark for mark in marks if mark.frame >= frame]
+
+
+def _bytes(saved: SavedState) -> int:
+    """Return the memory of a saved state."""
+    return saved.state.nbytes + saved.sensordata.nbytes + saved.driver.nbytes

@@ -1,0 +1,200 @@
+"""Films: shots, camera paths, and drawing beside a world that goes on."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+from PIL import Image
+
+from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
+from manyworlds.lab.film import CameraPath, Waypoint, make_shot
+from manyworlds.lab.film.shots import FirstPersonShot, FollowShot, OrbitShot, fit_radius
+from tests.lab.test_rebuild import suite_file
+from tests.robots import robot_file
+
+
+@pytest.fixture
+def film_lab(world, tmp_path):
+    """A lab that waits for steps, and writes into a folder of its own."""
+    cfg = LabCfg(mode="direct", recorder=RecorderCfg(folder=tmp_path, to_file=False))
+    lab = LiveLab(world, cfg)
+    yield lab
+    lab.stop()
+
+
+def frames_of(path: str) -> list[np.ndarray]:
+    """Images of a video file."""
+    if path.endswith(".gif"):
+        with Image.open(path) as image:
+            count = getattr(image, "n_frames", 1)
+            return [np.array((image.seek(i), image.convert("RGB"))[1]) for i in range(count)]
+    ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    reader = ffmpeg.read_frames(path)
+    size = next(reader)["size"]
+    return [np.frombuffer(raw, np.uint8).reshape(size[1], size[0], 3) for raw in reader]
+
+
+def test_the_orbit_follows_its_formula():
+    """Compare positions with the circle: 3 m, 30 degrees/s, 0.8 m +- 0.2 m twice an orbit."""
+    orbit = OrbitShot()
+    for time in np.linspace(0.0, 12.0, 49):
+        x, y, z = OrbitShot(radius=3.0).around(time)
+        angle = math.radians(30.0 * time)
+        assert (x, y) == pytest.approx((3.0 * math.cos(angle), 3.0 * math.sin(angle)))
+        assert z == pytest.approx(0.8 + 0.2 * math.sin(2.0 * angle))
+    assert orbit.around(12.0) == pytest.approx(orbit.around(0.0))
+
+
+@pytest.mark.parametrize("model", ["walker", "quadruped", "unitree_go1/go1.xml"])
+def test_orbits_show_all_of_a_robot(model):
+    """Fit the radius to robots: 1.4 times their size, at least 1.5 m; smooth a jump away."""
+    path = robot_file(model) if "/" in model else suite_file(model)
+    compiled = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(compiled)
+    mujoco.mj_forward(compiled, data)
+    moving = [b for b in range(1, compiled.nbody) if compiled.body_dofnum[b]]
+    name = compiled.body(moving[0]).name
+    radius = fit_radius(compiled, data, name)
+    own = compiled.body_rootid[compiled.geom_bodyid] == compiled.body_rootid[moving[0]]
+    spread = np.ptp(data.geom_xpos[own], axis=0).max()
+    assert radius >= max(1.5, 1.4 * spread)
+    shot = OrbitShot(target=name)
+    first, quat = shot.pose(0.0, compiled, data)
+    center = data.xipos[moving[0]]
+    axes = np.empty(9)
+    mujoco.mju_quat2Mat(axes, quat)
+    away = center - first
+    assert -axes.reshape(3, 3)[:, 2] == pytest.approx(away / np.linalg.norm(away))
+    data.xipos[moving[0]] += 1.0
+    second, _ = shot.pose(0.1, compiled, data)
+    moved = second - first - (shot.around(0.1) - shot.around(0.0))
+    assert moved == pytest.approx(1.0 - math.exp(-5.0 * 0.1))
+
+
+def test_cameras_on_a_body(lab):
+    """Follow a body, and see with its eyes: along its x, with its z up."""
+    lab.step(5)
+    model, data = lab.model, lab.loop.data
+    pos, _ = FollowShot(body="ball", offset=(1.0, 0.0, 0.5)).pose(0.0, model, data)
+    body = model.body("ball").id
+    assert pos == pytest.approx(data.xipos[body] + [1.0, 0.0, 0.5])
+    data.qpos[4:8] = [0.9, 0.1, -0.3, 0.2]
+    mujoco.mj_forward(model, data)
+    pos, quat = FirstPersonShot(body="ball", pos=(0.2, 0.0, 0.0)).pose(0.0, model, data)
+    turn, axes = data.xmat[body].reshape(3, 3), np.empty(9)
+    mujoco.mju_quat2Mat(axes, quat)
+    assert -axes.reshape(3, 3)[:, 2] == pytest.approx(turn[:, 0])
+    assert axes.reshape(3, 3)[:, 1] == pytest.approx(turn[:, 2])
+    assert pos == pytest.approx(data.xpos[body] + 0.2 * turn[:, 0])
+
+
+@pytest.mark.parametrize("curve", ["cubic", "linear"])
+def test_poses_at_waypoints_are_exact(curve, tmp_path):
+    """Sample a path at its waypoints, between and beyond them; write and read it."""
+    generator = np.random.default_rng(3)
+    points = tuple(
+        Waypoint(
+            time=float(t), pos=tuple(generator.normal(size=3)), quat=tuple(q / np.linalg.norm(q))
+        )
+        for t, q in zip((0.5, 1.0, 2.7, 3.1), generator.normal(size=(4, 4)), strict=True)
+    )
+    path = CameraPath(waypoints=points, curve=curve, delay=0.25)
+    for point in points:
+        pos, quat = path.pose(0.25 + point.time - 0.5)
+        assert pos.tolist() == pytest.approx(list(point.pos), abs=1e-12)
+        assert abs(quat @ point.quat) == pytest.approx(1.0, abs=1e-12)
+    assert path.duration == pytest.approx(2.85)
+    assert path.pose(0.0)[0].tolist() == list(points[0].pos) == path.pose(0.2)[0].tolist()
+    assert path.pose(9.0)[0].tolist() == list(points[-1].pos)
+    middle = path.pose(0.25 + 0.25)[0]
+    straight = np.mean([points[0].pos, points[1].pos], axis=0)
+    assert np.allclose(middle, straight) == (curve == "linear")
+    steps = np.diff([path.pose(t)[0] for t in np.arange(0.25, 2.85, 0.001)], axis=0)
+    assert np.linalg.norm(steps, axis=1).max() < 0.02  # no jump
+    looped = CameraPath(waypoints=points, loop=True)
+    assert looped.pose(2.6 + 0.5)[0] == pytest.approx(points[1].pos)
+    assert CameraPath.load(path.save(tmp_path / "path.json")) == path
+    assert path.line().shape[1] == 3
+
+
+def test_wrong_paths_and_shots_are_named(lab, tmp_path):
+    """Give waypoints out of order, none, no JSON; shots of what is not there."""
+    here = Waypoint(time=1.0, pos=(0.0, 0.0, 1.0), look_at=(1.0, 0.0, 0.0))
+    with pytest.raises(ValueError, match="must ascend"):
+        CameraPath(waypoints=(here, here))
+    with pytest.raises(ValueError, match="has no waypoints: capture a view"):
+        CameraPath().pose(0.0)
+    with pytest.raises(ValueError, match="either quat or look_at"):
+        Waypoint(time=0.0, pos=(0.0, 0.0, 0.0))
+    (tmp_path / "bad.json").write_text('{"waypoints": 3}')
+    with pytest.raises(ValueError, match="'bad.json' is no camera path"):
+        CameraPath.load(tmp_path / "bad.json")
+    for shot, words in (
+        ({"kind": "spin"}, "no shot 'spin': choose from orbit"),
+        ({"kind": "orbit", "target": "nose"}, "no body 'nose'"),
+        ({"kind": "orbit", "speeed": 3}, "orbit' cannot be made"),
+        ({"kind": "camera", "camera": "eye"}, "no camera 'eye'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make_shot(shot, lab.model)
+
+
+@pytest.mark.parametrize("format", ["mp4", "gif"])
+def test_a_film_has_all_frames(film_lab, format):
+    """Film the last second: as many frames as rate times length, of the size, and things move."""
+    if format == "mp4":
+        pytest.importorskip("imageio_ffmpeg")
+    film_lab["arm"].write("panel", {"shoulder": 8.0})
+    film_lab.step(600)
+    film = film_lab.film(
+        "last", 1.0, fps=20.0, width=96, height=64, format=format, name="arm",
+        shot={"kind": "fixed", "pos": [0.3, -2.0, 0.8], "look_at": [0.2, 0.0, 0.4]},
+    )  # fmt: skip
+    film_lab.filmer.wait(60.0)
+    assert film.state == "done" and film.error == film.note == "", film
+    assert film.frames == film.drawn == 20 and Path(film.path).name == f"arm.{format}"
+    images = frames_of(film.path)
+    if format == "mp4":
+        assert len(images) == 20
+    assert images[0].shape == (64, 96, 3) and images[0].std() > 5.0
+    assert np.abs(images[0].astype(int) - images[-1]).max() > 40
+
+
+def test_films_of_faults_end_before_them(world, tmp_path):
+    """Film the next seconds of a world that faults: the frames before that, and a sentence."""
+    cfg = LabCfg(speed=math.inf, recorder=RecorderCfg(folder=tmp_path, to_file=False))
+    with LiveLab(world, cfg) as lab:
+        lab.pause()
+        film = lab.film("next", 2.0, fps=10.0, width=32, height=32, format="gif")
+        with pytest.raises(RuntimeError, match="is being made: wait for it, or cancel it"):
+            lab.film("last", 1.0)
+
+        def explode(model, data, moved):
+            if data.time > 1.0:
+                data.qvel[0] = math.nan
+
+        lab.loop.on_pre_step(explode)
+        lab.play()
+        lab.filmer.wait(60.0)
+        assert film.state == "done" and "The world stopped" in film.note, film
+        assert 9 <= film.frames == film.drawn <= 11
+
+
+def test_a_film_can_be_canceled(film_lab, tmp_path):
+    """Cancel while it waits for steps that never come: nothing is left; a new one can start."""
+    film = film_lab.film("next", 5.0)
+    film_lab.filmer.cancel()
+    assert film.state == "canceled" and list(tmp_path.iterdir()) == []
+    for settings, words in (
+        ({"width": 3}, "width of a film must be from 16"),
+        ({"seconds": 90.0}, "keeps 60 s, which is less than a film of 90 s"),
+        ({"fps": 0.0}, "fps of a film"),
+        ({"format": "avi"}, "mp4, gif or empty"),
+        ({"name": "../x"}, "not a valid name"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            film_lab.film(**settings)
