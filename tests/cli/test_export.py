@@ -44,7 +44,7 @@ def test_tasks(tmp_path):
 def test_what_is_no_model(tmp_path, capsys):
     """Refuse a target that is nothing."""
     assert main(["export", "nothing", "--output", str(tmp_path / "out")]) == 1
-    assert "no model file, task or run" in capsys.readouterr().err
+    assert "no model file, world, task or run" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
