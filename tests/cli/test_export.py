@@ -9,6 +9,7 @@ import pytest
 
 from manyworlds.cli.main import main
 from manyworlds.lab import LabCfg, LiveLab, world_from_scene, world_from_spec
+from manyworlds.lab.gallery import GALLERY
 from manyworlds.tasks import load_env_cfg
 from tests.lab.conftest import ARM
 from tests.spec.parity import assert_same, find_model
@@ -39,6 +40,14 @@ def test_tasks(tmp_path):
     loaded = mujoco.MjModel.from_xml_path(str(tmp_path / "out" / "scene.xml"))
     cfg = load_env_cfg("Lift-Cube-Arm", play=True)
     assert_same(loaded, world_from_scene(cfg.scene, cfg.sim.mujoco).model)
+
+
+@pytest.mark.parametrize("name", ["cloth-on-a-pole", "humanoid-and-launcher"])
+def test_worlds_of_the_gallery(name, tmp_path):
+    """Write a world that `manyworlds lab NAME` opens."""
+    assert main(["export", name, "--output", str(tmp_path / "out")]) == 0
+    loaded = mujoco.MjModel.from_xml_path(str(tmp_path / "out" / "scene.xml"))
+    assert_same(loaded, GALLERY[name].world().model)
 
 
 def test_what_is_no_model(tmp_path, capsys):

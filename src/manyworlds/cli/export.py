@@ -1,4 +1,4 @@
-"""`manyworlds export`: write a model file, a task or a run as one MJCF file with its assets."""
+"""`manyworlds export`: write a file, world, task or run as one MJCF file with its assets."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from manyworlds.cli.parsing import Modules, load_modules, parse
 class ExportOptions:
     """Write a scene as one MJCF file with its assets beside it, which plain MuJoCo loads.
 
-    TARGET is a model file (MJCF or URDF) or a mesh file, a task, or a run. The written file
-    compiles to the same model; numbers keep all digits.
+    TARGET is a model file (MJCF or URDF) or a mesh file, a world of the gallery, a task, or a run.
+    The written file compiles to the same model; numbers keep all digits.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
-    """Model file, mesh file, task, run folder, or checkpoint."""
+    """Model file, mesh file, world of the gallery, task, run folder, or checkpoint."""
     output: Path
     """Folder to write, or an archive if it ends in .zip; only an earlier export is replaced."""
     missing_meshes: Literal["error", "skip"] = "error"

@@ -301,10 +301,13 @@ def find_target(cfg: LabOptions) -> Target:
 def world_of(target: Target, cfg: LabOptions) -> World:
     """Build the world of a target in plain MuJoCo."""
     from manyworlds.lab import world_from_file
+    from manyworlds.lab.gallery import GALLERY
     from manyworlds.tasks import load_env_cfg
 
     if target.file is not None:
         return _world_of_file(target.file, cfg)
+    if target.gallery:
+        return GALLERY[target.gallery].world()
     if target.run is None:
         return _world_of_task(load_env_cfg(target.task, play=True), cfg.world)
     scene = target.run.path / "scene" / "scene.xml"
