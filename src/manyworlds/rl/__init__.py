@@ -1,6 +1,8 @@
-"""Reinforcement learning with rsl_rl's PPO; needs the extra `train`."""
+"""Reinforcement learning with rsl_rl's PPO; needs the extra `train`.
 
-import importlib
+What needs rsl_rl or onnxruntime is imported on first use.
+"""
+
 from typing import TYPE_CHECKING
 
 from manyworlds.rl.config import (
@@ -13,17 +15,12 @@ from manyworlds.rl.config import (
     RslRlRndCfg,
     RslRlSymmetryCfg,
 )
+from manyworlds.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from manyworlds.rl.onnx_policy import OnnxPolicy
     from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
-
-_LAZY = {
-    "OnPolicyRunner": ("manyworlds.rl.runner", "OnPolicyRunner"),
-    "RslRlVecEnvWrapper": ("manyworlds.rl.vecenv_wrapper", "RslRlVecEnvWrapper"),
-    "OnnxPolicy": ("manyworlds.rl.onnx_policy", "OnnxPolicy"),
-}
 
 __all__ = [
     "OnPolicyRunner",
@@ -39,10 +36,10 @@ __all__ = [
     "RslRlVecEnvWrapper",
 ]
 
+_MODULES = {
+    "OnPolicyRunner": "manyworlds.rl.runner",
+    "OnnxPolicy": "manyworlds.rl.onnx_policy",
+    "RslRlVecEnvWrapper": "manyworlds.rl.vecenv_wrapper",
+}
 
-def __getattr__(name: str) -> object:
-    """Import objects that need rsl_rl or onnxruntime on first access."""
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = _LAZY[name]
-    return getattr(importlib.import_module(module), attribute)
+__getattr__ = lazy_names(__name__, _MODULES)

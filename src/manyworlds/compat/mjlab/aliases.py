@@ -82,6 +82,10 @@ class _AliasModule(ModuleType):
             return importlib.import_module(path)
         raise AttributeError(_missing(path, [*dir(self), *_names_below(self.__name__)]))
 
+    def __dir__(self) -> list[str]:
+        # Some of ours import on demand.
+        return sorted({*super().__dir__(), *vars(self).get("__all__", ())})
+
 
 class _AliasFinder(MetaPathFinder, Loader):
     """Finds `mjlab.a.b` where a facade, a module of ours or the table has something for it."""
@@ -170,8 +174,7 @@ def _known_below(parent: str) -> list[str]:
         for source in sources
         for module in pkgutil.iter_modules(getattr(source, "__path__", ()))
     ]
-    exported = getattr(sys.modules.get(parent), "__all__", ())
-    return [*dir(sys.modules.get(parent)), *exported, *modules, *_names_below(parent)]
+    return [*dir(sys.modules.get(parent)), *modules, *_names_below(parent)]
 
 
 def _resolve(ours: Any) -> Any:

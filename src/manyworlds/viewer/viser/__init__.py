@@ -5,8 +5,9 @@ Names are loaded on first use, so that other modules need neither viser nor trim
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from manyworlds.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from mjviser.conversions import (
@@ -31,10 +32,6 @@ __all__ = [
     "mujoco_mesh_to_trimesh",
 ]
 
+_OURS = dict.fromkeys(("CheckpointManager", "ViserPlayViewer"), "manyworlds.viewer.viser.viewer")
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    ours = name in ("CheckpointManager", "ViserPlayViewer")
-    module = "manyworlds.viewer.viser.viewer" if ours else "mjviser.conversions"
-    return getattr(importlib.import_module(module), name)
+__getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "mjviser.conversions") | _OURS)
