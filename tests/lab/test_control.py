@@ -380,7 +380,10 @@ def test_old_commands_are_named(lab):
     """Say nothing, say something, wait: the lab tells; a sequence needs no commands."""
     arm = lab["arm"]
     lab.step()
-    assert lab.why_not_moving("arm") == ["holding its start pose: move a slider"]
+    initial = (
+        "its controls have their initial values, and its actuators hold no position: move a slider"
+    )
+    assert lab.why_not_moving("arm") == [initial]
     arm.write("panel", {"elbow": 1.0})
     assert not lab.why_not_moving("arm")
     arm.take("script")
@@ -393,7 +396,7 @@ def test_old_commands_are_named(lab):
     assert not lab.why_not_moving("arm")
     lab.reset()
     arm.take("panel")
-    assert lab.why_not_moving("arm") == ["holding its start pose: move a slider"]
+    assert lab.why_not_moving("arm") == [initial]
 
 
 def test_sleep_and_weakness_are_named():

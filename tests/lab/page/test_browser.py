@@ -76,6 +76,11 @@ def on_screen(camera, canvas: dict[str, float], point: np.ndarray) -> tuple[floa
     )
 
 
+def after_label(browser, label: str, element: str):
+    """Return the first element after a label, as an XPath step."""
+    return browser.locator(f"xpath=//*[text()='{label}']/following::{element}").first
+
+
 def test_a_slider_moves_a_joint(arm_apart, browser):
     """Load the page, press play, drag a slider: the joint moves; a key that is held counts once."""
     lab, page = arm_apart
@@ -84,7 +89,7 @@ def test_a_slider_moves_a_joint(arm_apart, browser):
     browser.get_by_role("button", name="Play").first.click()
     browser.get_by_role("button", name="Pause").wait_for()
     assert not lab.paused
-    box = browser.get_by_role("slider").first.bounding_box()
+    box = after_label(browser, "shoulder", "*[@role='slider']").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     browser.mouse.move(x, y)
     browser.mouse.down()

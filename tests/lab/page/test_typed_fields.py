@@ -8,7 +8,7 @@ import pytest
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
 from tests.browser import free_port
 from tests.lab.conftest import ARM
-from tests.lab.page.test_browser import serve, until
+from tests.lab.page.test_browser import after_label, serve, until
 
 # Notes whether the script of the fields runs by the time of the first number field.
 _WATCH = """
@@ -114,7 +114,7 @@ def test_a_number_out_of_bounds_is_clamped(arm, browser):
     assert int(field.input_value()) in (12, 13)
     browser.get_by_role("tab", name="Robot").click()
     calls.clear()
-    field = browser.locator(".mantine-NumberInput-input:visible").first
+    field = after_label(browser, "shoulder", "input[contains(@class, 'NumberInput-input')]")
     type_into(browser, field, "123", 0.1)
     browser.get_by_text("Actuators of arm").click()
     until(browser, lambda: calls, "the slider is set")
