@@ -89,7 +89,9 @@ def test_a_slider_moves_a_joint(arm_apart, browser):
     browser.get_by_role("button", name="Play").first.click()
     browser.get_by_role("button", name="Pause").wait_for()
     assert not lab.paused
-    box = after_label(browser, "shoulder", "*[@role='slider']").bounding_box()
+    slider = after_label(browser, "shoulder", "*[@role='slider']")
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     browser.mouse.move(x, y)
     browser.mouse.down()
