@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import mujoco
 import numpy as np
 import pytest
@@ -277,6 +279,9 @@ def test_an_end_is_only_reported_on_request():
         lab.step(period)
     report = lab.environment.report
     assert report.ended_by == ("time_out",) and report.episodes == 0 and report.step == 12
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the setting is not state that a checkpoint lacks
+        lab.environment.memory()
     assert lab.snapshot.time == pytest.approx(12 * lab.environment.env.step_dt)
     lab.environment.auto_reset = True
     lab.step(period)

@@ -412,6 +412,11 @@ class ManagerBasedRlEnv(Stateful):
         """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""
         return self.obs_buf
 
+    def set_auto_reset(self, on: bool) -> None:
+        """Change the setting `auto_reset`, which no checkpoint contains."""
+        self.cfg.auto_reset = on
+        self._unsaved_state.accept(self, "cfg")
+
     def state_dict(self) -> dict[str, object]:
         """Return everything that is needed to continue, including the state of random generators.
 

@@ -224,9 +224,7 @@ class EnvironmentDriver:
 
     @auto_reset.setter
     def auto_reset(self, on: bool) -> None:
-        self._loop.do(
-            lambda model, data: setattr(self.env.cfg, "auto_reset", on), edits_model=False
-        )
+        self._loop.do(lambda model, data: self.env.set_auto_reset(on), edits_model=False)
 
     @property
     def substep(self) -> int:

@@ -88,6 +88,10 @@ class UnsavedState:
                     self._warned.add(key)
                     warnings.warn(_message(owner, where, name), stacklevel=3)
 
+    def accept(self, owner: object, name: str) -> None:
+        """Take the present value of an attribute as its first one."""
+        self._prints[(id(owner), name)] = self._printer(self._owners())(getattr(owner, name))
+
     def _before(self, owner: object, name: str, now: bytes) -> bytes:
         """Return the print of an attribute's first value, at construction or first checkpoint."""
         if id(owner) not in self._built:
