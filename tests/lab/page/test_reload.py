@@ -57,6 +57,17 @@ def test_what_does_not_compile_is_a_card(served):
     assert not first.errors, first.errors
 
 
+def test_card_and_button_are_there_once(served):
+    """Correct a file that did not compile: no error is left, and there is one button."""
+    served, path = served
+    served.open()
+    path.write_text(ARM)
+    press(served.shell.button)
+    handles = served.shell.server.gui._container_handle_from_uuid["root"]._children.values()
+    assert [getattr(handle, "label", "") for handle in handles].count("Reload") == 1
+    assert not any("mass and inertia" in str(getattr(h, "content", "")) for h in handles)
+
+
 def test_what_is_gone_is_told(served):
     """Take the file away: opening raises, reloading tells it on the card."""
     served, path = served

@@ -62,6 +62,7 @@ class PageShell:
     def show(self, lab: LabFace) -> None:
         """Show a lab in place of the one before; `start` keeps it up to date."""
         self.end_page()
+        clear(self.server)  # of the card and the button, which the page adds below its own parts
         try:
             self.page = InProcessPage(
                 lab,
