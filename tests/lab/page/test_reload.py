@@ -32,6 +32,7 @@ def test_what_does_not_compile_is_a_card(served):
     shell = served.shell
     served.open()
     assert shell.page is None and "mass and inertia" in shell.card.content
+    assert shell.note.content == ""  # the card is next to the button
     path.write_text(ARM)
     press(shell.button)
     first, lab = shell.page, served.lab
@@ -40,6 +41,7 @@ def test_what_does_not_compile_is_a_card(served):
     path.write_text(BAD)
     press(shell.button)
     assert shell.page is first and "mass and inertia" in shell.card.content
+    assert shell.note.content == shell.card.content
     assert served.lab is lab and lab.loop.state == "running"
     overlays, robot = first.parts["OverlayPart"], lab["arm"]
     give(overlays.boxes["joints"], True)
