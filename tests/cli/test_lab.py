@@ -116,14 +116,18 @@ def test_worlds_of_a_batch_differ():
 
 
 def test_a_floor_can_be_added(tmp_path):
-    """Let a ball fall onto the floor that was asked for."""
+    """Let a ball fall onto the floor that was asked for; without one, warn that it falls."""
     path = tmp_path / "ball.xml"
     path.write_text(
-        "<mujoco><worldbody><body pos='0 0 .2'><freejoint/><geom size='.1'/></body></worldbody>"
-        "</mujoco>"
+        "<mujoco><worldbody><body name='ball' pos='0 0 .2'><freejoint/><geom size='.1'/></body>"
+        "</worldbody></mujoco>"
     )
     lab = command.open_lab(command.LabOptions(target=str(path), plane=True))
-    assert lab.step(1000).qpos[2] == pytest.approx(0.1, abs=0.01)
+    assert lab.step(1000).qpos[2] == pytest.approx(0.1, abs=0.01) and not lab.world.warnings
+    lab.stop()
+    lab = command.open_lab(command.LabOptions(target=str(path)))
+    assert lab.world.warnings == ["nothing holds 'ball', which falls: --plane adds a floor."]
+    assert lab.call("read_status")["world_warnings"] == lab.world.warnings
     lab.stop()
 
 

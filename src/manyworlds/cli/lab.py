@@ -317,7 +317,7 @@ def world_of(target: Target, cfg: LabOptions) -> World:
 
 
 def _world_of_file(path: Path, cfg: LabOptions) -> World:
-    from manyworlds.cli.validate import doubts
+    from manyworlds.cli.validate import doubts, missing_floor
     from manyworlds.lab import CompileError, world_from_file
     from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 
@@ -329,7 +329,9 @@ def _world_of_file(path: Path, cfg: LabOptions) -> World:
         except ModelFileError as explained:  # has a better message
             raise CompileError(str(explained)) from error
         raise
-    for warning in [*world.warnings, *(doubts(world.model) if cfg.validate else ())]:
+    if cfg.validate:
+        world.warnings += [*doubts(world.model), *missing_floor(world.model)]
+    for warning in world.warnings:
         print(f"warning: {warning}", flush=True)
     return world
 

@@ -131,3 +131,14 @@ def doubts(model: mujoco.MjModel, keys: Sequence[tuple[str, int]] = ()) -> list[
     elif model.nv == 0:
         found.append("nothing can move: no body has a joint.")
     return found
+
+
+def missing_floor(model: mujoco.MjModel) -> list[str]:
+    """Return a warning if a floating body of a live world would fall forever."""
+    free = model.jnt_bodyid[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE]
+    static = model.body_weldid[model.geom_bodyid] == 0
+    if not free.size or not model.opt.gravity.any():
+        return []
+    if (static & ((model.geom_contype | model.geom_conaffinity) != 0)).any():
+        return []
+    return [f"nothing holds '{model.body(free[0]).name}', which falls: --plane adds a floor."]

@@ -76,7 +76,8 @@ class World:
         option_sources: robot whose model set each of MuJoCo's options that are not the default, by
             the option's name, where it is known.
         errors: reasons why entities were left out, by name.
-        warnings: what was changed or left out when the file of the world was read.
+        warnings: sentences about what was changed or left out when the file of the world was read,
+            and about what is probably wrong with it.
         shared: model whose fields a task randomizes to get `model`; None if nothing is randomized.
         card: facts about the world of a batch that this is a copy of; None for other worlds.
         items: facts about items of the scene that its editor added, by name.

@@ -34,11 +34,12 @@ def open_page():
 
     opened = []
 
-    def make(xml: str = ARM, robots=(), errors=None, **kwargs: Any) -> InProcessPage:
+    def make(xml: str = ARM, robots=(), errors=None, warnings=(), **kwargs: Any) -> InProcessPage:
         world = world_from_spec(mujoco.MjSpec.from_string(xml))
         if robots:
             world.robots = {name: f"{name}/" for name in robots}
         world.errors |= errors or {}
+        world.warnings += warnings
         lab = LiveLab(world, LabCfg(**kwargs))
         page = InProcessPage(lab, port=free_port())
         page._due = dict.fromkeys(page._due, float("-inf"))

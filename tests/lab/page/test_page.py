@@ -91,6 +91,16 @@ def test_a_hand_is_not_fought(page):
     assert slider.value == 0.0
 
 
+def test_warnings_about_the_file_are_on_the_page(open_page):
+    """Show what is probably wrong with the model file until the user's next action."""
+    page = open_page(warnings=["nothing holds 'ball'"])
+    bar = page.parts["TopBar"]
+    assert "Nothing holds &#x27;ball&#x27;" in bar.status.content
+    press(bar.play)
+    page.update()
+    assert "Nothing holds" not in bar.status.content
+
+
 def test_the_top_bar_follows_the_engine(page):
     """Pause by anybody: label, banner and reason show it; time, steps and pace are told."""
     bar = page.parts["TopBar"]

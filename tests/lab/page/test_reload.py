@@ -32,6 +32,7 @@ def test_what_does_not_compile_is_a_card(served):
     shell = served.shell
     served.open()
     assert shell.page is None and "mass and inertia" in shell.card.content
+    assert shell.note.content == ""  # the card is next to the button
     path.write_text(ARM)
     press(shell.button)
     first, lab = shell.page, served.lab
@@ -40,6 +41,7 @@ def test_what_does_not_compile_is_a_card(served):
     path.write_text(BAD)
     press(shell.button)
     assert shell.page is first and "mass and inertia" in shell.card.content
+    assert shell.note.content == shell.card.content
     assert served.lab is lab and lab.loop.state == "running"
     overlays, robot = first.parts["OverlayPart"], lab["arm"]
     give(overlays.boxes["joints"], True)
@@ -55,6 +57,17 @@ def test_what_does_not_compile_is_a_card(served):
     assert lab["arm"] is robot and robot.command.targets[1] == 2.0
     assert "converted" in lab.states["here"].converted
     assert not first.errors, first.errors
+
+
+def test_card_and_button_are_there_once(served):
+    """Correct a file that did not compile: no error is left, and there is one button."""
+    served, path = served
+    served.open()
+    path.write_text(ARM)
+    press(served.shell.button)
+    handles = served.shell.server.gui._container_handle_from_uuid["root"]._children.values()
+    assert [getattr(handle, "label", "") for handle in handles].count("Reload") == 1
+    assert not any("mass and inertia" in str(getattr(h, "content", "")) for h in handles)
 
 
 def test_what_is_gone_is_told(served):

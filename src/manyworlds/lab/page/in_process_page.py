@@ -116,6 +116,7 @@ class InProcessPage:
             wait_for_commits(self.server.gui)
             view = WorldView(self.server, lab.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
+            self.context.note = "; ".join(lab.world.warnings)
             top_bar, pull = TopBar(self.context), PullPart(self.context)
             first: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
             first["DrivePart"] = DrivePart(self.context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,8 @@ class MirroredWorld:
     """Prefix of the elements of each robot, by the robot's name."""
     errors: Mapping[str, str]
     """Reasons why entities were left out, by name."""
+    warnings: Sequence[str]
+    """Sentences about what is probably wrong with the world's file."""
 
 
 @dataclass(eq=False)
@@ -213,7 +215,9 @@ class LabMirror:
         self._read_at = -math.inf
         self._robots = MirroredRobots({})
         status = self.status
-        self.world = MirroredWorld(face.model, face.robots, status["left_out"])
+        self.world = MirroredWorld(
+            face.model, face.robots, status["left_out"], status["world_warnings"]
+        )
         self._robots = MirroredRobots({name: self._robot(name) for name in status["robots"]})
         self._read_at = -math.inf
         self.keyframes = MirroredKeyframes(self)

@@ -62,6 +62,7 @@ class PageShell:
     def show(self, lab: LabFace) -> None:
         """Show a lab in place of the one before; `start` keeps it up to date."""
         self.end_page()
+        clear(self.server)  # of the card and the button, which the page adds below its own parts
         try:
             self.page = InProcessPage(
                 lab,
@@ -86,7 +87,10 @@ class PageShell:
     def show_card(self, title: str, text: str) -> None:
         """Show an error at the top of the page; none if the text is empty."""
         self._card = title, text
-        self.card.content = error_card_html(title, text) if text else ""
+        content = error_card_html(title, text) if text else ""
+        self.card.content = content
+        # The button is below all tabs, from where the top of the page may be out of sight.
+        self.note.content = content if self.page is not None else ""
 
     def end_page(self) -> None:
         """Remove the present lab from the page."""
@@ -103,6 +107,7 @@ class PageShell:
     def _add_card(self) -> None:
         gui = self.server.gui
         self.card = gui.add_html("", order=-1.0)
+        self.note = gui.add_html("", order=1e12 - 1.0)
         self.show_card(*self._card)
         if self._network_port:
             gui.add_html(network_html(self._network_port))
