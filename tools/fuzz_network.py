@@ -123,6 +123,8 @@ class _Face:
                 server._follow()
                 seen = send_pushes(server.answer, frames, seed)
                 self._lab.call("release_body")
+                forces = self._lab.perturbation._forces  # huge ones would stop the world
+                self._lab.loop.do(lambda model, data: forces.close())
                 return seen
             case "process":
                 return send_requests(self._peer.send, frames, seed)
