@@ -138,9 +138,10 @@ def publish_cost(seconds: float) -> Figures | None:
 def round_trip(seconds: float) -> Figures | None:
     """Request single steps of 40 joints over a socket: time beyond that of the step itself.
 
-    A request has the controls of all joints, and its reply the standard state; the step itself
-    is `lab.step()` in the lab's own process, in turns with them. `bare` are the times of a round trip through the same processes and threads without any work,
-    in turns with the steps: what this machine needs to start each of them.
+    A request has the controls of all joints, and its reply the standard state; the step itself is
+    `lab.step()` in the lab's own process, in turns with them. `bare` are the times of a round trip
+    through the same processes and threads without any work, in turns, too: what this machine needs
+    to start each of them.
     """
     with _served(_chain_world()) as (lab, hub), _bare_server() as bare_port:
         lab.loop.mode = "direct"

@@ -46,7 +46,7 @@ class StreamServer:
         self.inbox = ControlInbox(hub.report)
         self._poller = zmq.Poller()
         self._failure = "", 0.0
-        """Reason why nothing is published, and the time of its beginning [s]; inf if it is known."""
+        """Reason why nothing is published, and the time since when [s]; inf after its report."""
         self._next: tuple[LabFace | None] = (None,)
         self._present = self._next
         self._face: LabFace | None = None
