@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import cast
 
 import msgpack
 import zmq
@@ -67,7 +68,7 @@ def hostile_request(rng: random.Random, key: str) -> bytes:
     request = {"op": name, "session_id": key if rng.random() < 0.95 else "0", **fields}
     try:
         if rng.random() < 0.5:
-            frame = msgpack.packb(request)
+            frame = cast("bytes", msgpack.packb(request))
         else:
             frame = json.dumps(request, default=repr).encode(errors="replace")
     except (ValueError, OverflowError, UnicodeEncodeError):
@@ -124,7 +125,7 @@ def hostile_push(rng: random.Random) -> bytes:
     chosen = rng.sample(_PUSH, rng.randrange(8))
     request = {"op": "fastpath_perturb", **{name: rng.choice(WILD) for name in chosen}}
     try:
-        frame = msgpack.packb(request)
+        frame = cast("bytes", msgpack.packb(request))
     except (ValueError, OverflowError):
         frame = b"{"
     dice = rng.random()
