@@ -64,15 +64,17 @@ peer.connect("tcp://127.0.0.1:" + sys.argv[1])
 def ask(**fields):
     peer.send(msgpack.packb(fields))
     return msgpack.unpackb(peer.recv())
-key = ask(op="hello", observations="minimal")["session_id"]
+hello = ask(op="hello")
+key, robot = hello["session_id"], hello["articulations"][0]
 ask(op="set_mode", mode="direct", session_id=key)
-for _ in range(200):
-    ask(op="step", session_id=key)
+targets = {robot["prefix"]: {"ctrl": [0.1] * len(robot["actuator_types"])}}
 times = []
-for _ in range(int(sys.argv[2])):
+for _ in range(200 + int(sys.argv[2])):
     since = time.perf_counter()
-    ask(op="step", session_id=key)
+    reply = ask(op="step", per_articulation=targets, session_id=key)
     times.append(time.perf_counter() - since)
+assert reply["per_articulation"][robot["prefix"]]["ctrl"] == targets[robot["prefix"]]["ctrl"]
+times = times[200:]
 print(*times, flush=True)
 """
 
@@ -136,19 +138,20 @@ def publish_cost(seconds: float) -> Figures | None:
 def round_trip(seconds: float) -> Figures | None:
     """Request single steps of 40 joints over a socket: time beyond that of the step itself.
 
-    `bare` are the times of a round trip through the same processes and threads without any work,
-    in turns with the steps: what this machine needs to start each of them.
+    A request has the controls of all joints, and its reply the standard state; the step itself is
+    `lab.step()` in the lab's own process, in turns with them. `bare` are the times of a round trip
+    through the same processes and threads without any work, in turns, too: what this machine needs
+    to start each of them.
     """
     with _served(_chain_world()) as (lab, hub), _bare_server() as bare_port:
         lab.loop.mode = "direct"
         lab.start()
-        direct = []
-        for _ in range(_ROUND_TRIPS):
-            since = perf_counter()
-            lab.step()
-            direct.append(perf_counter() - since)
-        times, bare = [], []
+        direct, times, bare = [], [], []
         for _ in range(_TURNS):
+            for _ in range(_ROUND_TRIPS // _TURNS):
+                since = perf_counter()
+                lab.step()
+                direct.append(perf_counter() - since)
             times += _trips(_STEPPER, hub.ports["step"])
             bare += _trips(_BARE_STEPPER, bare_port)
         beyond = 1e3 * (np.array(times) - median(direct))

@@ -19,11 +19,16 @@ import tyro
 import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
-from manyworlds.lab.network import Dispatcher, HubProcess, LabServerCfg
+from manyworlds.lab.network import Dispatcher, HubProcess, LabHub, LabServerCfg
 from manyworlds.lab.network.control_inbox import ControlInbox
 from manyworlds.lab.network.roster import RosterCache
 from tests.lab.network.conftest import two_robots
-from tests.lab.network.hostile import put_controls, send_requests, send_subscriptions
+from tests.lab.network.hostile import (
+    put_controls,
+    send_pushes,
+    send_requests,
+    send_subscriptions,
+)
 from tests.lab.network.hostile_web import Door, attack, send_messages
 from tests.lab.network.test_hub import ANY, client_of
 
@@ -35,11 +40,13 @@ _BLOCK = 10_000
 class Options:
     """Send hostile frames to a lab's server; stop with an error at the first defect."""
 
-    face: Literal["requests", "controls", "process", "subscriptions", "web", "gate"] = "requests"
-    """`requests` calls the dispatcher, `controls` the inbox of targets; `process` sends requests to
-    a server in a process of its own, `subscriptions` messages to its ports that publish, and `web`
-    messages, broken handshakes and broken frames to its WebSocket; `gate` sends heads of requests
-    to the door of a page."""
+    face: Literal[
+        "requests", "controls", "fast_path", "process", "subscriptions", "web", "gate"
+    ] = "requests"
+    """`requests` calls the dispatcher, `controls` the inbox of targets, `fast_path` the owner of
+    the fast path; `process` sends requests to a server in a process of its own, `subscriptions`
+    messages to its ports that publish, and `web` messages, broken handshakes and broken frames to
+    its WebSocket; `gate` sends heads of requests to the door of a page."""
     frames: int = 1_000_000
     minutes: float = 60.0
     """Time after which no further frames are sent."""
@@ -82,6 +89,9 @@ class _Face:
             self.counters = self._inbox.stats
         elif self._name == "gate":
             self._door = Door()
+        elif self._name == "fast_path":
+            self._local = LabHub(LabServerCfg(**ANY))  # its threads do not run
+            self._local.attach(self._lab)
         else:
             self._hub = HubProcess(LabServerCfg(**ANY))
             self._hub.attach(self._lab)
@@ -94,6 +104,8 @@ class _Face:
             self._server.close()
         elif self._name == "gate":
             self._door.__exit__()
+        elif self._name == "fast_path":
+            self._local.stop()
         elif self._name != "controls":
             self._context.destroy(linger=0)
             self._hub.close()
@@ -106,6 +118,14 @@ class _Face:
             case "controls":
                 put_controls(self._inbox, self._roster, frames, seed)
                 self._inbox.flush(self._lab)
+            case "fast_path":
+                server = self._local.fast_path
+                server._follow()
+                seen = send_pushes(server.answer, frames, seed)
+                self._lab.call("release_body")
+                forces = self._lab.perturbation._forces  # huge ones would stop the world
+                self._lab.loop.do(lambda model, data: forces.close())
+                return seen
             case "process":
                 return send_requests(self._peer.send, frames, seed)
             case "gate":

@@ -56,7 +56,10 @@ class ReaderProgram:
         return False
 
     def close(self) -> None:
-        """Leave in order, after the lab has ended."""
+        """Say goodbye, after the lab has ended."""
+
+    def release(self) -> None:
+        """Release what outlives the process, such as files; also after SIGTERM."""
 
     def run(self) -> None:
         """Serve until the lab ends."""
@@ -116,6 +119,16 @@ def _lower_priority() -> None:
 def run_program(program: type[ReaderProgram]) -> None:
     """Run a program until SIGTERM; the only argument is the file descriptor of the wire."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the lab, which ends its readers
-    program(Wire(socket.socket(fileno=int(sys.argv[1])))).run()
+    reader = program(Wire(socket.socket(fileno=int(sys.argv[1]))))
+    signal.signal(signal.SIGTERM, _leave)
+    with contextlib.suppress(SystemExit):
+        reader.run()
+    reader.release()
     sys.stdout.flush()
     os._exit(0)  # without waiting for threads
+
+
+def _leave(*_: object) -> None:
+    """Interrupt the main thread, once."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit

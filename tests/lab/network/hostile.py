@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import cast
 
 import msgpack
 import zmq
@@ -27,6 +28,10 @@ WILD = (
 TOPICS = (b"go/control ", b"go/set_gains ", b"box/control", b"goo/control", b"go2/fly", b"")
 TARGETS = pack_control([(0, 0.25), (1, -0.5)])
 GAINS = b'{"hip": {"kp": 1.0, "kv": 2.0, "torque_limit": 3.0}}'
+_PUSH = (
+    *("body", "force", "torque", "select", "active", "localpos", "refselpos", "refquat"),
+    *("drag", "op"),
+)
 _LONGEST_S = 30.0
 _MOST_EXPIRED = 5  # replies in turn that say that the session ended
 
@@ -63,7 +68,7 @@ def hostile_request(rng: random.Random, key: str) -> bytes:
     request = {"op": name, "session_id": key if rng.random() < 0.95 else "0", **fields}
     try:
         if rng.random() < 0.5:
-            frame = msgpack.packb(request)
+            frame = cast("bytes", msgpack.packb(request))
         else:
             frame = json.dumps(request, default=repr).encode(errors="replace")
     except (ValueError, OverflowError, UnicodeEncodeError):
@@ -112,6 +117,43 @@ def send_requests(send: Callable[[bytes], bytes], frames: int, seed: int) -> Cou
         elif expired == _MOST_EXPIRED:
             key = msgpack.unpackb(send(b'{"op": "hello"}'))["session_id"]
             seen["greetings"] += 1
+    return seen
+
+
+def hostile_push(rng: random.Random) -> bytes:
+    """Return a push of the fast path that is well formed but wild, or broken, or none at all."""
+    chosen = rng.sample(_PUSH, rng.randrange(8))
+    request = {"op": "fastpath_perturb", **{name: rng.choice(WILD) for name in chosen}}
+    try:
+        frame = cast("bytes", msgpack.packb(request))
+    except (ValueError, OverflowError):
+        frame = b"{"
+    dice = rng.random()
+    if dice <= 0.5:
+        return frame
+    return mutate(rng, frame) if dice < 0.95 else rng.randbytes(rng.randrange(200))
+
+
+def send_pushes(
+    answer: Callable[[list[bytes], int], bytes], frames: int, seed: int
+) -> Counter[str]:
+    """Send hostile requests of the fast path; check that each has a proper reply.
+
+    Args:
+        answer: returns the reply to the frames of a request, and to the number of its sender.
+        frames: number of requests.
+        seed: seed of the requests.
+
+    Returns:
+        Number of replies by their key: `ok` or `error`.
+    """
+    rng, seen = random.Random(seed), Counter[str]()
+    for number in range(frames):
+        frame = hostile_push(rng)
+        reply = msgpack.unpackb(answer([frame], number))
+        assert set(reply) in ({"ok"}, {"error"}), (frame, reply)
+        assert "The request failed" not in reply.get("error", ""), (frame, reply)
+        seen.update(reply.keys())
     return seen
 
 

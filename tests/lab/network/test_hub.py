@@ -330,6 +330,26 @@ def test_rebuilds_reach_clients(lab, hub, context):
     assert set(msgpack.unpackb(peer.recv_multipart()[1])["per_articulation"]) == {"go"}
 
 
+def test_failures_that_last_are_told_once():
+    """Fail to read the world for a moment, then for long: only the second one is told, once."""
+    said: list[str] = []
+    hub = LabHub(LabServerCfg(**ANY), report=said.append)
+    for reason, now, told in (
+        ("busy", 0.0, 0),
+        ("busy", 0.5, 0),
+        ("gone", 0.9, 0),
+        ("gone", 1.5, 0),
+        ("gone", 2.0, 1),
+        ("gone", 9.0, 1),
+        ("busy", 9.5, 1),
+        ("busy", 10.6, 2),
+    ):
+        hub.streams._fail(reason, now)
+        assert len(said) == told, (reason, now)
+    assert said == ["Nothing is published: gone", "Nothing is published: busy"]
+    hub.stop()
+
+
 def test_an_export_delays_nobody_else(lab, context, monkeypatch):
     """Export a model for long: an old client's hello waits or is refused; others are answered."""
     exported, call = threading.Event(), lab.call

@@ -16,6 +16,7 @@ import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_scene
 from manyworlds.lab.network import HubProcess, LabServerCfg
+from manyworlds.lab.network.fast_path.registry import find_owners
 from manyworlds.scene import SceneCfg
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import GO, entity, two_robots
@@ -192,7 +193,7 @@ def test_the_lab_goes_on_without_its_server(lab, context, caplog):
 
 
 LAB = """
-import os, sys, time
+import sys
 from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.lab.network import HubProcess, LabServerCfg
 from tests.lab.network.conftest import two_robots
@@ -203,24 +204,30 @@ if __name__ == "__main__":
     process.attach(lab)
     lab.start()
     print(process.process.pid, process.ports["step"], flush=True)
-    time.sleep(60)
+    sys.stdin.read()
+    process.close()
 """
 
 
-def test_the_server_ends_with_its_lab(context):
-    """Kill -9 a program with a lab: its server ends by itself, and its ports are free."""
-    lab = subprocess.Popen(
-        [sys.executable, "-c", LAB], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert lab.stdout is not None
+@pytest.mark.parametrize("killed", [True, False])
+def test_the_server_ends_with_its_lab(tmp_path, monkeypatch, killed):
+    """Kill -9 a program with a lab, or let it close: its server ends, and leaves nothing behind."""
+    monkeypatch.setenv("MANYWORLDS_REGISTRY", str(tmp_path))
+    pipe = subprocess.PIPE
+    lab = subprocess.Popen([sys.executable, "-c", LAB], stdin=pipe, stdout=pipe, text=True)
+    assert lab.stdin is not None and lab.stdout is not None
     pid, port = map(int, lab.stdout.readline().split())
+    until(lambda: find_owners(tmp_path), "the world is not in the registry")
     with socket.create_connection(("127.0.0.1", port)):
         pass
-    lab.kill()
-    lab.wait(30)
+    if killed:
+        lab.kill()
+    lab.stdin.close()
+    assert lab.wait(30) == (-signal.SIGKILL if killed else 0)
     until(lambda: not os.path.exists(f"/proc/{pid}"), "the server is left")
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
+    assert not list(tmp_path.iterdir())
 
 
 def test_stuck_clients_delay_nothing(lab, served, context):

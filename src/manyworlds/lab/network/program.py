@@ -22,6 +22,7 @@ class HubProgram(ReaderProgram):
     """Serves the lab, and does what its process says."""
 
     _hub: LabHub
+    _is_open = False
 
     def open(self, settings: Message) -> dict[str, object]:
         """Open the ports, and return them."""
@@ -35,6 +36,7 @@ class HubProgram(ReaderProgram):
         self._telling = threading.Lock()
         # The end of this process must not leave the world as a driver has made it.
         self._hub.on_driver = self._tell_status
+        self._is_open = True
         self._hub.start()
         self._hub.wait_until_open(_OPEN_S)
         threading.Thread(target=self._watch, name="status", daemon=True).start()
@@ -65,6 +67,11 @@ class HubProgram(ReaderProgram):
             case _:
                 return False
         return True
+
+    def release(self) -> None:
+        """Close the ports, and remove the file that names them."""
+        if self._is_open:
+            self._hub.stop()
 
     def _watch(self) -> None:
         """Tell the lab's process what has changed, counters now and then."""

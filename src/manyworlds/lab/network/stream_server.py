@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _PERIOD_S = 0.0005  # between two looks at the world while a client wants them
 _IDLE_S = 0.05  # longest wait while nobody does, or there is no world
+_PATIENCE_S = 1.0  # time after which a failure is reported
 _STATUS_S = 0.1  # age of the robots' status from which it is read again
 _MOST = 10_000  # messages that are read before anything else is done
 
@@ -43,6 +45,8 @@ class StreamServer:
         self.control.socket.setsockopt(zmq.SUBSCRIBE, b"")  # names are compared as a whole
         self.inbox = ControlInbox(hub.report)
         self._poller = zmq.Poller()
+        self._failure = "", 0.0
+        """Reason why nothing is published, and the time since when [s]; inf after its report."""
         self._next: tuple[LabFace | None] = (None,)
         self._present = self._next
         self._face: LabFace | None = None
@@ -68,9 +72,19 @@ class StreamServer:
             return
         try:
             self._exchange(self._face, now)
+            self._failure = "", now
         except (VerbError, ValueError) as error:
-            self._hub.report(f"Nothing is published: {error}")
-            self._hub.pause(1.0)
+            self._fail(str(error), now)
+
+    def _fail(self, reason: str, now: float) -> None:
+        """Report a failure that lasts, once; a model that is being edited may be read soon."""
+        before, since = self._failure
+        if before != reason:
+            self._failure = reason, now
+        elif since <= now - _PATIENCE_S:
+            self._failure = reason, math.inf
+            self._hub.report(f"Nothing is published: {reason}")
+        self._hub.pause(_IDLE_S)
 
     def _switch(self, face: LabFace | None) -> None:
         self._face = face
