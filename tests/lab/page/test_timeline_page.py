@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manyworlds.lab.film import CameraPath, Waypoint
-from tests.lab.page.test_browser import arm, until  # noqa: F401  # a fixture
+from tests.lab.page.test_browser import arm, until  # noqa: F401
 from tests.lab.page.test_page import iterate_once
 
 
@@ -37,7 +37,7 @@ def test_the_bar_goes_back(page):
     assert lab.snapshot.time == pytest.approx(lab.timeline.clock, abs=0.01)
 
 
-def test_the_bar_in_a_browser(arm, browser):
+def test_the_bar_in_a_browser(arm, browser):  # noqa: F811
     """Drag the slider at the bottom, step, continue, and return, by the buttons."""
     lab, page = arm
     lab.step(400)
