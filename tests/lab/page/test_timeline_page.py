@@ -14,11 +14,11 @@ def test_the_bar_goes_back(page):
     lab, part = page.lab, page.parts["TimelinePart"]
 
     def bar(**message) -> dict:
-        state = part.answer("browser 1", message)["timeline"]
+        state = part._answer("browser 1", message)["timeline"]
         if not message:
             page.context.lab._read_at = -1e9
             part.update(lab.snapshot)
-            state = part.answer("browser 1", {})["timeline"]
+            state = part._answer("browser 1", {})["timeline"]
         return state
 
     lab.step(400)

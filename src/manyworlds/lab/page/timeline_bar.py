@@ -26,7 +26,7 @@ class TimelinePart:
         self._ctx = ctx
         self._state: dict[str, Any] = ctx.lab.status["timeline"]
         self.html = ctx.gui.add_html(box_html("timeline_box", f'"{address}"'), order=_LAST)
-        ctx.answers["timeline"] = self.answer
+        ctx.answers["timeline"] = self._answer
 
     def renew(self) -> list[str]:
         """Keep the bar over a rebuild."""
@@ -40,7 +40,7 @@ class TimelinePart:
         """Take over how far back the world can go, what happened when, and what is shown."""
         self._state = self._ctx.lab.status["timeline"]
 
-    def answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
+    def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
         """Carry out what a browser asks for, if anything, and return the state of the timeline.
 
         Args:

@@ -7,7 +7,7 @@
   const THUMB_PX = 16;  // whose center stays within the slider
   const MARKS = 40;
   const SYMBOLS = {edit: "\u270e", reset: "\u21ba", state: "\u21e5", push: "\u27b6",
-    branch: "\u2442", rebuild: "\u27f3"};
+    branch: "\u21b3", rebuild: "\u27f3"};
   let line = null, address = "", state = {}, error = "", shown = "", touched = -HOLD_MS;
   let wanted = null, sending = false;
 
@@ -25,13 +25,13 @@
   const forward = [steps(1), steps(10)];
   for (const node of [...back, ...forward])
     node.title = node.textContent + (Math.abs(parseInt(node.textContent)) == 1 ? " step" : " steps");
-  const ago = add(top, "span", "min-width:4.6em;text-align:right;font-variant-numeric:tabular-nums");
+  const ago = add(top, "span", "min-width:5.2em;text-align:right;font-variant-numeric:tabular-nums");
   const row = add(bar, "div", "display:flex;flex-wrap:wrap;gap:.4em;align-items:center;margin-top:.3em");
   const text = add(row, "span", "flex:1;min-width:14em");
   const branch = button(row, "Continue from here", () => act({branch: true}),
     "background:#228be6;color:#fff;border:0;border-radius:3px;padding:.2em .8em");
   const leave = button(row, "Back to the present", () => act({leave: true}));
-  const swap = button(row, "The other future", () => act({swap: true}));
+  const swap = button(top, "The other future", () => act({swap: true}));
   swap.title = "The future that was left when the world continued from the past.";
 
   const near = mark => Math.abs(mark.ago - state.ago) < 0.05;
@@ -58,8 +58,9 @@
       slider.value = -(state.ago || 0);
     }
     showMarks(-slider.min);
-    ago.textContent = `${slider.value == 0 ? "" : "\u2212"}${Math.abs(slider.value).toFixed(3)} s`;
     const active = state.is_active;
+    ago.textContent = active ? `\u2212${Math.abs(slider.value).toFixed(3)} s`
+      : `${(state.duration_s || 0).toFixed(1)} s kept`;
     const events = (state.marks || []).filter(near).map(describe);
     const moment = active ? [`At ${state.world_time.toFixed(3)} s`, ...events].join(", ") : "";
     const note = moment || (state.notes || []).join("; ");
@@ -67,7 +68,7 @@
     text.style.color = error ? "#c92a2a" : "";
     branch.style.display = leave.style.display = active ? "" : "none";
     swap.style.display = state.has_other ? "" : "none";
-    row.style.display = active || state.has_other || error || note ? "flex" : "none";
+    row.style.display = active || error || note ? "flex" : "none";
   };
   const ask = async (fields = {}) => {
     const reply = await line.ask({ask: "timeline", ...fields});
