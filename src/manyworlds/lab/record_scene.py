@@ -1,9 +1,10 @@
 """Joints, transforms and shapes of a world in MCAP files, as Foxglove and other programs show them.
 
 There are three topics of JSON messages beside the exact states: `/joint_states` of the schema
-`foxglove.JointStates`, all hinges and slides; `/tf` of the schema `foxglove.FrameTransforms`, the pose of each body in the
-frame `world`; and `/scene` of `foxglove.SceneUpdate`, once for each model, the shapes of the bodies
-in their frames (https://docs.foxglove.dev/docs/visualization/message-schemas/introduction).
+`foxglove.JointStates`, all hinges and slides; `/tf` of `foxglove.FrameTransforms`, the pose of each
+body in the frame `world`; and `/scene` of `foxglove.SceneUpdate`, once for each model, the shapes
+of the bodies in their frames
+(https://docs.foxglove.dev/docs/visualization/message-schemas/introduction).
 """
 
 from __future__ import annotations
