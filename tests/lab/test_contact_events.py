@@ -189,6 +189,10 @@ def test_bodies_sleep_and_wake():
     spec = mujoco.MjSpec.from_string(CUBE)
     spec.body("cube").pos = 0, 0, 0.1
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5, 5, 0.1])
+    awake = spec.worldbody.add_body(name="awake", pos=[-3, 0, 0.1])
+    awake.add_freejoint()
+    awake.add_geom(size=[0.1, 0, 0])
+    awake.sleep = mujoco.mjtSleepPolicy.mjSLEEP_NEVER
     spec.worldbody.add_body(name="wall").add_geom(size=[0.1, 0.1, 0.1], pos=[3, 0, 0])
     lab = LiveLab(world_from_spec(spec))
     with pytest.raises(VerbError, match="switch on MuJoCo's flag 'sleep'"):
@@ -206,4 +210,6 @@ def test_bodies_sleep_and_wake():
     assert data.tree_asleep[0] >= 0, "it need not wait"
     with pytest.raises(VerbError, match="'wall' has no joint"):
         lab.call("wake_bodies", body="wall")
+    with pytest.raises(VerbError, match="'awake' may never sleep"):
+        lab.call("put_bodies_to_sleep", body="awake")
     lab.stop()

@@ -12,7 +12,7 @@ from PIL import Image
 
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
 from manyworlds.lab.film import CameraPath, Waypoint, make_shot
-from manyworlds.lab.film.shots import FirstPersonShot, FollowShot, OrbitShot, fit_radius
+from manyworlds.lab.film.shots import FirstPersonShot, FollowShot, OrbitShot, everything, fit_radius
 from tests.lab.test_rebuild import suite_file
 from tests.robots import robot_file
 
@@ -73,6 +73,27 @@ def test_orbits_show_all_of_a_robot(model):
     second, _ = shot.pose(0.1, compiled, data)
     moved = second - first - (shot.around(0.1) - shot.around(0.0))
     assert moved == pytest.approx(1.0 - math.exp(-5.0 * 0.1))
+
+
+@pytest.mark.parametrize("model", ["walker", "quadruped", "dog"])
+def test_an_orbit_of_everything_shows_what_moves(model):
+    """Film without a target in models with wide floors: the robot is near, also when it moved."""
+    compiled = mujoco.MjModel.from_xml_path(str(suite_file(model)))
+    data = mujoco.MjData(compiled)
+    mujoco.mj_forward(compiled, data)
+    shot = OrbitShot(smoothing=0.0)
+    first, _ = shot.pose(0.0, compiled, data)
+    assert shot.radius < 6.0 and np.linalg.norm(first - data.subtree_com[1]) < 6.0
+    box = everything(compiled, data)
+    moving = compiled.body_weldid[compiled.geom_bodyid] > 0
+    moving &= (compiled.geom_group <= 2) & (compiled.geom_rgba[:, 3] > 0)
+    centers = data.geom_xpos[moving]
+    assert (centers >= box[0] - 1e-9).all() and (centers <= box[1] + 1e-9).all()
+    data.qpos[compiled.jnt_qposadr[0]] += 5.0  # of the root, along an axis of the world
+    mujoco.mj_forward(compiled, data)
+    second, _ = shot.pose(0.1, compiled, data)
+    turned = shot.around(0.1) - shot.around(0.0)
+    assert np.linalg.norm(second - first - turned) > 1.0  # a ball may have stayed
 
 
 def test_cameras_on_a_body(lab):

@@ -200,3 +200,86 @@ def test_a_task_continues_to_the_bit(task):
         assert bits(lab) == first[-1]
     finally:
         lab.stop()
+
+
+def _field(lab: LiveLab, element: str, name: str) -> dict:
+    return next(field for field in lab.edits.read(element) if field["name"] == name)
+
+
+@pytest.mark.parametrize("model", ["arm", "walker", "quadruped"])
+def test_edits_of_fields_follow_the_branch(model, world):
+    """Edit, go back behind the edit, continue: spec, history and originals are those of then."""
+    if model != "arm":
+        world = world_from_file(suite_file(model))
+    with still(world) as lab:
+        body, joint = f"body:{lab.model.body(1).name}", f"joint:{lab.model.njnt - 1}"
+        mass = _field(lab, body, "mass")["value"]
+        lab.step(120)
+        lab.set_model(body, "mass", 2.0 * mass)
+        lab.step(120)
+        lab.set_model(joint, "damping", 0.7)
+        lab.set_model(body, "mass", 3.0 * mass)
+        lab.step(50)
+        end, after = bits(lab), lab.history.done
+        assert len(after) == 3 and lab.world.spec.compile().body_mass[1] == 3.0 * mass
+        lab.timeline.step_frames(-60)
+        assert lab.model.body_mass[1] == 2.0 * mass
+        lab.timeline.branch()
+        assert lab.history.done == after[:1] and not lab.history.undone
+        found = _field(lab, body, "mass")
+        assert (found["value"], found["model_value"]) == (2.0 * mass, mass)
+        compiled = lab.world.spec.compile()
+        assert compiled.body_mass[1] == 2.0 * mass and compiled.dof_damping[-1] != 0.7
+        lab.step(5)
+        lab.timeline.swap()
+        assert bits(lab) == end and lab.history.done == after
+        assert lab.world.spec.compile().body_mass[1] == 3.0 * mass == lab.model.body_mass[1]
+        assert lab.world.spec.compile().dof_damping[-1] == 0.7
+        assert _field(lab, body, "mass")["model_value"] == mass
+        lab.timeline.swap()
+        assert lab.history.undo() == after[0]
+        assert lab.model.body_mass[1] == mass == lab.world.spec.compile().body_mass[1]
+        assert _field(lab, body, "mass")["model_value"] == mass
+        # An undo is a turn of the history, which can be taken back, too.
+        lab.step(5)
+        lab.timeline.step_frames(-7)
+        lab.timeline.branch()
+        assert lab.history.done == after[:1] and lab.model.body_mass[1] == 2.0 * mass
+        assert lab.world.spec.compile().body_mass[1] == 2.0 * mass
+
+
+def test_an_edit_of_the_past_continues_from_there(world):
+    """Edit a field while the past is shown: the world continues from there, and waits."""
+    with still(world) as lab:
+        lab.step(100)
+        end, mass = bits(lab), lab.model.body("ball").mass[0]
+        lab.set_model("body:ball", "mass", 2.0)
+        lab.step(100)
+        lab.timeline.step_frames(-150)
+        lab.set_model("body:ball", "mass", 3.0)
+        assert not lab.timeline.is_active and lab.paused and lab.timeline.has_other
+        assert lab.snapshot.time == pytest.approx(50 * lab.model.opt.timestep)
+        assert len(lab.history.done) == 1 and lab.model.body("ball").mass[0] == 3.0
+        assert lab.world.spec.compile().body("ball").mass[0] == 3.0
+        lab.timeline.swap()
+        assert lab.model.body("ball").mass[0] == 2.0 and len(lab.history.done) == 1
+        lab.timeline.step_frames(-100)
+        lab.timeline.branch()
+        assert bits(lab) == end and lab.history.done == ()
+        assert (
+            lab.world.spec.compile().body("ball").mass[0] == mass == lab.model.body("ball").mass[0]
+        )
+
+
+def test_a_rebuild_keeps_what_the_branch_has(world):
+    """Branch to before an edit, then add an item: the new world has the old value."""
+    with still(world) as lab:
+        lab.step(50)
+        mass = lab.model.body("ball").mass[0]
+        lab.set_model("body:ball", "mass", 7.0)
+        lab.step(50)
+        lab.timeline.step_frames(-70)
+        lab.scene.add("cartpole")
+        assert lab.model.body("ball").mass[0] == mass and len(lab.history.done) == 1
+        lab.history.undo()
+        assert lab.model.body("ball").mass[0] == mass and lab.history.done == ()

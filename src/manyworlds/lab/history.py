@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 
 LIMIT = 200
@@ -28,6 +29,22 @@ class Edit:
     """Time of the last of them [s]."""
 
 
+EditLists = tuple[tuple[Edit, ...], tuple[Edit, ...]]
+"""Edits that are done, and those that were undone, of a moment."""
+
+
+@dataclass(frozen=True)
+class EditStep:
+    """One turn of the history: an edit that was made, undone, or made again."""
+
+    back: Callable[[], object]
+    """Takes the turn back."""
+    forth: Callable[[], object]
+    """Takes the turn again."""
+    before: EditLists
+    after: EditLists
+
+
 class EditHistory:
     """Edits of a world in their order.
 
@@ -38,13 +55,36 @@ class EditHistory:
     def __init__(self, limit: int = LIMIT) -> None:
         self.lock = threading.RLock()
         """Held while an edit is made, undone or made again, so that edits follow one another."""
+        self.before_edit: Callable[[], None] = lambda: None
+        """Called before each edit, undo and redo, by the thread that asks for it."""
+        self.on_step: Callable[[EditStep], None] = lambda step: None
+        """Called after each edit, undo and redo."""
         self._limit = limit
         self._done: list[Edit] = []
         self._undone: list[Edit] = []
 
+    @contextlib.contextmanager
+    def edit(self) -> Iterator[None]:
+        """Hold the lock for an edit, after what must come before one."""
+        with self.lock:
+            self.before_edit()
+            yield
+
+    @property
+    def lists(self) -> EditLists:
+        """All edits; set to return to those of another moment."""
+        with self.lock:
+            return tuple(self._done), tuple(self._undone)
+
+    @lists.setter
+    def lists(self, lists: EditLists) -> None:
+        with self.lock:
+            self._done, self._undone = map(list, lists)
+
     def record(self, edit: Edit) -> None:
         """Add an edit that was just made; what was undone before can no longer be made again."""
         with self.lock:
+            before, made = self.lists, edit
             edit = replace(edit, time=time.monotonic())
             last = self._done[-1] if self._done else None
             if (
@@ -59,6 +99,7 @@ class EditHistory:
             self._done.append(edit)
             del self._done[: -self._limit]
             self._undone.clear()
+            self.on_step(EditStep(made.undo, made.redo, before, self.lists))
 
     def undo(self) -> str:
         """Undo the last edit, and return its label.
@@ -66,12 +107,13 @@ class EditHistory:
         Raises:
             RuntimeError: there is nothing to undo.
         """
-        with self.lock:
+        with self.edit():
             if not self._done:
                 raise RuntimeError("There is nothing to undo.")
-            edit = self._done[-1]
+            before, edit = self.lists, self._done[-1]
             edit.undo()  # if it fails, the edit stays
             self._undone.append(self._done.pop())
+            self.on_step(EditStep(edit.redo, edit.undo, before, self.lists))
             return edit.label
 
     def redo(self) -> str:
@@ -80,12 +122,13 @@ class EditHistory:
         Raises:
             RuntimeError: there is nothing to make again.
         """
-        with self.lock:
+        with self.edit():
             if not self._undone:
                 raise RuntimeError("There is nothing to redo.")
-            edit = self._undone[-1]
+            before, edit = self.lists, self._undone[-1]
             edit.redo()
             self._done.append(self._undone.pop())
+            self.on_step(EditStep(edit.undo, edit.redo, before, self.lists))
             return edit.label
 
     def clear(self) -> None:

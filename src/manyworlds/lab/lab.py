@@ -47,6 +47,7 @@ from manyworlds.lab.sequence import Pose, PoseSequencer
 from manyworlds.lab.server_view import ServerView
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.states import SavedStates
+from manyworlds.lab.timed_edits import TimedEdits
 from manyworlds.lab.timeline import Timeline
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
 from manyworlds.lab.views import ElementView, make_view
@@ -117,7 +118,7 @@ class LiveLab(LabDiagnostics):
         )
         loop.mode, loop.speed, loop.mode_locked = cfg.mode, cfg.speed, cfg.mode_lock
         rows, cameras = StepRows(loop), self.cameras  # the recorder must not refer to the lab
-        self.timeline = Timeline(loop, rows, cfg.timeline)
+        self.timeline = Timeline(loop, rows, TimedEdits(self), cfg.timeline)
         self.recorder = Recorder(loop, world.model_hash, cfg.recorder, lambda: cameras.hub, rows)
         self.modes = Modes(loop)
         self.bind_world(world, SavedStates(loop, world))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -34,6 +35,8 @@ _STATISTICS = ("meaninertia", "meanmass", "meansize", "extent", "center")
 
 Place = tuple[str, int]
 """Kind and id of an element."""
+Originals = Mapping[tuple[str, str, str], object]
+"""Compiled values of edited fields, by kind and name of the element, and the field."""
 Rows = Mapping[str, tuple[Any, np.ndarray]]
 """Rows of arrays of the model: where, and their values."""
 
@@ -50,27 +53,30 @@ class ModelEdits:
         self._world: World | None = None
         self._compiled: mujoco.MjModel | None = None
         self._scratch: mujoco.MjData | None = None
-        self._originals: dict[tuple[str, str, str], object] = {}
+        self._only_spec = False
+        self.originals: Originals = {}
+        """Compiled values of the fields that have other ones now; replaced, never modified."""
+
+    @contextlib.contextmanager
+    def of_spec_only(self) -> Iterator[None]:
+        """Let edits that are undone or made again change the spec, and leave the model as it is."""
+        self._only_spec = True
+        try:
+            yield
+        finally:
+            self._only_spec = False
 
     def set(self, element: str | tuple[str, str], field: str, value: object) -> object:
         """Set a field of an element from the next step on; see `LiveLab.set_model`."""
-        with self._lab.history.lock:
+        with self._lab.history.edit():
             place = self.find(element)
             what = self._field(place, field)
             checked = check_value(what, self._lab.model, place[1], value)
-            before = what.present(self._lab.model, place[1])
-            self._originals.setdefault(self._key(place, what), before)
-            try:
-                formers, rows = self._carry_out(place, what, checked)
-            except Exception:
-                if what.present(self._lab.model, place[1]) == before:
-                    self._forget(place, what)
-                raise
-            self._forget(place, what)
+            formers, rows = self._make(place, what, checked)
             edit = Edit(
                 label=f"set {field} of {self.label_of(place)}",
                 undo=lambda: self._undo(place, what, formers, rows),
-                redo=lambda: self._carry_out(place, what, checked),
+                redo=lambda: self._make(place, what, checked),
                 key=("set_model", *self._key(place, what)),
             )
             self._lab.history.record(edit)
@@ -82,14 +88,14 @@ class ModelEdits:
         Returns:
             Names of the fields that were set.
         """
-        with self._lab.history.lock:
+        with self._lab.history.edit():
             place = self.find(element)
             names = [field] if field else list(EDITABLE[place[0]])
             done = []
             for name in names:
                 key = self._key(place, self._field(place, name, checked=False))
-                if key in self._originals:
-                    self.set(element, name, self._originals[key])
+                if key in self.originals:
+                    self.set(element, name, self.originals[key])
                     done.append(name)
             return done
 
@@ -109,7 +115,7 @@ class ModelEdits:
                 {
                     "name": name,
                     "value": value,
-                    "model_value": self._originals.get(self._key(place, what), value),
+                    "model_value": self.originals.get(self._key(place, what), value),
                     "unit": what.unit,
                     "low": what.low if np.isfinite(what.low) else None,
                     "high": what.high if np.isfinite(what.high) else None,
@@ -201,11 +207,23 @@ class ModelEdits:
     def _key(self, place: Place, what: EditableField) -> tuple[str, str, str]:
         return place[0], name_of(self._lab.model, *place), what.name
 
-    def _forget(self, place: Place, what: EditableField) -> None:
-        """Forget the compiled value of a field that has it again."""
+    def _note_original(self, place: Place, what: EditableField, before: object) -> None:
+        """Keep the compiled value of a field, unless the field has it again."""
         key = self._key(place, what)
-        if self._originals.get(key) == what.present(self._lab.model, place[1]):
-            del self._originals[key]
+        originals = {key: before, **self.originals}
+        if originals[key] == what.present(self._lab.model, place[1]):
+            del originals[key]
+        self.originals = originals
+
+    def _make(
+        self, place: Place, what: EditableField, value: np.ndarray | str
+    ) -> tuple[list[Former], Rows]:
+        """Carry out an edit; return what was in the spec and in the model before."""
+        before = what.present(self._lab.model, place[1])
+        try:
+            return self._carry_out(place, what, value)
+        finally:
+            self._note_original(place, what, before)
 
     def _undo(self, place: Place, what: EditableField, formers: list[Former], rows: Rows) -> None:
         """Restore the spec and the rows of a field as they were before an edit."""
@@ -215,8 +233,7 @@ class ModelEdits:
         after = self._compile() if what.compiles else compiled
         self._write(what, compiled, after, rows)
         self._compiled = after
-        self._originals.setdefault(self._key(place, what), before)
-        self._forget(place, what)
+        self._note_original(place, what, before)
 
     def _carry_out(
         self, place: Place, what: EditableField, value: np.ndarray | str
@@ -254,6 +271,8 @@ class ModelEdits:
     ) -> None:
         """Write what two compiled models differ in, and rows, into the live model."""
         lab = self._lab
+        if self._only_spec:
+            return
         if not np.array_equal(after._sizes, lab.model._sizes):
             self._rebuild(what, after)
             return
@@ -272,6 +291,7 @@ class ModelEdits:
             lab.loop.limits.read(model)
             if lab.environment is not None:
                 lab.environment.adopt_model(model)
+            lab.timeline.note_edit()
 
         lab.loop.do(write)
 
@@ -310,9 +330,8 @@ class ModelEdits:
 
     def _keep_originals(self) -> None:
         """Keep the compiled values of named elements over an edit of the scene, else none."""
-        if not self._lab.history.done:
-            self._originals.clear()
-        self._originals = {k: v for k, v in self._originals.items() if not k[1].isdecimal()}
+        kept = self.originals if self._lab.history.done else {}
+        self.originals = {k: v for k, v in kept.items() if not k[1].isdecimal()}
 
     def _compile(self) -> mujoco.MjModel:
         try:

@@ -1,9 +1,10 @@
 """Joints, transforms and shapes of a world in MCAP files, as Foxglove and other programs show them.
 
-There are three topics of JSON messages beside the exact states: `/joint_states`, with the fields of
-ROS's `JointState`; `/tf` of the schema `foxglove.FrameTransforms`, the pose of each body in the
-frame `world`; and `/scene` of `foxglove.SceneUpdate`, once for each model, the shapes of the bodies
-in their frames (https://docs.foxglove.dev/docs/visualization/message-schemas/introduction).
+There are three topics of JSON messages beside the exact states: `/joint_states` of the schema
+`foxglove.JointStates`, all hinges and slides; `/tf` of `foxglove.FrameTransforms`, the pose of each
+body in the frame `world`; and `/scene` of `foxglove.SceneUpdate`, once for each model, the shapes
+of the bodies in their frames
+(https://docs.foxglove.dev/docs/visualization/message-schemas/introduction).
 """
 
 from __future__ import annotations
@@ -71,13 +72,10 @@ _ENTITY = _object(
 )
 SCHEMAS: dict[str, tuple[str, dict[str, object]]] = {
     "/joint_states": (
-        "JointState",
+        "foxglove.JointStates",
         _object(
             timestamp=TIME,
-            name=_array(_TEXT),
-            position=_array(_NUMBER),
-            velocity=_array(_NUMBER),
-            effort=_array(_NUMBER),
+            joints=_array(_object(name=_TEXT, position=_NUMBER, velocity=_NUMBER)),
         ),
     ),
     "/tf": (
@@ -133,8 +131,8 @@ class SceneTracks:
             return
         self._data = mujoco.MjData(model)
         self._size = mujoco.mj_stateSize(model, STATE)
-        kinds = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
-        joints = [j for j in range(model.njnt) if model.jnt_type[j] in kinds]
+        kinds = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+        joints = [j for j, kind in enumerate(model.jnt_type.tolist()) if kind in kinds]
         names = joint_names(model)
         self._names = [names[j] for j in joints]
         self._q, self._v = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
@@ -158,14 +156,12 @@ class SceneTracks:
             self._is_new = False
             self._send("/scene", nanoseconds, scene_update(model, nanoseconds, self._count > 0))
         moment = stamp(nanoseconds)
-        joints = {
-            "timestamp": moment,
-            "name": self._names,
-            "position": data.qpos[self._q].tolist(),
-            "velocity": data.qvel[self._v].tolist(),
-            "effort": [],
-        }
-        self._send("/joint_states", nanoseconds, json.dumps(joints))
+        values = zip(
+            self._names, data.qpos[self._q].tolist(), data.qvel[self._v].tolist(), strict=True
+        )
+        joints = [{"name": n, "position": pos, "velocity": vel} for n, pos, vel in values]
+        text = json.dumps({"timestamp": moment, "joints": joints})
+        self._send("/joint_states", nanoseconds, text)
         poses = zip(self._frames, data.xpos[1:].tolist(), data.xquat[1:].tolist(), strict=True)
         transforms = [
             {

@@ -50,7 +50,8 @@ def put_to_sleep(model: mujoco.MjModel, data: mujoco.MjData, body: int = 0) -> i
         ValueError: sleeping is switched off, the body cannot move, or its tree may never sleep.
     """
     trees = [tree for tree in _trees(model, body) if data.tree_asleep[tree] < 0]
-    never = (mujoco.mjtSleepPolicy.mjSLEEP_NEVER, mujoco.mjtSleepPolicy.mjSLEEP_AUTO_NEVER)
+    policies = mujoco.mjtSleepPolicy
+    never = (int(policies.mjSLEEP_NEVER), int(policies.mjSLEEP_AUTO_NEVER))
     may = [tree for tree in trees if model.tree_sleep_policy[tree] not in never]
     if body and trees and not may:
         raise ValueError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import copy
 import math
-import threading
 import time
 from collections import deque
 from dataclasses import replace
@@ -15,17 +14,19 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.drivers import Drive
-from manyworlds.lab.frames import FrameStore, StepRows
+from manyworlds.lab.frames import StepRows
 from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.model_log import ModelLog
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.recording import Recording, state_columns
 from manyworlds.lab.states import SavedState, SavedStates
+from manyworlds.lab.timed_edits import TimedEdits, TimedStep
 from manyworlds.lab.timeline_parts import (
     Beside,
     Forces,
     Future,
+    LateFrames,
     Mark,
     Repetition,
     Seat,
@@ -65,24 +66,26 @@ class Timeline:
     Args:
         loop: loop of the world.
         rows: states after the steps.
+        edits: edits of the world.
         cfg: settings; not modified.
     """
 
     name = "timeline"
 
-    def __init__(self, loop: PhysicsLoop, rows: StepRows, cfg: TimelineCfg | None = None) -> None:
+    def __init__(
+        self,
+        loop: PhysicsLoop,
+        rows: StepRows,
+        edits: TimedEdits,
+        cfg: TimelineCfg | None = None,
+    ) -> None:
         self.cfg = TimelineCfg() if cfg is None else copy.copy(cfg)
         self.marks: deque[Mark] = deque(maxlen=_MARKS)
         """Edits, resets, pushes and branches, the newest last."""
         self.notes: tuple[str, ...] = ()
         """Sentences about what the last branch could not repeat."""
-        self._loop, self._rows = loop, rows
-        self._frames = FrameStore(
-            state_columns(loop.model), self.cfg.max_duration, self.cfg.max_megabytes * 1e6
-        )
-        self._fresh: deque[np.ndarray] = deque()  # rows that are not in the frames yet
-        self._filing = threading.Lock()
-        self._option = loop.model.opt
+        self._loop, self._rows, self._edits = loop, rows, edits
+        self._late = LateFrames(state_columns(loop.model), self.cfg, loop.model.opt)
         self._drive: Drive | None = None
         self._other: Future | None = None
         self._end = 0
@@ -102,7 +105,7 @@ class Timeline:
         self._states, self._pulls = states, pulls
         model = world.model
         self._drop_drive()
-        self._kept.begin(state_columns(model, world.model_hash))
+        self._late.kept.begin(state_columns(model, world.model_hash))
         if self._end:
             self._mark("rebuild", "")
         self._rows.renew()
@@ -111,10 +114,10 @@ class Timeline:
         self._pairs = [(robot, Seat.of(robot)) for robot in self._loop.controls]
         self._version = self._loop.model_version
         self._motion = np.empty(mujoco.mj_stateSize(model, _MOTION))
-        self._option, self._moved = model.opt, False
+        self._late.option, self._moved = model.opt, False
         self._jump: tuple[np.ndarray, SavedState] | None = None
         self._reason, self._pushing = "", False
-        self._beside = Beside()
+        self._beside, self._edit_frame = Beside(), self._end
         self._note_first()
         self._anchor_due, self._anchor_time = 0, 0.0
         self._other = None
@@ -122,18 +125,12 @@ class Timeline:
         self._shown = False
         self._present: SavedState | None = None
 
-    @property
-    def _kept(self) -> FrameStore:
-        """All frames, up to the last step."""
-        self._file()
-        return self._frames
-
     def _time(self, frame: int) -> float:
-        times = self._kept.newest.times
+        times = self._late.kept.newest.times
         return times[frame - self._end + len(times)]
 
     def _row(self, frame: int) -> np.ndarray:
-        rows = self._kept.newest.rows
+        rows = self._late.kept.newest.rows
         return rows[frame - self._end + len(rows)]
 
     @property
@@ -145,7 +142,9 @@ class Timeline:
     def duration(self) -> float:
         """Time from the first moment that can be gone back to until the newest one [s]."""
         return (
-            max(0.0, self._frames.last_time - self._first_time) if self._first < self._end else 0.0
+            max(0.0, self._late.frames.last_time - self._first_time)
+            if self._first < self._end
+            else 0.0
         )
 
     @property
@@ -156,7 +155,7 @@ class Timeline:
     @property
     def ago(self) -> float:
         """Time from the moment that is shown until the newest one [s]; 0 in the present."""
-        return self._frames.last_time - self._at_time if self.is_active else 0.0
+        return self._late.frames.last_time - self._at_time if self.is_active else 0.0
 
     @property
     def world_time(self) -> float:
@@ -172,34 +171,20 @@ class Timeline:
         """Return the marks that can be gone back to, with the time since each [s]."""
         if not self.num_frames:
             return []
-        newest, oldest = self._frames.last_time, self._first_time
+        newest, oldest = self._late.frames.last_time, self._first_time
         return [(newest - mark.time, mark) for mark in list(self.marks) if mark.time >= oldest]
-
-    def describe(self) -> dict[str, object]:
-        """Return the state of the timeline as plain data."""
-        marks = [{"ago": ago, "kind": m.kind, "label": m.label} for ago, m in self.marks_ago()]
-        return {
-            "is_active": self.is_active,
-            "duration_s": self.duration,
-            "ago": self.ago,
-            "world_time": self.world_time,
-            "num_frames": self.num_frames,
-            "has_other": self.has_other,
-            "notes": list(self.notes),
-            "marks": marks,
-        }
 
     @property
     def clock(self) -> float:
         """Time of the newest moment on the timeline [s], which ascends over resets, too."""
-        _ = self._kept
-        return max(0.0, self._frames.last_time)
+        _ = self._late.kept
+        return max(0.0, self._late.frames.last_time)
 
     def present(self) -> Recording:
         """Return the state that is shown now as a recording of one frame."""
 
         def read(model: mujoco.MjModel, data: mujoco.MjData) -> Recording:
-            empty = self._kept.newest.empty
+            empty = self._late.kept.newest.empty
             row = self._rows.read(model, data)
             return replace(empty, times=np.zeros(1), values=row[None])
 
@@ -216,8 +201,8 @@ class Timeline:
         """
         if not seconds > 0.0:
             raise ValueError(f"The length must be above 0 s, got {seconds}.")
-        times = self._kept.newest.times
-        return self._kept.recording(times[-1] - seconds if times else -math.inf)
+        times = self._late.kept.newest.times
+        return self._late.kept.recording(times[-1] - seconds if times else -math.inf)
 
     def seek(self, ago: float) -> None:
         """Pause, and show the moment some time before the newest one.
@@ -290,13 +275,17 @@ class Timeline:
 
         return both
 
-    def branch(self) -> tuple[str, ...]:
+    def branch(self, play: bool | None = None) -> tuple[str, ...]:
         """Continue from the moment that is shown, as if what came after it had not been.
 
         The world is computed again from the last moment before it at which everything was kept, at
         most a hundred steps unless a task's environment drives it, so that controllers, derived
         fields and the environment are those of that moment, too. The bits are compared with those
-        of the frames.
+        of the frames. Edits of fields that came later are taken back in the spec, too, and are no
+        longer in the history of edits.
+
+        Args:
+            play: whether time goes on; None for as before the past was shown.
 
         Returns:
             Sentences about controllers that did not repeat their controls.
@@ -305,16 +294,36 @@ class Timeline:
             RuntimeError: no moment of the past is shown, or the task's environment does not repeat
                 its steps; then nothing changes.
         """
-        self._loop.do(self._branch, edits_model=False)
+
+        def go(model: mujoco.MjModel, data: mujoco.MjData) -> Future:
+            other = self._branch(model, data)
+            self._loop.set_paused(self._was_paused if play is None else not play)
+            return other
+
+        with self._edits.lock:
+            other = self._loop.do(go, edits_model=False)
+            self._edits.take_back(other.beside.edits)
         return self.notes
 
     def swap(self) -> None:
-        """Return to the future that the last branch left; the present takes its place.
+        """Return to the future that the last branch left, with its edits; the present is kept.
 
         Raises:
             RuntimeError: there is none.
         """
-        self._loop.do(self._swap, edits_model=False)
+        with self._edits.lock:
+            mine, other = self._loop.do(self._swap, edits_model=False)
+            self._edits.take_back(mine.beside.edits)
+            self._edits.make_again(other.beside.edits)
+
+    def note_edit(self) -> None:
+        """Note that an edit acts from the next step on; called in the physics thread."""
+        self._edit_frame = self._end
+
+    def keep_edit(self, step: TimedStep) -> None:
+        """Keep a turn of the history of edits, whose write `note_edit` noted."""
+        if self._log is not None:
+            self._beside.edits.append((self._edit_frame, step))
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Show the next frame, or return to the present after the last; called by the loop."""
@@ -329,17 +338,13 @@ class Timeline:
 
     def _check_history(self) -> None:
         if self._log is not None:
-            self._file()
+            self._late.file()
             self._trim()
         if not self.num_frames:
-            raise ValueError(
-                "The timeline has no moment to go back to: "
-                + (
-                    "TimelineCfg.max_duration is 0."
-                    if self.cfg.max_duration <= 0.0
-                    else "the world was not stepped since it was built."
-                )
-            )
+            why = "the world was not stepped since it was built"
+            if self.cfg.max_duration <= 0.0:
+                why = "TimelineCfg.max_duration is 0"
+            raise ValueError(f"The timeline has no moment to go back to: {why}.")
         if (top := self._loop.drivers.top).driver.name == "replay":
             raise ValueError(f"The timeline is not there while '{top.owner}' plays: stop it first.")
 
@@ -370,6 +375,7 @@ class Timeline:
         if self._log is not None and self._log.go(frame, inside=inside):
             self._loop.model_version += 1
             self._version = self._loop.model_version
+            self._loop.limits.read(self._loop.model)
 
     def _drop_drive(self) -> None:
         drive, self._drive = self._drive, None
@@ -389,7 +395,7 @@ class Timeline:
         loop.touched = False
         self._note_commands()
         mujoco.mj_getState(model, data, self._motion, _MOTION)
-        motion, rows = self._motion.tobytes(), self._kept.newest.rows
+        motion, rows = self._motion.tobytes(), self._late.kept.newest.rows
         last = self._jump[0] if self._jump else rows[-1] if rows else np.empty(0)
         if motion == last[: len(self._motion)].tobytes() or self._is_replay:
             return
@@ -406,7 +412,7 @@ class Timeline:
         if self._jump is not None:
             self._add_jump(model)
         frame = self._end
-        self._fresh.append(self._rows.take(model, data))
+        self._late.fresh.append(self._rows.take(model, data))
         self._end = frame + 1
         for robot, seat in self._pairs:
             if (
@@ -422,18 +428,11 @@ class Timeline:
             self._note_forces(frame, lasting)
         if self._loop.model_version != self._version:
             self._note_model(frame, inside=True)
-        if len(self._fresh) >= _BATCH:
-            self._file()
+        if len(self._late.fresh) >= _BATCH:
+            self._late.file()
             self._trim()
             if frame >= self._anchor_due:
                 self._anchor(frame, model, data)
-
-    def _file(self) -> None:
-        """Add the newest rows to the frames; together, because that costs less than one by one."""
-        with self._filing:
-            while self._fresh:
-                row = self._fresh.popleft()
-                self._frames.add(row, row.item(0), self._option)
 
     @property
     def _is_replay(self) -> bool:
@@ -443,7 +442,7 @@ class Timeline:
         """Keep the state before a step that did not begin where the last one ended."""
         assert self._jump is not None
         (row, saved), self._jump = self._jump, None
-        self._fresh.append(row)
+        self._late.fresh.append(row)
         self._end += 1
         self._note_seats(self._end - 1)
         self._keep_anchor(self._end - 1, saved)
@@ -472,8 +471,8 @@ class Timeline:
             self._mark("edit", shown)
 
     def _mark(self, kind: str, label: str) -> None:
-        times = self._kept.newest.times
-        moment = times[-1] if times else self._kept.last_time
+        times = self._late.kept.newest.times
+        moment = times[-1] if times else self._late.kept.last_time
         self.marks.append(Mark(self._end - 1, moment, kind, label))
 
     def _anchor(self, frame: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -503,7 +502,7 @@ class Timeline:
     def _trim(self) -> None:
         """Forget what belongs to frames that were dropped; count the memory of what is kept."""
         assert self._log is not None
-        oldest = self._end - len(self._kept.newest.rows)
+        oldest = self._end - len(self._late.kept.newest.rows)
         self._beside.forget(oldest)
         self._log.forget(oldest)
         if self._first < oldest:
@@ -515,9 +514,9 @@ class Timeline:
                 self._other = None
             else:
                 most -= other.num_bytes
-        self._kept.max_bytes = most
+        self._late.kept.max_bytes = most
 
-    def _branch(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    def _branch(self, model: mujoco.MjModel, data: mujoco.MjData) -> Future:
         if not self.is_active:
             raise RuntimeError("The present is shown: go back on the timeline first.")
         assert self._log is not None and self._present is not None
@@ -536,11 +535,11 @@ class Timeline:
             self._log.edit(edits)
             at = self._row(frame)[0]
             raise RuntimeError(f"The world cannot continue from {at:.3f} s: {error}") from error
-        self._other = self._cut(frame, present)
+        self._other = other = self._cut(frame, present)
         self._log.edit(edits)
         self._loop.model_version += bool(edits)
         self._mark("branch", "")
-        self._loop.set_paused(self._was_paused)
+        return other
 
     def _repeat(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> tuple[str, ...]:
         """Compute the world of a frame again, from the last moment at which all was kept."""
@@ -565,7 +564,7 @@ class Timeline:
         start = frame + 1
         other = Future(
             start,
-            self._kept.cut(self._end - start),
+            self._late.kept.cut(self._end - start),
             self._beside.cut(start),
             self._log.cut(),
             marks_from(self.marks, start),
@@ -577,9 +576,9 @@ class Timeline:
         self._pairs = [(robot, Seat.of(robot)) for robot in self._loop.controls]
         return other
 
-    def _swap(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    def _swap(self, model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Future, Future]:
         other = self._other
-        if other is None or other.start <= self._end - len(self._kept.newest.rows):
+        if other is None or other.start <= self._end - len(self._late.kept.newest.rows):
             raise RuntimeError(
                 "There is no other future: it is kept when the world continues from the past, for "
                 "as long as the moment of that is kept."
@@ -589,11 +588,12 @@ class Timeline:
         self._note_commands()
         mine = self._states.capture("", model, data)
         self._set_model(other.start - 1)
-        self._other = self._cut(other.start - 1, mine)
-        self._kept.extend(other.frames)
+        self._other = left = self._cut(other.start - 1, mine)
+        self._late.kept.extend(other.frames)
         self._end += len(other.frames)
         self._beside.extend(other.beside)
         self.marks += other.marks
         self._log.changes += other.changes
         self._set_model(self._end)
         self._states.put(other.present, model, data)
+        return left, other

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import bisect
+import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.control import RobotControl, TargetCommand
 from manyworlds.lab.controllers import Controller
+from manyworlds.lab.frames import FrameStore
 from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.model_log import ModelChange
 from manyworlds.lab.physics_loop import PhysicsLoop
+from manyworlds.lab.recording import Recording
 from manyworlds.lab.states import SavedState
+from manyworlds.lab.timed_edits import TimedStep
+
+if TYPE_CHECKING:
+    from manyworlds.lab.timeline import Timeline
 
 _INPUTS = int(mujoco.mjtState.mjSTATE_USER)
 _CTRL = int(mujoco.mjtState.mjSTATE_CTRL)
@@ -82,6 +90,8 @@ class Beside:
     """Control of the robots from a frame on."""
     anchors: deque[tuple[int, SavedState]] = field(default_factory=deque)
     """Frames of which everything is kept."""
+    edits: deque[tuple[int, TimedStep]] = field(default_factory=deque)
+    """Edits that were made, undone or made again, by the first frame after each."""
     num_bytes: int = 0
     """Memory of the anchors."""
 
@@ -110,8 +120,9 @@ class Beside:
             self.num_bytes -= _bytes(self.anchors.popleft()[1])
         while len(self.seats) > 1 and self.seats[1][0] <= frame:
             self.seats.popleft()
-        while self.lasting and self.lasting[0][0] < frame:
-            self.lasting.popleft()
+        for timed in (self.lasting, self.edits):
+            while timed and timed[0][0] < frame:
+                timed.popleft()
 
     def cut(self, frame: int) -> Beside:
         """Remove what belongs to frames from one on, and return it."""
@@ -120,6 +131,7 @@ class Beside:
             (self.lasting, after.lasting),
             (self.seats, after.seats),
             (self.anchors, after.anchors),
+            (self.edits, after.edits),
         ):
             while mine and mine[-1][0] >= frame:
                 theirs.appendleft(mine.pop())  # type: ignore[arg-type]  # of the same kind
@@ -132,6 +144,7 @@ class Beside:
         self.lasting += later.lasting
         self.seats += later.seats
         self.anchors += later.anchors
+        self.edits += later.edits
         self.num_bytes += later.num_bytes
 
 
@@ -153,6 +166,38 @@ class Future:
     def num_bytes(self) -> int:
         """Memory of the frames and of what belongs to them."""
         return sum(row.nbytes for _, row in self.frames) + self.beside.num_bytes
+
+
+class LateFrames:
+    """Frames to which new rows are added together, because that costs less than one by one.
+
+    Args:
+        columns: columns of the rows.
+        cfg: settings of the timeline.
+        option: options of the model.
+    """
+
+    def __init__(self, columns: Recording, cfg: TimelineCfg, option: mujoco.MjOption) -> None:
+        self.frames = FrameStore(columns, cfg.max_duration, cfg.max_megabytes * 1e6)
+        """All but the newest rows."""
+        self.fresh: deque[np.ndarray] = deque()
+        """Rows that are not in the frames yet."""
+        self.option = option
+        """Options of the present model."""
+        self._filing = threading.Lock()
+
+    @property
+    def kept(self) -> FrameStore:
+        """All frames, up to the last step."""
+        self.file()
+        return self.frames
+
+    def file(self) -> None:
+        """Add the newest rows to the frames."""
+        with self._filing:
+            while self.fresh:
+                row = self.fresh.popleft()
+                self.frames.add(row, row.item(0), self.option)
 
 
 class Repetition:
@@ -222,6 +267,21 @@ class Repetition:
                     f"the controller '{robot.controller.name}' of '{robot.name}' gives other "
                     f"controls at {data.time:.3f} s than it did then: it continues from here"
                 )
+
+
+def describe(timeline: Timeline) -> dict[str, object]:
+    """Return the state of a timeline as plain data."""
+    marks = [{"ago": ago, "kind": m.kind, "label": m.label} for ago, m in timeline.marks_ago()]
+    return {
+        "is_active": timeline.is_active,
+        "duration_s": timeline.duration,
+        "ago": timeline.ago,
+        "world_time": timeline.world_time,
+        "num_frames": timeline.num_frames,
+        "has_other": timeline.has_other,
+        "notes": list(timeline.notes),
+        "marks": marks,
+    }
 
 
 def put_forces(data: mujoco.MjData, forces: Forces) -> None:

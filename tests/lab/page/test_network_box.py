@@ -9,7 +9,7 @@ from websockets.sync.client import connect
 
 from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.lab.network import LabHub, LabServerCfg
-from manyworlds.lab.page.network_box import network_html
+from manyworlds.lab.page.page_boxes import box_html
 from tests.browser import free_port
 from tests.lab.network.client import ReplyError
 from tests.lab.network.conftest import two_robots
@@ -105,7 +105,23 @@ def test_the_page_takes_over_and_drives(served, browser):
     wait_until(lambda: hub.dispatcher.sessions.driver is None, "the page drives on")
 
 
-def test_the_script_is_text_in_an_attribute():
-    """Make the HTML: nothing of the script ends the attribute."""
-    page = network_html(5580)
+@pytest.mark.parametrize("name", ["network_box", "drive_box", "timeline_box"])
+def test_the_script_is_text_in_an_attribute(name):
+    """Make the HTML: nothing of the scripts ends the attribute."""
+    page = box_html(name, "5580")
     assert page.count('"') == 6 and "<script" not in page and page.endswith('(5580)">')
+
+
+def test_a_page_has_one_of_each():
+    """Show a lab, and another one: the button to reload and the box are there once."""
+    from manyworlds.lab.page.page_shell import PageShell
+
+    shell = PageShell(on_reload=lambda: None, port=free_port(), network_port=5580)
+    try:
+        for _ in range(2):
+            with LiveLab(two_robots(), LabCfg(start_paused=True)) as lab:
+                shell.show(lab)
+                handles = [*shell.server.gui._gui_input_handle_from_uuid.values()]
+                assert [h.label for h in handles if hasattr(h, "label")].count("Reload") == 1
+    finally:
+        shell.close()

@@ -12,6 +12,8 @@ import numpy as np
 
 from manyworlds.lab.cameras.camera import quat_to_look
 from manyworlds.lab.film.camera_path import CameraPath
+from manyworlds.viewer.browser.framing import frame_all
+from manyworlds.viewer.browser.overlay_shapes import Poses
 
 ORBIT_RADIUS, ORBIT_SPEED, ORBIT_HEIGHT = 3.0, 30.0, 0.8
 """Radius [m], speed [degrees/s] and height [m] of an orbit."""
@@ -21,6 +23,8 @@ SMOOTHING = 5.0
 """Rate at which a camera catches up with a target that moves [1/s]."""
 PADDING, LEAST_RADIUS = 1.4, 1.5
 """Radius of an automatic orbit by the size of what it shows, and its least value [m]."""
+
+_LAST_GROUP = 2  # MuJoCo's programs show the groups of geoms up to this one
 
 Pose = tuple[np.ndarray, np.ndarray]
 
@@ -66,7 +70,7 @@ class OrbitShot:
     target: str = ""
     """Name of the body; empty for `point`."""
     point: tuple[float, float, float] | None = None
-    """The point [m]; None takes the center of everything."""
+    """The point [m]; None takes the center of everything that moves, which is followed."""
     radius: float = 0.0
     """Radius [m]; 0 fits what is shown: 1.4 times its size, at least 1.5 m."""
     speed: float = ORBIT_SPEED
@@ -100,7 +104,9 @@ class OrbitShot:
     def _center(self, model: mujoco.MjModel, data: mujoco.MjData) -> np.ndarray:
         if self.target:
             return data.xipos[find_body(model, self.target)].copy()
-        return np.array(model.stat.center if self.point is None else self.point, float)
+        if self.point is not None:
+            return np.array(self.point, float)
+        return everything(model, data).mean(axis=0)
 
 
 @dataclass(kw_only=True)
@@ -220,10 +226,11 @@ def fit_radius(model: mujoco.MjModel, data: mujoco.MjData, target: str = "") -> 
     Args:
         model: the model.
         data: its data.
-        target: name of the body; empty for everything that has a size.
+        target: name of the body; empty for everything, see `everything`.
     """
     if not target:
-        return max(LEAST_RADIUS, PADDING * float(model.stat.extent))
+        box = everything(model, data)
+        return max(LEAST_RADIUS, PADDING * float((box[1] - box[0]).max()))
     root = int(model.body_rootid[find_body(model, target)])
     own = (model.body_rootid[model.geom_bodyid] == root) & (model.geom_rbound > 0.0)
     if not own.any():
@@ -231,6 +238,16 @@ def fit_radius(model: mujoco.MjModel, data: mujoco.MjData, target: str = "") -> 
     points, sizes = data.geom_xpos[own], model.geom_rbound[own][:, None]
     size = (points + sizes).max(axis=0) - (points - sizes).min(axis=0)
     return max(LEAST_RADIUS, PADDING * float(size.max()))
+
+
+def everything(model: mujoco.MjModel, poses: Poses) -> np.ndarray:
+    """Return the box around what moves and what is beside it [m], shape (2, 3).
+
+    Grounds and arenas, which may be a hundred times as large, are left out as on the page.
+    """
+    drawn = np.flatnonzero(model.geom_group <= _LAST_GROUP).tolist()
+    soft = poses.flexvert_xpos if isinstance(poses, mujoco.MjData) else np.empty((0, 3))
+    return frame_all(model, poses, drawn, soft.reshape(-1, 3))
 
 
 def find_body(model: mujoco.MjModel, name: str) -> int:

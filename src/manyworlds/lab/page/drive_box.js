@@ -1,44 +1,28 @@
 // Box on the page of a lab that drives a robot with held keys, pads on the screen, and gamepads.
 // It talks to the page's own WebSocket, because viser does not tell when a key goes up.
 (window.labDriving ||= (() => {
+  const {add, button, connect} = window.labBoxes;
   const KEYS = {  // axis of the velocity, and its sign: forward, left, counter-clockwise
     KeyW: [0, 1], KeyS: [0, -1], KeyA: [1, 1], KeyD: [1, -1], KeyQ: [2, 1], KeyE: [2, -1],
   };
   const STICKS = [[1, 0], [0, 1], [2, 2]];  // axis of a gamepad, and of the velocity
   const POLL_MS = 40;
   const RENEW_MS = 150;  // what is held ends by itself after 500 ms
-  const RETRY_MS = 1000, LONGEST_RETRY_MS = 30000;
   const DEAD = 0.1;  // share of a stick's way that counts as rest
   const PAD_PX = 92;
   const LOST = "The connection to the lab is lost: the robot stops.";
-  let socket = null, address = "", waiting = [], error = "", robot = "", robots = {};
-  let retry = RETRY_MS, driving = false, sending = false, sent = "", sentAt = 0, gamepad = "", away = false;
+  let line = null, address = "", error = "", robot = "", robots = {};
+  let driving = false, sending = false, sent = "", sentAt = 0, gamepad = "", away = false;
   const held = new Set(), pads = {move: [0, 0], turn: [0, 0]}, shown = new Set();
 
-  const add = (parent, tag, style = "", text = "") => {
-    const node = document.createElement(tag);
-    node.style.cssText = style;
-    node.textContent = text;
-    return parent.appendChild(node);
-  };
-  let stack = document.getElementById("lab-boxes");
-  if (!stack) {
-    stack = add(document.body, "div", "position:fixed;left:12px;bottom:12px;z-index:1000;" +
-      "display:flex;flex-direction:column;gap:8px;align-items:flex-start;max-width:300px");
-    stack.id = "lab-boxes";
-  }
-  const box = add(stack, "div", "padding:.5em .7em;border-radius:6px;color:#212529;" +
-    "background:rgba(255,255,255,.92);font:13px/1.45 system-ui,sans-serif;" +
-    "box-shadow:0 1px 4px rgba(0,0,0,.3);overflow-wrap:anywhere;user-select:none");
-  box.id = "lab-drive";
+  const box = labBoxes.box("lab-drive", "max-width:300px;user-select:none");
   const hint = add(box, "div", "opacity:.65");
   const plate = add(box, "div", "display:flex;gap:12px;margin:.4em 0");
   const buttons = add(box, "div", "display:flex;flex-wrap:wrap;gap:.3em;margin:.3em 0");
   const stick = add(box, "div", "opacity:.65");
   const wrong = add(box, "div", "color:#c92a2a");
   const row = add(box, "div", "display:flex;gap:.4em;align-items:center");
-  const toggle = add(row, "button", "font:inherit;padding:.1em .6em;cursor:pointer", "Drive");
-  toggle.onclick = () => { toggle.blur(); driving ? stop() : start(); };
+  const toggle = button(row, "Drive", () => driving ? stop() : start());
   const choice = add(row, "select", "font:inherit;max-width:9em");
   choice.onchange = () => { choice.blur(); leave(); robot = choice.value; show(); };
 
@@ -84,20 +68,20 @@
     buttons.replaceChildren();
     for (const input of wanted) {
       shown.add(input);
-      const button = add(buttons, "button",
+      const key = add(buttons, "button",
         "font:inherit;padding:.2em .8em;touch-action:none", label(input));
-      button.onpointerdown = event => {
-        button.setPointerCapture(event.pointerId);
+      key.onpointerdown = event => {
+        key.setPointerCapture(event.pointerId);
         held.add(input);
         tick();
       };
-      button.onlostpointercapture = () => { held.delete(input); tick(); };
+      key.onlostpointercapture = () => { held.delete(input); tick(); };
     }
   };
   const show = () => {
     const velocity = driving && robots[robot]?.velocity;
     toggle.textContent = driving ? "Stop driving" : "Drive";
-    const open = socket?.readyState == 1;
+    const open = line?.open;
     box.style.display = open || error ? "" : "none";  // another page may be shown now
     toggle.disabled = !open;
     hint.textContent = !driving ? "" : velocity
@@ -111,11 +95,7 @@
     choice.hidden = !driving || choice.options.length < 2;
   };
 
-  const ask = message => new Promise(resolve => {
-    if (socket?.readyState != 1) return resolve({error: LOST});
-    waiting.push(resolve);  // replies come in the order of the messages
-    socket.send(JSON.stringify(message));
-  });
+  const ask = message => line.ask(message);
   const start = async () => {
     error = "";
     const reply = await ask({ask: "list"});
@@ -220,32 +200,17 @@
   window.addEventListener("pagehide", goAway);
   document.addEventListener("visibilitychange", () => document.hidden && goAway());
 
-  const connect = () => {
-    const scheme = location.protocol == "https:" ? "wss" : "ws";
-    const place = address.startsWith(":") ? location.hostname + address : location.host + address;
-    const fresh = socket = new WebSocket(`${scheme}://${place}`);
-    fresh.onmessage = event => waiting.shift()?.(JSON.parse(event.data));
-    fresh.onopen = () => {
-      retry = RETRY_MS;
-      if (error == LOST) error = "";
-      show();
-    };
-    fresh.onclose = () => {
-      if (fresh != socket) return;  // the page has another address now
-      for (const resolve of waiting.splice(0)) resolve({error: LOST});
-      stop(LOST);
-      show();
-      setTimeout(() => fresh == socket && connect(), retry);
-      retry = Math.min(2 * retry, LONGEST_RETRY_MS);
-    };
+  const opened = () => {
+    if (error == LOST) error = "";
+    show();
   };
+  const closed = () => { stop(LOST); show(); };
   const use = fresh => {
     if (fresh == address) return;
     address = fresh;
-    const before = socket;
-    connect();
     stop();
-    before?.close();
+    line?.end();
+    line = connect(address, {opened, closed, lost: {error: LOST}});
     show();
   };
   return {use, stop, get driving() { return driving; }};

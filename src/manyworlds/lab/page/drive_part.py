@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import html
 import time
-from pathlib import Path
 from typing import Any
 
 from manyworlds.lab.page.camera_controls import find_target
 from manyworlds.lab.page.chase_camera import ChaseCamera
 from manyworlds.lab.page.drive_socket import DriveSocket
+from manyworlds.lab.page.page_boxes import box_html
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.server import page_access, route
@@ -38,8 +36,9 @@ class DrivePart:
         self._drawn = self._next_reading = time.monotonic()
         host, access = page_access(ctx.server)
         self.socket = DriveSocket(access, self._answer, self._leave, host)
-        address = route(ctx.server, _PATH, self.socket.port)
-        self.html = ctx.gui.add_html(drive_html(address), order=_LAST)
+        self.address = route(ctx.server, _PATH, self.socket.port)
+        """Address of the WebSocket: `:PORT` under the page's host, or a path of its server."""
+        self.html = ctx.gui.add_html(box_html("drive_box", f'"{self.address}"'), order=_LAST)
 
     def renew(self) -> list[str]:
         """Keep on; a robot that is gone cannot be followed."""
@@ -73,7 +72,9 @@ class DrivePart:
 
     def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
         """Carry out the message of a browser; runs in a thread of its own."""
-        call, what = self._ctx.lab.face.call, message.get("ask")
+        call, what = self._ctx.lab.face.call, str(message.get("ask"))
+        if what in self._ctx.answers:
+            return self._ctx.answers[what](browser, message)
         if what == "list":
             return {
                 "robots": {
@@ -87,7 +88,7 @@ class DrivePart:
             self._robots.pop(robot, None)
             return {}
         if what != "drive":
-            raise ValueError(f"A page has no message '{what}': list, drive or stop.")
+            raise ValueError(f"A page has no message '{what}': list, drive, stop or timeline.")
         fields = {key: message[key] for key in ("twist", "inputs", "actions") if key in message}
         reply: Any = call("drive", robot=robot, driver=browser, **fields)
         self._robots[robot] = browser
@@ -111,19 +112,3 @@ class DrivePart:
                 self._robots.pop(robot, None)
                 with contextlib.suppress(ValueError):  # the world was rebuilt without the robot
                     self._ctx.lab.face.call("stop_driving", robot=robot, driver=browser)
-
-
-def drive_html(address: str) -> str:
-    """Return HTML that runs the script in a browser, once however often the page is built.
-
-    Args:
-        address: address of the WebSocket: `:PORT` under the page's host, or a path of its server.
-    """
-    # Scripts in viser's HTML do not run, but event handlers do.
-    script = html.escape(f'{_script()}("{address}")')
-    return f'<img src="data:," style="display:none" onerror="{script}">'
-
-
-@functools.cache
-def _script() -> str:
-    return Path(__file__).with_name("drive_box.js").read_text().strip()

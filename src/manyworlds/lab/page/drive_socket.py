@@ -9,17 +9,15 @@ import logging
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from manyworlds.lab.page.page_context import Answer
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.web_access import WebAccess
 
 if TYPE_CHECKING:
     from websockets.http11 import Request, Response
     from websockets.sync.server import ServerConnection
-
-Answer = Callable[[str, dict[str, Any]], dict[str, object]]
-"""Maps the name of a browser and a message to the reply."""
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 16 * 1024

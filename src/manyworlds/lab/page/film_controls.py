@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.film.camera_path import CameraPath, Waypoint
-from manyworlds.lab.film.shots import OrbitShot, fit_radius
+from manyworlds.lab.film.shots import OrbitShot, everything, fit_radius
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
@@ -166,9 +166,10 @@ class FilmPart:
             aim = pos - _AIM_M * axes.reshape(3, 3)[:, 2]
         else:
             body = self._ctx.body or self._ctx.view.follow
-            target = snapshot.xpos[body] if body else self._ctx.lab.model.stat.center
             if self._orbit is None:
                 self._orbit = OrbitShot(radius=self._fit(body))
+            model = self._ctx.lab.model
+            target = snapshot.xpos[body] if body else everything(model, snapshot).mean(axis=0)
             aim = self._orbit.ease(np.array(target, float), elapsed)
             pos = aim + self._orbit.around(elapsed)
         for client in list(self._ctx.server.get_clients().values()):

@@ -119,8 +119,8 @@ class InProcessPage:
             self.context.note = "; ".join(lab.world.warnings)
             top_bar, pull = TopBar(self.context), PullPart(self.context)
             first: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
-            first["DrivePart"] = DrivePart(self.context)
-            first["TimelinePart"] = TimelinePart(self.context)
+            first["DrivePart"] = drive = DrivePart(self.context)
+            first["TimelinePart"] = TimelinePart(self.context, drive.address)
             self._parts = PageParts(self.context, first, {**_task_tab(lab), **self._tabs})
             self.parts = self._parts.by_name
             self.keys = lab_keys(self.context, top_bar, self.parts, self._collapsed)

@@ -1,43 +1,23 @@
 // Box on the page of a lab: which program drives, and taking over from it.
 // It talks to the lab's WebSocket; `drive_box.js` asks it for the right to drive.
 window.labNetwork ||= (port => {
-  const RETRY_MS = 2000;
+  const {add, button, connect} = window.labBoxes;
   const RATE_MS = 2000;
   const LOST = "Another program has taken over.";
-  let socket = null, session = "", waiting = [], status = {}, error = "", last = "", rate = "";
+  let session = "", status = {}, error = "", last = "", rate = "";
   let taken = [], counted = null;
 
-  const add = (parent, tag, style = "", text = "") => {
-    const node = document.createElement(tag);
-    node.style.cssText = style;
-    node.textContent = text;
-    return parent.appendChild(node);
-  };
-  let stack = document.getElementById("lab-boxes");
-  if (!stack) {
-    stack = add(document.body, "div", "position:fixed;left:12px;bottom:12px;z-index:1000;" +
-      "display:flex;flex-direction:column;gap:8px;align-items:flex-start;max-width:300px");
-    stack.id = "lab-boxes";
-  }
-  const box = add(stack, "div", "padding:.5em .7em;border-radius:6px;color:#212529;" +
-    "background:rgba(255,255,255,.92);font:13px/1.45 system-ui,sans-serif;" +
-    "box-shadow:0 1px 4px rgba(0,0,0,.3);overflow-wrap:anywhere");
-  box.id = "lab-network";
+  const box = labBoxes.box("lab-network");
   const who = add(box, "div", "font-weight:600");
   const clients = add(box, "div", "opacity:.65");
   const news = add(box, "div", "opacity:.65");
   const wrong = add(box, "div", "color:#c92a2a");
   const row = add(box, "div", "margin-top:.3em;display:flex;gap:.4em;align-items:center");
-  const button = (text, action) => {
-    const node = add(row, "button", "font:inherit;padding:.1em .6em;cursor:pointer", text);
-    node.onclick = () => { node.blur(); action(); };
-    return node;
-  };
-  const take = button("Take over", () => mine() ? giveBack() : takeOver());
+  const take = button(row, "Take over", () => mine() ? giveBack() : takeOver());
 
   const mine = () => session && (status.driver || "").endsWith(" " + session.slice(0, 8));
   const show = () => {
-    const open = socket && socket.readyState == 1;
+    const open = line?.open;
     if (open && status.driver && !mine()) window.labDriving?.stop(LOST);
     who.textContent = !open ? "No connection to the lab's server"
       : mine() ? "This page drives" : status.driver ? status.driver + " drives" : "Nobody drives";
@@ -51,11 +31,7 @@ window.labNetwork ||= (port => {
     take.textContent = mine() ? "Give back" : "Take over";
     take.disabled = !open;
   };
-  const ask = (op, fields = {}) => new Promise(resolve => {
-    if (socket.readyState != 1) return resolve({op: "error", message: "The connection is lost."});
-    waiting.push(resolve);  // replies come in the order of the requests
-    socket.send(JSON.stringify({op, session_id: session, ...fields}));
-  });
+  const ask = (op, fields = {}) => line.ask({op, session_id: session, ...fields});
   const order = async (op, fields) => {  // an action of the user, whose error is shown
     const reply = await ask(op, fields);
     error = reply.op == "error" ? reply.message : "";
@@ -76,7 +52,7 @@ window.labNetwork ||= (port => {
   };
 
   const lease = async () => {  // the right to drive, or why not
-    if (!socket || socket.readyState != 1 || mine()) return "";
+    if (!line?.open || mine()) return "";
     const reply = await order("take_driver");
     if (reply.op == "error") return reply.message;
     status.driver = " " + session.slice(0, 8);  // the event comes later
@@ -84,7 +60,7 @@ window.labNetwork ||= (port => {
   };
 
   const count = async () => {
-    if (document.hidden || !session || socket.readyState != 1) return;
+    if (document.hidden || !session || !line.open) return;
     const ports = (await ask("network_status")).ports || [];
     const now = [performance.now(), ports.reduce((sum, p) => sum + p.messages, 0)];
     if (counted) {
@@ -96,33 +72,27 @@ window.labNetwork ||= (port => {
   };
   setInterval(count, RATE_MS);
 
-  const connect = () => {
-    const scheme = location.protocol == "https:" ? "wss" : "ws";
-    socket = new WebSocket(`${scheme}://${location.hostname}:${port}`);
-    socket.onmessage = event => {
-      const message = JSON.parse(event.data);
-      if (message.op != "event") return waiting.shift()?.(message);
-      status = message;
-      last = message.texts.at(-1) || last;
-      show();
-    };
-    socket.onopen = async () => {
-      session = "";
-      const about = {client: "page", role: "observer", encoding: "json", include_model: false};
-      const reply = await order("hello", about);
-      session = reply.session_id || "";
-      await order("subscribe", {topics: ["events"]});
-    };
-    socket.onclose = () => {
-      [session, status, taken, counted] = ["", {}, [], null];
-      for (const resolve of waiting.splice(0))
-        resolve({op: "error", message: "The connection is lost."});
-      error = `Port ${port} does not answer: see the messages of the lab.`;
-      show();
-      setTimeout(connect, RETRY_MS);
-    };
+  const opened = async () => {
+    session = "";
+    const about = {client: "page", role: "observer", encoding: "json", include_model: false};
+    const reply = await order("hello", about);
+    session = reply.session_id || "";
+    await order("subscribe", {topics: ["events"]});
   };
-  connect();
+  const closed = () => {
+    [session, status, taken, counted] = ["", {}, [], null];
+    error = `Port ${port} does not answer: see the messages of the lab.`;
+    show();
+  };
+  const heard = message => {
+    if (message.op != "event") return false;
+    status = message;
+    last = message.texts.at(-1) || last;
+    show();
+    return true;
+  };
+  const lost = {op: "error", message: "The connection is lost."};
+  const line = connect(":" + port, {opened, closed, lost, heard});
   show();
   return {lease};
 })

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from manyworlds.lab.page.lab_mirror import LabMirror
     from manyworlds.lab.page.world_view import WorldView
 
+Answer = Callable[[str, dict[str, Any]], dict[str, object]]
+"""Maps the name of a browser and a message to the reply."""
 _INPUT_ERRORS = (ValueError, KeyError, OSError, RuntimeError)
 _T = TypeVar("_T")
 _Button = TypeVar("_Button", bound="viser.GuiButtonHandle")
@@ -72,6 +74,8 @@ class PageContext:
         """Sentences about parts of the page that failed."""
         self.note = ""
         """Remark on the user's last action; empty if there is none."""
+        self.answers: dict[str, Answer] = {}
+        """Functions that answer what scripts of the page ask for, by the kind of the message."""
         self.chases = True
         """True if the camera follows behind the robot that the page drives."""
         self._list_robots()

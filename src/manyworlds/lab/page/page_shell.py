@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from manyworlds.lab.page.in_process_page import InProcessPage
-from manyworlds.lab.page.network_box import network_html
+from manyworlds.lab.page.page_boxes import box_html
 from manyworlds.lab.page.tabs import TABS, Tabs
 from manyworlds.viewer.browser.markup import error_card_html
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
@@ -110,7 +110,7 @@ class PageShell:
         self.note = gui.add_html("", order=1e12 - 1.0)
         self.show_card(*self._card)
         if self._network_port:
-            gui.add_html(network_html(self._network_port))
+            gui.add_html(box_html("network_box", str(self._network_port)))
         if self._on_reload is not None:
             reload = self._on_reload
             self.button = gui.add_button("Reload", order=1e12, color="gray")

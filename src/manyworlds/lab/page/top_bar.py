@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,17 +13,19 @@ from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
 from manyworlds.viewer.browser.widgets import PAUSE, ShownValue, add_choice, show_playing
 
-if TYPE_CHECKING:
-    pass
-
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
 """Available speeds, in simulated seconds per second."""
 
-DRIVERS = {"physics": "plain MuJoCo", ENVIRONMENT: "the task's environment"}
+DRIVERS = {
+    "physics": "plain MuJoCo",
+    ENVIRONMENT: "the task's environment",
+    "timeline": "a moment of the past",
+}
 """Labels of drivers, by name; the others are shown by their names."""
 POLICY_DRIVERS = {
     "physics": "Policy runs in plain MuJoCo (deployment check)",
     ENVIRONMENT: "Policy runs in the task's environment",
+    "timeline": DRIVERS["timeline"],
 }
 """Sentences about what steps the world of a policy, by name of the driver."""
 

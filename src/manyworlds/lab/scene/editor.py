@@ -345,7 +345,7 @@ class SceneEditor:
                 if sentence := _apply(draft, request, part):
                     done.append(sentence)
 
-        with self._lab.history.lock:
+        with self._lab.history.edit():
             probe = Draft(self._lab.world)
             change(probe)
             if not done:
@@ -377,7 +377,7 @@ class SceneEditor:
             CompileError: it does not compile.
         """
         world = open_scene(Path(path))
-        with self._lab.history.lock:
+        with self._lab.history.edit():
             self._record(f"open {Path(path).name}", self._lab.world, world, Transition())
 
     def undo(self) -> str:
@@ -425,7 +425,7 @@ class SceneEditor:
         change: Callable[[Draft], _T],
         key: Hashable = None,
     ) -> _T:
-        with self._lab.history.lock:
+        with self._lab.history.edit():
             before = self._lab.world
             draft = Draft(before)
             result = change(draft)

@@ -231,7 +231,7 @@ def element_pose(
     field = _ABBR[kind]
     pos, quat = (getattr(model, f"{field}_{part}")[found].copy() for part in ("pos", "quat"))
     mesh = model.geom_dataid[found] if kind == "geom" else -1
-    if mesh >= 0 and model.geom_type[found] in (mujoco.mjtGeom.mjGEOM_MESH,):
+    if mesh >= 0 and model.geom_type[found] == mujoco.mjtGeom.mjGEOM_MESH:
         # MuJoCo moves meshes to their centers of mass.
         pos, quat = compose((pos, quat), inverse((model.mesh_pos[mesh], model.mesh_quat[mesh])))
     return pos, quat

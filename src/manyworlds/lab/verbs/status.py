@@ -11,6 +11,7 @@ import numpy as np
 from manyworlds.lab.control import RobotControl
 from manyworlds.lab.controllers import PdController
 from manyworlds.lab.model_facts import binary_model
+from manyworlds.lab.timeline_parts import describe
 from manyworlds.lab.twist import read_twist
 from manyworlds.lab.verbs.fields import (
     Choice,
@@ -112,7 +113,7 @@ def read_status(lab: LiveLab) -> Reply:
             "report": str(replay.report) if replay.is_active else "",
             "camera": None if replay.camera is None else replay.camera.tolist(),
         },
-        "timeline": lab.timeline.describe(),
+        "timeline": describe(lab.timeline),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from manyworlds.lab.timeline_parts import describe
 from manyworlds.lab.verbs.fields import Field, Flag, Integer, Number, Texts, Values
 from manyworlds.lab.verbs.registry import Reply, verb
 
@@ -21,7 +22,7 @@ def _shown(lab: LiveLab) -> Reply:
 @verb(timeline=Values(text="length, moment that is shown, and marks"))
 def read_timeline(lab: LiveLab) -> Reply:
     """Return how far back the world can go, and what happened when."""
-    return {"timeline": lab.timeline.describe()}
+    return {"timeline": describe(lab.timeline)}
 
 
 @verb(ago=_AGO, world_time=_WORLD_TIME)
@@ -57,9 +58,7 @@ def timeline_branch(
     """Continue from the moment that is shown, or from another one; its future is kept once."""
     if ago is not None:
         lab.timeline.seek(ago)
-    notes = lab.timeline.branch()
-    if play is not None:
-        lab.loop.paused = not play
+    notes = lab.timeline.branch(play)
     return {"notes": list(notes)}
 
 

@@ -10,7 +10,7 @@ from manyworlds.viewer.browser.overlay_shapes import Poses
 
 _LARGE = 3.0
 """Size of fixed things, relative to what moves, from which on they are surroundings."""
-_FLAT = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+_FLAT = (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD))
 _NOTHING = np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
 
 
