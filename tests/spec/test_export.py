@@ -42,7 +42,7 @@ def test_robot(robot, tmp_path):
 def test_scene(tmp_path):
     """Export robots from different folders together."""
     scene = mujoco.MjSpec()
-    for i, robot in enumerate(ROBOTS):
+    for i, robot in enumerate(ROBOTS[1:]):
         spec = mujoco.MjSpec.from_file(str(robot_file(robot)))
         scene.attach(spec, prefix=f"{i}/", frame=scene.worldbody.add_frame(pos=[i, 0, 0]))
     path = export_spec(scene, tmp_path / "out")
@@ -195,7 +195,7 @@ def test_only_edits(tmp_path):
     """Change one value: the exported files differ in this value, and in nothing else."""
     lines = []
     for friction in (None, 0.123456789012345678):
-        spec = mujoco.MjSpec.from_file(str(robot_file(ROBOTS[1])))
+        spec = mujoco.MjSpec.from_file(str(robot_file(ROBOTS[2])))
         if friction is not None:
             spec.geoms[3].friction[0] = friction
         path = export_spec(spec, tmp_path / str(friction))

@@ -28,7 +28,7 @@ SAMPLE = (
     "mujoco_warp:test_data/hfield/hfield.xml",
     "mujoco_warp:test_data/tendon/pulley_wrap.xml",
     "mujoco_warp:test_data/humanoid/n_humanoid.xml",
-    "mujoco_warp:test_data/collision_sdf/mesh.xml",
+    pytest.param("mujoco_warp:test_data/collision_sdf/mesh.xml", marks=pytest.mark.slow),
 )
 # MuJoCo loads all models of these packages but the named ones, of which no other has anything.
 PACKAGES = {

@@ -23,7 +23,9 @@ def archive(files: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("folder", ["unitree_g1", "unitree_go1", "i2rt_yam"])
+@pytest.mark.parametrize(
+    "folder", [pytest.param("unitree_g1", marks=pytest.mark.slow), "unitree_go1", "i2rt_yam"]
+)
 def test_robots(folder, tmp_path):
     """Upload the folder of a robot as an archive, and compile it."""
     names = {"unitree_g1": "g1.xml", "unitree_go1": "go1.xml", "i2rt_yam": "yam.xml"}

@@ -27,6 +27,9 @@ f 1 4 3
 f 2 3 4
 """
 
+QUICK = ("dog", "humanoid_CMU_V2020", "ant")
+"""Models whose textures compile fast, or that have elements that no other has."""
+
 
 def foreign_models() -> list[Path]:
     """Models that this project did not write, as far as they are installed."""
@@ -88,7 +91,14 @@ def own(model: mujoco.MjModel, body: int, prefix: str) -> bool:
     return model.body(model.body_rootid[body]).name.startswith(prefix)
 
 
-@pytest.mark.parametrize("path", foreign_models(), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        path if path.stem in QUICK else pytest.param(path, marks=pytest.mark.slow)
+        for path in foreign_models()
+    ],
+    ids=lambda path: f"{path.parts[-2]}-{path.stem}",
+)
 def test_models_of_other_packages_can_be_edited(lab, path):
     """Add, copy, rename, move and remove models of dm_control and gymnasium."""
     if path.stem != "dog":
@@ -104,7 +114,14 @@ def test_models_of_other_packages_can_be_edited(lab, path):
     assert lab.model.nskin == 0
 
 
-@pytest.mark.parametrize("file", ["unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param("unitree_g1/g1.xml", marks=pytest.mark.slow),
+        pytest.param("unitree_go1/go1.xml", marks=pytest.mark.slow),
+        "i2rt_yam/yam.xml",
+    ],
+)
 def test_robots_with_meshes_can_be_edited(lab, file):
     """Add, copy, rename, move and remove robots whose meshes lie in a folder of their own."""
     check_edits(lab, shared_file(f"robots/{file}"))

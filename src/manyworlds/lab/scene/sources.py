@@ -14,7 +14,7 @@ from manyworlds.lab.model_facts import hash_model
 from manyworlds.lab.scene.draft import ItemContent, compile_copy
 from manyworlds.lab.verb_error import near
 from manyworlds.lab.world import CompileError
-from manyworlds.spec.load import load_spec
+from manyworlds.spec.load import ModelFileError, load_spec
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.utils.extras import MissingExtraError, require_extra
@@ -119,8 +119,16 @@ def _of_file(path: Path) -> ItemContent:
 
         cfg = PropCfg.from_mesh(path, decompose=None)
         return dataclasses.replace(_of_config(cfg, path.name), source=str(path))
-    spec, notes = load_spec(path)
+    spec, notes = _read_file(path)
     return dataclasses.replace(_of_spec(spec, path.name), source=str(path), notes=tuple(notes))
+
+
+def _read_file(path: Path) -> tuple[mujoco.MjSpec, list[str]]:
+    """Return the spec of a model file, and warnings; see `load_spec`."""
+    try:
+        return load_spec(path)
+    except ModelFileError as error:
+        raise CompileError(str(error)) from error
 
 
 def _menagerie() -> Any:
@@ -150,7 +158,7 @@ def _menagerie_spec(name: str) -> mujoco.MjSpec:
         raise OSError(
             f"MuJoCo Menagerie cannot give '{name}': {' '.join(str(error).split())}"
         ) from error
-    return load_spec(path)[0]
+    return _read_file(path)[0]
 
 
 def _plain_name(name: str) -> str:
