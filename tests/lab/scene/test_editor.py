@@ -11,7 +11,6 @@ import pytest
 from manyworlds.entity import EntityCfg, PropCfg
 from manyworlds.lab import CompileError
 from manyworlds.lab.scene import ItemRequest, SceneEditor
-from manyworlds.spec.load import ModelFileError
 
 
 def fields_that_differ(one: mujoco.MjModel, other: mujoco.MjModel) -> list[str]:
@@ -254,7 +253,7 @@ def test_files_specs_and_configs_are_the_same_item(scene, cup):
         ("cup", {"pos": (0, 0, float("nan"))}, ValueError, "3 finite numbers"),
         ("cup", {"quat": (0, 0, 0, 0)}, ValueError, "not all 0"),
         ("broken", {}, CompileError, "mass and inertia"),
-        ("text", {}, ModelFileError, "XML"),
+        ("text", {}, CompileError, "XML"),
     ],
 )
 def test_what_cannot_be_added_changes_nothing(scene, cup, tmp_path, source, kwargs, error, words):

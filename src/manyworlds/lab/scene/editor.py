@@ -169,8 +169,7 @@ class SceneEditor:
             The new item.
 
         Raises:
-            CompileError: the source or the new world does not compile.
-            ModelFileError: the source cannot be read.
+            CompileError: the source cannot be read, or the new world does not compile.
             FileNotFoundError: there is no such file.
             OSError: a robot cannot be downloaded.
             ValueError: the name is taken, or not valid.
