@@ -143,12 +143,14 @@ class WorldGrid:
         self._place(cfg)
         with server.atomic():
             self._light()
-            size, shown = (float(np.ptp(box, axis=0).max()) for box in (self.box, self.shown_box()))
-            self.ground = Ground(
-                server, f"{_ROOT}/ground", self._model, size, shown, shared=count > 1
-            )
+            self.ground = self._add_ground()
             self._labels = self._add_labels()
             self._outline = self._add_outline()
+
+    def _add_ground(self) -> Ground:
+        size, shown = (float(np.ptp(box, axis=0).max()) for box in (self.box, self.shown_box()))
+        path = f"{_ROOT}/ground"
+        return Ground(self.server, path, self._model, size, shown, shared=self.count > 1)
 
     @property
     def bytes_per_update(self) -> int:
@@ -192,6 +194,9 @@ class WorldGrid:
             np.copyto(getattr(self._model, name), getattr(model, name))
         _show_own_colors(self._model)
         self._meshes.clear()
+        with self.server.atomic():
+            self.ground.remove()
+            self.ground = self._add_ground()
         self.rebuild()
 
     def update(
