@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 import numpy as np
@@ -19,6 +19,8 @@ from manyworlds.viewer.browser.widgets import add_choice, relabel
 
 if TYPE_CHECKING:
     import viser
+
+    from manyworlds.viewer.browser.overlay_shapes import Poses
 
 _SOURCES = {"last seconds": "last", "next seconds": "next", "present state": "now"}
 _SHOTS = ("this view", "orbit", "camera path", "follow", "first person")
@@ -168,8 +170,9 @@ class FilmPart:
             body = self._ctx.body or self._ctx.view.follow
             if self._orbit is None:
                 self._orbit = OrbitShot(radius=self._fit(body))
-            model = self._ctx.lab.model
-            target = snapshot.xpos[body] if body else everything(model, snapshot).mean(axis=0)
+            poses = cast("Poses", snapshot)  # its fields are those of `mujoco.MjData`
+            whole = everything(self._ctx.lab.model, poses)
+            target = snapshot.xpos[body] if body else whole.mean(axis=0)
             aim = self._orbit.ease(np.array(target, float), elapsed)
             pos = aim + self._orbit.around(elapsed)
         for client in list(self._ctx.server.get_clients().values()):
