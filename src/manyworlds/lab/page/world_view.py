@@ -58,7 +58,8 @@ class WorldView:
         """Id of the body that stays in the center of the view; 0 for none."""
         self.offset = np.zeros(3)
         """Displacement of all bodies that centers the followed one [m], shape [3]."""
-        self._next_look, self._looks = 0.0, b""
+        # Read before the drawing copies the model: an edit in between is then seen as one.
+        self._next_look, self._looks = 0.0, _looks(model)
         self._outdated = True  # meshes are sent with the first frame, after the panel
         # Children of these frames move with the followed body.
         self._frames = [
@@ -101,7 +102,7 @@ class WorldView:
             return
         self._next_look = now + _LOOK_S
         looks = _looks(self.model)
-        if looks != self._looks and self._looks:
+        if looks != self._looks:
             self.meshes.clear()
             self.grid.copy_looks(self.model)
         self._looks = looks
