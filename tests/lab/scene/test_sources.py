@@ -174,7 +174,7 @@ def test_menagerie_gives_robots_by_name(lab, tmp_path, monkeypatch):
         lab.scene.add("tiny_bot")
 
 
-TARGETED = """<mujoco><custom><numeric name="init" data="1 2"/><text name="about" data="a"/></custom>
+TARGETED = """<mujoco><custom><numeric name="init" data="1 2"/></custom>
 <worldbody>
   <body name="arm"><freejoint/><geom size=".1"/></body>
   <light name="spot" mode="targetbody" target="arm" pos="0 0 2"/>
