@@ -69,6 +69,47 @@ def test_edits_are_drawn(page):
     assert looks(page) == 0.5 and page.context.note == "undone: set rgba of geom:forearm"
 
 
+def test_edits_before_the_first_frame_are_drawn(page):
+    """Edit a color between the creation of the drawing and its first frame: it is drawn."""
+    from manyworlds.lab.page.world_view import WorldView
+
+    view = WorldView(page.server, page.lab.model, page.lab.snapshot, page.context.view)
+    page.lab.set_model(("geom", "forearm"), "rgba", (0.8, 0.0, 0.0, 1.0))
+    view.update(page.lab.snapshot)
+    assert view.grid._model.geom("forearm").rgba[0] == np.float32(0.8)
+
+
+SHINY = """<mujoco><asset>
+  <texture name="t" type="2d" builtin="checker" rgb1="0 0 0" rgb2="1 1 1" width="8" height="8"/>
+  <material name="checks" texture="t"/><material name="blue" rgba="0 0 1 0.5"/>
+</asset><worldbody>
+  <geom name="floor" type="plane" size="5 5 .1" {material}/><body><geom size=".1"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("material", ["", 'material="blue"', 'material="checks"'])
+def test_edits_of_the_ground_are_drawn(open_page, material):
+    """Color and lower the floor, plain, of a material and with a texture: it is drawn so."""
+    page = open_page(SHINY.format(material=material), start_paused=True)
+    page.update()
+    view = page.context.view
+    if "blue" in material:
+        node = view.grid.ground._node
+        assert tuple(node.plane_color) == (0, 0, 255) and node.plane_opacity == 0.5
+    before = view.grid.ground._node
+    page.lab.set_model(("geom", "floor"), "rgba", (1.0, 0.0, 0.0, 1.0))
+    page.lab.set_model(("geom", "floor"), "pos", (0.0, 0.0, -1.0))
+    view._next_look = 0.0
+    page.update()
+    node = view.grid.ground._node
+    assert view.grid.ground.height == node.position[2] < -1.0
+    if "checks" in material:
+        assert node.glb_data != before.glb_data
+    else:
+        assert tuple(node.plane_color) == (255, 0, 0) and node.plane_opacity == 1.0
+    assert not page.errors
+
+
 def test_parts_of_a_body_and_the_filter():
     """List what is on a body, and what a text names, by kind."""
     import mujoco

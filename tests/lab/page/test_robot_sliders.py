@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manyworlds.lab.page.robot_sliders import command_labels
+from tests.lab.page.conftest import give
 
 
 @pytest.mark.parametrize(
@@ -18,3 +19,23 @@ from manyworlds.lab.page.robot_sliders import command_labels
 def test_commands_have_labels(command, size, labels):
     """Label a twist by its components with units, other commands by their name."""
     assert command_labels(command, size) == labels
+
+
+def test_ranges_follow_edits(page):
+    """Narrow the range of an actuator and undo it: its slider follows, the target stays."""
+    page.update()
+    lab, part = page.lab, page.parts["RobotPart"]
+    shoulder, elbow = part.sliders["arm"].handles
+    ends = shoulder.min, shoulder.max
+    give(shoulder, 15.0)
+    lab.set_model(("actuator", "shoulder"), "ctrlrange", (-0.5, 0.25))
+    lab.loop.iterate_once()
+    page.update()
+    assert (shoulder.min, shoulder.max, shoulder.step) == (-0.5, 0.25, 1e-3)
+    assert shoulder.value == 0.25 and "from -0.5 to 0.25" in shoulder.hint
+    assert (elbow.min, elbow.max) == ends
+    lab.history.undo()
+    lab.loop.iterate_once()
+    page.update()
+    assert (shoulder.min, shoulder.max) == ends and not page.errors
+    assert lab["arm"].command.targets[0] == shoulder.value

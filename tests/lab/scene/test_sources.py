@@ -189,3 +189,27 @@ def test_menagerie_gives_robots_by_name(lab, tmp_path, monkeypatch):
     assert menagerie_names() == ()
     with pytest.raises(ValueError, match=r"manyworlds\[robots\]"):
         lab.scene.add("tiny_bot")
+
+
+TARGETED = """<mujoco><custom><numeric name="init" data="1 2"/></custom>
+<worldbody>
+  <body name="arm"><freejoint/><geom size=".1"/></body>
+  <light name="spot" mode="targetbody" target="arm" pos="0 0 2"/>
+  <camera name="eye" mode="targetbody" target="arm" pos="1 0 1"/>
+</worldbody></mujoco>"""
+
+
+def test_what_others_look_at_is_removed_and_copied():
+    """Copy a light twice over, remove its target, undo: each is done, and told in a sentence."""
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(TARGETED)))
+    for item in ("spot", "spot_1", "arm", "arm_1"):
+        lab.scene.duplicate(item)
+    assert [n.name for n in lab.world.spec.numerics] == ["init"], "a copy has no copy of it"
+    assert lab.model.light("spot").targetbodyid[0] == lab.model.body("arm").id
+    assert lab.model.light("spot_1/spot").targetbodyid[0] == -1
+    lab.scene.remove("arm")
+    assert "the light 'spot' looked at 'arm', which is gone" in " ".join(lab.scene.notes)
+    assert lab.model.camera("eye").mode[0] == mujoco.mjtCamLight.mjCAMLIGHT_FIXED
+    lab.history.undo()
+    assert lab.model.light("spot").targetbodyid[0] == lab.model.body("arm").id
+    lab.stop()

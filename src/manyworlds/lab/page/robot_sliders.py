@@ -45,6 +45,7 @@ class RobotPart:
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
         self._section = Section(ctx.gui)
+        self._ranges = b""
         self.renew()
 
     def renew(self) -> list[str]:
@@ -83,6 +84,7 @@ class RobotPart:
         )
         ctx.on_click(self.reset_targets, self._reset_targets)
         self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls}
+        self._ranges = _ranges(lab.world.model)
         self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls}
 
     def update(self, snapshot: Snapshot) -> None:
@@ -90,6 +92,10 @@ class RobotPart:
         ctx = self._ctx
         if not ctx.robots:
             return
+        ranges = _ranges(ctx.lab.world.model)
+        if ranges != self._ranges:
+            self._ranges = ranges
+            self._follow_edits()
         owner = ctx.lab[ctx.robot].owner
         if owner not in self._owners:
             self._owners.add(owner)
@@ -146,25 +152,42 @@ class RobotPart:
         return _Sliders(folder, handles, -1)
 
     def _add_sliders(self, robot: MirroredRobot) -> _Sliders:
-        gui, model = self._ctx.gui, self._ctx.lab.world.model
+        gui = self._ctx.gui
         folder = gui.add_folder(f"Actuators of {robot.name}")
         handles = []
         with folder:
             for i, name in enumerate(robot.actuators.names):
-                low, high, step, hint = slider_range(
-                    model,
-                    int(robot.actuators.actuator_ids[i]),
-                    int(robot.actuators.ids[i]),
-                    robot.types[i],
-                )
+                low, high, step, hint = self._range(robot, i)
                 neutral = float(robot.neutral[i])
-                low, high = min(low, neutral), max(high, neutral)
                 handle = gui.add_slider(name, low, high, step, neutral, hint=hint)
                 self._ctx.on_change(
                     handle, lambda value, name=name: self._write(robot, {name: float(value)})
                 )
                 handles.append(handle)
         return _Sliders(folder, handles, -1)
+
+    def _range(self, robot: MirroredRobot, i: int) -> tuple[float, float, float, str]:
+        """Return range, step and hint of a slider, which reaches the initial target."""
+        low, high, step, hint = slider_range(
+            self._ctx.lab.world.model,
+            int(robot.actuators.actuator_ids[i]),
+            int(robot.actuators.ids[i]),
+            robot.types[i],
+        )
+        neutral = float(robot.neutral[i])
+        return min(low, neutral), max(high, neutral), step, hint
+
+    def _follow_edits(self) -> None:
+        """Give the sliders the ranges that the model has after an edit."""
+        for name, sliders in self.sliders.items():
+            robot = self._ctx.lab[name]
+            for i, handle in enumerate(sliders.handles):
+                low, high, step, hint = self._range(robot, i)
+                if (handle.min, handle.max) != (low, high):
+                    handle.min, handle.max, handle.step, handle.hint = low, high, step, hint
+                    handle.precision = max(0, -round(math.log10(step)))
+                    handle.value = float(np.clip(handle.value, low, high))
+                    sliders.seen = -1  # a target that was outside may be inside now
 
     def _write(self, robot: MirroredRobot, targets: dict[str, float]) -> None:
         reply: Any = self._ctx.call("set_targets", robot=robot.name, targets=targets)
@@ -210,6 +233,13 @@ def slider_range(
         low, high = -1.0, 1.0
     step = 10.0 ** math.floor(math.log10(max(high - low, 1e-6) / 100.0))
     return low, high, step, f"{kind} [{unit}], from {low:g} to {high:g}"
+
+
+def _ranges(model: mujoco.MjModel) -> bytes:
+    """Return the values that the ranges of sliders come from."""
+    fields = ("actuator_ctrllimited", "actuator_ctrlrange", "jnt_limited", "jnt_range")
+    fields += ("actuator_gainprm", "actuator_biasprm", "actuator_gear")
+    return b"".join(getattr(model, name).tobytes() for name in fields)
 
 
 def actuator_kind(model: mujoco.MjModel, actuator: int) -> tuple[str, str]:

@@ -58,7 +58,7 @@ class WorldView:
         """Id of the body that stays in the center of the view; 0 for none."""
         self.offset = np.zeros(3)
         """Displacement of all bodies that centers the followed one [m], shape [3]."""
-        # Before the grid copies the model: an edit before the first frame is drawn, too.
+        # Read before the drawing copies the model: an edit in between is then seen as one.
         self._next_look, self._looks = 0.0, _looks(model)
         self._outdated = True  # meshes are sent with the first frame, after the panel
         # Children of these frames move with the followed body.

@@ -180,6 +180,7 @@ class Draft:
             self.spec.delete(element)
         if item.prefix:
             self._remove_rest(item.prefix)
+        self._release_targets()
         self._taken.discard(name)
         self.facts.pop(name, None)
         for robot in [r for r, prefix in self.robots.items() if prefix and prefix == item.prefix]:
@@ -204,6 +205,20 @@ class Draft:
         default = spec.find_default(f"{prefix}main")
         if default is not None:
             spec.delete(default)
+
+    def _release_targets(self) -> None:
+        """Let lights and cameras whose target is gone look where they are turned to."""
+        spec = self.spec
+        bodies = {body.name for body in spec.bodies}
+        for kind in ("light", "camera"):
+            for element in getattr(spec, f"{kind}s"):
+                if element.targetbody and element.targetbody not in bodies:
+                    self.notes.append(
+                        f"the {kind} '{element.name}' looked at '{element.targetbody}', which is "
+                        "gone: it keeps its own direction"
+                    )
+                    element.targetbody = ""
+                    element.mode = mujoco.mjtCamLight.mjCAMLIGHT_FIXED
 
     def rename(self, old: str, new: str) -> None:
         """Rename an item, and its elements if it has a prefix."""
@@ -250,8 +265,12 @@ class Draft:
         for other in items.values():
             if other.prefix:
                 alone._remove_rest(other.prefix)
+        alone._release_targets()
         for kind, _ in _ASSETS:
             _delete(spec, [a for a in getattr(spec, kind) if not _is_used(spec, kind, a)])
+        for kind in ("numerics", "texts", "tuples"):  # without a prefix they are the world's
+            own = [e for e in getattr(spec, kind) if prefix and e.name.startswith(prefix)]
+            _delete(spec, [e for e in getattr(spec, kind) if e not in own])
         default = mujoco.MjSpec()
         for option in non_default_option_fields(spec.option):
             setattr(spec.option, option, getattr(default.option, option))

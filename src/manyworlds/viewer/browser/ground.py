@@ -23,7 +23,8 @@ _BELOW = 0.002
 class Ground:
     """The lowest floor of a model: with the texture of its material, or a grid of lines.
 
-    An infinite floor, or one that several worlds share, reaches as far as one can see.
+    An infinite floor, or one that several worlds share, reaches as far as one can see. Lines are
+    on a plane of the floor's own color, if it has one.
 
     Args:
         server: server of the page.
@@ -46,26 +47,33 @@ class Ground:
     ) -> None:
         self.height = -np.inf
         """Height of the ground [m]; -inf without one."""
+        self._server, self._path, self._model = server, path, model
+        self._size, self._shown, self._shared = size, shown, shared
         self._node: viser.SceneNodeHandle | None = None
         self._period: np.ndarray | None = None
-        planes = ground_planes(model)
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw the floor as the model has it now."""
+        self.remove()
+        self.height, self._period = -np.inf, None
+        model, planes = self._model, ground_planes(self._model)
         if not planes:
             return
         data = at_default(model)
         plane = min(planes, key=lambda geom: float(data.geom_xpos[geom, 2]))
-        below = min(_BELOW, 1e-3 * size)
+        below = min(_BELOW, 1e-3 * self._size)
         self._position = data.geom_xpos[plane] - (0.0, 0.0, below)
         self.height = float(self._position[2])
         self._rotation = data.geom_xmat[plane].reshape(3, 3)
         texture = textures.texture_of(model, int(model.geom_matid[plane]))
         if texture >= 0 and not textures.is_cube(model, texture):
-            reach = _REACH * shown
-            self._node = self._add_textured(server, path, model, plane, reach, shared)
+            self._node = self._add_textured(plane)
             quaternion = np.empty(4)
             mujoco.mju_mat2Quat(quaternion, data.geom_xmat[plane])
             self._node.wxyz = quaternion
         else:
-            self._node = _add_lines(server, path, size, shown)
+            self._node = self._add_lines(plane)
         self._node.position = self._position
 
     def center(self, point: np.ndarray) -> None:
@@ -86,20 +94,13 @@ class Ground:
             self._node.remove()
             self._node = None
 
-    def _add_textured(
-        self,
-        server: viser.ViserServer,
-        path: str,
-        model: mujoco.MjModel,
-        plane: int,
-        reach: float,
-        shared: bool,
-    ) -> viser.SceneNodeHandle:
+    def _add_textured(self, plane: int) -> viser.SceneNodeHandle:
+        model, reach = self._model, _REACH * self._shown
         material = int(model.geom_matid[plane])
         own = model.geom_size[plane]
         surface = textures.place_texture(model, material, surfaces.unit_plane(), own)
         half = own[:2].copy()
-        if shared or half.min() <= 0:
+        if self._shared or half.min() <= 0:
             # The texture continues beyond the sides of the plane.
             unit = np.where(half > 0, half, 1.0)
             self._period = unit * np.abs(2.0 / np.ptp(surface.uv, axis=0))
@@ -109,27 +110,35 @@ class Ground:
         surface.vertices = surface.vertices * (*half, 0.0)
         rgba = geom_meshes.material_color(model, material, model.geom_rgba[plane])
         mesh = geom_meshes.textured_mesh(model, textures.texture_of(model, material), surface, rgba)
-        return server.scene.add_glb(
-            path, geom_meshes.to_glb(mesh), cast_shadow=False, receive_shadow=True
+        return self._server.scene.add_glb(
+            self._path, geom_meshes.to_glb(mesh), cast_shadow=False, receive_shadow=True
+        )
+
+    def _add_lines(self, plane: int) -> viser.SceneNodeHandle:
+        """Add a grid of lines, in meters unless the worlds are far smaller or larger than that."""
+        unit = 10.0 ** np.fix(1.2 * np.log10(self._size / 1.5))
+        color, opacity = _plane_color(self._model, plane)
+        return self._server.scene.add_grid(
+            self._path,
+            infinite_grid=True,
+            cell_size=0.5 * unit,
+            section_size=unit,
+            cell_color=(214, 219, 224),
+            section_color=(190, 197, 204),
+            cell_thickness=0.6,
+            section_thickness=1.0,
+            plane_color=color,
+            plane_opacity=opacity,
+            shadow_opacity=0.25,
+            fade_distance=8.0 * self._shown + 10.0 * unit,
         )
 
 
-def _add_lines(
-    server: viser.ViserServer, path: str, size: float, shown: float
-) -> viser.SceneNodeHandle:
-    """Add a grid of lines, in meters unless the worlds are far smaller or larger than that."""
-    unit = 10.0 ** np.fix(1.2 * np.log10(size / 1.5))
-    return server.scene.add_grid(
-        path,
-        infinite_grid=True,
-        cell_size=0.5 * unit,
-        section_size=unit,
-        cell_color=(214, 219, 224),
-        section_color=(190, 197, 204),
-        cell_thickness=0.6,
-        section_thickness=1.0,
-        plane_color=_COLOR,
-        plane_opacity=1.0,
-        shadow_opacity=0.25,
-        fade_distance=8.0 * shown + 10.0 * unit,
-    )
+def _plane_color(model: mujoco.MjModel, plane: int) -> tuple[tuple[int, int, int], float]:
+    """Return the color below the lines, of 0 to 255, and its opacity."""
+    material, own = int(model.geom_matid[plane]), model.geom_rgba[plane]
+    if np.allclose(own, geom_meshes.DEFAULT_RGBA) and material < 0:
+        return _COLOR, 1.0
+    rgba = np.clip(geom_meshes.material_color(model, material, own), 0.0, 1.0)
+    red, green, blue = (round(255 * channel) for channel in rgba[:3].tolist())
+    return (red, green, blue), float(rgba[3])

@@ -54,7 +54,7 @@ its own, the others share these."""
 MAX_LABELS = 36
 """Largest number of labels, which are slow elements of the page."""
 _POSE_BYTES = 28
-_PARTS = ("type", "matid", "size", "rgba", "pos", "quat", "group")
+_PARTS = ("type", "matid", "size", "rgba", "pos", "quat", "sameframe", "group")
 LOOKS = (
     *(f"{kind}_{part}" for kind in ("geom", "site") for part in _PARTS),
     *("geom_dataid", "mat_rgba"),
@@ -193,11 +193,11 @@ class WorldGrid:
         for name in LOOKS:
             np.copyto(getattr(self._model, name), getattr(model, name))
         _show_own_colors(self._model)
+        self._planes = ground_planes(self._model)
         self._meshes.clear()
         with self.server.atomic():
-            self.ground.remove()
-            self.ground = self._add_ground()
-        self.rebuild()
+            self.ground.draw()
+            self.rebuild()
 
     def update(
         self, positions: np.ndarray, quaternions: np.ndarray, anchors: np.ndarray, selected: int
