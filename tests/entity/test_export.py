@@ -32,7 +32,9 @@ def assert_same(ours: mujoco.MjModel, theirs: mujoco.MjModel) -> None:
         )
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize(
+    "name", [ROBOTS[0], pytest.param(ROBOTS[1], marks=pytest.mark.slow), ROBOTS[2]]
+)
 def test_robots_are_written_alone(tmp_path, name):
     """Write a robot as MJCF beside its assets' folder, and as one archive."""
     entity = Entity(robot(name))

@@ -27,7 +27,7 @@ def meshes(tmp_path_factory):
     box.apply_translation((0.5, 0.2, 0.3))
     box.export(folder / "box.obj")
     trimesh.creation.revolve(PROFILE, sections=12).export(folder / "bowl.stl")
-    trimesh.creation.annulus(0.1, 0.2, 0.05, sections=16).export(folder / "ring.ply")
+    trimesh.creation.annulus(0.1, 0.2, 0.05, sections=8).export(folder / "ring.ply")
     sphere = trimesh.creation.icosphere(subdivisions=2, radius=0.1)
     sphere.update_faces(sphere.triangles_center[:, 2] > 0)
     sphere.export(folder / "open.glb")

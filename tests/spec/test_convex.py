@@ -11,7 +11,7 @@ from manyworlds.spec.convex import CoacdCfg, convex_pieces
 pytest.importorskip("coacd", reason="decomposition needs the extra 'meshes'")
 trimesh = pytest.importorskip("trimesh")
 
-RING = trimesh.creation.annulus(0.1, 0.2, 0.05, sections=16)
+RING = trimesh.creation.annulus(0.1, 0.2, 0.05, sections=8)
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def test_a_shape_is_added(parts):
 def test_a_mesh_is_uploaded_and_converted(parts):
     """Upload a ring: a bar shows its progress, then it is in the world with its pieces."""
     part = parts.parts["PropPart"]
-    ring = trimesh.creation.annulus(0.1, 0.2, 0.05, sections=12)
+    ring = trimesh.creation.annulus(0.1, 0.2, 0.05, sections=8)
     file = SimpleNamespace(name="ring.stl", content=ring.export(file_type="stl"))
     part.upload._impl.value = file
     assert "being converted" in part._add_upload() and part.cancel.visible
@@ -93,7 +93,7 @@ def test_a_region_is_previewed_and_added(parts):
 
 def test_hulls_are_drawn_as_wires(parts, tmp_path):
     """Draw the edges of each piece's hull, as many as MuJoCo's graph of the hull has."""
-    ring = trimesh.creation.annulus(0.1, 0.2, 0.05, sections=12)
+    ring = trimesh.creation.annulus(0.1, 0.2, 0.05, sections=8)
     ring.export(tmp_path / "ring.stl")
     parts.lab.call("add_mesh_prop_from_file", path=tmp_path / "ring.stl")
     model = parts.lab.model
