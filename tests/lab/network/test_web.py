@@ -427,14 +427,14 @@ def test_pings(lab, monkeypatch, reads):
 
     Messages behind those that wait, and pongs among them, are not read.
     """
-    monkeypatch.setattr("manyworlds.lab.network.web._PING_S", 0.2)
+    monkeypatch.setattr("manyworlds.lab.network.web._PING_S", 0.1)
     with LabHub(LabServerCfg(**ANY), report=lambda text: None) as hub:
         hub.attach(lab)
         until(hub.is_open, "the ports are not open")
         answer = hub.answer
 
         def slowly(*args):
-            time.sleep(0.8)
+            time.sleep(0.4)
             return answer(*args)
 
         monkeypatch.setattr(hub, "answer", slowly)
@@ -445,9 +445,9 @@ def test_pings(lab, monkeypatch, reads):
                 until(lambda: not hub.web._peers, "who does not answer pings stays")
                 return
         with connect(f"ws://127.0.0.1:{hub.ports['web']}") as peer:
-            for _ in range(6):
+            for _ in range(4):
                 peer.send('{"op": "meta"}')
-            for _ in range(6):
+            for _ in range(4):
                 assert json.loads(peer.recv(WAIT_S))["op"] == "meta_ok"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -213,3 +214,23 @@ def test_what_others_look_at_is_removed_and_copied():
     lab.history.undo()
     assert lab.model.light("spot").targetbodyid[0] == lab.model.body("arm").id
     lab.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("unitree_go1", "go1.xml"), pytest.param("unitree_g1", "g1.xml", marks=pytest.mark.slow)],
+)
+def test_the_package_of_menagerie_gives_robots(lab, tmp_path, monkeypatch, name, file):
+    """Add a robot from the package's own filled cache; without it, tell that a download fails."""
+    package = pytest.importorskip("mujoco_menagerie", reason="needs the extra 'robots'")
+    monkeypatch.setenv("MENAGERIE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("MENAGERIE_BASE_URL", (tmp_path / "nowhere").as_uri())
+    monkeypatch.delenv("MENAGERIE_ROOT", raising=False)
+    with pytest.raises(OSError, match=f"cannot give '{name}': .*: not found") as error:
+        lab.scene.add(name)
+    assert "\n" not in str(error.value)
+    folder = package.Cache().model_path(package.get(name))
+    shutil.copytree(shared_file(f"robots/{name}/{file}").parent, folder)
+    (folder / ".complete").write_text("{}")
+    assert lab.scene.add(name, "robot").source == f"menagerie:{name}"
+    assert lab.model.body("robot/trunk" if name == "unitree_go1" else "robot/pelvis").mass > 0
