@@ -206,14 +206,3 @@ def test_the_floor_of_a_task_clears_the_selection_and_its_world_has_a_card():
         assert "0.3 to 1.5" in card.table.content
         page.close()
     env.close()
-
-
-def test_the_ground_is_drawn_again_after_an_edit(open_page):
-    """Change a color by Python: the page draws it, and a new ground."""
-    page = open_page(start_paused=True)
-    ground = page.context.view.grid.ground
-    page.lab.set_model(("geom", "forearm"), "rgba", [0.8, 0.0, 0.0, 1.0])
-    page.context.view._next_look = 0.0
-    iterate_once(page)
-    assert looks(page) == np.float32(0.8)
-    assert page.context.view.grid.ground is not ground
