@@ -136,6 +136,24 @@ def test_drivers_that_show_bad_states(lab, fields, what):
     assert lab.loop.state == "ready" and lab.step(5).time == pytest.approx(good.time + 0.01)
 
 
+class Whirl:
+    """Driver that breaks velocities and makes a step."""
+
+    name = "whirl"
+
+    def step(self, model, data):
+        data.qvel[0] = np.nan
+        mujoco.mj_step(model, data)
+        return True
+
+
+def test_drivers_that_let_the_world_diverge(lab):
+    """Make steps in a driver that break the world: the fault names the driver and its owner."""
+    lab.loop.drive(Whirl(), "me")
+    with pytest.raises(FaultError, match="diverged at .*, while the whirl of 'me' advanced the"):
+        lab.step()
+
+
 @pytest.mark.parametrize(
     ("field", "index", "where"),
     [

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.control import RobotControls
+from manyworlds.lab.drivers import PHYSICS
 
 if TYPE_CHECKING:
     from manyworlds.lab.commands import Command
@@ -143,7 +144,7 @@ def _source(model: mujoco.MjModel, control: int, controls: RobotControls) -> str
 
 
 def find_divergence(
-    model: mujoco.MjModel, data: mujoco.MjData, kinds: list[str], time: float
+    model: mujoco.MjModel, data: mujoco.MjData, kinds: list[str], time: float, drive: Drive
 ) -> str:
     """Return a sentence about the divergence that MuJoCo warned of; empty if it did not.
 
@@ -152,12 +153,15 @@ def find_divergence(
         data: the data, which MuJoCo has reset.
         kinds: types of the new warnings.
         time: time before the step [s].
+        drive: what made the step.
     """
+    name = drive.driver.name
+    who = "" if name in PHYSICS else f", while the {name} of '{drive.owner}' advanced the world"
     for kind, what in _DIVERGED.items():
         if kind in kinds:
             number = int(data.warning[_KINDS.index(kind)].lastinfo)
             body = (_body_of_qpos if kind == "badqpos" else _body_of_dof)(model, number)
-            return f"The {what} diverged at {time:.3f} s, first of body '{body}': {REMEDY}."
+            return f"The {what} diverged at {time:.3f} s, first of body '{body}'{who}: {REMEDY}."
     return ""
 
 

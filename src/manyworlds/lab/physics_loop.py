@@ -496,8 +496,8 @@ class PhysicsLoop:
 
     def _diverged(self, time: float) -> bool:
         """Count MuJoCo's new warnings; stop the world if it has reset bad data."""
-        kinds = self._warnings.update()
-        reason = find_divergence(self.model, self.data, kinds, time) if kinds else ""
+        kinds, drive = self._warnings.update(), self.drivers.top
+        reason = find_divergence(self.model, self.data, kinds, time, drive) if kinds else ""
         if reason:
             self._fail(reason)
         return bool(reason)
