@@ -342,7 +342,8 @@ def test_only_edits_of_the_model_raise_its_version(lab):
         before = lab.snapshot.model_version
         lab.call(name, **fields)
         versions[name] = lab.snapshot.model_version - before
-    rises = {"set_sim_options", "set_sim_flag", "reload", "set_model", "undo", "redo"}
+    rises = {"set_sim_options", "set_sim_flag", "reload", "undo", "redo"}
+    rises |= {"set_model", "reset_model"}
     rises |= {"add_prop", "add_mesh_prop", "add_height_field", "add_item", "upload_item"}
     rises |= {"duplicate_item", "add_item_grid", "add_light", "apply_scene", "rename_item"}
     rises |= {"move_item", "remove_item"}
