@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_example_runs(tmp_path):
     """Run the README's Python example as it stands."""
     (code,) = re.findall(r"```python\n(import mujoco.*?)```", README, re.DOTALL)
@@ -29,6 +30,7 @@ PAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_run(page, tmp_path):
     """Run the Python blocks of a page one after the other, as they stand."""

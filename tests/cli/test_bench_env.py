@@ -76,6 +76,7 @@ def test_profiles_leave_nothing_behind(env):
     env.step(torch.zeros(8, 1))
 
 
+@pytest.mark.slow
 def test_the_command_takes_tasks(capsys):
     """Bench a task by name, or profile it; refuse to profile a file."""
     args = ["--num-envs", "4", "--seconds", "0.05"]

@@ -94,6 +94,7 @@ def test_reports_find_runs_as_play_does(run, root, name, capsys):
     assert len(pictures) >= 5 and all((root / picture).stat().st_size > 500 for picture in pictures)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_shown_is_said_on_the_page(run, root, capsys, monkeypatch):
     """Write the page without film and evaluation, with the reasons there and on the screen."""
     for path in run.path.glob("*.pt"):

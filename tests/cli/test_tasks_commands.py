@@ -264,6 +264,7 @@ def test_train_with_a_page(tmp_path, capsys):
         assert torch.equal(weights, seen["actor_state_dict"][name]), name
 
 
+@pytest.mark.slow
 def test_runs_are_named_in_short_or_not_at_all(tmp_path, monkeypatch, capsys):
     """Play the newest run of any task, a run folder, a run by name, or a checkpoint of it."""
     monkeypatch.setattr(play_module, "watch", lambda env, policy, **kwargs: None)
@@ -284,6 +285,7 @@ def test_runs_are_named_in_short_or_not_at_all(tmp_path, monkeypatch, capsys):
     assert "There is no trained run in" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_resuming_chooses_runs_and_checkpoints_by_pattern(tmp_path, capsys):
     """Go on from the newest run and the last checkpoint whose names match."""
     save_all = ["--agent.save-interval", "1"]

@@ -65,6 +65,7 @@ def test_the_picture_shows_the_terrain(tmp_path, capsys, gl):
     assert np.abs(pictures[0] - pictures[1]).max() > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["rough", "--rows", "1"], ["rough"], ["flat", "--rows", "1"]])
 def test_the_terrain_fills_the_picture(tmp_path, options, gl):
     """Keep all of the slab in the frame, as large as it can be, below a sky."""

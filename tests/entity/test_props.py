@@ -108,6 +108,7 @@ def test_an_open_mesh_has_the_mass_of_its_hull(meshes):
     assert model.body_mass[1] == pytest.approx(500.0 * sphere.volume, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decompose", "inside"), [(CoacdCfg(), True), (None, False)])
 def test_a_bowl_holds_a_ball_if_it_is_decomposed(meshes, decompose, inside):
     """Drop a ball into a bowl: it stays in it, or on top of its convex hull."""

@@ -40,6 +40,7 @@ def assert_resumes(env_cfg, rl_cfg, log_root) -> None:
             assert torch.equal(value, resumed[network][name]), f"{network}: {name}"
 
 
+@pytest.mark.slow
 def test_new_observations_are_rewarded(env_cfg, rl_cfg, log_root):
     """Reward what was not observed more than what was, scaled by a weight that changes."""
     env_cfg.scene.num_envs = 16
@@ -140,6 +141,7 @@ def memory_cfg(rl_cfg, request):
     return rl_cfg
 
 
+@pytest.mark.slow
 def test_a_recurrent_policy_resumes(env_cfg, memory_cfg, log_root):
     """Resume its memory of the present episodes, bit for bit."""
     assert_resumes(env_cfg, memory_cfg, log_root)

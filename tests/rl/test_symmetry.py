@@ -72,6 +72,7 @@ def test_symmetry_is_off_unless_it_is_used() -> None:
     assert runner_settings(cfg)["algorithm"]["symmetry_cfg"]["mirror_loss_coeff"] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", ["use_data_augmentation", "use_mirror_loss", "network"])
 def test_training_is_resumed_bit_for_bit(
     env_cfg: Any, rl_cfg: Any, tmp_path: Any, use: str

@@ -98,6 +98,7 @@ def test_warnings_of_compilation_are_shown():
         Scene(SceneCfg(entities={"ball": EntityCfg(spec_fn=_spec)})).compile()
 
 
+@pytest.mark.slow
 def test_a_file_that_the_user_names_is_kept(tmp_path_factory):
     """Write into the file that was named before the import, and into no file without a name."""
     code = (

@@ -239,6 +239,7 @@ def test_an_environment_draws_with_an_attached_renderer(gl, env_cfg):
     assert not np.array_equal(first, real.render())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["Cartpole-Balance", "Push-Variants", "Velocity-Rough-Quadruped"])
 def test_an_environment_draws_without_being_told_how(gl, task):
     """Draw what the task says at once; draw the present state; draw the same for gymnasium."""

@@ -104,6 +104,7 @@ def test_markers_for_programs_of_their_own():
     assert options.video and not options.part.on_at_first and not options.rows[0].on_at_first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [["-m", "mjlab.scripts.play"], ["SCRIPT"]])
 def test_commands_take_flags_with_values(program, tmp_path, gl):
     """Play a task by the module, and by a program that calls its `main`."""

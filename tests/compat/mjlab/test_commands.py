@@ -15,6 +15,7 @@ TASK = "Mjlab-Cartpole-Balance"
 pytestmark = pytest.mark.usefixtures("alias")
 
 
+@pytest.mark.slow
 def test_a_program_trains_and_plays_by_configs(tmp_path, capsys):
     """Train from a config, continue the run, and film its policy."""
     from mjlab.scripts.play import PlayConfig, run_play

@@ -22,12 +22,14 @@ def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_an_environment_steps():
     """Build the task from the registry and step it, bare and behind the adapter for rsl_rl."""
     result = _run(PROJECT / "scripts" / "rollout.py", "Sway-Pole")
     assert result.stdout == "rolled out Sway-Pole\n", result.stderr
 
 
+@pytest.mark.slow
 def test_the_train_command_trains(tmp_path):
     """Train one iteration by the project's own script, which calls the reference's command."""
     options = ("--env.scene.num-envs", "8", "--agent.max-iterations", "1", "--log-root", tmp_path)
@@ -37,6 +39,7 @@ def test_the_train_command_trains(tmp_path):
     assert list(tmp_path.glob("sway/*/policy.onnx"))
 
 
+@pytest.mark.slow
 def test_a_runner_learns_from_a_dictionary_of_settings(tmp_path):
     """Train one iteration by a runner of the project's own making."""
     result = _run(PROJECT / "scripts" / "learn.py", "Sway-Pole", tmp_path)

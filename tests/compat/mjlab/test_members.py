@@ -34,6 +34,7 @@ def _owner(place: str) -> type:
     return getattr(importlib.import_module(module), name)
 
 
+@pytest.mark.slow
 def test_classes_lack_no_member():
     """Have all public members of the reference's classes, or an error with the remedy."""
     assert not differences()["member"]

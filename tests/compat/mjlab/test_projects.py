@@ -120,7 +120,7 @@ def _run(folder: Path, extra: list[str]) -> dict[str, dict]:
 
 @pytest.fixture(
     scope="module",
-    params=["native", pytest.param("warp", marks=pytest.mark.slow)],
+    params=[pytest.param(engine, marks=pytest.mark.slow) for engine in ("native", "warp")],
 )
 def ran(request, tmp_path_factory):
     """Run all programs once on an engine."""

@@ -231,6 +231,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_client_loses_the_world(lab, hub):
     """Kill -9 an idle client that drives: until then it keeps the world, then it is lost in 3 s."""
     lab.modes.set("live")
@@ -247,6 +248,7 @@ def test_a_killed_client_loses_the_world(lab, hub):
     lab.modes.set("direct")
 
 
+@pytest.mark.slow
 def test_a_server_that_restarts_is_found_again(caplog):
     """End the server and start it on the same port: the next request is answered by the new one."""
     with LiveLab(two_robots(), LabCfg(mode="direct")) as lab:

@@ -427,6 +427,7 @@ def test_numbers_are_doubles(client):
     assert json.dumps(msgpack.unpackb(raw))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["unitree_go1/go1.xml", "unitree_g1/g1.xml", "i2rt_yam/yam.xml"])
 def test_robots(name, tmp_path):
     """Serve third-party robots: their models load, and old clients find their joints."""

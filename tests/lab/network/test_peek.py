@@ -18,6 +18,7 @@ from manyworlds.cli.main import main
 from manyworlds.lab import LabCfg, LiveLab, World, world_from_spec
 from manyworlds.lab.network.fast_path import FastPathMirror, MirrorError
 from manyworlds.lab.network.fast_path.mirror import MirroredScene
+from manyworlds.lab.network.fast_path.registry import find_owners
 from manyworlds.lab.network.fast_path.window import PeekWindow
 from tests.lab.network.owners import hub, lab, mirror, registry, shared
 from tests.lab.network.waiting import WAIT_S, until
@@ -314,7 +315,7 @@ def test_the_command_opens_a_window(lab, hub, monkeypatch, capsys):
     monkeypatch.setenv("DISPLAY", ":77")
     monkeypatch.setattr(glfw, "init", lambda: True)
     monkeypatch.setattr(mujoco.viewer, "launch_passive", Handle)
-    until(lambda: list(hub.fast_path._registry.path.parent.glob("*.json")), "there is no file")
+    until(lambda: find_owners(hub.fast_path._registry.path.parent), "no owner is found")
     assert main(["peek", "--seconds", "0.1"]) == 0
     assert "go, go2, box of 127.0.0.1:" in capsys.readouterr().out
 

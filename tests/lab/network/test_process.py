@@ -209,6 +209,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [True, False])
 def test_the_server_ends_with_its_lab(tmp_path, monkeypatch, killed):
     """Kill -9 a program with a lab, or let it close: its server ends, and leaves nothing behind."""

@@ -421,6 +421,7 @@ def test_who_waits_is_not_silent(lab):
     client.ask("heartbeat")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reads", [True, False])
 def test_pings(lab, monkeypatch, reads):
     """Answer for longer than a ping waits: who reads stays, however many requests wait; others end.

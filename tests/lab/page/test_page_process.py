@@ -113,6 +113,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 def test_the_page_ends_with_its_lab(serve):
     """Kill a program with a lab, whose child keeps its files open: the page ends by itself."""
     lab = subprocess.Popen(

@@ -97,6 +97,7 @@ def test_trials_are_short(robot: str):
     assert process_time() - start < 0.5
 
 
+@pytest.mark.slow
 def test_pile_fits_into_calibrated_buffers():
     """Let boxes fall into a pile that overflows MuJoCo Warp's own guess, but not ours."""
     mjw = pytest.importorskip("mujoco_warp")

@@ -187,6 +187,7 @@ def test_a_state_that_does_not_fit_leaves_the_variants(bad, message):
     assert sim.world_to_variant["object"].tolist() == [1, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*worlds failed:RuntimeWarning")
 def test_worlds_of_variants_are_replayed(tmp_path, capsys):
     """Replay worlds, some of another variant on the way, bit for bit; say which was when."""

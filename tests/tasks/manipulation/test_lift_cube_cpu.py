@@ -81,6 +81,7 @@ def test_tasks_with_cameras_have_no_preset():
         assert not use_cpu_preset(task, cfg, rl_cfg) and cfg == load_env_cfg(task)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [TASK, "Lift-Cube-Yam"])
 def test_the_cube_is_in_the_hand_or_below_it(task):
     """Hold the posture after each kind of start: a held cube stays up, the others lie there."""

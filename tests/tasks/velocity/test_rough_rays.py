@@ -45,6 +45,7 @@ def _rollout(task: str, groups: tuple[int, ...] | None) -> tuple[list[torch.Tens
     return measured, resets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [(0,), None], ids=["terrain", "all"])
 @pytest.mark.parametrize("robot", ["Quadruped", "Humanoid", "Go1"])
 def test_rollouts_are_equal_with_all_rays_cast_by_mujoco(
