@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,11 @@ def main() -> int:
         commit = circumstances()["commit"]
         runs = [_train(options, seed) for seed in options.seeds]
         about = [_about(options, run, commit) for run in runs]
-    lines = [{**a, **_results(options.task, run)} for a, run in zip(about, runs, strict=True)]
+    recorded = datetime.now(UTC).isoformat(timespec="seconds")
+    lines = [
+        {"recorded": recorded, **a, **_results(options.task, run)}
+        for a, run in zip(about, runs, strict=True)
+    ]
     folder = runs[0].path if options.dry else MEDIA
     name = stem(options.task)
     draw_curves(lines, folder / f"{name}.png")

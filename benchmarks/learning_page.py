@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,17 @@ def write_page() -> None:
         if "measures" not in line:
             continue  # of an earlier version, without seeds
         group = newest.setdefault(line["task"], [])
-        if group and group[0]["time"] != line["time"]:
+        if group and _recorded(group[0]) != _recorded(line):
             group.clear()
         group.append(line)
     groups = [group for _, group in sorted(newest.items())]
     parts = [_table(groups), *map(_section, groups)]
     PAGE.write_text(PAGE.read_text().split(_MARK)[0] + _MARK + "\n" + "\n".join(parts))
+
+
+def _recorded(line: Mapping[str, Any]) -> str:
+    """Return the time at which a line was written; earlier versions gave one time to all seeds."""
+    return line.get("recorded", line["time"])
 
 
 def command(lines: Lines) -> str:

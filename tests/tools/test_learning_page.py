@@ -19,7 +19,8 @@ def line(seed: int, **changes) -> dict:
     """One training, as the ledger has it."""
     terms = {"track_linear_velocity": 0.8 + 0.01 * seed, "action_rate_l2": 1.0}
     return {
-        "time": "2026-11-22T10:00:00+00:00",
+        "recorded": "2026-11-22T10:30:00+00:00",
+        "time": f"2026-11-22T10:0{seed}:00+00:00",
         "commit": "abc",
         "machine": {"cores": 2, "processor": "CPU", "load": 0.1},
         "task": TASK,
@@ -73,7 +74,7 @@ def page(tmp_path, monkeypatch):
 
 def test_the_page_shows_the_newest_trainings_of_each_task(page):
     """Put all seeds of the newest measurement into one row, with the goal and who reaches it."""
-    old = line(7, time="2026-11-21T10:00:00+00:00")
+    old = line(7, recorded="2026-11-21T10:00:00+00:00")
     text = page(old, line(1), line(2), line(3, task="Reach", limit=None, measures={"reward": 0.5}))
     assert text.startswith("Before.\n") and "old\n" not in text
     assert "| [Velocity-Flat-Go1](#velocity-flat-go1) | 3.9 / 3.9 | 3.0 / 3.0 " in text

@@ -35,12 +35,12 @@ EditLists = tuple[tuple[Edit, ...], tuple[Edit, ...]]
 
 @dataclass(frozen=True)
 class EditStep:
-    """One turn of the history: an edit that was made, undone, or made again."""
+    """Edit that was made, undone or redone."""
 
     back: Callable[[], object]
-    """Takes the turn back."""
+    """Reverts it."""
     forth: Callable[[], object]
-    """Takes the turn again."""
+    """Repeats it."""
     before: EditLists
     after: EditLists
 

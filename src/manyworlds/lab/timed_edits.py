@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TimedStep:
-    """Turn of the history of edits, with the compiled values of edited fields around it."""
+    """Edit that was made, undone or redone, with the compiled values of edited fields around it."""
 
     step: EditStep
     before: Originals
@@ -23,11 +23,11 @@ class TimedStep:
 
 
 TimedSteps = Iterable[tuple[int, TimedStep]]
-"""Turns of the history with the first frame after each, in their order."""
+"""Such edits with the first frame after each, in their order."""
 
 
 class TimedEdits:
-    """Keeps the turns of a lab's history on its timeline, and takes them back and makes them again.
+    """Keeps the edits of a lab on its timeline, and reverts and repeats them.
 
     Only the spec and the lists of edits are changed: the timeline itself has the model's values, to
     the bit. An edit while a moment of the past is shown first continues from there.
@@ -44,14 +44,14 @@ class TimedEdits:
         lab.history.before_edit = self._begin
 
     def take_back(self, steps: TimedSteps) -> None:
-        """Take back turns, the last one first."""
+        """Revert edits, the last one first."""
         with self._lab.edits.of_spec_only():
             for _, timed in reversed(list(steps)):
                 timed.step.back()
                 self._set(timed.step.before, timed.before)
 
     def make_again(self, steps: TimedSteps) -> None:
-        """Make turns again that `take_back` took back."""
+        """Repeat edits that `take_back` reverted."""
         with self._lab.edits.of_spec_only():
             for _, timed in steps:
                 timed.step.forth()

@@ -23,14 +23,14 @@ from manyworlds.lab.recording import Recording, state_columns
 from manyworlds.lab.states import SavedState, SavedStates
 from manyworlds.lab.timed_edits import TimedEdits, TimedStep
 from manyworlds.lab.timeline_parts import (
-    Beside,
     Forces,
+    FrameBuffer,
+    FrameExtras,
     Future,
-    LateFrames,
     Mark,
-    Repetition,
-    Seat,
+    Resimulation,
     TimelineCfg,
+    control_states,
     marks_from,
     put_forces,
 )
@@ -42,8 +42,8 @@ _BIT = mujoco.mjtState
 _MOTION = int(_BIT.mjSTATE_TIME | _BIT.mjSTATE_QPOS | _BIT.mjSTATE_QVEL | _BIT.mjSTATE_ACT)
 """First part of a state, which only steps change unless a command sets it."""
 _BATCH = 25  # steps after which rows are added to the frames
-_ANCHOR_FRAMES = 100  # steps that are made again at most to continue from a moment ...
-_ANCHOR_SHARE = 0.003  # ... unless keeping the memory of a task takes more of the time than this
+_CHECKPOINT_FRAMES = 100  # most steps to simulate again in order to continue from a moment
+_CHECKPOINT_SHARE = 0.003  # of the time at most, to keep the memory of a task
 _MARKS = 200
 _REPLAY = "replay"
 _SHOWN = ("timeline", _REPLAY)
@@ -85,7 +85,7 @@ class Timeline:
         self.notes: tuple[str, ...] = ()
         """Sentences about what the last branch could not repeat."""
         self._loop, self._rows, self._edits = loop, rows, edits
-        self._late = LateFrames(state_columns(loop.model), self.cfg, loop.model.opt)
+        self._buffer = FrameBuffer(state_columns(loop.model), self.cfg, loop.model.opt)
         self._drive: Drive | None = None
         self._other: Future | None = None
         self._end = 0
@@ -105,32 +105,32 @@ class Timeline:
         self._states, self._pulls = states, pulls
         model = world.model
         self._drop_drive()
-        self._late.kept.begin(state_columns(model, world.model_hash))
+        self._buffer.frames.begin(state_columns(model, world.model_hash))
         if self._end:
             self._mark("rebuild", "")
         self._rows.renew()
         self._base = self._end  # number of the first frame of this model
         self._log = ModelLog(model) if self.cfg.max_duration > 0.0 else None
-        self._pairs = [(robot, Seat.of(robot)) for robot in self._loop.controls]
+        self._controls = control_states(self._loop.controls)
         self._version = self._loop.model_version
         self._motion = np.empty(mujoco.mj_stateSize(model, _MOTION))
-        self._late.option, self._moved = model.opt, False
+        self._buffer.option, self._moved = model.opt, False
         self._jump: tuple[np.ndarray, SavedState] | None = None
         self._reason, self._pushing = "", False
-        self._beside, self._edit_frame = Beside(), self._end
+        self._extras, self._edit_frame = FrameExtras(), self._end
         self._note_first()
-        self._anchor_due, self._anchor_time = 0, 0.0
+        self._checkpoint_due, self._checkpoint_time = 0, 0.0
         self._other = None
         self._at, self._at_time = 0, 0.0
         self._shown = False
         self._present: SavedState | None = None
 
     def _time(self, frame: int) -> float:
-        times = self._late.kept.newest.times
+        times = self._buffer.frames.newest.times
         return times[frame - self._end + len(times)]
 
     def _row(self, frame: int) -> np.ndarray:
-        rows = self._late.kept.newest.rows
+        rows = self._buffer.frames.newest.rows
         return rows[frame - self._end + len(rows)]
 
     @property
@@ -142,7 +142,7 @@ class Timeline:
     def duration(self) -> float:
         """Time from the first moment that can be gone back to until the newest one [s]."""
         return (
-            max(0.0, self._late.frames.last_time - self._first_time)
+            max(0.0, self._buffer.stored.last_time - self._first_time)
             if self._first < self._end
             else 0.0
         )
@@ -155,7 +155,7 @@ class Timeline:
     @property
     def ago(self) -> float:
         """Time from the moment that is shown until the newest one [s]; 0 in the present."""
-        return self._late.frames.last_time - self._at_time if self.is_active else 0.0
+        return self._buffer.stored.last_time - self._at_time if self.is_active else 0.0
 
     @property
     def world_time(self) -> float:
@@ -171,20 +171,20 @@ class Timeline:
         """Return the marks that can be gone back to, with the time since each [s]."""
         if not self.num_frames:
             return []
-        newest, oldest = self._late.frames.last_time, self._first_time
+        newest, oldest = self._buffer.stored.last_time, self._first_time
         return [(newest - mark.time, mark) for mark in list(self.marks) if mark.time >= oldest]
 
     @property
     def clock(self) -> float:
         """Time of the newest moment on the timeline [s], which ascends over resets, too."""
-        _ = self._late.kept
-        return max(0.0, self._late.frames.last_time)
+        _ = self._buffer.frames
+        return max(0.0, self._buffer.stored.last_time)
 
     def present(self) -> Recording:
         """Return the state that is shown now as a recording of one frame."""
 
         def read(model: mujoco.MjModel, data: mujoco.MjData) -> Recording:
-            empty = self._late.kept.newest.empty
+            empty = self._buffer.frames.newest.empty
             row = self._rows.read(model, data)
             return replace(empty, times=np.zeros(1), values=row[None])
 
@@ -201,8 +201,8 @@ class Timeline:
         """
         if not seconds > 0.0:
             raise ValueError(f"The length must be above 0 s, got {seconds}.")
-        times = self._late.kept.newest.times
-        return self._late.kept.recording(times[-1] - seconds if times else -math.inf)
+        times = self._buffer.frames.newest.times
+        return self._buffer.frames.recording(times[-1] - seconds if times else -math.inf)
 
     def seek(self, ago: float) -> None:
         """Pause, and show the moment some time before the newest one.
@@ -218,7 +218,7 @@ class Timeline:
             self._check_history()
             if not 0.0 <= ago <= self.duration + 1e-9:
                 limit = f"{self.duration:.3f} s are kept"
-                if self._base and self._first <= self._base + _ANCHOR_FRAMES:
+                if self._base and self._first <= self._base + _CHECKPOINT_FRAMES:
                     limit += ", because the world was rebuilt before"
                 raise ValueError(f"The timeline cannot go back {ago:g} s: {limit}.")
             wanted = self._time(self._end - 1) - ago
@@ -302,7 +302,7 @@ class Timeline:
 
         with self._edits.lock:
             other = self._loop.do(go, edits_model=False)
-            self._edits.take_back(other.beside.edits)
+            self._edits.take_back(other.extras.edits)
         return self.notes
 
     def swap(self) -> None:
@@ -313,17 +313,17 @@ class Timeline:
         """
         with self._edits.lock:
             mine, other = self._loop.do(self._swap, edits_model=False)
-            self._edits.take_back(mine.beside.edits)
-            self._edits.make_again(other.beside.edits)
+            self._edits.take_back(mine.extras.edits)
+            self._edits.make_again(other.extras.edits)
 
     def note_edit(self) -> None:
         """Note that an edit acts from the next step on; called in the physics thread."""
         self._edit_frame = self._end
 
     def keep_edit(self, step: TimedStep) -> None:
-        """Keep a turn of the history of edits, whose write `note_edit` noted."""
+        """Keep an edit that was made, undone or redone, whose write `note_edit` noted."""
         if self._log is not None:
-            self._beside.edits.append((self._edit_frame, step))
+            self._extras.edits.append((self._edit_frame, step))
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Show the next frame, or return to the present after the last; called by the loop."""
@@ -338,7 +338,7 @@ class Timeline:
 
     def _check_history(self) -> None:
         if self._log is not None:
-            self._late.file()
+            self._buffer.flush()
             self._trim()
         if not self.num_frames:
             why = "the world was not stepped since it was built"
@@ -395,7 +395,7 @@ class Timeline:
         loop.touched = False
         self._note_commands()
         mujoco.mj_getState(model, data, self._motion, _MOTION)
-        motion, rows = self._motion.tobytes(), self._late.kept.newest.rows
+        motion, rows = self._motion.tobytes(), self._buffer.frames.newest.rows
         last = self._jump[0] if self._jump else rows[-1] if rows else np.empty(0)
         if motion == last[: len(self._motion)].tobytes() or self._is_replay:
             return
@@ -412,27 +412,22 @@ class Timeline:
         if self._jump is not None:
             self._add_jump(model)
         frame = self._end
-        self._late.fresh.append(self._rows.take(model, data))
+        self._buffer.pending.append(self._rows.take(model, data))
         self._end = frame + 1
-        for robot, seat in self._pairs:
-            if (
-                robot.command is not seat.command
-                or robot.controller is not seat.controller
-                or robot.owner != seat.owner
-                or robot.enabled != seat.enabled
-            ):
-                self._note_seats(frame)
+        for robot, control in zip(self._loop.controls, self._controls.values(), strict=True):
+            if not control.is_of(robot):
+                self._note_controls(frame)
                 break
         lasting = self._pulls.lasting()
         if lasting or self._pushing:
             self._note_forces(frame, lasting)
         if self._loop.model_version != self._version:
             self._note_model(frame, inside=True)
-        if len(self._late.fresh) >= _BATCH:
-            self._late.file()
+        if len(self._buffer.pending) >= _BATCH:
+            self._buffer.flush()
             self._trim()
-            if frame >= self._anchor_due:
-                self._anchor(frame, model, data)
+            if frame >= self._checkpoint_due:
+                self._checkpoint(frame, model, data)
 
     @property
     def _is_replay(self) -> bool:
@@ -442,21 +437,21 @@ class Timeline:
         """Keep the state before a step that did not begin where the last one ended."""
         assert self._jump is not None
         (row, saved), self._jump = self._jump, None
-        self._late.fresh.append(row)
+        self._buffer.pending.append(row)
         self._end += 1
-        self._note_seats(self._end - 1)
-        self._keep_anchor(self._end - 1, saved)
+        self._note_controls(self._end - 1)
+        self._keep_checkpoint(self._end - 1, saved)
         if self._end - 1 > self._base:
             self._mark(self._reason or "state", "")
         self._reason = ""
 
-    def _note_seats(self, frame: int) -> None:
-        self._pairs = [(robot, Seat.of(robot)) for robot in self._loop.controls]
-        self._beside.seats.append((frame, {robot.name: seat for robot, seat in self._pairs}))
+    def _note_controls(self, frame: int) -> None:
+        self._controls = control_states(self._loop.controls)
+        self._extras.controls.append((frame, self._controls))
 
     def _note_forces(self, frame: int, lasting: Forces) -> None:
         if lasting:
-            self._beside.lasting.append((frame, lasting))
+            self._extras.lasting.append((frame, lasting))
             if not self._pushing:
                 names = (self._loop.model.body(body).name or f"body {body}" for body in lasting)
                 self._mark("push", ", ".join(names))
@@ -471,64 +466,64 @@ class Timeline:
             self._mark("edit", shown)
 
     def _mark(self, kind: str, label: str) -> None:
-        times = self._late.kept.newest.times
-        moment = times[-1] if times else self._late.kept.last_time
+        times = self._buffer.frames.newest.times
+        moment = times[-1] if times else self._buffer.frames.last_time
         self.marks.append(Mark(self._end - 1, moment, kind, label))
 
-    def _anchor(self, frame: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    def _checkpoint(self, frame: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Keep all that a frame lacks, unless that would take too much time."""
-        self._anchor_due = frame + _ANCHOR_FRAMES
-        if time.monotonic() < self._anchor_time:
+        self._checkpoint_due = frame + _CHECKPOINT_FRAMES
+        if time.monotonic() < self._checkpoint_time:
             return
         begun = time.thread_time()
-        self._keep_anchor(frame, self._states.capture("", model, data))
+        self._keep_checkpoint(frame, self._states.capture("", model, data))
         if self._loop.drivers.with_memory is not None:
-            rest = (time.thread_time() - begun) / _ANCHOR_SHARE
-            self._anchor_time = time.monotonic() + rest
+            rest = (time.thread_time() - begun) / _CHECKPOINT_SHARE
+            self._checkpoint_time = time.monotonic() + rest
 
-    def _keep_anchor(self, frame: int, saved: SavedState) -> None:
-        self._beside.anchor(frame, saved)
-        if len(self._beside.anchors) == 1:
+    def _keep_checkpoint(self, frame: int, saved: SavedState) -> None:
+        self._extras.checkpoint(frame, saved)
+        if len(self._extras.checkpoints) == 1:
             self._note_first()
 
     def _note_first(self) -> None:
         """Find the first moment from which the world can continue."""
-        anchors = self._beside.anchors
+        checkpoints = self._extras.checkpoints
         self._first, self._first_time = self._end, math.inf
-        if anchors:
-            self._first = anchors[0][0]
+        if checkpoints:
+            self._first = checkpoints[0][0]
             self._first_time = self._time(self._first)
 
     def _trim(self) -> None:
         """Forget what belongs to frames that were dropped; count the memory of what is kept."""
         assert self._log is not None
-        oldest = self._end - len(self._late.kept.newest.rows)
-        self._beside.forget(oldest)
+        oldest = self._end - len(self._buffer.frames.newest.rows)
+        self._extras.forget(oldest)
         self._log.forget(oldest)
         if self._first < oldest:
             self._note_first()
-        most = self.cfg.max_megabytes * 1e6 - self._log.num_bytes - self._beside.num_bytes
+        most = self.cfg.max_megabytes * 1e6 - self._log.num_bytes - self._extras.num_bytes
         other = self._other
         if other is not None:
             if other.start <= oldest or other.num_bytes > most / 2.0:
                 self._other = None
             else:
                 most -= other.num_bytes
-        self._late.kept.max_bytes = most
+        self._buffer.frames.max_bytes = most
 
     def _branch(self, model: mujoco.MjModel, data: mujoco.MjData) -> Future:
         if not self.is_active:
             raise RuntimeError("The present is shown: go back on the timeline first.")
         assert self._log is not None and self._present is not None
         frame, present = self._at, self._present
-        seats = {robot.name: Seat.of(robot) for robot in self._loop.controls}
+        controls = control_states(self._loop.controls)
         edits = self._log.take_back()  # made while the past was shown: they are kept
         self._drop_drive()
         try:
-            self.notes = self._repeat(model, data, frame)
+            self.notes = self._resimulate(model, data, frame)
         except Exception as error:
             self._set_model(self._end)
-            Repetition(self._loop).put_seats(seats)
+            Resimulation(self._loop).put_controls(controls)
             self._states.put(present, model, data)
             self._present, self._drive = present, self._loop.drivers.push(self, "timeline")
             self._show(model, data, frame)
@@ -541,20 +536,22 @@ class Timeline:
         self._mark("branch", "")
         return other
 
-    def _repeat(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> tuple[str, ...]:
+    def _resimulate(
+        self, model: mujoco.MjModel, data: mujoco.MjData, frame: int
+    ) -> tuple[str, ...]:
         """Compute the world of a frame again, from the last moment at which all was kept."""
-        again, beside = Repetition(self._loop), self._beside
-        start, saved = beside.anchor_before(frame)
+        again, extras = Resimulation(self._loop), self._extras
+        start, saved = extras.checkpoint_before(frame)
         self._set_model(start)
-        again.put_seats(beside.seats_at(start))
+        again.put_controls(extras.controls_at(start))
         self._states.put(saved, model, data)
-        put_forces(data, beside.forces_after(start))
-        changed = dict(beside.seats)
+        put_forces(data, extras.forces_after(start))
+        changed = dict(extras.controls)
         for number in range(start + 1, frame + 1):
             self._set_model(number, inside=not again.has_task)
-            again.put_seats(changed.get(number, {}))
+            again.put_controls(changed.get(number, {}))
             again.step(model, data, self._row(number))
-            put_forces(data, beside.forces_after(number))
+            put_forces(data, extras.forces_after(number))
         self._loop.clear_fault()
         return again.notes
 
@@ -564,21 +561,21 @@ class Timeline:
         start = frame + 1
         other = Future(
             start,
-            self._late.kept.cut(self._end - start),
-            self._beside.cut(start),
+            self._buffer.frames.cut(self._end - start),
+            self._extras.cut(start),
             self._log.cut(),
             marks_from(self.marks, start),
             present,
         )
         self.marks = deque((m for m in self.marks if m.frame < start), _MARKS)
-        self._end, self._anchor_due = start, start
+        self._end, self._checkpoint_due = start, start
         self._jump, self._pushing = None, False
-        self._pairs = [(robot, Seat.of(robot)) for robot in self._loop.controls]
+        self._controls = control_states(self._loop.controls)
         return other
 
     def _swap(self, model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Future, Future]:
         other = self._other
-        if other is None or other.start <= self._end - len(self._late.kept.newest.rows):
+        if other is None or other.start <= self._end - len(self._buffer.frames.newest.rows):
             raise RuntimeError(
                 "There is no other future: it is kept when the world continues from the past, for "
                 "as long as the moment of that is kept."
@@ -589,9 +586,9 @@ class Timeline:
         mine = self._states.capture("", model, data)
         self._set_model(other.start - 1)
         self._other = left = self._cut(other.start - 1, mine)
-        self._late.kept.extend(other.frames)
+        self._buffer.frames.extend(other.frames)
         self._end += len(other.frames)
-        self._beside.extend(other.beside)
+        self._extras.extend(other.extras)
         self.marks += other.marks
         self._log.changes += other.changes
         self._set_model(self._end)

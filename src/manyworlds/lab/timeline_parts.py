@@ -1,4 +1,4 @@
-"""Parts of the timeline: its settings, its marks, and what belongs to frames beside states."""
+"""Parts of the timeline: its settings, its marks, and what frames have besides their states."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Seat:
+class ControlState:
     """Control of one robot at a moment."""
 
     command: TargetCommand
@@ -66,9 +66,18 @@ class Seat:
     owner: str
 
     @classmethod
-    def of(cls, robot: RobotControl) -> Seat:
+    def of(cls, robot: RobotControl) -> ControlState:
         """Return the present control of a robot."""
         return cls(robot.command, robot.controller, robot.enabled, robot.owner)
+
+    def is_of(self, robot: RobotControl) -> bool:
+        """Return True if this is the present control of a robot."""
+        return (
+            robot.command is self.command
+            and robot.controller is self.controller
+            and robot.enabled == self.enabled
+            and robot.owner == self.owner
+        )
 
     def put(self, robot: RobotControl) -> None:
         """Give a robot this control."""
@@ -76,37 +85,42 @@ class Seat:
         robot.controller, robot.enabled, robot.owner = self.controller, self.enabled, self.owner
 
 
-Seats = Mapping[str, Seat]
+ControlStates = Mapping[str, ControlState]
 """Control of each robot, by its name."""
 
 
+def control_states(robots: Iterable[RobotControl]) -> ControlStates:
+    """Return the present control of robots."""
+    return {robot.name: ControlState.of(robot) for robot in robots}
+
+
 @dataclass
-class Beside:
-    """Memory of frames beside their states, by the number of the frame, ascending."""
+class FrameExtras:
+    """Controls, forces, edits and checkpoints of frames, by the number of the frame, ascending."""
 
     lasting: deque[tuple[int, Forces]] = field(default_factory=deque)
     """Forces that stay after a frame whose forces end by themselves."""
-    seats: deque[tuple[int, Seats]] = field(default_factory=deque)
+    controls: deque[tuple[int, ControlStates]] = field(default_factory=deque)
     """Control of the robots from a frame on."""
-    anchors: deque[tuple[int, SavedState]] = field(default_factory=deque)
+    checkpoints: deque[tuple[int, SavedState]] = field(default_factory=deque)
     """Frames of which everything is kept."""
     edits: deque[tuple[int, TimedStep]] = field(default_factory=deque)
     """Edits that were made, undone or made again, by the first frame after each."""
     num_bytes: int = 0
-    """Memory of the anchors."""
+    """Memory of the checkpoints."""
 
-    def anchor(self, frame: int, saved: SavedState) -> None:
+    def checkpoint(self, frame: int, saved: SavedState) -> None:
         """Keep everything of a frame."""
-        self.anchors.append((frame, saved))
+        self.checkpoints.append((frame, saved))
         self.num_bytes += _bytes(saved)
 
-    def anchor_before(self, frame: int) -> tuple[int, SavedState]:
+    def checkpoint_before(self, frame: int) -> tuple[int, SavedState]:
         """Return the last frame up to one of which everything is kept."""
-        return next(item for item in reversed(self.anchors) if item[0] <= frame)
+        return next(item for item in reversed(self.checkpoints) if item[0] <= frame)
 
-    def seats_at(self, frame: int) -> Seats:
+    def controls_at(self, frame: int) -> ControlStates:
         """Return the control of the robots at a frame."""
-        return next((seats for at, seats in reversed(self.seats) if at <= frame), {})
+        return next((controls for at, controls in reversed(self.controls) if at <= frame), {})
 
     def forces_after(self, frame: int) -> Forces:
         """Return the forces that stay after a frame where the present ones end by themselves."""
@@ -116,34 +130,34 @@ class Beside:
 
     def forget(self, frame: int) -> None:
         """Forget what belongs to frames before one."""
-        while self.anchors and self.anchors[0][0] < frame:
-            self.num_bytes -= _bytes(self.anchors.popleft()[1])
-        while len(self.seats) > 1 and self.seats[1][0] <= frame:
-            self.seats.popleft()
+        while self.checkpoints and self.checkpoints[0][0] < frame:
+            self.num_bytes -= _bytes(self.checkpoints.popleft()[1])
+        while len(self.controls) > 1 and self.controls[1][0] <= frame:
+            self.controls.popleft()
         for timed in (self.lasting, self.edits):
             while timed and timed[0][0] < frame:
                 timed.popleft()
 
-    def cut(self, frame: int) -> Beside:
+    def cut(self, frame: int) -> FrameExtras:
         """Remove what belongs to frames from one on, and return it."""
-        after = Beside()
+        after = FrameExtras()
         for mine, theirs in (
             (self.lasting, after.lasting),
-            (self.seats, after.seats),
-            (self.anchors, after.anchors),
+            (self.controls, after.controls),
+            (self.checkpoints, after.checkpoints),
             (self.edits, after.edits),
         ):
             while mine and mine[-1][0] >= frame:
                 theirs.appendleft(mine.pop())  # type: ignore[arg-type]  # of the same kind
-        after.num_bytes = sum(_bytes(saved) for _, saved in after.anchors)
+        after.num_bytes = sum(_bytes(saved) for _, saved in after.checkpoints)
         self.num_bytes -= after.num_bytes
         return after
 
-    def extend(self, later: Beside) -> None:
+    def extend(self, later: FrameExtras) -> None:
         """Add what `cut` has removed."""
         self.lasting += later.lasting
-        self.seats += later.seats
-        self.anchors += later.anchors
+        self.controls += later.controls
+        self.checkpoints += later.checkpoints
         self.edits += later.edits
         self.num_bytes += later.num_bytes
 
@@ -156,7 +170,7 @@ class Future:
     """Number of the first frame."""
     frames: list[tuple[float, np.ndarray]]
     """Time on the timeline [s] and state of each."""
-    beside: Beside
+    extras: FrameExtras
     changes: list[ModelChange]
     marks: list[Mark]
     present: SavedState
@@ -165,10 +179,10 @@ class Future:
     @property
     def num_bytes(self) -> int:
         """Memory of the frames and of what belongs to them."""
-        return sum(row.nbytes for _, row in self.frames) + self.beside.num_bytes
+        return sum(row.nbytes for _, row in self.frames) + self.extras.num_bytes
 
 
-class LateFrames:
+class FrameBuffer:
     """Frames to which new rows are added together, because that costs less than one by one.
 
     Args:
@@ -178,29 +192,29 @@ class LateFrames:
     """
 
     def __init__(self, columns: Recording, cfg: TimelineCfg, option: mujoco.MjOption) -> None:
-        self.frames = FrameStore(columns, cfg.max_duration, cfg.max_megabytes * 1e6)
+        self.stored = FrameStore(columns, cfg.max_duration, cfg.max_megabytes * 1e6)
         """All but the newest rows."""
-        self.fresh: deque[np.ndarray] = deque()
+        self.pending: deque[np.ndarray] = deque()
         """Rows that are not in the frames yet."""
         self.option = option
         """Options of the present model."""
-        self._filing = threading.Lock()
+        self._flushing = threading.Lock()
 
     @property
-    def kept(self) -> FrameStore:
+    def frames(self) -> FrameStore:
         """All frames, up to the last step."""
-        self.file()
-        return self.frames
+        self.flush()
+        return self.stored
 
-    def file(self) -> None:
+    def flush(self) -> None:
         """Add the newest rows to the frames."""
-        with self._filing:
-            while self.fresh:
-                row = self.fresh.popleft()
-                self.frames.add(row, row.item(0), self.option)
+        with self._flushing:
+            while self.pending:
+                row = self.pending.popleft()
+                self.stored.add(row, row.item(0), self.option)
 
 
-class Repetition:
+class Resimulation:
     """Steps that are made again with the inputs that they had.
 
     Args:
@@ -218,11 +232,11 @@ class Repetition:
         """Sentences about controllers that gave other controls than then."""
         return tuple(self._notes.values())
 
-    def put_seats(self, seats: Seats) -> None:
+    def put_controls(self, controls: ControlStates) -> None:
         """Give the robots the control that they had."""
         for robot in self._loop.controls:
-            if robot.name in seats:
-                seats[robot.name].put(robot)
+            if robot.name in controls:
+                controls[robot.name].put(robot)
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData, row: np.ndarray) -> None:
         """Make the step that led to a state.

@@ -8,14 +8,26 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Iterable
+from http import HTTPStatus
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs, urlsplit
+
+if TYPE_CHECKING:
+    from websockets.http11 import Request, Response
 
 COOKIE = "manyworlds_token"
 """Beginning of the names of cookies that have a token; the port of the page ends them."""
 _TOKEN_BYTES = 32
 _SHORTEST = 16  # characters of a token
+
+
+class Handshake(Protocol):
+    """Connection of a WebSocket, sync or async, whose handshake can be answered."""
+
+    def respond(self, status: HTTPStatus, text: str) -> Response:
+        """Return an answer in plain text."""
+        ...
 
 
 class Headers(Protocol):
@@ -72,6 +84,14 @@ class WebAccess:
                 "ends with '?token=...'."
             )
         return ""
+
+    def refuse(self, socket: Handshake, request: Request) -> Response | None:
+        """Return the answer to a WebSocket's handshake that is refused; None if it is not."""
+        try:
+            text = self.refusal(request.path, request.headers)
+        except LookupError:  # a header that is there twice
+            return socket.respond(HTTPStatus.BAD_REQUEST, "A header is there twice.\n")
+        return socket.respond(HTTPStatus.FORBIDDEN, f"{text}\n") if text else None
 
     def has_token(self, target: str, headers: Headers) -> bool:
         """Return True if a request has the token, compared in constant time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import mujoco
@@ -214,9 +214,7 @@ def make_shot(plain: Mapping[str, object], model: mujoco.MjModel) -> Shot:
         raise ValueError(f"The shot '{kind}' cannot be made: {error}.") from error
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
-    type(shot)(**{n: getattr(shot, n) for n in shot.__dataclass_fields__ if n[0] != "_"}).pose(
-        0.0, model, data
-    )
+    replace(shot).pose(0.0, model, data)  # a copy, because shots remember what they followed
     return shot
 
 

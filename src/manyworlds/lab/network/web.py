@@ -205,12 +205,8 @@ class WebFace:
 
     def _admit(self, socket: ServerConnection, request: Request) -> Response | None:
         """Refuse strangers before they have a connection."""
-        try:
-            text = self.access.refusal(request.path, request.headers)
-        except LookupError:  # a header that is there twice
-            return socket.respond(HTTPStatus.BAD_REQUEST, "A header is there twice.\n")
-        if text:
-            return socket.respond(HTTPStatus.FORBIDDEN, f"{text}\n")
+        if refused := self.access.refuse(socket, request):
+            return refused
         if len(self._peers) >= self._limits.max_sessions:
             self.failures["too many"] += 1
             text = f"There are {len(self._peers)} connections, the most that this server has."

@@ -71,12 +71,8 @@ class DriveSocket:
             socket.close()
 
     def _admit(self, socket: ServerConnection, request: Request) -> Response | None:
-        try:
-            text = self._access.refusal(request.path, request.headers)
-        except LookupError:  # a header that is there twice
-            return socket.respond(HTTPStatus.BAD_REQUEST, "A header is there twice.\n")
-        if text:
-            return socket.respond(HTTPStatus.FORBIDDEN, f"{text}\n")
+        if refused := self._access.refuse(socket, request):
+            return refused
         if len(self._sockets) >= _MOST_SOCKETS:
             return socket.respond(HTTPStatus.SERVICE_UNAVAILABLE, "Too many browsers.\n")
         return None

@@ -170,9 +170,11 @@ class FilmPart:
             body = self._ctx.body or self._ctx.view.follow
             if self._orbit is None:
                 self._orbit = OrbitShot(radius=self._fit(body))
-            poses = cast("Poses", snapshot)  # its fields are those of `mujoco.MjData`
-            whole = everything(self._ctx.lab.model, poses)
-            target = snapshot.xpos[body] if body else whole.mean(axis=0)
+            if body:
+                target = snapshot.xpos[body]
+            else:
+                poses = cast("Poses", snapshot)  # its fields are those of `mujoco.MjData`
+                target = everything(self._ctx.lab.model, poses).mean(axis=0)
             aim = self._orbit.ease(np.array(target, float), elapsed)
             pos = aim + self._orbit.around(elapsed)
         for client in list(self._ctx.server.get_clients().values()):

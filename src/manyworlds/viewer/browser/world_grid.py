@@ -143,14 +143,12 @@ class WorldGrid:
         self._place(cfg)
         with server.atomic():
             self._light()
-            self.ground = self._add_ground()
+            size, shown = (float(np.ptp(box, axis=0).max()) for box in (self.box, self.shown_box()))
+            self.ground = Ground(
+                server, f"{_ROOT}/ground", self._model, size, shown, shared=count > 1
+            )
             self._labels = self._add_labels()
             self._outline = self._add_outline()
-
-    def _add_ground(self) -> Ground:
-        size, shown = (float(np.ptp(box, axis=0).max()) for box in (self.box, self.shown_box()))
-        path = f"{_ROOT}/ground"
-        return Ground(self.server, path, self._model, size, shown, shared=self.count > 1)
 
     @property
     def bytes_per_update(self) -> int:
