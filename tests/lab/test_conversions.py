@@ -1,3 +1,4 @@
+import logging
 import os
 import signal
 import subprocess
@@ -92,6 +93,26 @@ def test_errors_are_one_sentence(lab):
     with pytest.raises(VerbError, match="There is no conversion 99"):
         lab.call("read_conversion", conversion=99)
     assert lab.model is model
+
+
+def test_a_defect_does_not_look_like_an_error_of_the_user(lab, monkeypatch, caplog):
+    """Let the addition fail inside: the log has the traceback; a bad mesh leaves it empty."""
+    fields = {"content": b"", "file_name": "a.obj", "wait": False}
+    with caplog.at_level(logging.ERROR):
+        number = lab.call("add_mesh_prop", **fields)["conversion"]
+        lab.conversions[number].wait()
+        reply = lab.call("read_conversion", conversion=number)
+        assert reply["state"] == "failed" and "has no triangles" in reply["text"]
+        assert not caplog.records
+        monkeypatch.setattr(lab.scene, "add", lambda *args: {}["no such key"])
+        content = trimesh.creation.box((0.1, 0.1, 0.1)).export(file_type="stl")
+        fields = {"content": content, "file_name": "box.stl", "wait": False}
+        number = lab.call("add_mesh_prop", **fields)["conversion"]
+        lab.conversions[number].wait()
+    reply = lab.call("read_conversion", conversion=number)
+    assert reply["state"] == "failed" and reply["text"] == "KeyError: 'no such key'"
+    (record,) = caplog.records
+    assert "'box'" in record.getMessage() and record.exc_info is not None
 
 
 @pytest.mark.parametrize("name", ["unitree_go1/go1.xml", "i2rt_yam/yam.xml"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 
 import mujoco
@@ -335,15 +336,59 @@ def test_a_diverged_world_faults_and_resets():
     lab.stop()
 
 
-def test_errors_of_the_policy_stop_the_world():
-    """Let the policy fail: a fault with its message; then let it succeed."""
+def test_errors_of_the_policy_stop_the_world(caplog):
+    """Let the policy fail: a fault with its message, and a traceback; then let it succeed."""
     lab = open_task()
     policy, lab.environment.policy = lab.environment.policy, lambda obs: 1 / 0
-    with pytest.raises(FaultError, match="environment failed at 0.000 s: division by zero"):
+    message = "environment failed at 0.000 s: ZeroDivisionError: division by zero"
+    with caplog.at_level(logging.ERROR), pytest.raises(FaultError, match=message):
         lab.step()
+    (record,) = caplog.records
+    assert record.exc_info is not None and record.exc_info[0] is ZeroDivisionError
     lab.environment.policy = policy
     lab.reset()
     lab.step(7)
+    lab.stop()
+
+
+def test_a_reset_that_fails_is_told_at_once(caplog):
+    """Let a reset of a paused world fail: a fault without a step, with who; the next one mends."""
+    lab = open_task("Velocity-Rough-Quadruped", episode_s=100.0)
+    lab.step(7)
+    lab.pause()
+    environment = lab.environment.env
+    reset = environment.reset
+    environment.reset = lambda: {}["terrain"]
+    with caplog.at_level(logging.ERROR):
+        lab.reset()
+    assert lab.loop.state == "faulted" and lab.snapshot.paused
+    assert lab.snapshot.fault.startswith("The environment, at a reset, failed at 0.000 s: KeyError")
+    (record,) = caplog.records
+    assert record.exc_info is not None and record.exc_info[0] is KeyError
+    with pytest.raises(FaultError, match="at a reset"):
+        lab.step()
+    with pytest.raises(VerbError, match="the task cannot be reset: 'terrain'"):
+        lab.call("reset_task")
+    environment.reset = reset
+    lab.reset()
+    assert lab.loop.state != "faulted" and np.isfinite(lab.step(7).qvel).all()
+    lab.stop()
+
+
+def test_widgets_that_fail_at_a_pause_are_reported(caplog):
+    """Let a command's widget fail when it hears of a pause: the world goes on, and says it."""
+    lab = open_task("Velocity-Rough-Quadruped")
+
+    def broken(paused: bool) -> None:
+        raise ZeroDivisionError("no widget")
+
+    lab.environment.env.command_manager.on_viewer_pause = broken
+    with caplog.at_level(logging.ERROR):
+        lab.environment.show_pause(True)
+        lab.step()
+    (line,) = lab.loop.reports.lines
+    assert "broken" in line and "ZeroDivisionError: no widget" in line
+    assert "broken" in caplog.text and lab.loop.state != "faulted"
     lab.stop()
 
 

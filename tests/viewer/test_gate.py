@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import logging
 import socket
 
 import pytest
@@ -128,6 +129,37 @@ def test_connections_are_few(monkeypatch):
             peer.close()
     finally:
         gate.close()
+
+
+@pytest.mark.parametrize("upgrade", ["", "websocket"])
+def test_a_page_that_has_ended_is_told(upgrade, caplog):
+    """Open a door behind which nothing listens: the browser and the log get a sentence."""
+    gate = Gate(free_port(), "127.0.0.1", free_port(), "t" * 20)
+    try:
+        cookie = f"manyworlds_token_{gate.port}={gate.access.token}"
+        with caplog.at_level(logging.ERROR):
+            status, _, content = get(gate.port, Cookie=cookie, Upgrade=upgrade)
+    finally:
+        gate.close()
+    assert status == 502 and "does not answer" in content and "start it again" in content
+    assert str(gate.port) in caplog.text
+
+
+def test_connections_that_ask_for_nothing_are_no_errors(caplog, capfd):
+    """Connect to a page of this machine, and leave; send rubbish: no traceback is printed."""
+    from manyworlds.viewer.browser.server import new_server, stop_server
+
+    server = new_server("127.0.0.1", free_port())
+    try:
+        for content in (b"", b"rubbish\r\n\r\n", b"GET / HTTP/1.1\r\n"):
+            with socket.create_connection(("127.0.0.1", server.get_port()), timeout=10) as peer:
+                peer.sendall(content)
+                peer.shutdown(socket.SHUT_WR)
+                peer.recv(1000)
+        assert get(server.get_port())[0] == 200
+    finally:
+        stop_server(server)
+    assert not caplog.records and "Traceback" not in capfd.readouterr().err
 
 
 def test_the_next_port_is_taken():

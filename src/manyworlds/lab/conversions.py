@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from manyworlds.utils.extras import MissingExtraError
 from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 ConversionState = Literal["running", "done", "failed", "cancelled"]
 _CLOSE_S = 5.0
+_LOG = logging.getLogger(__name__)
+_EXPECTED = (ValueError, OSError, RuntimeError, MissingExtraError)
+"""Errors of meshes, files and settings; others are defects of this program."""
 
 
 class CancelledError(RuntimeError):
@@ -71,8 +76,14 @@ class Conversion:
             self.share, self.state = 1.0, "done"
         except CancelledError as error:
             self.text, self.state = str(error), "cancelled"
-        except Exception as error:  # who reads the conversion shows it
-            self.text, self.error, self.state = str(error), error, "failed"
+        except _EXPECTED as error:  # who reads the conversion shows it
+            self._fail(str(error), error)
+        except Exception as error:
+            _LOG.exception("The conversion of '%s' failed.", self.name)
+            self._fail(f"{type(error).__name__}: {error}", error)
+
+    def _fail(self, text: str, error: Exception) -> None:
+        self.text, self.error, self.state = text, error, "failed"
 
 
 class Conversions:

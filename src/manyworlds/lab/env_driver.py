@@ -13,6 +13,7 @@ import torch
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import ENVIRONMENT
+from manyworlds.lab.faults import FaultError
 from manyworlds.lab.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.step_report import StepReport
 from manyworlds.lab.task_steps import plain_reset, plain_step, shapes_of
@@ -273,8 +274,10 @@ class EnvironmentDriver:
 
     def show_pause(self, paused: bool) -> None:
         """Tell the widgets of the task's commands whether the world is paused."""
-        commands = self.env.command_manager
-        self._loop.post(lambda model, data: commands.on_viewer_pause(paused), edits_model=False)
+        tell = self.env.command_manager.on_viewer_pause
+        self._loop.post(
+            lambda model, data: self._loop.reports.attempt(tell, paused), edits_model=False
+        )
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Advance the world by one physics step; called by the loop."""
@@ -398,7 +401,8 @@ class EnvironmentDriver:
             self.report = self._report()
             self._show(model, data)
         except Exception as error:  # of a term from outside this package
-            self._error = error  # the next step reports it
+            self._error = error
+            self._loop.fail(f"The {self.name}, at a reset,", error)
 
     def _forget(self, dones: torch.Tensor | None = None) -> None:
         if isinstance(self.policy, _Resettable):
@@ -422,7 +426,7 @@ class EnvironmentDriver:
         """Raise an error if the last physics step failed."""
         if failed := WorldStatus(int(self.env.sim.status[0])) & _FAILED:
             names = ", ".join(str(bit.name).lower() for bit in WorldStatus if bit & failed)
-            raise RuntimeError(
+            raise FaultError(
                 f"the state diverged ({names}): reset the world, or restore a saved state."
             )
 

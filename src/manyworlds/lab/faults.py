@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ REMEDY = "reset the world, or restore a saved state"
 _MOST = 1e6
 """Largest control, relative to the range of its actuator."""
 _MOST_WITHOUT_RANGE = 1e10  # MuJoCo's mjMAXVAL, above which it ignores all controls
-
+_LOG = logging.getLogger(__name__)
 _HUGE = 1e100
 _DIVERGED = {
     "badqpos": "positions",
@@ -54,6 +55,22 @@ def explain_warnings(counts: Mapping[str, int]) -> list[str]:
 
 class FaultError(RuntimeError):
     """Error of a world that is stopped until it is reset or restored."""
+
+
+def explain_failure(who: str, time: float, error: Exception) -> str:
+    """Return a sentence about an error that stops a world; log it, unless it is a bad value.
+
+    Args:
+        who: what raised it: a driver or a controller, often from outside this package.
+        time: simulated time [s].
+        error: the error.
+    """
+    text = str(error)
+    if not isinstance(error, FaultError | mujoco.FatalError):
+        _LOG.error("%s failed; the world is stopped.", who, exc_info=error)
+        if not isinstance(error, ValueError | RuntimeError):
+            text = f"{type(error).__name__}: {text}"
+    return f"{who} failed at {time:.3f} s: {text}"
 
 
 class WarningCounter:

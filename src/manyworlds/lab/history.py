@@ -14,7 +14,7 @@ _TOGETHER_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """Edit that was made, and can be undone and made again."""
+    """Edit that was made, and can be undone and redone."""
 
     label: str
     """Name of the edit for people, as 'move cup'."""
@@ -54,7 +54,7 @@ class EditHistory:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.lock = threading.RLock()
-        """Held while an edit is made, undone or made again, so that edits follow one another."""
+        """Held while an edit is made, undone or redone, so that edits follow one another."""
         self.before_edit: Callable[[], None] = lambda: None
         """Called before each edit, undo and redo, by the thread that asks for it."""
         self.on_step: Callable[[EditStep], None] = lambda step: None
@@ -82,7 +82,7 @@ class EditHistory:
             self._done, self._undone = map(list, lists)
 
     def record(self, edit: Edit) -> None:
-        """Add an edit that was just made; what was undone before can no longer be made again."""
+        """Add an edit that was just made; what was undone before can no longer be redone."""
         with self.lock:
             before, made = self.lists, edit
             edit = replace(edit, time=time.monotonic())
@@ -117,10 +117,10 @@ class EditHistory:
             return edit.label
 
     def redo(self) -> str:
-        """Make the edit again that was undone last, and return its label.
+        """Redo the edit that was undone last, and return its label.
 
         Raises:
-            RuntimeError: there is nothing to make again.
+            RuntimeError: there is nothing to redo.
         """
         with self.edit():
             if not self._undone:
@@ -145,6 +145,6 @@ class EditHistory:
 
     @property
     def undone(self) -> tuple[str, ...]:
-        """Labels of the edits that can be made again, the next one last."""
+        """Labels of the edits that can be redone, the next one last."""
         with self.lock:
             return tuple(edit.label for edit in self._undone)

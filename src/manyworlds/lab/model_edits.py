@@ -59,7 +59,7 @@ class ModelEdits:
 
     @contextlib.contextmanager
     def of_spec_only(self) -> Iterator[None]:
-        """Let edits that are undone or made again change the spec, and leave the model as it is."""
+        """Let edits that are undone or redone change the spec, and leave the model as it is."""
         self._only_spec = True
         try:
             yield

@@ -30,7 +30,7 @@ class ModelChange:
 
 
 class ModelLog:
-    """Changes of a model's values, which can be taken back and made again.
+    """Changes of a model's values, which can be taken back and redone.
 
     Meshes, textures and skins, which are most of a model and are never edited, are left out.
 

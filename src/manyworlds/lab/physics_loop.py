@@ -23,6 +23,7 @@ from manyworlds.lab.faults import (
     ControlLimits,
     FaultError,
     WarningCounter,
+    explain_failure,
     find_bad_state,
     find_divergence,
     name_writers,
@@ -472,14 +473,11 @@ class PhysicsLoop:
             try:
                 robot.apply(self.model, self.data)
             except Exception as error:  # of a controller from outside this package
-                self._fail(
-                    f"The controller '{robot.controller.name}' of '{robot.name}' failed at "
-                    f"{self.data.time:.3f} s: {error}"
-                )
+                self.fail(f"The controller '{robot.controller.name}' of '{robot.name}'", error)
                 return
         if bad := self.limits.find_bad(self.model, self.data, self.controls):
             self._warnings.add("badctrl")
-            self._fail(bad)
+            self._halt(bad)
 
     def _move(self) -> bool:
         driver, time = self.drivers.top.driver, self.data.time
@@ -487,10 +485,9 @@ class PhysicsLoop:
         try:
             moved = driver.step(self.model, self.data)
         except Exception as error:  # of MuJoCo, or of a driver from outside this package
-            self._fail(f"The {driver.name} failed at {time:.3f} s: {error}")
+            self.fail(f"The {driver.name}", error)
             return False
-        if self._diverged(time):
-            return False
+        moved = not self._diverged(time) and moved  # also counts warnings
         self.num_steps += moved
         return moved
 
@@ -499,10 +496,14 @@ class PhysicsLoop:
         kinds, drive = self._warnings.update(), self.drivers.top
         reason = find_divergence(self.model, self.data, kinds, time, drive) if kinds else ""
         if reason:
-            self._fail(reason)
+            self._halt(reason)
         return bool(reason)
 
-    def _fail(self, reason: str) -> None:
+    def fail(self, who: str, error: Exception) -> None:
+        """Stop the world because of an error of code from outside this package."""
+        self._halt(explain_failure(who, self.data.time, error))
+
+    def _halt(self, reason: str) -> None:
         """Stop the world in its last valid state, because of bad values in the present one."""
         self._fault = self._fault or reason
         self.pacer.restart()
@@ -511,7 +512,7 @@ class PhysicsLoop:
             self._taker.put_back(block)
 
     def _keep(self, block: np.ndarray) -> bool:
-        """Keep a block of the present state for `_fail`; return False if the state is not valid."""
+        """Keep a block of the present state for `_halt`; return False if the state is not valid."""
         if not self._taker.is_finite(block) or not math.isfinite(self.data.time):
             return False
         self._valid = self.data.time, block
@@ -569,9 +570,8 @@ class PhysicsLoop:
         self._diverged(self.data.time)  # in a command, a controller or a callback
         block = self._taker.take()
         if not self._keep(block):
-            self._fail(
-                find_bad_state(self.model, self.data, name_writers(self._ran, self.drivers.top))
-            )
+            who = name_writers(self._ran, self.drivers.top)
+            self._halt(find_bad_state(self.model, self.data, who))
             block = self._taker.take()
         self._snapshot = Snapshot(
             frame_id=next(self._frames),

@@ -105,7 +105,7 @@ class FrameExtras:
     checkpoints: deque[tuple[int, SavedState]] = field(default_factory=deque)
     """Frames of which everything is kept."""
     edits: deque[tuple[int, TimedStep]] = field(default_factory=deque)
-    """Edits that were made, undone or made again, by the first frame after each."""
+    """Edits that were made, undone or redone, by the first frame after each."""
     num_bytes: int = 0
     """Memory of the checkpoints."""
 

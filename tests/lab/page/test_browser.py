@@ -203,6 +203,24 @@ def test_time_starts_when_the_world_is_drawn(browser):
             page.close()
 
 
+def test_a_reload_keeps_the_tab(arm, browser):
+    """Open a tab, and load the page again: the tab is open; a new browser begins with the first."""
+    _, page = arm
+    browser.goto(page.url)
+    for title in ("View", "Record"):
+        browser.get_by_role("tab", name=title).click()
+        browser.get_by_role("tab", name=title, selected=True).wait_for()
+        browser.reload()
+        browser.get_by_role("tab", name=title, selected=True).wait_for()
+    browser.get_by_role("tab", name="Plots").click()
+    browser.wait_for_timeout(1000)
+    assert browser.get_by_role("tab", name="Plots", selected=True).is_visible(), "it stays"
+    other = browser.context.browser.new_page()
+    other.goto(page.url)
+    other.get_by_role("tab", name="Robot", selected=True).wait_for(timeout=120_000)
+    assert not page.errors
+
+
 TALLER = ARM.replace(
     '<body name="upper"',
     '<body name="box" pos="0 1 .5"><freejoint/><geom size=".1"/></body><body name="upper"',

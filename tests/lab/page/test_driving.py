@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from types import SimpleNamespace
 
 import mujoco
@@ -14,6 +16,9 @@ from websockets.sync.client import connect
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
 from manyworlds.lab.controllers import PdController
 from manyworlds.lab.page.chase_camera import DISTANCE, ChaseCamera
+from manyworlds.lab.page.drive_socket import DriveSocket
+from manyworlds.lab.verb_error import LabEndedError
+from manyworlds.utils.web_access import WebAccess
 from tests.browser import free_port
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.waiting import until as wait_until
@@ -161,6 +166,31 @@ def test_the_socket_of_the_page(driven):
         assert "error" in json.loads(second.recv(timeout=10.0))
     wait_until(lambda: not any(lab["go"].controller.twist), "the robot goes on")
     wait_until(lambda: not page.parts["DrivePart"]._robots, "the browser is remembered")
+
+
+@pytest.mark.parametrize("error", [LabEndedError(), ZeroDivisionError("no brake")])
+def test_a_robot_that_cannot_be_stopped_is_told(error, caplog):
+    """Let the end of a browser fail: the log has it, unless the lab has ended."""
+    heard = []
+
+    def left(browser: str) -> None:
+        heard.append(browser)
+        raise error
+
+    access = WebAccess()
+    socket = DriveSocket(access, lambda browser, message: {"at": np.zeros(2)}, left)
+    access.ports.add(socket.port)
+    try:
+        with caplog.at_level(logging.ERROR), connect(f"ws://127.0.0.1:{socket.port}") as peer:
+            assert talk(peer, ask="list")["error"].startswith("TypeError"), "it cannot be sent"
+        wait_until(lambda: heard, "the end of the browser is heard")
+        if isinstance(error, LabEndedError):
+            time.sleep(0.2)
+            assert "browser 1 drove" not in caplog.text
+        else:
+            wait_until(lambda: "browser 1 drove" in caplog.text, "the log has it")
+    finally:
+        socket.close()
 
 
 def test_other_machines_drive_through_the_gate(monkeypatch):

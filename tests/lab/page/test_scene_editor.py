@@ -56,7 +56,7 @@ def test_a_prop_is_added_moved_and_undone(scene):
     choose(part.turns, "Undo")
     assert "nothing to undo" in part.outcome.content
     page.keys.actions["ctrl+shift+Z"]()
-    assert "box" in lab.scene.items and page.context.note == "made again: add box"
+    assert "box" in lab.scene.items and page.context.note == "redone: add box"
     page.keys.actions["ctrl+Z"]()
     assert not page.errors
 

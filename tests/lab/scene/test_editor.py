@@ -227,6 +227,17 @@ def test_options_and_values_that_were_set_stay(scene, cup):
     assert lab.model.opt.gravity[2] == -1.0 and lab.model.actuator_gear[:, 0].tolist() == [5.0, 7.0]
 
 
+def test_values_that_cannot_be_kept_are_told(scene):
+    """Change a gain, break the spec, remove what is broken: a note says what is lost, and why."""
+    lab = scene._lab
+    lab.loop.do(lambda model, data: model.actuator_gear.__setitem__((0, 0), 5.0))
+    lab.world.spec.body("ball").geoms[0].size[0] = 0.0
+    scene.remove("ball")
+    (note,) = (note for note in scene.notes if "changed while it ran" in note)
+    assert "does not compile" in note and "size" in note
+    assert lab.model.actuator_gear[0, 0] == 1.0
+
+
 def test_files_specs_and_configs_are_the_same_item(scene, cup):
     """Add a cup by its file, as a spec, and by a config: the same bodies and physics."""
     lab, models = scene._lab, []

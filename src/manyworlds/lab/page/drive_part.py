@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import Any
 
@@ -12,6 +11,7 @@ from manyworlds.lab.page.drive_socket import DriveSocket
 from manyworlds.lab.page.page_boxes import box_html
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.verb_error import VerbError
 from manyworlds.viewer.browser.server import page_access, route
 
 _PATH = "/lab-drive"
@@ -110,5 +110,9 @@ class DrivePart:
         for robot, driver in list(self._robots.items()):
             if driver == browser:
                 self._robots.pop(robot, None)
-                with contextlib.suppress(ValueError):  # the world was rebuilt without the robot
+                try:
                     self._ctx.lab.face.call("stop_driving", robot=robot, driver=browser)
+                except VerbError as error:
+                    # The world was rebuilt without the robot, or has stopped.
+                    if error.code not in ("unknown_robot", "not_ready"):
+                        raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import logging
@@ -12,6 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from manyworlds.lab.page.page_context import Answer
+from manyworlds.lab.verb_error import LabEndedError
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.web_access import WebAccess
 
@@ -82,22 +82,30 @@ class DriveSocket:
         self._sockets.add(socket)
         try:
             for message in socket:
-                socket.send(json.dumps(self._reply(browser, message)))
+                socket.send(self._reply(browser, message))
         except self._closed:
             pass
         finally:
             self._sockets.discard(socket)
-            with contextlib.suppress(Exception):  # the lab has ended
-                self._left(browser)
+            self._tell_left(browser)
 
-    def _reply(self, browser: str, message: str | bytes) -> dict[str, object]:
+    def _tell_left(self, browser: str) -> None:
+        try:
+            self._left(browser)
+        except LabEndedError:
+            pass
+        except Exception:
+            _LOG.exception("What %s drove could not be stopped.", browser)
+
+    def _reply(self, browser: str, message: str | bytes) -> str:
         try:
             content = json.loads(message)
             if not isinstance(content, dict):
                 raise ValueError("A message is a map.")
-            return self._answer(browser, content)
+            return json.dumps(self._answer(browser, content))
         except (ValueError, KeyError, RuntimeError) as error:
-            return {"error": str(error.args[0] if error.args else error)}
+            text = str(error.args[0] if error.args else error)
         except Exception as error:
             _LOG.exception("A message of a browser failed.")
-            return {"error": f"{type(error).__name__}: {error}"}
+            text = f"{type(error).__name__}: {error}"
+        return json.dumps({"error": text})

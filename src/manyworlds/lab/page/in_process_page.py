@@ -21,6 +21,7 @@ from manyworlds.lab.page.timeline_bar import TimelinePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.lab.verb_error import LabEndedError
+from manyworlds.viewer.browser.kept_tabs import keep_tabs
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 from manyworlds.viewer.browser.typed_fields import wait_for_commits
 from manyworlds.viewer.cpu_share import CpuShare
@@ -114,6 +115,7 @@ class InProcessPage:
             width = PANEL_PX if lab.environment is None else TASK_PANEL_PX
             self.server.gui.main_panel.set_width(width)
             wait_for_commits(self.server.gui)
+            keep_tabs(self.server.gui)
             view = WorldView(self.server, lab.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
             self.context.note = "; ".join(lab.world.warnings)

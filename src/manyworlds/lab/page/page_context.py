@@ -191,8 +191,8 @@ class PageContext:
         self.body = body_of(model, kind, id)
 
     def change_history(self, verb: str) -> None:
-        """Undo an edit, or make it again, and note it."""
-        done = "undone" if verb == "undo" else "made again"
+        """Undo an edit, or redo it, and note that."""
+        done = "undone" if verb == "undo" else "redone"
         label = self.call(verb)["label"]
         self.note = f"{done}: {label}"
 

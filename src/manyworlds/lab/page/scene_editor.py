@@ -197,7 +197,7 @@ class ScenePart:
         self._tell(lambda: f"undone: {self._ctx.call('undo')['label']}")
 
     def _redo(self) -> None:
-        self._tell(lambda: f"made again: {self._ctx.call('redo')['label']}")
+        self._tell(lambda: f"redone: {self._ctx.call('redo')['label']}")
 
     def _duplicate(self) -> str:
         return self._edit("duplicate_item", item=self._chosen())

@@ -388,10 +388,10 @@ class SceneEditor:
         return self._lab.history.undo()
 
     def redo(self) -> str:
-        """Make the edit again that was undone last, and return its label.
+        """Redo the edit that was undone last, and return its label.
 
         Raises:
-            RuntimeError: there is nothing to make again.
+            RuntimeError: there is nothing to redo.
         """
         return self._lab.history.redo()
 
@@ -429,8 +429,8 @@ class SceneEditor:
             draft = Draft(before)
             result = change(draft)
             world = draft.finish()
-            notes = draft.notes
-            carry_model_values(before, world, draft.transition.rename)
+            lost = carry_model_values(before, world, draft.transition.rename)
+            notes = (*draft.notes, *lost)
             self._record(label(result), before, world, draft.transition, key, notes)
         return result
 
@@ -463,8 +463,8 @@ class SceneEditor:
     def _show_again(self, world: World, transition: Transition) -> _Left:
         """Show a former world, from its spec: its model may have been changed since."""
         fresh = dataclasses.replace(world, model=compile_copy(world.spec), shared=None, start=None)
-        carry_model_values(self._lab.world, fresh, transition.rename)
-        return self._show(fresh, transition, ())
+        lost = carry_model_values(self._lab.world, fresh, transition.rename)
+        return self._show(fresh, transition, lost)
 
     def _show(self, world: World, transition: Transition, notes: Sequence[str]) -> _Left:
         """Rebuild the lab; return the state that it had before."""

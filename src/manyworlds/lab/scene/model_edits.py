@@ -26,7 +26,7 @@ _KINDS = {
 """Sizes and kinds of elements, by the beginning of the names of their fields."""
 
 
-def carry_model_values(before: World, after: World, rename: Callable[[str], str]) -> None:
+def carry_model_values(before: World, after: World, rename: Callable[[str], str]) -> list[str]:
     """Copy what differs between a running model and its spec to another model, by name.
 
     Gains, masses, frictions and the like that were set while the world ran, or that a task has
@@ -36,14 +36,20 @@ def carry_model_values(before: World, after: World, rename: Callable[[str], str]
         before: the running world.
         after: the other world, whose model is changed.
         rename: returns the new name of each element by its present one.
+
+    Returns:
+        Sentences about what is lost.
     """
     try:
         compiled = compile_copy(before.spec)
-    except CompileError:
-        return  # the spec of a world that was opened from elsewhere: there is nothing to compare
-    if hash_model(compiled) == hash_model(before.model):
-        return
-    _carry(compiled, before.model, after.model, rename)
+    except CompileError as error:
+        return [
+            "values of the model that were changed while it ran are those of its source again, "
+            f"because its spec before the edit does not compile: {error}"
+        ]
+    if hash_model(compiled) != hash_model(before.model):
+        _carry(compiled, before.model, after.model, rename)
+    return []
 
 
 def _carry(

@@ -21,5 +21,5 @@ def undo(lab: LiveLab) -> Reply:
 
 @verb(label=_LABEL)
 def redo(lab: LiveLab) -> Reply:
-    """Make the edit again that was undone last."""
+    """Redo the edit that was undone last."""
     return {"label": lab.history.redo()}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_type_hints
 from manyworlds.lab.faults import FaultError
 from manyworlds.lab.verb_error import near
 from manyworlds.lab.verbs.fields import Field, Integer, Number, VerbError
+from manyworlds.utils.extras import MissingExtraError
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -27,6 +28,7 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
     (TimeoutError, "step_timeout"),
     (FileExistsError, "path_not_writable"),
     (OSError, "path_not_readable"),
+    (MissingExtraError, "not_ready"),
     (RuntimeError, "not_ready"),
     (KeyError, "bad_value"),
     (ValueError, "bad_value"),

@@ -165,7 +165,7 @@ def apply_scene(
     items=_ITEMS,
     selected=Field(text="name of the selected item; empty for none"),
     undo=Texts(text="edits that can be undone, the oldest first"),
-    redo=Texts(text="edits that can be made again, the next one last"),
+    redo=Texts(text="edits that can be redone, the next one last"),
     notes=_NOTES,
 )
 def list_items(

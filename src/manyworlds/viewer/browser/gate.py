@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import threading
 from collections.abc import Mapping
@@ -18,6 +19,10 @@ _CHUNK = 256 * 1024
 _TRIES = 1000  # ports
 _MOST_LINKS = 256  # connections at the same time
 _START_S = 10.0
+_NO_PAGE = (
+    "The page does not answer at its port {} on this machine: it has ended, so start it again."
+)
+_LOG = logging.getLogger(__name__)
 
 
 class Head(dict[str, str]):
@@ -176,7 +181,12 @@ class Gate:
     ) -> None:
         """Pass on one request, or a WebSocket; further requests of a connection are not read."""
         port = self.routes.get(urlsplit(head.target).path, self._target)
-        answers, page = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            answers, page = await asyncio.open_connection("127.0.0.1", port)
+        except OSError as error:
+            _LOG.error("Nothing answers behind the door at port %d: %s", self.port, error)
+            await _reply(writer, HTTPStatus.BAD_GATEWAY, _NO_PAGE.format(port))
+            return
         page.write(content)
         ways = [asyncio.create_task(_copy(answers, writer))]
         if head.is_upgrade:

@@ -54,7 +54,7 @@ KEYS: dict[str, KeyBinding] = {
     "com": KeyBinding(("9",), "Centers of mass"),
     "debug_shapes": KeyBinding(("D",), "Debug shapes: commands, goals, sensors"),
     "undo": KeyBinding(("ctrl+Z",), "Undo the last edit", ("lab",)),
-    "redo": KeyBinding(("ctrl+shift+Z", "ctrl+Y"), "Make the edit again", ("lab",)),
+    "redo": KeyBinding(("ctrl+shift+Z", "ctrl+Y"), "Redo the edit", ("lab",)),
     "panel": KeyBinding(("tab",), "Show or hide the panel", _ALL),
     "help": KeyBinding(("H", "?"), "Show this list of keys", _ALL),
 }

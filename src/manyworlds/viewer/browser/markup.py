@@ -108,5 +108,16 @@ def banner_html(text: str, color: str, panel_px: int) -> str:
     )
 
 
+def script_html(script: str) -> str:
+    """Return invisible HTML that runs a script in a browser as soon as it is made.
+
+    Args:
+        script: an expression that is true, and has its effect once however often it is evaluated.
+    """
+    # Scripts in viser's HTML do not run, but event handlers do. That of an SVG in another one runs
+    # as soon as the element is made; those of images run seconds later where a page is large.
+    return f'<svg style="display:none"><svg onload="{html.escape(script)}"></svg></svg>'
+
+
 def _line(text: str, color: str) -> str:
     return f'<div style="color:{color}">{html.escape(text[:_LONGEST])}</div>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import weakref
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ def new_server(host: str, port: int, token: str = "") -> viser.ViserServer:
     module = require_extra("viser", "lab")
     _check_address(host, port)
     local = is_local(host)
+    logging.getLogger("websockets.server").addFilter(_no_handshakes)  # once, however often added
     with _quiet():
         address = (host, port) if local else ("127.0.0.1", 0)
         server = module.ViserServer(*address, label="manyworlds", verbose=False)
@@ -80,6 +82,11 @@ def _check_address(host: str, port: int) -> None:
             f"Cannot serve a page on host {host}: {error.strerror or error}. Use 127.0.0.1, or an "
             "address of this machine."
         ) from None
+
+
+def _no_handshakes(record: logging.LogRecord) -> bool:
+    """Leave out connections that ask for nothing; viser does, but only after its first request."""
+    return record.getMessage() != "opening handshake failed"
 
 
 @contextlib.contextmanager

@@ -8,8 +8,9 @@ typing replaces it.
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING
+
+from manyworlds.viewer.browser.markup import script_html
 
 if TYPE_CHECKING:
     import viser
@@ -111,7 +112,4 @@ def wait_for_commits(gui: viser.GuiApi) -> viser.GuiHtmlHandle:
 
     Add it before the first field, so that none can be used without it.
     """
-    # Scripts in viser's HTML do not run, but event handlers do. That of an SVG in another one runs
-    # as soon as the element is made; those of images run seconds later where a page is large.
-    script = html.escape(_SCRIPT, quote=True)
-    return gui.add_html(f'<svg style="display:none"><svg onload="{script}"></svg></svg>')
+    return gui.add_html(script_html(_SCRIPT))

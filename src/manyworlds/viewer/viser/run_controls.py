@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from manyworlds.viewer.base import ViewerStatus
+from manyworlds.viewer.browser.kept_tabs import keep_tabs
 from manyworlds.viewer.browser.keys import PageKeys
 from manyworlds.viewer.browser.markup import status_html
 from manyworlds.viewer.browser.overlay_table import OVERLAY_KEYS
@@ -94,7 +95,7 @@ class RunControls:
         self._follow: viser.GuiCheckboxHandle | None = None
         gui = server.gui
         with server.atomic():
-            self._script = wait_for_commits(gui)
+            self._scripts = wait_for_commits(gui), keep_tabs(gui)
             self._status = gui.add_html("")
             self.tabs = gui.add_tab_group()
             """Tabs of the page; further ones can be added."""
@@ -117,7 +118,7 @@ class RunControls:
 
     def remove(self) -> None:
         """Remove all controls."""
-        for part in (self._status, self.tabs, self._script, self._walk_in, self.keys):
+        for part in (self._status, self.tabs, *self._scripts, self._walk_in, self.keys):
             if part is not None:
                 part.remove()
 

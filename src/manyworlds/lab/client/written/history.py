@@ -20,7 +20,7 @@ class HistoryVerbs(VerbCaller):
         return self.call("undo")
 
     def redo(self) -> Reply:
-        """Make the edit again that was undone last.
+        """Redo the edit that was undone last.
 
         Returns:
             `label` (string, name of the edit), `frame_id`, `time`.

@@ -248,9 +248,9 @@ class SceneVerbs(VerbCaller):
         Returns:
             `items` (map[], name, id, kind, source, prefix, bodies, pos and quat of each item),
             `selected` (string, name of the selected item; empty for none), `undo` (string[], edits
-            that can be undone, the oldest first), `redo` (string[], edits that can be made again,
-            the next one last), `notes` (string[], sentences about what the edit did besides what
-            was asked), `frame_id`, `time`.
+            that can be undone, the oldest first), `redo` (string[], edits that can be redone, the
+            next one last), `notes` (string[], sentences about what the edit did besides what was
+            asked), `frame_id`, `time`.
         """
         return self.call("list_items", search=search)
 
