@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time, sleep
 from typing import Any
@@ -19,6 +21,7 @@ _CORES = 2
 _TIMESTEP = 0.002
 _BLOCK_STEPS = 1000
 _SETTLE_S = 2.0
+_TURNS = 5
 
 
 def real_time(seconds: float) -> Figures | None:
@@ -108,6 +111,50 @@ def camera_frames(seconds: float) -> Figures | None:
         "stream_hz": rate,
         "p50_jitter_us": 1e6 * float(np.quantile(beside, 0.5)),
         "p99_jitter_us": 1e6 * float(np.quantile(beside, 0.99)),
+        "p99_jitter_alone_us": 1e6 * float(np.quantile(alone, 0.99)),
+        "ratio": _TIMESTEP * len(beside) / elapsed,
+    }
+
+
+def image_recording(seconds: float) -> Figures | None:
+    """Record the G1 at 500 Hz to a file, in turns without / with 640 x 480 images: jitter."""
+    from manyworlds.utils.gl import gl_available
+
+    if gl_available() is not None:
+        return None
+    with tempfile.TemporaryDirectory() as folder, _lab() as (lab, _):
+        if lab is None:
+            return None
+        from manyworlds.lab.cameras import LabCameraCfg, quat_to_look
+
+        pos = (2.0, -2.0, 1.3)
+        look = quat_to_look(pos, (0.0, 0.0, 0.7))
+        lab.cameras.add(LabCameraCfg(name="eye", pos=pos, quat=look))
+        lab.recorder.folder = Path(folder)
+        ends: list[float] = []
+        lab.loop.on_post_step(lambda model, data, moved: ends.append(perf_counter()))
+        lab.start()
+        jitter: dict[bool, list[np.ndarray]] = {False: [], True: []}
+        images, elapsed = 0, 0.0
+        for turn in range(2 * _TURNS):
+            drawn = turn % 2 == 1
+            lab.recorder.start(f"{turn}.mcap", cameras=["eye"] if drawn else [])
+            sleep(_SETTLE_S)
+            before = lab.recorder.images["eye"]["images"] if drawn else 0
+            found, took = _jitter(ends, 3 * seconds / _TURNS)
+            jitter[drawn].append(found)
+            if drawn:
+                images += lab.recorder.images["eye"]["images"] - before
+                elapsed += took
+            lab.recorder.stop()
+        lab.stop()
+    beside, alone = (np.concatenate(jitter[drawn]) for drawn in (True, False))
+    return {
+        "turns": _TURNS,
+        "images_hz": images / elapsed,
+        "p50_jitter_us": 1e6 * float(np.quantile(beside, 0.5)),
+        "p99_jitter_us": 1e6 * float(np.quantile(beside, 0.99)),
+        "p50_jitter_alone_us": 1e6 * float(np.quantile(alone, 0.5)),
         "p99_jitter_alone_us": 1e6 * float(np.quantile(alone, 0.99)),
         "ratio": _TIMESTEP * len(beside) / elapsed,
     }

@@ -122,6 +122,11 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         0.98,
         lab_workloads.camera_frames,
     ),
+    "lab-image-recording": (
+        "G1 in the lab at 500 Hz, 2 cores, recorded with 640 x 480 images: simulated / real time",
+        0.98,
+        lab_workloads.image_recording,
+    ),
     "quick-convert": (
         "A mesh of 51,410 triangles to a prop with convex pieces: CPU time first / from the cache",
         None,

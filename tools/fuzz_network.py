@@ -29,6 +29,7 @@ from tests.lab.network.hostile import (
     send_requests,
     send_subscriptions,
 )
+from tests.lab.network.hostile_keys import FAR, door_of, send_keyed
 from tests.lab.network.hostile_web import Door, attack, send_messages
 from tests.lab.network.test_hub import ANY, client_of
 
@@ -41,12 +42,14 @@ class Options:
     """Send hostile frames to a lab's server; stop with an error at the first defect."""
 
     face: Literal[
-        "requests", "controls", "fast_path", "process", "subscriptions", "web", "gate"
+        "requests", "controls", "fast_path", "process", "subscriptions", "web", "gate", "keys"
     ] = "requests"
     """`requests` calls the dispatcher, `controls` the inbox of targets, `fast_path` the owner of
     the fast path; `process` sends requests to a server in a process of its own, `subscriptions`
     messages to its ports that publish, and `web` messages, broken handshakes and broken frames to
-    its WebSocket; `gate` sends heads of requests to the door of a page."""
+    its WebSocket; `gate` sends heads of requests to the door of a page, and `keys` broken
+    handshakes, requests and subscriptions to the encrypted ports, from strangers and from a client
+    that has the key."""
     frames: int = 1_000_000
     minutes: float = 60.0
     """Time after which no further frames are sent."""
@@ -93,7 +96,9 @@ class _Face:
             self._local = LabHub(LabServerCfg(**ANY))  # its threads do not run
             self._local.attach(self._lab)
         else:
-            self._hub = HubProcess(LabServerCfg(**ANY))
+            self._keys = tempfile.TemporaryDirectory()
+            far: dict[str, Any] = {"listen": FAR, "key_folder": Path(self._keys.name)}
+            self._hub = HubProcess(LabServerCfg(**ANY, **(far if self._name == "keys" else {})))
             self._hub.attach(self._lab)
             self._context = zmq.Context()
             self._peer = client_of(self._context, self._hub)
@@ -109,6 +114,7 @@ class _Face:
         elif self._name != "controls":
             self._context.destroy(linger=0)
             self._hub.close()
+            self._keys.cleanup()
 
     def send(self, frames: int, seed: int) -> Counter[str]:
         """Send hostile frames, and return the number of replies by operation or code."""
@@ -132,6 +138,8 @@ class _Face:
                 return self._door.send(frames, seed)
             case "web":
                 return self._send_web(frames, seed)
+            case "keys":
+                return self._send_keyed(frames, seed)
             case _:
                 ports = [self._hub.ports[use] for use in ("state", "image", "info")]
                 send_subscriptions(self._context, ports, frames, seed)
@@ -149,6 +157,14 @@ class _Face:
         assert not web["failures"].get("defects"), web
         assert not self._hub.describe()["problems"] and not self._hub.reports, self._hub.reports
         return seen + Counter(broken=broken)
+
+    def _send_keyed(self, frames: int, seed: int) -> Counter[str]:
+        """Send hostile bytes to the encrypted ports; strangers are refused."""
+        seen = send_keyed(self._context, door_of(self._hub), frames, seed)
+        self._peer.hello(role="takeover")  # is still answered, by the port of this machine
+        assert not self._hub.describe()["problems"] and not self._hub.reports, self._hub.reports
+        assert self._hub.describe()["refused_keys"], "strangers are not counted"
+        return seen
 
 
 def _check(lab: LiveLab, folder: Path) -> None:

@@ -547,6 +547,7 @@ ROWS = NETWORK_ROWS | {
     "BF9": "lab/page/test_camera_images.py::test_the_page_shows_a_camera",
     "BF10": (
         "lab/cameras/test_hub.py::test_nothing_is_drawn_for_nobody "
+        "lab/cameras/test_camera_process.py::test_nothing_is_drawn_without_a_subscription "
         "lab/network/test_images.py::test_nothing_is_drawn_for_nobody"
     ),
     # BG

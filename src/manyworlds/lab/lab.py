@@ -119,7 +119,7 @@ class LiveLab(LabDiagnostics):
         loop.mode, loop.speed, loop.mode_locked = cfg.mode, cfg.speed, cfg.mode_lock
         rows, cameras = StepRows(loop), self.cameras  # the recorder must not refer to the lab
         self.timeline = Timeline(loop, rows, TimedEdits(self), cfg.timeline)
-        self.recorder = Recorder(loop, world.model_hash, cfg.recorder, lambda: cameras.hub, rows)
+        self.recorder = Recorder(loop, world.model_hash, cfg.recorder, cameras, rows)
         self.modes = Modes(loop)
         self.bind_world(world, SavedStates(loop, world))
         self.driving = Driving(self)

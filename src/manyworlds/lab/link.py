@@ -68,7 +68,8 @@ class LabLink:
         self._send_world(lab, "lab")
         if lab not in self._followed:
             self._followed.add(lab)
-            lab.on_rebuild(lambda: self._follow(lab))
+            shown = weakref.ref(lab)  # a cycle of references would keep the lab
+            lab.on_rebuild(lambda: self._follow(shown()))
 
     def hide(self) -> None:
         """Show no lab until the next call of `show`: verbs are refused."""
@@ -78,6 +79,11 @@ class LabLink:
         """Send an event to the reader; nothing happens if it has ended."""
         with contextlib.suppress(OSError):  # `ended` tells it
             self._wire.send({"event": event, **fields})
+
+    def wait_until_sent(self) -> None:
+        """Wait until all rebuilt worlds were sent, which come before what is told next."""
+        with self._sent:
+            self._sent.wait_for(lambda: not self._unsent)
 
     def submit(self, work: Callable[[], None]) -> None:
         """Run a function in a thread of the link, after those that were submitted before."""
@@ -99,14 +105,14 @@ class LabLink:
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
-    def _follow(self, lab: LiveLab) -> None:
+    def _follow(self, lab: LiveLab | None) -> None:
         """Show a rebuilt world, without a delay of the thread that rebuilt it.
 
         Replies wait for it, and the reader for its arrival, so that no reply of the new world is
         taken for one of the old world.
         """
 
-        def send() -> None:
+        def send(lab: LiveLab) -> None:
             try:
                 self._send_world(lab, "world")
             except OSError:
@@ -116,10 +122,10 @@ class LabLink:
             finally:
                 self._count_unsent(-1)
 
-        if self._lab is lab:
+        if lab is not None and self._lab is lab:
             self._count_unsent(1)
             try:
-                self._worlds.submit(send)
+                self._worlds.submit(send, lab)
             except RuntimeError:  # the reader ended; `ended` tells it
                 self._count_unsent(-1)
 
@@ -175,9 +181,8 @@ class LabLink:
         except Exception as error:
             _LOG.exception("A request of another process failed.")
             answer = {"error": ["internal", f"{type(error).__name__}: {error}"]}
-        with self._sent:
-            self._sent.wait_for(lambda: not self._unsent)
-            worlds = self._num_sent
+        self.wait_until_sent()
+        worlds = self._num_sent
         try:
             send({**answer, "worlds": worlds})
         except TypeError as error:

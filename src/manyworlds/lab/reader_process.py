@@ -34,9 +34,16 @@ class ReaderProcess:
         module: module of the program, which `python -m` runs.
         noun: word for the program in messages.
         settings: content of the first message, `settings`.
+        environment: environment variables of the program, besides those of this process.
     """
 
-    def __init__(self, module: str, noun: str, settings: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        module: str,
+        noun: str,
+        settings: Mapping[str, object],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._noun = noun
         self._answers: queue.Queue[Message] = queue.Queue()
         self._closing = False
@@ -48,7 +55,11 @@ class ReaderProcess:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", module, str(far.fileno())],
                 pass_fds=[far.fileno()],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(_import_paths())},
+                env={
+                    **os.environ,
+                    **(environment or {}),
+                    "PYTHONPATH": os.pathsep.join(_import_paths()),
+                },
             )
             """The program's process."""
         self._wire.send({"event": "settings", **settings})

@@ -14,8 +14,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from manyworlds.lab.cameras.frame import Frame
-from manyworlds.lab.cameras.hub import Subscription
+from manyworlds.lab.cameras.frame import JpegFrame
+from manyworlds.lab.cameras.subscription import Subscription
 
 if TYPE_CHECKING:
     from mcap.writer import Writer
@@ -70,7 +70,10 @@ class ImageTracks:
     """
 
     def __init__(
-        self, writer: Writer, streams: Sequence[Subscription], clock: Callable[[Frame], float]
+        self,
+        writer: Writer,
+        streams: Sequence[Subscription[JpegFrame]],
+        clock: Callable[[JpegFrame], float],
     ) -> None:
         self._writer, self._streams, self._clock = writer, streams, clock
         self.num_written = {stream.camera: 0 for stream in streams}
@@ -91,7 +94,7 @@ class ImageTracks:
             for frame in stream.take():
                 self._add(frame)
 
-    def _add(self, frame: Frame) -> None:
+    def _add(self, frame: JpegFrame) -> None:
         name, time = frame.camera, self._clock(frame)
         if time <= self._last[name]:
             return  # of a world that was reset and has not moved since
@@ -111,17 +114,17 @@ class ImageTracks:
         self.num_written[name] += 1
 
 
-def compressed_image(frame: Frame, nanoseconds: int) -> dict[str, object]:
+def compressed_image(frame: JpegFrame, nanoseconds: int) -> dict[str, object]:
     """Return the message `foxglove.CompressedImage` of a frame, with a JPEG file."""
     return {
         "timestamp": stamp(nanoseconds),
         "frame_id": frame.camera,
-        "data": base64.b64encode(frame.jpeg()).decode(),
+        "data": base64.b64encode(frame.data).decode(),
         "format": "jpeg",
     }
 
 
-def calibration(frame: Frame, nanoseconds: int) -> dict[str, object]:
+def calibration(frame: JpegFrame, nanoseconds: int) -> dict[str, object]:
     """Return the message `foxglove.CameraCalibration` of a frame, which has no distortion."""
     fx, fy, cx, cy = frame.intrinsics
     return {

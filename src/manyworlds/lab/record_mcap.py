@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import mujoco
 import numpy as np
 
-from manyworlds.lab.cameras.frame import Frame
-from manyworlds.lab.cameras.hub import Subscription
+from manyworlds.lab.cameras.frame import JpegFrame
+from manyworlds.lab.cameras.subscription import Subscription
 from manyworlds.lab.record_images import ImageTracks
 from manyworlds.lab.record_scene import SceneTracks
 from manyworlds.lab.recording import Recording, RecordingError, join_segments
@@ -66,8 +66,8 @@ class RecordingFile:
         path: Path,
         empty: Recording,
         max_rows: int,
-        streams: Sequence[Subscription] = (),
-        clock: Callable[[Frame], float] = lambda frame: frame.time,
+        streams: Sequence[Subscription[JpegFrame]] = (),
+        clock: Callable[[JpegFrame], float] = lambda frame: frame.time,
         model: mujoco.MjModel | None = None,
         scene_rate: float = 0.0,
     ) -> None:

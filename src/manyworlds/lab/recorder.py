@@ -16,8 +16,9 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.callbacks import Handle
-from manyworlds.lab.cameras.frame import Frame
-from manyworlds.lab.cameras.hub import CameraHub, Subscription
+from manyworlds.lab.cameras.frame import JpegFrame
+from manyworlds.lab.cameras.lab_cameras import LabCameras
+from manyworlds.lab.cameras.subscription import Subscription
 from manyworlds.lab.frames import FrameStore, StepRows
 from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.record_mcap import RecordingFile, read_mcap, write_mcap
@@ -64,7 +65,7 @@ class Recorder:
         loop: loop of the world.
         model_hash: hash of the loop's model.
         cfg: settings; not modified.
-        hub: function that returns the hub of the cameras; None records none.
+        cameras: cameras of the world; None records none.
         rows: states after the steps, if others keep them, too.
     """
 
@@ -73,7 +74,7 @@ class Recorder:
         loop: PhysicsLoop,
         model_hash: str = "",
         cfg: RecorderCfg | None = None,
-        hub: Callable[[], CameraHub] | None = None,
+        cameras: LabCameras | None = None,
         rows: StepRows | None = None,
     ) -> None:
         self.cfg = RecorderCfg() if cfg is None else copy.copy(cfg)
@@ -82,12 +83,12 @@ class Recorder:
         """Returns the `CAMERA` of the viewer, which is recorded, too; set it before `start`."""
         self._loop = loop
         self._rows = StepRows(loop) if rows is None else rows
-        self._hash, self._hub = model_hash, hub
+        self._hash, self._cameras = model_hash, cameras
         self._active = LIVE
         self._switch = threading.Lock()  # for starting and stopping
         self._lock = threading.Lock()  # for the rows
         self._shifts: list[tuple[int, float]] = []  # first step of each shift of the time
-        self._streams: list[Subscription] = []
+        self._streams: list[Subscription[JpegFrame]] = []
         self._frames = self._new_frames(self.cfg.max_duration)
         self._handle: Handle | None = None
         self._file: RecordingFile | None = None
@@ -355,21 +356,24 @@ class Recorder:
             width += len(CAMERA)
         return replace(columns, values=np.empty((0, width)), index=index)
 
-    def _subscribe(self, cameras: Sequence[str] | None, path: Path | None) -> list[Subscription]:
+    def _subscribe(
+        self, cameras: Sequence[str] | None, path: Path | None
+    ) -> list[Subscription[JpegFrame]]:
         """Subscribe to the cameras of a session; all or none."""
         names = dict.fromkeys(self.cfg.cameras if cameras is None else cameras)
-        if not names or self._hub is None:
+        if not names or self._cameras is None:
             return []
         if path is None:
             raise ValueError(
                 f"Images of {', '.join(names)} are recorded to files only: name one, or set "
                 "RecorderCfg.to_file."
             )
-        hub, streams = self._hub(), []
+        streams: list[Subscription[JpegFrame]] = []
         try:
             for name in names:
-                second = math.ceil(hub.cameras[name].rate) if name in hub.cameras else 1
-                streams.append(hub.subscribe(name, capacity=max(_LEAST_IMAGES, second)))
+                second = math.ceil(self._cameras[name].cfg.rate)
+                capacity = max(_LEAST_IMAGES, second)
+                streams.append(self._cameras.subscribe_jpeg(name, capacity=capacity))
         except BaseException:
             for stream in streams:
                 stream.close()
@@ -380,7 +384,7 @@ class Recorder:
         for stream in self._streams:
             stream.close()
 
-    def _time_of(self, frame: Frame) -> float:
+    def _time_of(self, frame: JpegFrame) -> float:
         """Return the time of an image in the live session [s]."""
         shifts = [shift for step, shift in list(self._shifts) if step <= frame.step]
         return frame.time + (shifts[-1] if shifts else 0.0)

@@ -13,6 +13,8 @@ import sys
 
 _INSTALL = "apt-get install libegl1 libgl1 libgl1-mesa-dri"
 _PROBE_SECONDS = 120
+_TRIED = "MANYWORLDS_GL_TRIED"
+"""Environment variable with the backend that another process has tried successfully."""
 _PROBE = """
 import mujoco
 model = mujoco.MjModel.from_xml_string("<mujoco/>")
@@ -40,6 +42,12 @@ def gl_backend() -> str | None:
     display tries EGL, then OSMesa.
     """
     return _choose(*_settings())[0]
+
+
+def gl_environment() -> dict[str, str]:
+    """Return environment variables for another process, so that it need not try backends again."""
+    backend = gl_backend()
+    return {} if backend is None else {"MUJOCO_GL": backend, _TRIED: backend}
 
 
 def use_working_gl() -> None:
@@ -97,6 +105,8 @@ def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
 
 def _probe(backend: str) -> str | None:
     """Render in another process; return the last line of its error, or None on success."""
+    if os.environ.get(_TRIED) == backend:
+        return None
     environment = {**os.environ, "MUJOCO_GL": backend}
     try:
         result = subprocess.run(

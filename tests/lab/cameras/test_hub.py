@@ -6,6 +6,7 @@ import queue
 import socket
 import threading
 import time
+from contextlib import closing
 from types import SimpleNamespace
 
 import mujoco
@@ -35,6 +36,11 @@ def make(**kwargs) -> LiveLab:
     return lab
 
 
+def drawing(lab: LiveLab) -> closing[CameraHub]:
+    """Return a hub that draws the lab's cameras in this process."""
+    return closing(CameraHub(lab, lambda fresh: lab.cameras.cfgs))
+
+
 def wait_for(condition, what: str) -> None:
     """Wait until a condition holds."""
     end = time.monotonic() + 30.0
@@ -45,13 +51,11 @@ def wait_for(condition, what: str) -> None:
 
 def test_nothing_is_drawn_for_nobody():
     """Run a lab with cameras: no thread, no image, and none after the last consumer has left."""
-    with make(mode="live") as lab:
+    with make(mode="live") as lab, drawing(lab) as drawn:
         lab.loop.step(50)
-        assert lab.cameras._hub is None  # asking for cameras does not create it either
-        assert lab.cameras.hub._thread is None
-        with lab.camera("eye").subscribe() as stream:
+        assert drawn._thread is None
+        with drawn.subscribe("eye") as stream:
             stream.get(30)
-        drawn = lab.cameras.hub
         wait_for(lambda: not drawn._streams, "the hub rests")
         count, reads = drawn.num_drawn, []
         drawn._face = SimpleNamespace(snapshot=property(reads.append))
@@ -88,7 +92,7 @@ def test_steps_do_not_wait_for_images(monkeypatch):
         return draw(*args)
 
     monkeypatch.setattr(Painter, "draw", slow)
-    with make() as lab, lab.camera("eye").subscribe() as stream:
+    with make() as lab, drawing(lab) as drawn, drawn.subscribe("eye") as stream:
         wait_for(lambda: threads, "drawing begins")
         lab.step(200)
         assert lab.snapshot.step == 200 and stream.num_frames == 0
@@ -119,9 +123,9 @@ def test_a_slow_consumer_loses_frames_alone():
 
 def test_delayed_frames_come_late():
     """Delay a camera by 50 ms: a frame comes when simulated time has passed it by that much."""
-    with make() as lab:
+    with make() as lab, drawing(lab) as hub:
         lab.camera("eye").configure(delay=0.05)
-        with lab.camera("eye").subscribe(capacity=20) as stream:
+        with hub.subscribe("eye", capacity=20) as stream:
             wait_for(lambda: stream.begun, "the first frame is drawn")
             for _ in range(30):
                 lab.step(5)
@@ -158,7 +162,7 @@ def test_frames_are_due_by_simulated_time(rate):
 def test_a_paused_world_is_drawn_again_when_it_looks_different():
     """Pause: no more images, until the camera, a body, or the model moves."""
     with make(mode="live", start_paused=True) as lab:
-        drawn = lab.cameras.hub
+        drawn = lab.cameras
         with lab.camera("eye").subscribe() as stream:
             first = stream.get(30)
             frame = lab.snapshot.frame_id
@@ -175,9 +179,13 @@ def test_a_paused_world_is_drawn_again_when_it_looks_different():
 
 def test_idle_consumers_pause_the_drawing():
     """Stop reading for longer than the limit: drawing pauses until the next read."""
-    with make(mode="live") as lab, lab.cameras.hub.subscribe("eye", idle_s=0.3) as stream:
+    with (
+        make(mode="live") as lab,
+        drawing(lab) as drawn,
+        drawn.subscribe("eye", idle_s=0.3) as stream,
+    ):
         stream.get(30)
-        wait_for(lambda: not lab.cameras.hub._streams, "drawing pauses")
+        wait_for(lambda: not drawn._streams, "drawing pauses")
         stream.newest()
         assert stream.get(30).frame_id > 0
 
@@ -212,10 +220,10 @@ def test_one_drawing_serves_all():
         with eye.subscribe() as a, eye.subscribe() as b, eye.subscribe("body") as c:
             for stream in (a, b, c):
                 stream.get(30)
-            before = lab.cameras.hub.num_drawn
+            before = lab.cameras.num_drawn
             lab.step(10)
             frames = [stream.get(30) for stream in (a, b, c)]
-            assert lab.cameras.hub.num_drawn == before + 2
+            assert lab.cameras.num_drawn == before + 2
             assert frames[0] is frames[1] and frames[0].frame_id == frames[2].frame_id
 
 
@@ -234,7 +242,7 @@ def test_a_reader_process_draws_the_same():
     try:
 
         def same() -> bool:
-            images = [drawn.render("eye").image for drawn in (reader, lab.cameras.hub)]
+            images = [drawn.render("eye").image for drawn in (reader, lab.cameras)]
             return np.array_equal(*images)
 
         lab.step(30)

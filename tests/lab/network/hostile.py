@@ -14,6 +14,7 @@ import zmq
 
 from manyworlds.lab.network import OPERATIONS
 from manyworlds.lab.network.control_inbox import ControlInbox
+from manyworlds.lab.network.curve_access import ClientKeys
 from manyworlds.lab.network.roster import Roster
 from manyworlds.lab.network.streams import pack_control
 
@@ -164,14 +165,23 @@ def put_controls(inbox: ControlInbox, roster: Roster, frames: int, seed: int) ->
         inbox.put(hostile_control(rng), roster)
 
 
-def send_subscriptions(context: zmq.Context, ports: list[int], frames: int, seed: int) -> None:
+def send_subscriptions(
+    context: zmq.Context,
+    ports: list[int],
+    frames: int,
+    seed: int,
+    host: str = "127.0.0.1",
+    keys: ClientKeys | None = None,
+) -> None:
     """Send hostile subscriptions and messages to ports that publish."""
     rng, good = random.Random(seed), (b"image/side/rgb", b"go/joint/", b"state/full", b"scene/")
     peers = []
     for port in ports:
         peer = context.socket(zmq.XSUB)
         peer.setsockopt(zmq.LINGER, 0)
-        peer.connect(f"tcp://127.0.0.1:{port}")
+        if keys is not None:
+            keys.protect(peer)
+        peer.connect(f"tcp://{host}:{port}")
         peers.append(peer)
     for _ in range(frames):
         peer, topic = rng.choice(peers), mutate(rng, rng.choice(good))

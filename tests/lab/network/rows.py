@@ -57,6 +57,7 @@ NETWORK_ROWS = {
     ),
     # BC
     "BC1": (
+        "lab/client/test_outlasting.py::test_sessions_outlast_reloads_and_edits "
         "lab/network/test_process.py::test_the_process_outlives_labs_and_rebuilds "
         "lab/network/test_hub.py::test_the_hub_outlives_labs "
         "lab/network/test_conformance.py::test_without_a_world"
@@ -70,7 +71,7 @@ NETWORK_ROWS = {
         "lab/network/test_hub.py::test_requests_over_a_socket "
         "lab/network/test_conformance.py::test_a_thousand_direct_steps_are_those_of_mujoco"
     ),
-    "BC6": "lab/network/test_conformance.py::test_a_hundred_robots",
+    "BC6": "lab/network/test_served_models.py::test_a_hundred_robots",
     "BC7": (
         "lab/network/test_conformance.py::test_a_thousand_direct_steps_are_those_of_mujoco "
         "lab/network/test_conformance.py::test_the_catalogue "
@@ -96,6 +97,7 @@ NETWORK_ROWS = {
     "BC12": "lab/network/test_dispatcher.py::test_each_request_is_logged_and_counted",
     # Z
     "Z4": (
+        "lab/page/test_camera_images.py::test_all_streams_are_switched "
         "lab/page/test_network_box.py::test_the_page_takes_over_and_drives "
         "lab/network/test_hub.py::test_a_port_in_use_is_told_and_taken_later"
     ),
@@ -108,7 +110,7 @@ NETWORK_ROWS = {
     "BD2": (
         "lab/client/test_client.py::test_another_version_of_mujoco "
         "lab/network/test_conformance.py::test_the_greeting "
-        "lab/network/test_conformance.py::test_robots"
+        "lab/network/test_served_models.py::test_robots"
     ),
     "BD3": "lab/network/test_conformance.py::test_levels_of_observation",
     "BD4": (
@@ -118,12 +120,18 @@ NETWORK_ROWS = {
     "BD5": (
         "lab/network/test_conformance.py::test_resets lab/network/test_conformance.py::test_seeds"
     ),
-    "BD6": "lab/network/test_conformance.py::test_forward_changes_no_step",
-    "BD7": "lab/network/test_conformance.py::test_speeds_and_options",
+    "BD6": (
+        "lab/network/test_conformance.py::test_forward_reads_what_was_written "
+        "lab/network/test_conformance.py::test_forward_changes_no_step"
+    ),
+    "BD7": (
+        "lab/network/test_conformance.py::test_pauses_and_fast_forward "
+        "lab/network/test_conformance.py::test_speeds_and_options"
+    ),
     "BD8": "lab/network/test_conformance.py::test_control_sources",
     "BD9": "lab/network/test_conformance.py::test_velocities",
     "BD10": "lab/network/test_conformance.py::test_teleports",
-    "BD11": "lab/network/test_conformance.py::test_unnamed_elements_have_names_for_clients",
+    "BD11": "lab/network/test_served_models.py::test_unnamed_elements_have_names_for_clients",
     "BD12": "lab/network/test_conformance.py::test_contacts",
     "BD13": "lab/network/test_conformance.py::test_resets",
     "BD14": (

@@ -12,6 +12,7 @@ from manyworlds.lab.network.control_inbox import ControlInbox
 from manyworlds.lab.network.roster import RosterCache
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.hostile import TARGETS, put_controls, send_requests, send_subscriptions
+from tests.lab.network.hostile_keys import FAR, door_of, send_keyed
 from tests.lab.network.test_hub import client_of
 from tests.lab.network.waiting import ANY, until
 
@@ -79,5 +80,23 @@ def test_hostile_peers_of_a_process(lab, tmp_path):
         until(lambda: sum(hub.describe()["errors"].values()) > 500, "errors are not counted")
         assert not hub.describe()["problems"]
         assert not any("failed once" in text for text in hub.describe()["reports"])
+        context.destroy(linger=0)
+    check_lab(lab, tmp_path)
+
+
+def test_hostile_peers_of_encrypted_ports(lab, tmp_path):
+    """Break handshakes, come as strangers, send wild frames with the key: others are served."""
+    cfg = LabServerCfg(**ANY, listen=FAR, key_folder=tmp_path / "here" / "keys")
+    with HubProcess(cfg) as hub, zmq.Context() as context:
+        hub.attach(lab)
+        door = door_of(hub)
+        seen = send_keyed(context, door, OVER_SOCKETS, seed=4)
+        assert seen["handshakes"] == OVER_SOCKETS // 20 and seen["bad_request"] > 100
+        until(lambda: hub.describe()["refused_keys"], "refused keys are not counted")
+        assert not hub.describe()["problems"] and not hub.reports
+        client = client_of(context, hub)
+        client.hello(role="takeover")
+        client.ask("set_mode", mode="direct")
+        assert client.ask("step")["step"] == lab.snapshot.step
         context.destroy(linger=0)
     check_lab(lab, tmp_path)

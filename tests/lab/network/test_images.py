@@ -244,15 +244,15 @@ def test_wrong_wishes_change_nothing(eyes, client, wish, code, text):
 
 def test_single_images_are_drawn_by_the_server(eyes, client):
     """Capture an image: it is that of the lab, and the lab's process has not drawn it."""
-    before = eyes.cameras.hub.num_drawn
+    before = eyes.cameras.num_drawn
     reply = client.ask("capture_camera", camera="go_eye", kind="body")
-    assert eyes.cameras.hub.num_drawn == before
+    assert eyes.cameras.num_drawn == before
     plain = {key: int(reply["header"][key]) for key in ("width", "height", "channels")}
     image = decode_image({**reply["header"], **plain}, reply["data"])
     assert np.array_equal(image, eyes.camera("go/eye").frame("body").image)
     result = client.ask("call_verb", verb="capture_camera", fields={"camera": "side"})["result"]
     assert result["frame_id"] == eyes.snapshot.frame_id and len(result["data"]) == 64 * 48 * 3
-    assert eyes.cameras.hub.num_drawn == before + 1  # of the comparison
+    assert eyes.cameras.num_drawn == before + 1  # of the comparison
     jpeg = client.ask("capture_camera", camera="side", format="jpeg")["data"]
     assert jpeg[:2] == b"\xff\xd8"
 

@@ -71,6 +71,22 @@ def test_the_view_of_the_page_is_a_camera(page):
     wait_for(page, lambda: lab.camera("page").cfg.pos == (3.0, 0.0, 2.0), "the view")
 
 
+def test_all_streams_are_switched(page):
+    """Switch the streams of all cameras off and on: the reason is shown, programs have it, too."""
+    part, lab = page.parts["CameraImagePart"], page.lab
+    lab.call("add_camera", name="eye", pos=[1, 1, 1], look_at=[0, 0, 0])
+    give(part.choice, "top")
+    wait_for(page, lambda: part.image.visible, "an image")
+    give(part.streams, False)
+    assert not any(cfg.enabled for cfg in lab.cameras.cfgs.values())
+    wait_for(page, lambda: "is switched off" in part.note.content, "the reason")
+    give(part.streams, True)
+    assert all(cfg.enabled for cfg in lab.cameras.cfgs.values())
+    wait_for(page, lambda: not part.note.content, "images again")
+    lab.call("configure_camera", camera="eye", enabled=False)  # by another one
+    wait_for(page, lambda: not part.streams.value, "the box follows")
+
+
 def test_errors_and_rebuilds(page, monkeypatch):
     """Remove the shown camera, and rebuild the world: the reason is shown, and no thread stays."""
     part, lab = page.parts["CameraImagePart"], page.lab

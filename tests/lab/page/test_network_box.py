@@ -60,6 +60,7 @@ def test_the_page_takes_over_and_drives(served, browser):
         browser.goto(shell.url)
         box = browser.locator("#lab-network")
         box.get_by_text("arm script").first.wait_for()
+        box.get_by_text("messages/s").first.wait_for()
         box.get_by_text(f"The info port {hub.ports['info']} is in use by process").wait_for()
         assert lab["go"].owner == "net"
         box.get_by_role("button", name="Take over").click()

@@ -7,13 +7,15 @@ from manyworlds.lab.cameras.camera import (
     model_cameras,
     quat_to_look,
 )
-from manyworlds.lab.cameras.frame import Frame, decode_image
-from manyworlds.lab.cameras.hub import CameraHub, Subscription
+from manyworlds.lab.cameras.frame import Frame, JpegFrame, decode_image
+from manyworlds.lab.cameras.hub import CameraHub
+from manyworlds.lab.cameras.subscription import Subscription
 
 __all__ = [
     "KINDS",
     "CameraHub",
     "Frame",
+    "JpegFrame",
     "Kind",
     "LabCameraCfg",
     "Subscription",

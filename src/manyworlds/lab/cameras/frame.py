@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,15 +16,11 @@ _HUE_STEP = 0.61803398875  # neighboring ids have different colors
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Frame:
-    """One image of a camera, of the moment of one snapshot."""
+class FrameInfo:
+    """Description of an image of a camera, of the moment of one snapshot."""
 
     camera: str
     kind: Kind
-    image: np.ndarray
-    """`rgb`: uint8, shape (height, width, 3). `depth`: float32 [m], shape (height, width); `far`
-    where no object is seen. `segmentation`: int32, shape (height, width, 2). Others: int32, shape
-    (height, width)."""
     frame_id: int
     """Number of the snapshot."""
     step: int
@@ -46,26 +43,34 @@ class Frame:
     entities: tuple[str, ...] = ()
     """Names of the entities, by their ids in an image of kind `entity`."""
 
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return self.image.shape[1]
+    @classmethod
+    def from_header(cls, header: Mapping[str, object], **image: object) -> Self:
+        """Return the frame that `header` described.
 
-    @property
-    def height(self) -> int:
-        """Number of rows."""
-        return self.image.shape[0]
+        Args:
+            header: the description.
+            **image: the fields that only this class has.
+        """
+        names = ("camera", "kind", "frame_id", "step", "time", "near", "far", "orthographic")
+        told: dict[str, Any] = dict(header)
+        fields: dict[str, Any] = {name: told[name] for name in names} | image
+        return cls(
+            **fields,
+            intrinsics=(told["fx"], told["fy"], told["cx"], told["cy"]),
+            pos=tuple(told["pos"]),
+            quat=tuple(told["quat"]),
+            entities=tuple(told.get("entities", ())),
+        )
 
-    def header(self) -> dict[str, object]:
-        """Return all but the pixels as plain data; `decode_image` needs nothing else."""
+    def _describe(self, width: int, height: int, channels: int, dtype: str) -> dict[str, object]:
         fx, fy, cx, cy = self.intrinsics
         header: dict[str, object] = {
             "camera": self.camera,
             "kind": self.kind,
-            "width": self.width,
-            "height": self.height,
-            "channels": self.image.shape[2] if self.image.ndim == 3 else 1,
-            "dtype": self.image.dtype.name,
+            "width": width,
+            "height": height,
+            "channels": channels,
+            "dtype": dtype,
             "frame_id": self.frame_id,
             "step": self.step,
             "time": self.time,
@@ -84,6 +89,61 @@ class Frame:
         if self.kind == "entity":
             header["entities"] = list(self.entities)
         return header
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JpegFrame(FrameInfo):
+    """One image of a camera as a JPEG file, for people."""
+
+    width: int
+    """Number of columns."""
+    height: int
+    """Number of rows."""
+    channels: int
+    """Number of values of a pixel of the image that the file is made of."""
+    dtype: str
+    """Type of these values."""
+    data: bytes
+    """The JPEG file."""
+
+    def header(self) -> dict[str, object]:
+        """Return the header of the image that the file is made of; see `Frame.header`."""
+        return self._describe(self.width, self.height, self.channels, self.dtype)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Frame(FrameInfo):
+    """One image of a camera."""
+
+    image: np.ndarray
+    """`rgb`: uint8, shape (height, width, 3). `depth`: float32 [m], shape (height, width); `far`
+    where no object is seen. `segmentation`: int32, shape (height, width, 2). Others: int32, shape
+    (height, width)."""
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.image.shape[1]
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return self.image.shape[0]
+
+    @property
+    def channels(self) -> int:
+        """Number of values of a pixel."""
+        return self.image.shape[2] if self.image.ndim == 3 else 1
+
+    def header(self) -> dict[str, object]:
+        """Return all but the pixels as plain data; `decode_image` needs nothing else."""
+        return self._describe(self.width, self.height, self.channels, self.image.dtype.name)
+
+    def to_jpeg(self) -> JpegFrame:
+        """Return the frame with `picture` as a JPEG file."""
+        header = self.header()
+        sizes = {name: header[name] for name in ("width", "height", "channels", "dtype")}
+        return JpegFrame.from_header(header, **sizes, data=self.jpeg())
 
     def to_bytes(self) -> bytes:
         """Return the pixels, row by row from the top, little-endian."""

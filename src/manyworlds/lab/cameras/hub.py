@@ -19,6 +19,7 @@ import numpy as np
 from manyworlds.lab.cameras.camera import KINDS, Kind, LabCameraCfg
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.cameras.painter import Painter
+from manyworlds.lab.cameras.subscription import Subscription
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.verb_error import VerbError
@@ -30,131 +31,12 @@ _NICE = 10
 _LIST_S = 0.1  # period in which a reader in another process asks for the cameras
 _POLLS = 8.0  # looks at the world in one period of the fastest camera
 _POLL_S = (0.001, 0.005)
-_CLOSED = "The cameras were closed: their lab has stopped."
-_RENDER_S = 60.0  # longest wait for an image; the first one compiles shaders
+CLOSED = "The cameras were closed: their lab has stopped."
+RENDER_S = 60.0
+"""Longest wait for an image; the first one compiles shaders [s]."""
 
 Cameras = Callable[[bool], Mapping[str, LabCameraCfg]]
 """Cameras by name: the present ones for True, perhaps those of a moment ago for False."""
-
-
-class Subscription:
-    """Frames of one camera and kind for one consumer; a slow one loses the oldest.
-
-    Args:
-        camera: name of the camera.
-        kind: kind of the images.
-        capacity: number of frames that wait for the consumer.
-        idle_s: time without a call of the consumer after which nothing is drawn for this
-            subscription until the next call [s].
-        rate: largest number of frames per simulated second, if the camera's is larger [Hz].
-    """
-
-    def __init__(self, camera: str, kind: Kind, capacity: int, idle_s: float, rate: float) -> None:
-        self.camera, self.rate = camera, rate
-        self.kind: Kind = kind
-        self.num_frames = 0
-        """Number of frames that were delivered."""
-        self.num_dropped = 0
-        """Number of delivered frames that the consumer was too slow to take."""
-        self.num_late = 0
-        """Number of frames that were never drawn, because drawing is slower than the rate."""
-        self.error = ""
-        """Reason why there are no frames; empty if there are."""
-        self._frames: deque[Frame] = deque()
-        self._capacity, self._idle_s = capacity, idle_s
-        self._asked = time.monotonic()
-        self._changed = threading.Condition()
-        self._closed = False
-        self.begun = False
-        """True when the first frame was drawn, which may be delayed."""
-        self._wake: Callable[[], None] = lambda: None
-        self.on_frame: Callable[[], None] = lambda: None
-        """Called after each delivery, in the thread that draws."""
-
-    @property
-    def is_closed(self) -> bool:
-        """True after `close`."""
-        return self._closed
-
-    @property
-    def is_wanted(self) -> bool:
-        """True while the consumer takes frames."""
-        return not self._closed and time.monotonic() - self._asked <= self._idle_s
-
-    def get(self, timeout: float | None = None) -> Frame:
-        """Wait for the next frame, and return it.
-
-        Args:
-            timeout: longest wait [s]; None waits for ever.
-
-        Raises:
-            TimeoutError: there was none in time.
-            VerbError: the camera cannot be drawn, or the subscription was closed.
-        """
-        self._ask()
-        with self._changed:
-            there = self._changed.wait_for(
-                lambda: self._frames or self.error or self._closed, timeout
-            )
-            if self._frames:
-                return self._frames.popleft()
-            if not there:
-                raise TimeoutError(f"Camera '{self.camera}' had no new frame for {timeout} s.")
-            raise VerbError("not_ready", self.error or "The subscription was closed.")
-
-    def newest(self) -> Frame | None:
-        """Return the newest frame that was not returned before, or None; never wait."""
-        self._ask()
-        with self._changed:
-            if not self._frames:
-                return None
-            frame = self._frames.pop()
-            self._frames.clear()
-            return frame
-
-    def take(self) -> list[Frame]:
-        """Return all frames that wait, the oldest first; never wait."""
-        self._ask()
-        with self._changed:
-            frames = list(self._frames)
-            self._frames.clear()
-            return frames
-
-    def put(self, frame: Frame) -> None:
-        """Deliver a frame."""
-        with self._changed:
-            self.error = ""
-            self.num_frames += 1
-            self._frames.append(frame)
-            if len(self._frames) > self._capacity:
-                self._frames.popleft()
-                self.num_dropped += 1
-            self._changed.notify_all()
-        self.on_frame()
-
-    def fail(self, error: str) -> None:
-        """Report why there are no frames."""
-        with self._changed:
-            self.error = error
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """End the subscription; a second call does nothing."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        self._wake()
-
-    def __enter__(self) -> Subscription:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _ask(self) -> None:
-        self._asked = time.monotonic()
-        if math.isfinite(self._idle_s):
-            self._wake()  # drawing may have paused
 
 
 @dataclass(eq=False)
@@ -165,7 +47,7 @@ class _Stream:
     camera: LabCameraCfg | None = None
     due: float = -math.inf  # simulated time of the next frame [s]
     drawn: float = -math.inf  # wall-clock time of the last drawing [s]
-    waiting: deque[tuple[Frame, list[Subscription]]] = field(default_factory=deque)
+    waiting: deque[tuple[Frame, list[Subscription[Frame]]]] = field(default_factory=deque)
     """Frames that are delayed, and those that get them."""
 
     def is_due(self, camera: LabCameraCfg, snapshot: Snapshot, rate: float) -> bool:
@@ -216,7 +98,7 @@ class CameraHub:
         """Number of images that were drawn."""
         self._wake = threading.Condition()
         self._news = False  # True if there are new subscriptions or requests, or it was closed
-        self._subscriptions: list[Subscription] = []
+        self._subscriptions: list[Subscription[Frame]] = []
         self._requests: deque[_Request] = deque()
         self._streams: dict[str, _Stream] = {}
         self._newest: dict[tuple[str, Kind], Frame] = {}
@@ -236,7 +118,7 @@ class CameraHub:
         capacity: int = 2,
         idle_s: float = math.inf,
         rate: float = math.inf,
-    ) -> Subscription:
+    ) -> Subscription[Frame]:
         """Subscribe to a camera; one drawing serves all subscribers.
 
         Args:
@@ -250,9 +132,9 @@ class CameraHub:
         Raises:
             VerbError: there is no such camera or kind, or no OpenGL, or the hub was closed.
         """
-        self._check(camera, kind)
-        subscription = Subscription(camera, kind, capacity, idle_s, rate)
-        subscription._wake = self._notify
+        check_wish(camera, kind, self._cameras(True))
+        subscription = Subscription[Frame](camera, kind, capacity, idle_s, rate)
+        subscription.wake = self._notify
         with self._wake:
             self._start()
             self._subscriptions.append(subscription)
@@ -270,13 +152,23 @@ class CameraHub:
         Raises:
             VerbError: there is no such camera or kind, or no OpenGL, or the hub was closed.
         """
-        self._check(camera, kind)
+        return self.request(camera, kind, snapshot).result(RENDER_S)
+
+    def request(
+        self, camera: str, kind: Kind = "rgb", snapshot: Snapshot | None = None
+    ) -> Future[Frame]:
+        """Return the image of `render` as a future, which the thread that draws resolves.
+
+        Raises:
+            VerbError: there is no such camera or kind, or no OpenGL, or the hub was closed.
+        """
+        check_wish(camera, kind, self._cameras(True))
         request = _Request(camera, kind, snapshot)
         with self._wake:
             self._start()
             self._requests.append(request)
         self._notify()
-        return request.future.result(_RENDER_S)
+        return request.future
 
     def newest(self, camera: str, kind: Kind = "rgb") -> Frame | None:
         """Return the frame that was delivered last to a subscriber; None without one."""
@@ -291,20 +183,11 @@ class CameraHub:
         for subscription in subscriptions:
             subscription.close()
         if thread is not None and thread is not threading.current_thread():
-            thread.join(_RENDER_S)
-
-    def _check(self, camera: str, kind: Kind) -> None:
-        known = self._cameras(True)
-        if camera not in known:
-            raise unknown_camera(camera, known)
-        if kind not in KINDS:
-            raise VerbError("bad_value", f"kind must be one of {', '.join(KINDS)}, got '{kind}'.")
-        if (reason := gl_available()) is not None:
-            raise VerbError("no_gl", reason)
+            thread.join(RENDER_S)
 
     def _start(self) -> None:
         if self._closed:
-            raise VerbError("not_ready", _CLOSED)
+            raise VerbError("not_ready", CLOSED)
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name="manyworlds-cameras", daemon=True
@@ -337,7 +220,7 @@ class CameraHub:
         finally:
             self._painter.close()
             for request in self._take_requests():
-                request.future.set_exception(VerbError("not_ready", _CLOSED))
+                request.future.set_exception(VerbError("not_ready", CLOSED))
 
     def _wait(self, period: float | None) -> bool:
         """Wait until there may be work; return False at the end."""
@@ -365,7 +248,7 @@ class CameraHub:
         self.num_drawn += 1
         return frame
 
-    def _serve(self, wanted: Sequence[Subscription]) -> float | None:
+    def _serve(self, wanted: Sequence[Subscription[Frame]]) -> float | None:
         """Draw what is due for subscribers; return the time until the next look at the world [s].
 
         Returns None if nobody wants frames.
@@ -374,7 +257,7 @@ class CameraHub:
             self._streams.clear()
             self._newest.clear()
             return None
-        by_name: dict[str, list[Subscription]] = {}
+        by_name: dict[str, list[Subscription[Frame]]] = {}
         for subscription in wanted:
             by_name.setdefault(subscription.camera, []).append(subscription)
         cameras = self.cameras
@@ -395,14 +278,14 @@ class CameraHub:
         low, high = _POLL_S
         return min(max(1.0 / (_POLLS * rate), low), high)
 
-    def _fail(self, subscriptions: Sequence[Subscription], error: Exception) -> None:
+    def _fail(self, subscriptions: Sequence[Subscription[Frame]], error: Exception) -> None:
         """Report why there are no frames; log errors that are nobody's input."""
         if not isinstance(error, VerbError) and any(s.error != str(error) for s in subscriptions):
             _LOG.error("Cameras cannot be drawn.", exc_info=error)
         for subscription in subscriptions:
             subscription.fail(str(error))
 
-    def _advance(self, camera: LabCameraCfg, subscriptions: list[Subscription]) -> None:
+    def _advance(self, camera: LabCameraCfg, subscriptions: list[Subscription[Frame]]) -> None:
         """Draw a camera if it is due, and deliver its frames."""
         stream = self._streams.setdefault(camera.name, _Stream())
         snapshot = self._face.snapshot
@@ -464,6 +347,20 @@ class _Listed:
                 self._cameras = {n: LabCameraCfg.from_plain(plain) for n, plain in reply.items()}
                 self._asked = time.monotonic()
             return self._cameras
+
+
+def check_wish(camera: str, kind: str, known: Mapping[str, LabCameraCfg]) -> None:
+    """Check that an image can be drawn.
+
+    Raises:
+        VerbError: there is no such camera or kind, or no OpenGL.
+    """
+    if camera not in known:
+        raise unknown_camera(camera, known)
+    if kind not in KINDS:
+        raise VerbError("bad_value", f"kind must be one of {', '.join(KINDS)}, got '{kind}'.")
+    if (reason := gl_available()) is not None:
+        raise VerbError("no_gl", reason)
 
 
 def unknown_camera(name: str, known: Iterable[str]) -> VerbError:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 import mujoco
 
 from manyworlds.lab.cameras.camera import Kind, LabCameraCfg, model_cameras
-from manyworlds.lab.cameras.frame import Frame
-from manyworlds.lab.cameras.hub import CameraHub, Subscription, unknown_camera
+from manyworlds.lab.cameras.frame import Frame, JpegFrame
+from manyworlds.lab.cameras.hub import CLOSED, check_wish, unknown_camera
+from manyworlds.lab.cameras.subscription import Subscription
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.verb_error import VerbError
 
 if TYPE_CHECKING:
+    from manyworlds.lab.cameras.camera_process import CameraProcess
     from manyworlds.lab.lab import LiveLab
 
 _POSE = ("body", "pos", "quat", "fovy", "intrinsics")
@@ -27,6 +29,7 @@ class LabCameras(Mapping[str, "LabCamera"]):
     """Cameras of a lab, by name; all methods may be called from any thread.
 
     Cameras that were added, and settings of the model's cameras, outlive rebuilds of the world.
+    Images are drawn in a process of its own, which the first subscription or image starts.
 
     Args:
         lab: the lab.
@@ -34,13 +37,22 @@ class LabCameras(Mapping[str, "LabCamera"]):
 
     def __init__(self, lab: LiveLab) -> None:
         # A cycle of references would keep the lab's shared memory until it is collected.
-        self._lab = cast("LiveLab", weakref.proxy(lab))
+        self._present = weakref.ref(lab)
         self._lock = threading.RLock()
         self._model: mujoco.MjModel | None = None
         self._of_model: dict[str, LabCameraCfg] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._added: dict[str, LabCameraCfg] = {}
-        self._hub: CameraHub | None = None
+        self._starting = threading.Lock()
+        self._process: CameraProcess | None = None
+        self._closed = False
+
+    @property
+    def _lab(self) -> LiveLab:
+        lab = self._present()
+        if lab is None:
+            raise ReferenceError("These are the cameras of a lab that was deleted.")
+        return lab
 
     @property
     def cfgs(self) -> dict[str, LabCameraCfg]:
@@ -56,12 +68,16 @@ class LabCameras(Mapping[str, "LabCamera"]):
             return cfgs | self._added
 
     @property
-    def hub(self) -> CameraHub:
-        """Hub that draws the cameras in this process."""
-        with self._lock:
-            if self._hub is None:
-                self._hub = CameraHub(self._lab, lambda fresh: self.cfgs)
-            return self._hub
+    def num_drawn(self) -> int:
+        """Number of images that were drawn for this process."""
+        return 0 if self._process is None else self._process.num_drawn
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences about what is wrong with the drawing."""
+        return (
+            [self._process.problem] if self._process is not None and self._process.problem else []
+        )
 
     def __getitem__(self, name: str) -> LabCamera:
         """Return a camera.
@@ -94,6 +110,7 @@ class LabCameras(Mapping[str, "LabCamera"]):
         self._check_body(camera)
         with self._lock:
             self._added[camera.name] = dataclasses.replace(camera, source="added")
+        self._tell()
         return LabCamera(self, camera.name)
 
     def remove(self, name: str) -> None:
@@ -108,6 +125,7 @@ class LabCameras(Mapping[str, "LabCamera"]):
             )
         with self._lock:
             self._added.pop(name, None)
+        self._tell()
 
     def configure(self, name: str, /, **settings: object) -> LabCameraCfg:
         """Change settings of a camera, and return all of them.
@@ -122,7 +140,9 @@ class LabCameras(Mapping[str, "LabCamera"]):
             ValueError: a value is out of its bounds.
         """
         with self._lock:
-            return self._configure(name, settings)
+            fresh = self._configure(name, settings)
+        self._tell()
+        return fresh
 
     def _configure(self, name: str, settings: dict[str, object]) -> LabCameraCfg:
         present, given = self._find(name), cast("dict[str, Any]", settings)
@@ -151,10 +171,87 @@ class LabCameras(Mapping[str, "LabCamera"]):
         for name in self:
             self.configure(name, enabled=on)
 
+    def subscribe(self, name: str, kind: Kind = "rgb", *, capacity: int = 2) -> Subscription[Frame]:
+        """Subscribe to the images of a camera; one drawing serves all subscribers.
+
+        Args:
+            name: name of the camera.
+            kind: kind of the images.
+            capacity: number of frames that wait for a slow consumer.
+
+        Raises:
+            VerbError: there is no such camera or kind, or no OpenGL, or the lab has stopped.
+        """
+        return self._drawn(name, kind).subscribe(name, kind, capacity)
+
+    def subscribe_jpeg(
+        self, name: str, kind: Kind = "rgb", *, capacity: int = 2
+    ) -> Subscription[JpegFrame]:
+        """Subscribe to the images of a camera as JPEG files; see `subscribe`."""
+        return self._drawn(name, kind).subscribe_jpeg(name, kind, capacity)
+
+    def render(self, name: str, kind: Kind = "rgb", snapshot: Snapshot | None = None) -> Frame:
+        """Draw one image now, whatever the camera's rate and delay are, and wait for it.
+
+        Args:
+            name: name of the camera.
+            kind: kind of the image.
+            snapshot: snapshot to draw; None takes the newest one.
+
+        Raises:
+            VerbError: there is no such camera or kind, or no OpenGL, or the lab has stopped.
+        """
+        return cast(Frame, self._drawn(name, kind).render(name, kind, snapshot, jpeg=False))
+
+    def render_jpeg(self, name: str, kind: Kind = "rgb") -> JpegFrame:
+        """Draw one image of the newest snapshot as a JPEG file; see `render`."""
+        return cast(JpegFrame, self._drawn(name, kind).render(name, kind, None, jpeg=True))
+
+    def newest(self, name: str, kind: Kind = "rgb") -> Frame | None:
+        """Return the frame that a subscriber got last; None without one."""
+        return None if self._process is None else self._process.newest(name, kind)
+
     def close(self) -> None:
         """End all streams."""
-        if self._hub is not None:
-            self._hub.close()
+        with self._starting:
+            self._closed = True
+        if self._process is not None:
+            self._process.close()
+
+    def _drawn(self, name: str, kind: str) -> CameraProcess:
+        """Return the process that draws, after a look at what is wanted; start it if need be.
+
+        Raises:
+            VerbError: there is no such camera or kind, or no OpenGL, or the process does not start.
+        """
+        check_wish(name, kind, self.cfgs)
+        with self._starting:
+            if self._closed:
+                raise VerbError("not_ready", CLOSED)
+            process = self._process
+            if process is None or process.problem:
+                process = self._process = self._start(process)
+        self._tell()
+        return process
+
+    def _start(self, ended: CameraProcess | None) -> CameraProcess:
+        """Start the process that draws, in place of one that has ended."""
+        from manyworlds.lab.cameras.camera_process import CameraProcess
+
+        try:
+            process = CameraProcess(self._lab)
+        except (ValueError, RuntimeError, TimeoutError) as error:
+            raise VerbError("not_ready", f"Cameras cannot be drawn: {error}") from error
+        if ended is None:
+            self._lab.on_rebuild(self._tell)
+        else:
+            ended.close()
+        return process
+
+    def _tell(self) -> None:
+        """Tell the process that draws which cameras there are."""
+        if self._process is not None:
+            self._process.tell_cameras(self.cfgs)
 
     def _find(self, name: str) -> LabCameraCfg:
         cfgs = self.cfgs
@@ -193,12 +290,12 @@ class LabCamera:
         return self._cameras._find(self.name)
 
     def frame(self, kind: Kind = "rgb", snapshot: Snapshot | None = None) -> Frame:
-        """Draw one image now; see `CameraHub.render`."""
-        return self._cameras.hub.render(self.name, kind, snapshot)
+        """Draw one image now; see `LabCameras.render`."""
+        return self._cameras.render(self.name, kind, snapshot)
 
-    def subscribe(self, kind: Kind = "rgb", *, capacity: int = 2) -> Subscription:
-        """Subscribe to the stream of frames; see `CameraHub.subscribe`."""
-        return self._cameras.hub.subscribe(self.name, kind, capacity=capacity)
+    def subscribe(self, kind: Kind = "rgb", *, capacity: int = 2) -> Subscription[Frame]:
+        """Subscribe to the stream of frames; see `LabCameras.subscribe`."""
+        return self._cameras.subscribe(self.name, kind, capacity=capacity)
 
     def configure(self, **settings: object) -> LabCameraCfg:
         """Change settings; see `LabCameras.configure`."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from manyworlds.lab.cameras.camera import KINDS, Kind, LabCameraCfg
 from manyworlds.lab.cameras.frame import Frame
-from manyworlds.lab.cameras.hub import CameraHub, Subscription
+from manyworlds.lab.cameras.hub import CameraHub
+from manyworlds.lab.cameras.subscription import Subscription
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.network.images import bgra, image_message, image_topic, robot_cameras
 from manyworlds.lab.network.ports import Outlet, Port
@@ -46,7 +47,7 @@ class CameraServer:
         self._present = self._next
         self._cache: RosterCache | None = None
         self._cameras: Mapping[str, LabCameraCfg] = {}
-        self._streams: dict[_Stream, Subscription] = {}
+        self._streams: dict[_Stream, Subscription[Frame]] = {}
         self._arrived = threading.Event()
         self._listed = 0.0
         self._error = ""
@@ -174,7 +175,7 @@ class CameraServer:
         for key in sorted(wanted - self._streams.keys()):
             if key[0] in self._cameras:
                 stream = painter.subscribe(*key)
-                stream.on_frame = self._arrived.set
+                stream.on_news = self._arrived.set
                 self._streams[key] = stream
 
     def _publish(self, frame: Frame) -> None:

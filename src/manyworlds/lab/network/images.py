@@ -149,4 +149,5 @@ def capture_camera(
     painter = request.server.cameras
     assert painter is not None, "there is a world"
     frame = painter.render(find_camera(request, camera), kind)
-    return {**verbs.encode(frame, format), "frame_id": frame.frame_id, "time": frame.time}
+    shown = frame if format == "raw" else frame.to_jpeg()
+    return {**verbs.encode(shown), "frame_id": frame.frame_id, "time": frame.time}

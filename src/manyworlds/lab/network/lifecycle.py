@@ -423,6 +423,7 @@ def call_verb(
         result = request.call(verb, **as_network(verb, fields or {}))
     if snapshot_of is None:
         return {"result": result}
+    request.face.sync_model()  # the world may have been rebuilt since the request came
     return {"result": result, "snapshot": pack_snapshot(request.face.snapshot, snapshot_of)}
 
 

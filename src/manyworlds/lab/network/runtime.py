@@ -479,6 +479,7 @@ def restore_state(
 ) -> Reply:
     """Return to a saved state; clear a fault, and end a replay."""
     request.call("restore_state", label=snapshot_id)
+    request.face.sync_model()  # the world may have been rebuilt since the request came
     state = clocks(request.face.snapshot)
     return {"time": state["time"], "step": state["step"]}
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from manyworlds.lab.cameras import KINDS, CameraHub, Subscription, quat_to_look
+from manyworlds.lab.cameras import KINDS, CameraHub, Frame, Subscription, quat_to_look
 from manyworlds.lab.cameras.camera import MAX_FOVY, MIN_FOVY
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
+from manyworlds.viewer.browser.widgets import ShownValue
 
 if TYPE_CHECKING:
     import viser
@@ -38,7 +39,7 @@ class CameraImagePart:
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
         self._hub = CameraHub(ctx.lab.face, syncs=False)
-        self._stream: Subscription | None = None
+        self._stream: Subscription[Frame] | None = None
         self._listed = -math.inf
         self._pose: tuple[float, ...] = ()
         gui = ctx.gui
@@ -49,6 +50,11 @@ class CameraImagePart:
         self.rate = gui.add_slider(
             "Rate [Hz]", 1, 30, 1, 10, hint="Frames per simulated second, at most the camera's."
         )
+        self.streams = gui.add_checkbox(
+            "Streams of all cameras", True, hint="Off: no camera has images, here and for programs."
+        )
+        self._streams = ShownValue(self.streams)
+        ctx.on_change(self.streams, self._enable_all)
         self.note = gui.add_html("")
         self.image = gui.add_image(np.zeros((3, 4, 3), np.uint8), format="jpeg", visible=False)
         for handle in (self.choice, self.kind, self.rate):
@@ -61,6 +67,7 @@ class CameraImagePart:
             self._listed = now
             if (names := self._names()) != tuple(self.choice.options):
                 self.choice.options = names
+            self._streams.show(all(camera.enabled for camera in self._hub.cameras.values()))
         stream = self._stream
         if stream is None:
             return
@@ -94,6 +101,10 @@ class CameraImagePart:
             self._pose = ()
             self._follow()
         self._ctx.attempt_at(self.note, self._subscribe)
+
+    def _enable_all(self, on: bool) -> None:
+        for name in self._hub.cameras:
+            self._ctx.call("configure_camera", camera=name, enabled=on)
 
     def _subscribe(self) -> str:
         self._stream = self._hub.subscribe(

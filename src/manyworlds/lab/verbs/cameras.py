@@ -18,6 +18,7 @@ from manyworlds.lab.cameras.camera import (
     LabCameraCfg,
     quat_to_look,
 )
+from manyworlds.lab.cameras.frame import Frame, JpegFrame
 from manyworlds.lab.verbs.fields import (
     Body,
     Choice,
@@ -34,7 +35,6 @@ from manyworlds.lab.verbs.fields import (
 from manyworlds.lab.verbs.registry import Reply, verb
 
 if TYPE_CHECKING:
-    from manyworlds.lab.cameras.frame import Frame
     from manyworlds.lab.lab import LiveLab
 
 _Camera = Annotated[str, Name(of="camera", text="camera of the model, or an added one")]
@@ -168,13 +168,17 @@ def capture_camera(
     ] = "raw",
 ) -> Reply:
     """Take one image now, of the newest snapshot."""
-    return encode(lab.camera(camera).frame(kind), format)
+    cameras = lab.cameras
+    return encode(
+        cameras.render(camera, kind) if format == "raw" else cameras.render_jpeg(camera, kind)
+    )
 
 
-def encode(frame: Frame, format: Literal["raw", "jpeg"] = "raw") -> Reply:
+def encode(frame: Frame | JpegFrame) -> Reply:
     """Return header and pixels of a frame as a reply."""
-    data = frame.to_bytes() if format == "raw" else frame.jpeg()
-    return {"header": {**frame.header(), "encoding": format}, "data": data}
+    jpeg = isinstance(frame, JpegFrame)
+    data = frame.data if jpeg else frame.to_bytes()
+    return {"header": {**frame.header(), "encoding": "jpeg" if jpeg else "raw"}, "data": data}
 
 
 def _pose(

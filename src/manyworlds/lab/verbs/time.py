@@ -91,7 +91,7 @@ def step(
             _push(lab, dict.fromkeys(forces, np.zeros(6)))
     images = {}
     for name, when in include_cameras.items():
-        frame = lab.cameras.hub.newest(name) if when == "latest" else None
+        frame = lab.cameras.newest(name) if when == "latest" else None
         images[name] = encode(frame or lab.camera(name).frame(snapshot=snapshot))
     return {"step": snapshot.step, "ignored": ignored, "cameras": images}
 

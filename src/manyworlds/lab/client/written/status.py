@@ -28,12 +28,12 @@ class StatusVerbs(VerbCaller):
             last rebuild did not keep), `warnings` (map, MuJoCo's warnings since the last reset, by
             type), `left_out` (map, reasons why entities of the scene were left out, by name),
             `world_warnings` (string[], sentences about what is probably wrong with the world's
-            file), `failures` (string[], sentences about callbacks that failed, and ports in use),
-            `robots` (map, owner, targets and controller by robot, and why it does not move), `held`
-            (string[], robots that are held in a keyframe), `states` (string[], names of the saved
-            states), `recording` (map, progress of the recording), `replay` (map, progress of the
-            replay), `timeline` (map, length, moment that is shown, and marks of the timeline),
-            `frame_id`, `time`.
+            file), `failures` (string[], sentences about callbacks and drawing that failed, and
+            ports in use), `robots` (map, owner, targets and controller by robot, and why it does
+            not move), `held` (string[], robots that are held in a keyframe), `states` (string[],
+            names of the saved states), `recording` (map, progress of the recording), `replay` (map,
+            progress of the replay), `timeline` (map, length, moment that is shown, and marks of the
+            timeline), `frame_id`, `time`.
         """
         return self.call("read_status")
 
