@@ -109,3 +109,54 @@ def test_a_click_in_the_view_selects_the_item(scene):
     assert page.context.view.name_of(page.context.body) == "ball"
     give(part.search, "low")
     assert "lower" in part.tree.content and "ball" not in part.tree.content
+
+
+def test_a_line_of_a_tree_selects_what_it_names(scene):
+    """Click lines of both trees: body and item are selected; an old line does no harm."""
+    part, page, tree = scene.part, scene.page, scene.page.parts["TreePart"]
+    page.context.select("geom", page.lab.model.geom("forearm").id)
+    page.update()
+    lower = page.lab.model.body("lower").id
+    assert f'data-lab-ask="select_body" data-lab-name="{lower}"' in tree.tree.content
+    assert f'data-lab-ask="select_body" data-lab-name="{lower}"' in part.tree.content
+    assert 'data-lab-ask="select_item" data-lab-name="floor"' in part.tree.content
+    answers = page.context.answers
+    answers["select_item"]("a browser", {"name": "ball"})
+    page.update()
+    assert part.choice.value == page.lab.scene.selected == "ball"
+    assert page.context.element == tree.choice.value.replace("ball", "body:ball")
+    answers["select_body"]("a browser", {"name": str(lower)})
+    page.update()
+    assert page.context.element == "body:lower" and part.choice.value == "upper"
+    for name in ("0", "99"):
+        with pytest.raises(ValueError, match="There is no body"):
+            answers["select_body"]("a browser", {"name": name})
+    answers["select_item"]("a browser", {"name": "gone"})
+    assert part.choice.value == "upper" and not page.errors
+
+
+def test_a_light_that_is_added_shines_in_the_view(scene):
+    """Add a lamp, move and copy it, add a sun, remove and undo: the view has each (BE10)."""
+    page, lab = scene.page, scene.lab
+    part = page.parts["SceneLightsPart"]
+    assert not part.handles, "lights of model files are made for MuJoCo's own pictures"
+    lab.scene.add_light("lamp", pos=(0.0, 0.0, 2.0), dir=(0.0, 1.0, -1.0), diffuse=(1.0, 0.5, 0.0))
+    page.update()
+    assert part.handles["lamp"].color == (255, 127, 0)
+    assert tuple(part.handles["lamp"].position) == (0.0, 0.0, 2.0)
+    lab.scene.move("lamp", pos=(1.0, 0.0, 2.0))
+    lab.scene.duplicate("lamp", "other", pos=(-1.0, 0.0, 2.0))
+    lab.scene.add_light("sun", dir=(0.0, 0.0, -1.0), directional=True)
+    page.update()
+    assert set(part.handles) == {"lamp", "other/lamp", "sun"}
+    assert tuple(part.handles["lamp"].position) == (1.0, 0.0, 2.0)
+    lab.set_model(("light", "lamp"), "diffuse", (0.0, 1.0, 0.0))
+    page.lab.loop.iterate_once()
+    page.update()
+    assert part.handles["lamp"].color == (0, 255, 0)
+    lab.scene.remove("sun")
+    page.update()
+    assert "sun" not in part.handles
+    lab.scene.undo()
+    page.update()
+    assert "sun" in part.handles and not page.errors

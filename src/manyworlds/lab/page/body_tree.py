@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from functools import partial
 
 import mujoco
@@ -10,6 +9,7 @@ import numpy as np
 
 from manyworlds.lab.editable_fields import EDITABLE, body_of, name_of, number_of
 from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.tree_lines import tree_html, tree_line
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import status_html
 from manyworlds.viewer.browser.widgets import Section, add_choice
@@ -121,7 +121,6 @@ def _tree(model: mujoco.MjModel, names: list[str], selected: int) -> str:
     lines = []
     for body in range(1, model.nbody):
         depth[body] = depth[model.body_parentid[body]] + 1
-        weight = "700;color:#1971c2" if body == selected else "400"
         joints = [
             mujoco.mjtJoint(kind).name.removeprefix("mjJNT_").lower()
             for kind in model.jnt_type[
@@ -129,14 +128,16 @@ def _tree(model: mujoco.MjModel, names: list[str], selected: int) -> str:
             ].tolist()
         ]
         lines.append(
-            f'<div style="padding-left:{depth[body] - 1}em;font-weight:{weight}">'
-            f"{html.escape(names[body])}"
-            f'<span style="opacity:.5"> {" ".join(joints)}</span></div>'
+            tree_line(
+                names[body],
+                " ".join(joints),
+                depth=int(depth[body]) - 1,
+                selected=body == selected,
+                ask="select_body",
+                argument=body,
+            )
         )
-    return (
-        '<div style="max-height:22em;overflow:auto;padding:.2em 1em;font-size:.85em">'
-        f"{''.join(lines)}</div>"
-    )
+    return tree_html(lines)
 
 
 def _info(model: mujoco.MjModel, body: int, snapshot: Snapshot) -> str:

@@ -19,6 +19,7 @@ from manyworlds.lab.page.page_parts import PageParts
 from manyworlds.lab.page.tabs import TABS, PartMaker, Tabs, find_parts
 from manyworlds.lab.page.timeline_bar import TimelinePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
+from manyworlds.lab.page.tree_lines import TreeClicksPart
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.lab.verb_error import LabEndedError
 from manyworlds.viewer.browser.kept_tabs import keep_tabs
@@ -123,6 +124,7 @@ class InProcessPage:
             first: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
             first["DrivePart"] = drive = DrivePart(self.context)
             first["TimelinePart"] = TimelinePart(self.context, drive.address)
+            first["TreeClicksPart"] = TreeClicksPart(self.context, drive.address)
             self._parts = PageParts(self.context, first, {**_task_tab(lab), **self._tabs})
             self.parts = self._parts.by_name
             self.keys = lab_keys(self.context, top_bar, self.parts, self._collapsed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.tree_lines import tree_html, tree_line
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.uploads import MODEL_SUFFIXES
@@ -63,6 +63,7 @@ class ScenePart:
             actions = {"Save": self._save, "Open": self._open}
             self.files = add_choice(gui, "File", self._told(actions), ctx.attempt)
         self._add_handle()
+        ctx.answers["select_item"] = self._answer
         self.renew()
 
     def _add_actions(self) -> None:
@@ -82,7 +83,13 @@ class ScenePart:
         names = (*reply["names"], *reply["menagerie"])
         with gui.add_folder("Add robot or file", expand_by_default=False):
             self.added_name = gui.add_text("Name", "", hint="Empty: that of the source.")
-            self.position = gui.add_vector3("Position [m]", (0.0, 0.0, 0.0), step=0.1)
+            self.free = gui.add_checkbox(
+                "Free place", True, hint="On the ground, beside what is there; off: the position."
+            )
+            self.position = gui.add_vector3(
+                "Position [m]", (0.0, 0.0, 0.0), step=0.1, disabled=True
+            )
+            ctx.on_change(self.free, self._use_position)
             self.source = gui.add_dropdown("Robot", names, hint="Type to search.")
             self.add = ctx.on_click(
                 gui.add_button("Add robot"), lambda: self._tell(self._add_by_name)
@@ -156,11 +163,24 @@ class ScenePart:
 
     def _show_tree(self) -> None:
         reply: Any = self._ctx.lab.face.call("read_item_tree", search=self.search.value.strip())
-        lines = "".join(_lines(node, 0, self.choice.value) for node in reply["tree"])
-        self.tree.content = (
-            '<div style="max-height:22em;overflow:auto;padding:.2em 1em;font-size:.85em">'
-            f"{lines or 'nothing of this name'}</div>"
+        lines = [line for node in reply["tree"] for line in self._lines(node)]
+        self.tree.content = tree_html(lines, "nothing of this name")
+
+    def _lines(self, node: dict[str, Any], depth: int = 0) -> list[str]:
+        """Return the lines of an item or body, and of what is in it."""
+        name, body = node["name"], self._ctx.view.id_of(node["name"]) if depth else 0
+        line = tree_line(
+            name or "without a name",
+            "" if depth and node["kind"] == "body" else node["kind"],
+            depth=depth,
+            selected=not depth and name == self.choice.value,
+            ask=("select_body" if body else "") if depth else "select_item",
+            argument=body or name,
         )
+        return [
+            line,
+            *(each for child in node["children"] for each in self._lines(child, depth + 1)),
+        ]
 
     def _item(self) -> dict[str, Any] | None:
         return next((i for i in self._items if i["name"] == self.choice.value), None)
@@ -174,8 +194,17 @@ class ScenePart:
         self._ctx.call("select_item", item="" if name == _NONE else name)
         item = self._item()
         body = next((b for b in item["bodies"] if b), "") if item else ""
-        self._ctx.body = self._seen_body = self._ctx.view.id_of(body)
+        self._ctx.select("body", self._ctx.view.id_of(body))
+        self._seen_body = self._ctx.body
         self._show_tree()
+
+    def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
+        """Select the item whose line was clicked in a browser."""
+        name = str(message["name"])
+        if name in self.choice.options:
+            self.choice.value = name
+            self._select(name)
+        return {}
 
     def _told(self, actions: dict[str, Callable[[], str]]) -> dict[str, Callable[[], object]]:
         """Return actions that show their outcome, or their error, in the tab."""
@@ -213,7 +242,11 @@ class ScenePart:
         return self._edit("add_item_grid", item=self._chosen(), rows=rows, columns=columns)
 
     def _place(self) -> dict[str, object]:
-        return {"name": self.added_name.value.strip(), "pos": list(self.position.value)}
+        pos = None if self.free.value else list(self.position.value)
+        return {"name": self.added_name.value.strip(), "pos": pos}
+
+    def _use_position(self, free: bool) -> None:
+        self.position.disabled = free
 
     def _add_by_name(self) -> str:
         return self._edit("add_item", source=self.source.value, **self._place())
@@ -239,14 +272,3 @@ class ScenePart:
 
     def _open(self) -> str:
         return self._edit("open_scene", path=self._folder())
-
-
-def _lines(node: dict[str, Any], depth: int, chosen: str) -> str:
-    weight = "700;color:#1971c2" if not depth and node["name"] == chosen else "400"
-    kind = "" if node["kind"] == "body" and depth else node["kind"]
-    line = (
-        f'<div style="padding-left:{depth}em;font-weight:{weight}">'
-        f"{html.escape(node['name'] or 'without a name')}"
-        f'<span style="opacity:.5"> {kind}</span></div>'
-    )
-    return line + "".join(_lines(child, depth + 1, chosen) for child in node["children"])

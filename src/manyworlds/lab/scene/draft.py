@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import mujoco
 import numpy as np
 
-from manyworlds.lab.model_facts import INITIAL_KEYFRAME
+from manyworlds.lab.model_facts import INITIAL_KEYFRAME, hash_model
 from manyworlds.lab.rebuild import Transition
 from manyworlds.lab.scene.items import (
     ItemFacts,
@@ -57,11 +57,13 @@ class ItemContent:
     """Initial positions of joints that differ from the model's own, by name."""
     ctrl: dict[str, float]
     """Initial controls, by name of the actuator."""
+    model: mujoco.MjModel | None = None
+    """The compiled spec, from which its size is known; None for copies of items."""
     notes: tuple[str, ...] = ()
     """Sentences about what was left out or assumed when it was read."""
 
     @classmethod
-    def of_entity(cls, entity: Entity, source: str, fingerprint: str) -> ItemContent:
+    def of_entity(cls, entity: Entity, source: str, model: mujoco.MjModel) -> ItemContent:
         """Return the content of an entity."""
         actuators = [actuator.name for actuator in entity.spec.actuators]
         ctrl = dict(zip(actuators, entity.initial_ctrl(), strict=False))
@@ -70,9 +72,10 @@ class ItemContent:
             spec=entity.spec,
             has_actuators=bool(actuators),
             source=source,
-            fingerprint=fingerprint,
+            fingerprint=hash_model(model),
             qpos=qpos,
             ctrl=ctrl,
+            model=model,
         )
 
 

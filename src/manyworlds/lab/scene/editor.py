@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -17,7 +16,9 @@ from manyworlds.lab.rebuild import Transition
 from manyworlds.lab.recording import Recording, state_columns
 from manyworlds.lab.scene.draft import Draft, ItemContent, compile_copy
 from manyworlds.lab.scene.items import (
+    ADDED_LIGHT,
     ItemBounds,
+    ItemFacts,
     ItemRequest,
     Pose,
     SceneItem,
@@ -28,6 +29,7 @@ from manyworlds.lab.scene.items import (
     make_tree,
 )
 from manyworlds.lab.scene.model_edits import carry_model_values
+from manyworlds.lab.scene.places import GAP, Surroundings, bounds_of
 from manyworlds.lab.scene.scene_file import open_scene, save_scene
 from manyworlds.lab.scene.sources import Source, load_source
 from manyworlds.lab.verb_error import near
@@ -37,11 +39,10 @@ from manyworlds.validation.names import free_name
 if TYPE_CHECKING:
     from manyworlds.entity import EntityCfg
     from manyworlds.lab.lab import LiveLab
-    from manyworlds.lab.snapshot import Snapshot
 
 MOST_COPIES = 1024
 """Largest number of copies of a grid."""
-_GAP = 0.1  # between an item and its copy [m]
+_IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 _T = TypeVar("_T")
 Vector = Sequence[float] | np.ndarray
 """Several numbers."""
@@ -144,7 +145,7 @@ class SceneEditor:
             KeyError: there is none of this name.
             ValueError: nothing of it has an extent.
         """
-        return _bounds(self._lab.model, self._lab.snapshot, self[name])
+        return bounds_of(self._lab.model, self._lab.snapshot, self[name])
 
     def add(
         self,
@@ -161,7 +162,8 @@ class SceneEditor:
                 `registered_names`; name of a robot of MuJoCo Menagerie; a spec; or a config.
             name: name of the item, which is the prefix `NAME/` of its elements; one that is free
                 if empty.
-            pos: position of the source's origin [m]; None for the world's origin.
+            pos: position of the source's origin [m]; None for a free place on the ground, at the
+                origin of the world or beside it along x.
             quat: orientation (wxyz); None for that of the world.
             id: name for programs that stays when the item is renamed; the name if empty.
 
@@ -175,11 +177,14 @@ class SceneEditor:
             ValueError: the name is taken, or not valid.
         """
         part, found = load_source(source)
-        pose = _pose(pos, quat)
+        pose, turn = _pose(pos, quat), _IDENTITY if quat is None else _unit(quat)
 
         def change(draft: Draft) -> str:
+            place = pose
+            if pos is None:
+                place = self._look(lambda around: around.place_of_new(part, turn))
             chosen = name or draft.free_name(found)
-            draft.attach(part, chosen, id, pose)
+            draft.attach(part, chosen, id, place)
             draft.notes += part.notes
             return chosen
 
@@ -222,6 +227,7 @@ class SceneEditor:
             draft.spec.worldbody.add_light(
                 name=name, pos=[*pos], dir=[*dir], diffuse=[*diffuse], type=light, castshadow=True
             )
+            draft.facts[name] = ItemFacts(id=name, source=ADDED_LIGHT)
             return name
 
         return self[self._edit(lambda new: f"add {new}", change)]
@@ -238,11 +244,12 @@ class SceneEditor:
         Args:
             item: name of the item.
             name: name of the copy; one that is free if empty.
-            pos: initial position of its origin [m]; None for a place beside the item.
+            pos: initial position of its origin [m]; None for a free place beside the item.
             quat: initial orientation (wxyz); None for that of the item.
         """
         if pos is None:
-            pos = self[item].pos + np.array((self._width(item, 0) + _GAP, 0.0, 0.0))
+            found, origin = self[item], self.pose(item)[0]
+            pos = self._look(lambda around: around.place_of_copy(found, origin))
         return self._copies(item, [np.asarray(pos, float)], quat, name)[0]
 
     def grid(
@@ -271,7 +278,7 @@ class SceneEditor:
                 f"A grid has 2 to {MOST_COPIES} items, got {rows} x {columns}: change its sizes."
             )
         if spacing is None:
-            spacing = (self._width(item, 0) + _GAP, self._width(item, 1) + _GAP)
+            spacing = (self._width(item, 0) + GAP, self._width(item, 1) + GAP)
         start = np.array(self[item].pos)
         places = [
             start + np.array((column * spacing[0], row * spacing[1], 0.0))
@@ -336,22 +343,13 @@ class SceneEditor:
         ids = [request.id for request in requests]
         if twice := sorted({id for id in ids if ids.count(id) > 1}):
             raise ValueError(f"Several items have the id '{twice[0]}': give each its own.")
-        parts = [load_source(request.source)[0] for request in requests]
-        done: list[str] = []
-
-        def change(draft: Draft) -> None:
-            for request, part in zip(requests, parts, strict=True):
-                if sentence := _apply(draft, request, part):
-                    done.append(sentence)
-
+        parts = _load_parts([request.source for request in requests])
         with self._lab.history.edit():
-            probe = Draft(self._lab.world)
-            change(probe)
-            if not done:
-                return []
-            done.clear()
-            parts = [load_source(request.source)[0] for request in requests]
-            self._edit(lambda _: "apply items", change)
+            draft = Draft(self._lab.world)
+            told = [_apply(draft, *pair) for pair in zip(requests, parts, strict=True)]
+            done = [sentence for sentence in told if sentence]
+            if done:
+                self._commit(draft, "apply items")
         return done
 
     def save(self, path: str | Path) -> Path:
@@ -425,14 +423,24 @@ class SceneEditor:
         key: Hashable = None,
     ) -> _T:
         with self._lab.history.edit():
-            before = self._lab.world
-            draft = Draft(before)
+            draft = Draft(self._lab.world)
             result = change(draft)
-            world = draft.finish()
-            lost = carry_model_values(before, world, draft.transition.rename)
-            notes = (*draft.notes, *lost)
-            self._record(label(result), before, world, draft.transition, key, notes)
+            self._commit(draft, label(result), key)
         return result
+
+    def _commit(self, draft: Draft, label: str, key: Hashable = None) -> None:
+        """Show the world of a draft, and record how to return."""
+        world = draft.finish()
+        lost = carry_model_values(draft.world, world, draft.transition.rename)
+        notes = (*draft.notes, *lost)
+        self._record(label, draft.world, world, draft.transition, key, notes)
+
+    def _look(self, find: Callable[[Surroundings], _T]) -> _T:
+        """Return what a function finds around new items in the present state."""
+        robots = self._lab.robots.values()
+        return self._lab.loop.do(
+            lambda model, data: find(Surroundings(model, data, robots)), edits_model=False
+        )
 
     def _record(
         self,
@@ -493,6 +501,18 @@ def _state(model: mujoco.MjModel, data: mujoco.MjData) -> _Left:
     return state_columns(model), row
 
 
+def _load_parts(sources: Sequence[Source]) -> list[ItemContent]:
+    """Read sources, each once; return a content of its own for each."""
+    loaded: dict[Hashable, ItemContent] = {}
+    parts = []
+    for source in sources:
+        key = str(source) if isinstance(source, str | Path) else id(source)
+        if key not in loaded:
+            loaded[key] = load_source(source)[0]
+        parts.append(dataclasses.replace(loaded[key], spec=loaded[key].spec.copy()))
+    return parts
+
+
 def _backwards(transition: Transition, before: _Left) -> Transition:
     """Return the transition that undoes another one.
 
@@ -540,37 +560,6 @@ def _apply(draft: Draft, request: ItemRequest, part: ItemContent) -> str:
     return ", ".join(done)
 
 
-def _bounds(model: mujoco.MjModel, snapshot: Snapshot, item: SceneItem) -> ItemBounds:
-    low, high = np.full(3, np.inf), np.full(3, -np.inf)
-    for geom in range(model.ngeom):
-        body, name = model.geom_bodyid[geom], model.geom(geom).name
-        own = model.body_rootid[body] in item.roots
-        own = own or (not body and (name == item.name or _begins(name, item.prefix)))
-        if own and model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE:
-            turn = snapshot.geom_xmat[geom].reshape(3, 3)
-            corners = snapshot.geom_xpos[geom] + _corners(model, geom) @ turn.T
-            low = np.minimum(low, corners.min(axis=0))
-            high = np.maximum(high, corners.max(axis=0))
-    if not np.isfinite(low).all():
-        raise ValueError(f"Nothing of the item '{item.name}' has an extent.")
-    return ItemBounds(low=tuple(low.tolist()), high=tuple(high.tolist()))
-
-
-def _corners(model: mujoco.MjModel, geom: int) -> np.ndarray:
-    """Return points in a geom's frame whose box is that of the geom [m], shape [num_points, 3]."""
-    mesh = model.geom_dataid[geom]
-    if mesh >= 0 and model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_MESH:
-        start = model.mesh_vertadr[mesh]
-        return model.mesh_vert[start : start + model.mesh_vertnum[mesh]]
-    center, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
-    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-    return center + signs * half
-
-
-def _begins(name: str, prefix: str) -> bool:
-    return bool(prefix) and name.startswith(prefix)
-
-
 def _pose(pos: Vector | None, quat: Vector | None) -> Pose | None:
     """Return a pose from numbers that a user gives; None if there are none."""
     if pos is None and quat is None:
@@ -578,7 +567,7 @@ def _pose(pos: Vector | None, quat: Vector | None) -> Pose | None:
     place = np.zeros(3) if pos is None else np.array(pos, float)
     if place.shape != (3,) or not np.isfinite(place).all():
         raise ValueError(f"pos must be 3 finite numbers [m], got {pos}.")
-    return place, np.array([1.0, 0.0, 0.0, 0.0]) if quat is None else _unit(quat)
+    return place, _IDENTITY if quat is None else _unit(quat)
 
 
 def _unit(quat: Vector) -> np.ndarray:

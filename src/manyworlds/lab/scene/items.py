@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from manyworlds.lab.scene.sources import Source
 
 Kind = Literal["robot", "body", "geom", "light", "camera", "site"]
+ADDED_LIGHT = "light"
+"""Source of the lights that the editor adds."""
 _NAME = re.compile(r"[^\W_][\w.-]{0,63}")
 _TOP: tuple[tuple[Kind, str], ...] = (
     ("body", "bodies"),

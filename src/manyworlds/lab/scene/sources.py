@@ -93,7 +93,7 @@ def _of_config(cfg: EntityCfg, name: str) -> ItemContent:
         model = compile_copy(entity.spec)
     except ValueError as error:
         raise CompileError(f"{name}: {error}") from error
-    return ItemContent.of_entity(entity, name, hash_model(model))
+    return ItemContent.of_entity(entity, name, model)
 
 
 def _of_spec(spec: mujoco.MjSpec, name: str) -> ItemContent:
@@ -108,6 +108,7 @@ def _of_spec(spec: mujoco.MjSpec, name: str) -> ItemContent:
         fingerprint=hash_model(model),
         qpos={},
         ctrl={},
+        model=model,
     )
 
 

@@ -34,6 +34,14 @@ _POS = Numbers(size=3, unit="m", text="position of the item's origin in the worl
 _QUAT = Numbers(size=4, unit="wxyz", text="orientation of the item's origin in the world")
 _Pos = Annotated[np.ndarray | None, _POS]
 _Quat = Annotated[np.ndarray | None, _QUAT]
+_NewPos = Annotated[
+    np.ndarray | None,
+    Numbers(
+        size=3,
+        unit="m",
+        text="position of the item's origin; a free place on the ground if left out",
+    ),
+]
 _Item = Annotated[str, Field(text="name of an item")]
 _NewName = Annotated[str, Field(text="name of the new item; a free one if left out")]
 _Id = Annotated[str, Field(text="name for programs that stays; the name if left out")]
@@ -49,7 +57,7 @@ def add_item(
         str, Field(text="name of an entity of the package or of a robot of MuJoCo Menagerie")
     ],
     name: _NewName = "",
-    pos: _Pos = None,
+    pos: _NewPos = None,
     quat: _Quat = None,
     id: _Id = "",
 ) -> Reply:
@@ -66,7 +74,7 @@ def add_item_file(
     lab: LiveLab,
     path: Annotated[Path, FilePath(text="MJCF, URDF or mesh file")],
     name: _NewName = "",
-    pos: _Pos = None,
+    pos: _NewPos = None,
     quat: _Quat = None,
     id: _Id = "",
 ) -> Reply:
@@ -80,7 +88,7 @@ def upload_item(
     file: Annotated[str, Field(text="name of the file")],
     content: Annotated[bytes, Content(text="content of an MJCF, URDF or mesh file")],
     name: _NewName = "",
-    pos: _Pos = None,
+    pos: _NewPos = None,
     quat: _Quat = None,
     id: _Id = "",
 ) -> Reply:

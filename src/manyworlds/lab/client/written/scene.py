@@ -29,7 +29,7 @@ class SceneVerbs(VerbCaller):
         Args:
             source: name of an entity of the package or of a robot of MuJoCo Menagerie.
             name: name of the new item; a free one if left out.
-            pos: position of the item's origin in the world [m].
+            pos: position of the item's origin; a free place on the ground if left out [m].
             quat: orientation of the item's origin in the world [wxyz].
             id: name for programs that stays; the name if left out.
 
@@ -53,7 +53,7 @@ class SceneVerbs(VerbCaller):
         Args:
             path: MJCF, URDF or mesh file.
             name: name of the new item; a free one if left out.
-            pos: position of the item's origin in the world [m].
+            pos: position of the item's origin; a free place on the ground if left out [m].
             quat: orientation of the item's origin in the world [wxyz].
             id: name for programs that stays; the name if left out.
 
@@ -79,7 +79,7 @@ class SceneVerbs(VerbCaller):
             file: name of the file.
             content: content of an MJCF, URDF or mesh file.
             name: name of the new item; a free one if left out.
-            pos: position of the item's origin in the world [m].
+            pos: position of the item's origin; a free place on the ground if left out [m].
             quat: orientation of the item's origin in the world [wxyz].
             id: name for programs that stays; the name if left out.
 
