@@ -4,13 +4,20 @@ from __future__ import annotations
 
 PLAY_ROWS = {
     # W, AF
-    "W1": "lab/test_driving.py::test_what_cannot_be_driven_says_so",
+    "W1": (
+        "lab/test_driving.py::test_a_policy_is_driven "
+        "lab/test_driving.py::test_a_task_is_steered "
+        "lab/test_driving.py::test_what_cannot_be_driven_says_so"
+    ),
     "W2": (
         "lab/page/test_driving.py::test_keys_and_pads_drive "
         "lab/page/test_driving.py::test_gamepads_drive_and_vanish"
     ),
     "W3": "lab/test_driving.py::test_speeds_have_bounds",
-    "W4": "lab/test_driving.py::test_inputs_are_held_for_a_while",
+    "W4": (
+        "lab/test_driving.py::test_inputs_are_held_for_a_while "
+        "lab/test_driving.py::test_the_twist_is_read_whole"
+    ),
     "W5": (
         "lab/test_driving.py::test_inputs_are_held_for_a_while "
         "lab/page/test_driving.py::test_keys_and_pads_drive"
@@ -20,7 +27,10 @@ PLAY_ROWS = {
         "lab/page/test_driving.py::test_the_socket_of_the_page"
     ),
     "W7": "lab/page/test_driving.py::test_the_camera_stays_behind",
-    "W8": "lab/test_driving.py::test_inputs_are_held_for_a_while",
+    "W8": (
+        "lab/test_driving.py::test_inputs_are_held_for_a_while "
+        "lab/page/test_driving.py::test_keys_and_pads_drive"
+    ),
     "W9": (
         "lab/test_driving.py::test_modes_of_bindings lab/test_gallery.py::test_keys_drive_the_arm"
     ),
@@ -28,13 +38,17 @@ PLAY_ROWS = {
     "AF1": (
         "lab/test_launcher.py::test_a_parabola_hits_the_target "
         "lab/test_launcher.py::test_direct_launches_have_their_speed "
-        "lab/test_launcher.py::test_reset_and_auto_fire"
+        "lab/test_launcher.py::test_reset_and_auto_fire "
+        "lab/test_launcher.py::test_wrong_aims_are_refused"
     ),
     "AF2": (
         "lab/network/test_images.py::test_colors_on_the_port_of_a_camera "
         "lab/network/test_images.py::test_cameras_of_robots"
     ),
-    "AF3": "lab/test_contact_events.py::test_a_touch_is_an_event",
+    "AF3": (
+        "lab/test_contact_events.py::test_a_touch_is_an_event "
+        "lab/test_contact_events.py::test_events_are_those_of_plain_mujoco"
+    ),
     "AF4": "lab/test_contact_events.py::test_bodies_sleep_and_wake",
     "AF5": "lab/test_views.py::test_views_are_the_raw_arrays",
     "AF6": "lab/page/test_driving.py::test_commanded_and_applied_controls",

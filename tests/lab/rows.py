@@ -256,7 +256,10 @@ ROWS = NETWORK_ROWS | {
     ),
     "KP": "lab/page/test_keys.py::test_keys",
     "KR": "lab/page/test_keys.py::test_keys",
-    "KF": "lab/test_gallery.py::test_the_launcher_hits_the_humanoid",
+    "KF": (
+        "lab/page/test_driving.py::test_launches_and_contacts_on_the_page "
+        "lab/test_gallery.py::test_the_launcher_hits_the_humanoid"
+    ),
     "KTab": "lab/page/test_keys.py::test_tab_hides_the_panel",
     "K-": "lab/page/test_browser.py::test_a_slider_moves_a_joint",
     # L
@@ -479,6 +482,7 @@ ROWS = NETWORK_ROWS | {
     ),
     "AC2": (
         "lab/test_film.py::test_poses_at_waypoints_are_exact "
+        "lab/test_film.py::test_a_path_is_filmed "
         "lab/test_film.py::test_wrong_paths_and_shots_are_named "
         "lab/page/test_timeline_page.py::test_the_camera_path_is_drawn_and_played"
     ),

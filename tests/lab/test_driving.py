@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+
 import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.lab import LabCfg, LiveLab, world_from_spec
+from manyworlds.lab import LabCfg, LiveLab, world_from_file, world_from_spec
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.driving import HOLD_S
 from manyworlds.lab.verbs import VerbError
 from tests.lab.conftest import ARM
 from tests.lab.network.waiting import until
+from tests.lab.policies import export_policy_of
 
 
 class Walker(Controller):
@@ -79,6 +82,25 @@ def test_one_drives(lab):
     lab.now = 1.1 * HOLD_S
     lab.driving.drive("arm", (0.0, 1.0, 0.0), driver="browser 2")
     assert twist_of(lab) == [0.0, 0.5, 0.0] and lab.driving.drivers == {"arm": "browser 2"}
+
+
+def test_the_twist_is_read_whole(lab):
+    """Read the velocity in another thread while it changes: never parts of two commands."""
+    ahead, back = (0.8, 0.5, 1.57), (-0.8, -0.5, -1.57)
+    seen, done = set(), threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            seen.add(lab.driving.twist_of("arm"))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for number in range(400):
+        share = 1.0 if number % 2 else -1.0
+        lab.driving.drive("arm", (share, share, share))
+    done.set()
+    thread.join()
+    assert seen <= {(0.0, 0.0, 0.0), ahead, back} and len(seen) > 1
 
 
 def test_speeds_have_bounds(lab):
@@ -212,4 +234,28 @@ def test_a_task_is_steered():
     now = 1.1 * HOLD_S
     lab.step(2 * cfg.decimation)
     assert lab.environment.report.commands["twist"] == pytest.approx((0.0, 0.0, 0.0))
+    lab.stop()
+
+
+@pytest.mark.parametrize("task", ["Velocity-Flat-Quadruped", "Velocity-Flat-Humanoid"])
+def test_a_policy_is_driven(task, tmp_path):
+    """Drive policies in plain MuJoCo: what they observe follows, and ends with the inputs."""
+    path = export_policy_of(task, tmp_path)
+    world = world_from_file(tmp_path / "scene" / "scene.xml", by_prefix=True)
+    lab = LiveLab(world, LabCfg(mode="direct"))
+    now = 0.0
+    lab.driving.clock = lambda: now
+    law = lab.run_policy(path)
+    (robot,) = lab.controls
+    assert lab.driving.drivable() == {robot.name: True}
+    lab.step(20)
+    still = lab.snapshot.ctrl.copy()
+    lab.reset()
+    lab.driving.drive(twist=(1.0, 0.5, -1.0))
+    assert law.commands["twist"].tolist() == [0.8, 0.25, -1.57]
+    lab.step(20)
+    assert (lab.snapshot.ctrl != still).any(), "the policy observes the command"
+    now = 1.1 * HOLD_S
+    lab.step(2)
+    assert not law.commands["twist"].any() and not lab.driving.drivers
     lab.stop()

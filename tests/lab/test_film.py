@@ -219,3 +219,31 @@ def test_a_film_can_be_canceled(film_lab, tmp_path):
     ):
         with pytest.raises(ValueError, match=words):
             film_lab.film(**settings)
+
+
+def test_a_path_is_filmed(film_lab):
+    """Film along a camera path: as many frames as its length, from the view of each waypoint."""
+    film_lab.step(700)
+    eyes = (0.3, -2.0, 0.8), (2.0, -1.0, 1.4)
+    points = tuple(
+        Waypoint(time=float(t), pos=eye, look_at=(0.2, 0.0, 0.4)) for t, eye in enumerate(eyes)
+    )
+    film_lab.filmer.path = CameraPath(waypoints=points)
+    size = {"fps": 10.0, "width": 96, "height": 64, "format": "gif"}
+
+    def images(name: str, **kwargs) -> list[np.ndarray]:
+        film = film_lab.film("last", name=name, **size, **kwargs)
+        film_lab.filmer.wait(60.0)
+        assert film.state == "done" and film.drawn == film.frames == 10, film
+        return [image.astype(float) for image in frames_of(film.path)]
+
+    path = images("path", shot={"kind": "path"})
+    still = [
+        images(f"still {i}", seconds=1.0, shot={"kind": "fixed", "pos": list(eye),
+                                                "look_at": [0.2, 0.0, 0.4]})
+        for i, eye in enumerate(eyes)
+    ]  # fmt: skip
+    apart = np.abs(still[0][0] - still[1][0]).mean()
+    assert np.abs(path[0] - still[0][0]).mean() < 0.1 * apart
+    assert np.abs(path[0] - still[1][0]).mean() > 0.5 * apart
+    assert np.abs(path[-1] - still[1][-1]).mean() < np.abs(path[-1] - still[0][-1]).mean()

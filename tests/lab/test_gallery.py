@@ -59,11 +59,15 @@ def test_robots_stand_and_planks_hang():
 
 
 def test_the_launcher_hits_the_humanoid():
-    """Throw the ball as the key does: it touches the robot."""
+    """Throw the ball as the key does: it returns, has the computed velocity, touches the robot."""
     lab = open_gallery("humanoid-and-launcher", LiveLab)
-    touches = []
+    ball, touches = lab.loop.data.joint("ball"), []
+    start = ball.qpos[:3].copy()
+    lab.post(lambda model, data: ball.qpos.__setitem__(0, 5.0))
     lab.on_contact(touches.append, "ball", "humanoid/.*")
-    lab.call("fire_launcher", body="ball")
+    velocity = lab.launcher.fire("ball")["ball"]
+    assert ball.qpos[:3].tolist() == start.tolist()
+    assert ball.qvel[:3].tolist() == velocity.tolist() and velocity[2] > 0.0
     for _ in range(750):
         lab.loop.iterate_once()
     assert touches

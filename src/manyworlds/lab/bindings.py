@@ -147,6 +147,15 @@ class Bindings:
         self._table = ()
         self._on.clear()
 
+    def resume(self, control: RobotControl, values: Mapping[str, float]) -> None:
+        """Continue from a moment at which inputs had other values.
+
+        Args:
+            control: controls of the robot.
+            values: values of the inputs at that moment, which its targets are of.
+        """
+        self._values[control.name] = dict(values)
+
     def apply(self, control: RobotControl, values: Mapping[str, float], elapsed: float) -> None:
         """Move the targets of a driven robot; runs in the physics thread.
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.controllers import Controller, Passthrough, RobotActuators
 from manyworlds.lab.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from manyworlds.lab.driving import DriverInputs
 
 NOBODY = "nobody"
 """Owner of a robot that no client controls; its actuators keep their targets."""
@@ -62,6 +66,8 @@ class RobotControl:
         """Number of ignored commands from clients that are not the owner, by client."""
         self.actions = 0
         """Bit mask of actions that a client has switched on; only published for other programs."""
+        self.inputs: DriverInputs | None = None
+        """Inputs that `LiveLab.driving` holds for the driver of the robot; None without one."""
         self._lock = threading.Lock()
         self._now = 0.0
         self._command = TargetCommand(self.neutral.copy(), _NEVER)

@@ -73,6 +73,13 @@ class Controller:
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Set the internal state that `state_dict` returned."""
 
+    def settings(self) -> Mapping[str, np.ndarray]:
+        """Return arrays that users set, by name: `commands`, if it has any, shape [num_values].
+
+        The timeline keeps them, and writes them where the world continues from another moment.
+        """
+        return getattr(self, "commands", {})
+
     def rebuilt(self, model: mujoco.MjModel, actuators: RobotActuators) -> Controller | None:
         """Return the law for a rebuilt model of the robot; None if it cannot continue.
 
@@ -156,6 +163,10 @@ class PdController(Controller):
             name: dict(zip(("kp", "kd", "limit"), row, strict=True))
             for name, row in zip(self.actuator_names, rows, strict=True)
         }
+
+    def settings(self) -> dict[str, np.ndarray]:
+        """Return `kp`, `kd` and `limit`, each of shape [num_actuators]."""
+        return {"kp": self.kp, "kd": self.kd, "limit": self.limit}
 
     def set_gains(
         self,

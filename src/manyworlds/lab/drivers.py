@@ -16,6 +16,9 @@ ENVIRONMENT = "environment"
 PHYSICS = ("physics", ENVIRONMENT)
 """Names of the drivers that integrate physics."""
 
+TaskSettings = tuple[dict[str, tuple[float, ...]], bool]
+"""Commands of a task that users hold at values, by name; and whether ends of episodes reset it."""
+
 
 class Driver(Protocol):
     """Object that advances a world by one step."""
@@ -38,6 +41,14 @@ class DriverWithMemory(Protocol):
 
     def recall(self, memory: bytes, model: mujoco.MjModel) -> None:
         """Continue from what `memory` returned. Runs in the physics thread."""
+        ...
+
+    def settings(self) -> TaskSettings:
+        """Return what users have set, to compare and to keep."""
+        ...
+
+    def put_settings(self, settings: TaskSettings, /) -> None:
+        """Set what `settings` returned. Runs in the physics thread."""
         ...
 
 
@@ -110,17 +121,13 @@ class DriverStack:
 
     def __init__(self) -> None:
         self._stack = [Drive(Physics(), "engine")]
+        self.with_memory: DriverWithMemory | None = None
+        """The driver that saved states include, on top of the stack or not; None without one."""
 
     @property
     def top(self) -> Drive:
         """The driver that advances the world."""
         return self._stack[-1]
-
-    @property
-    def with_memory(self) -> DriverWithMemory | None:
-        """The driver that saved states include, on top of the stack or not; None without one."""
-        drivers = (drive.driver for drive in self._stack)
-        return next((driver for driver in drivers if isinstance(driver, DriverWithMemory)), None)
 
     def push(self, driver: Driver, owner: str) -> Drive:
         """Add a driver, which then advances the world.
@@ -135,12 +142,17 @@ class DriverStack:
                     "remove it first."
                 )
         drive = Drive(driver, owner)
-        self._stack.append(drive)
+        self._set([*self._stack, drive])
         return drive
 
     def remove(self, drive: Drive) -> None:
         """Remove a driver; does nothing if it is not on the stack."""
-        self._stack = [other for other in self._stack if other is not drive]
+        self._set([other for other in self._stack if other is not drive])
+
+    def _set(self, stack: list[Drive]) -> None:
+        drivers = (drive.driver for drive in stack)
+        memories = (driver for driver in drivers if isinstance(driver, DriverWithMemory))
+        self._stack, self.with_memory = stack, next(memories, None)
 
 
 def why_still(loop: PhysicsLoop) -> list[str]:

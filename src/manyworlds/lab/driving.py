@@ -37,7 +37,7 @@ class DriverInputs:
 
     driver: str
     """Name of the driver, such as that of a browser."""
-    until: float
+    until: float = dataclasses.field(compare=False)
     """Time of `Driving.clock` at which they end [s]."""
     twist: tuple[float, ...] = _STILL
     """Velocity command: forward and left [m/s], yaw rate [rad/s]; ROS's signs."""
@@ -65,6 +65,7 @@ class Driving:
         self._held: dict[str, DriverInputs] = {}
         self._time = 0.0
         self._listener: Handle | None = None  # while a robot is driven
+        lab.timeline.after_branch = self._resume
 
     @property
     def fastest(self) -> tuple[float, ...]:
@@ -146,14 +147,10 @@ class Driving:
                     "bound to its actuators: run a policy that takes one, or bind inputs."
                 )
             fresh = DriverInputs(driver, self.clock() + HOLD_S, wanted, dict(values or {}))
-            self._held[control.name] = fresh
-            if self._listener is None:
-                self._time = data.time
-                self._listener = self._lab.loop.on_pre_step(self._follow)
+            self._hold(control, fresh)
             if actions is not None:
                 control.actions = actions
-            if before is None or before.twist != wanted:
-                write_twist(self._lab, control, np.array(wanted))
+            write_twist(self._lab, control, np.array(wanted))
             self.bindings.apply(control, fresh.values, 0.0)
 
         self._lab.loop.do(take, edits_model=False)
@@ -183,9 +180,34 @@ class Driving:
 
         return self._lab.loop.do(end, edits_model=False)
 
+    def _hold(self, control: RobotControl, inputs: DriverInputs) -> None:
+        """Hold inputs until they end."""
+        self._held[control.name] = inputs
+        if control.inputs != inputs:  # the timeline keeps them where they change
+            control.inputs = inputs
+        if self._listener is None:
+            self._time = float(self._lab.loop.data.time)
+            self._listener = self._lab.loop.on_pre_step(self._follow)
+
+    def _resume(self) -> None:
+        """Hold the inputs of the moment from which the world continues, unless others are held.
+
+        They end after 0.5 s like all others, because nobody may be there who ends them.
+        """
+        now = self.clock()
+        for control in self._lab.controls:
+            then, held = control.inputs, self._held.get(control.name)
+            self.bindings.resume(control, {} if then is None else then.values)
+            if held is not None:
+                control.inputs = held
+                write_twist(self._lab, control, np.array(held.twist))
+                self.bindings.apply(control, held.values, 0.0)
+            elif then is not None:
+                self._hold(control, dataclasses.replace(then, until=now + HOLD_S))
+
     def _end(self, control: RobotControl) -> None:
         held = self._held.pop(control.name)
-        control.actions = 0
+        control.actions, control.inputs = 0, None
         self.bindings.apply(control, {}, 0.0)
         if any(held.twist):
             write_twist(self._lab, control, np.array(_STILL))

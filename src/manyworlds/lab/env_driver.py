@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -12,7 +12,8 @@ import torch
 
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
-from manyworlds.lab.drivers import ENVIRONMENT
+from manyworlds.lab.drivers import ENVIRONMENT, TaskSettings
+from manyworlds.lab.env_policies import EnvironmentPolicy, RecurrentPolicy, ResettablePolicy
 from manyworlds.lab.faults import FaultError
 from manyworlds.lab.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.step_report import StepReport
@@ -27,7 +28,6 @@ from manyworlds.viewer.packed_shapes import MOST_SHAPES, pack_shapes
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.envs.types import VecEnvObs
     from manyworlds.lab.drivers import Drive
     from manyworlds.lab.physics_loop import PhysicsLoop
 
@@ -50,34 +50,6 @@ _WIDGETS = ("create_gui", "create_debug_vis_gui")
 _REFUSED = mujoco.mjtEnableBit.mjENBL_SLEEP | mujoco.mjtEnableBit.mjENBL_IPC
 
 
-class EnvironmentPolicy(Protocol):
-    """Map from the observations of an environment to its actions.
-
-    It may also have `reset(dones=None)`, which clears its memory of the worlds in a mask of shape
-    [num_envs], or of all; and `state_dict` and `load_state_dict`, which saved states then include.
-    """
-
-    def __call__(self, obs: VecEnvObs, /) -> torch.Tensor:
-        """Return the actions, shape [num_envs, num_actions]."""
-        ...
-
-
-@runtime_checkable
-class _Resettable(Protocol):
-    def reset(self, dones: torch.Tensor | None = None) -> object: ...
-
-
-@runtime_checkable
-class _Recurrent(_Resettable, Protocol):
-    def state_dict(self) -> dict[str, object]: ...
-    def load_state_dict(self, state: dict[str, object], /) -> object: ...
-
-
-@runtime_checkable
-class _OfWorlds(Protocol):
-    def of_world(self, env_id: int, env: ManagerBasedRlEnv, /) -> EnvironmentPolicy: ...
-
-
 class EnvironmentLaw(Controller):
     """Leaves a robot's controls to the environment while `policy` owns the robot.
 
@@ -98,30 +70,6 @@ class EnvironmentLaw(Controller):
         if self._robot.owner == POLICY:
             return data.ctrl[self._robot.actuators.ids]
         return target
-
-
-def policy_of_world(
-    policy: EnvironmentPolicy | None, env_id: int, env: ManagerBasedRlEnv
-) -> EnvironmentPolicy | None:
-    """Return the policy of a batch for one of its worlds.
-
-    Args:
-        policy: the policy of the batch.
-        env_id: index of the world in the batch.
-        env: environment of the world alone.
-
-    Raises:
-        ValueError: the policy has a memory that cannot be divided.
-    """
-    if isinstance(policy, _OfWorlds):
-        return policy.of_world(env_id, env)
-    if isinstance(policy, _Resettable):
-        raise ValueError(
-            f"{type(policy).__name__} has a memory of all worlds (`reset`), so it cannot go on in "
-            f"world {env_id} alone: give it a method of_world(env_id, env) that returns the policy "
-            "of one world."
-        )
-    return policy
 
 
 def world_of_environment(env: ManagerBasedRlEnv) -> World:
@@ -342,7 +290,7 @@ class EnvironmentDriver:
         """Return everything from which the environment and the policy continue exactly."""
         own = [self._substep, self._episodes, self._last_end, dict(self.steered)]
         memory = {"env": self.env.state_dict(), "own": own}
-        if isinstance(self.policy, _Recurrent):
+        if isinstance(self.policy, RecurrentPolicy):
             memory["policy"] = self.policy.state_dict()
         buffer = io.BytesIO()
         torch.save(memory, buffer)
@@ -357,15 +305,26 @@ class EnvironmentDriver:
         saved = torch.load(io.BytesIO(memory), weights_only=True)
         with torch.no_grad():
             self.env.load_state_dict(saved["env"])
-            if isinstance(self.policy, _Recurrent) and "policy" in saved:
+            if isinstance(self.policy, RecurrentPolicy) and "policy" in saved:
                 self.policy.load_state_dict(saved["policy"])
         self._substep, self._episodes, self._last_end, steered = saved["own"]
-        for name in {*self.steered, *steered}:
-            self._steer(name, steered.get(name))
+        self.put_settings((steered, self.auto_reset))
         self._error = None
         self._export_model(model)
         mujoco.mj_getState(self._reference, self._reference_data, self._row, STATE)
         self.report = self._report()
+
+    def settings(self) -> TaskSettings:
+        """Return the commands that a user has set, and whether ends of episodes reset the world."""
+        return dict(self.steered), self.auto_reset
+
+    def put_settings(self, settings: TaskSettings, /) -> None:
+        """Set what `settings` returned. Runs in the physics thread."""
+        steered, auto_reset = settings
+        for name in {*self.steered, *steered}:
+            self._steer(name, steered.get(name))
+        if auto_reset != self.auto_reset:
+            self.env.set_auto_reset(auto_reset)
 
     @property
     def _command_names(self) -> list[str]:
@@ -405,7 +364,7 @@ class EnvironmentDriver:
             self._loop.fail(f"The {self.name}, at a reset,", error)
 
     def _forget(self, dones: torch.Tensor | None = None) -> None:
-        if isinstance(self.policy, _Resettable):
+        if isinstance(self.policy, ResettablePolicy):
             self.policy.reset(dones)
 
     def _steer(self, name: str, values: Sequence[float] | None) -> None:

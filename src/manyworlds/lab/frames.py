@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -125,31 +125,37 @@ class FrameStore:
             ends = [time for s in self._segments if s.times for time in (s.times[0], s.times[-1])]
         return ends[-1] - ends[0] if ends else 0.0
 
-    def add(self, row: np.ndarray, time: float, option: mujoco.MjOption) -> float:
-        """Add a frame, and drop those that are too old or too many.
+    def add(self, rows: Sequence[np.ndarray], option: mujoco.MjOption) -> float:
+        """Add frames, and drop those that are too old or too many.
 
         Args:
-            row: its values, shape [num_columns], which do not change afterwards.
-            time: the world's time [s].
+            rows: values of each, shape [num_columns], the first of which is the world's time [s];
+                they do not change afterwards.
             option: options of the model, with the time between frames where the world's time went
                 back.
 
         Returns:
-            The time of the frame [s].
+            The time of the newest frame [s].
         """
-        time += self.shift
-        if time <= self._last:
-            self.shift += self._last + option.timestep - time
-            time = self._last + option.timestep
+        shift, last, times = self.shift, self._last, []
+        for row in rows:
+            time = row.item(0) + shift
+            if time <= last:
+                shift += last + option.timestep - time
+                time = last + option.timestep
+            times.append(time)
+            last = time
+        if not times:
+            return last
         with self._lock:
-            self._last = time
+            self.shift, self._last = shift, last
             newest = self._segments[-1]
-            newest.times.append(time)
-            newest.rows.append(row)
-            self._num_bytes += newest.row_bytes
-            if self._num_bytes > self.max_bytes or self._oldest < time - self.max_duration:
-                self._drop(time)
-        return time
+            newest.times.extend(times)
+            newest.rows.extend(rows)
+            self._num_bytes += len(times) * newest.row_bytes
+            if self._num_bytes > self.max_bytes or self._oldest < last - self.max_duration:
+                self._drop(last)
+        return last
 
     def _drop(self, now: float) -> None:
         """Drop what is too old or too much, but for the newest frame."""

@@ -56,7 +56,8 @@ from manyworlds.utils.newton import avoid_sparse_newton
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.lab.env_driver import EnvironmentDriver, EnvironmentPolicy
+    from manyworlds.lab.env_driver import EnvironmentDriver
+    from manyworlds.lab.env_policies import EnvironmentPolicy
     from manyworlds.lab.policy import PolicyController
 
 
@@ -225,7 +226,7 @@ class LiveLab(LabDiagnostics):
             ValueError: there is no such world, it cannot go on alone, or the policy cannot.
         """
         from manyworlds.envs import environment_of_world
-        from manyworlds.lab.env_driver import policy_of_world
+        from manyworlds.lab.env_policies import policy_of_world
         from manyworlds.lab.world_card import read_card
 
         alone = environment_of_world(env, env_id)

@@ -101,6 +101,15 @@ class PolicyController(Controller):
         """Values of the command terms by name, each of shape [num_values]; writable."""
         return self.policy.commands
 
+    def settings(self) -> dict[str, np.ndarray]:
+        """Return the commands but for that of the motion, by name, each of shape [num_values]."""
+        motion = self.policy.motion
+        return {
+            name: values
+            for name, values in self.commands.items()
+            if motion is None or name != motion.command_name
+        }
+
     def reset(self) -> None:
         """Clear the internal state; commands stay."""
         self.policy.reset()

@@ -399,7 +399,7 @@ class Recorder:
             if self._handle is None:  # the recording was stopped during this step
                 return
             shift = self._frames.shift
-            time = self._frames.add(row, data.time, model.opt)
+            time = self._frames.add([row], model.opt)
             if self._frames.shift != shift:
                 self._shifts.append((self._loop.num_steps, self._frames.shift))
             if self._file is not None:

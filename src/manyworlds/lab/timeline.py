@@ -6,7 +6,7 @@ import bisect
 import copy
 import math
 import time
-from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,9 @@ from manyworlds.lab.model_log import ModelLog
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.recording import Recording, state_columns
-from manyworlds.lab.states import SavedState, SavedStates
+from manyworlds.lab.states import SavedStates
 from manyworlds.lab.timed_edits import TimedEdits, TimedStep
+from manyworlds.lab.timeline_controls import ControlStates, KeptState
 from manyworlds.lab.timeline_parts import (
     Forces,
     FrameBuffer,
@@ -30,8 +31,6 @@ from manyworlds.lab.timeline_parts import (
     Mark,
     Resimulation,
     TimelineCfg,
-    control_states,
-    marks_from,
     put_forces,
 )
 
@@ -44,7 +43,6 @@ _MOTION = int(_BIT.mjSTATE_TIME | _BIT.mjSTATE_QPOS | _BIT.mjSTATE_QVEL | _BIT.m
 _BATCH = 25  # steps after which rows are added to the frames
 _CHECKPOINT_FRAMES = 100  # most steps to simulate again in order to continue from a moment
 _CHECKPOINT_SHARE = 0.003  # of the time at most, to keep the memory of a task
-_MARKS = 200
 _REPLAY = "replay"
 _SHOWN = ("timeline", _REPLAY)
 """Names of drivers whose frames are not kept, because they are shown again."""
@@ -80,10 +78,10 @@ class Timeline:
         cfg: TimelineCfg | None = None,
     ) -> None:
         self.cfg = TimelineCfg() if cfg is None else copy.copy(cfg)
-        self.marks: deque[Mark] = deque(maxlen=_MARKS)
-        """Edits, resets, pushes and branches, the newest last."""
         self.notes: tuple[str, ...] = ()
         """Sentences about what the last branch could not repeat."""
+        self.after_branch: Callable[[], None] = lambda: None
+        """Called in the physics thread where the world continues from another moment."""
         self._loop, self._rows, self._edits = loop, rows, edits
         self._buffer = FrameBuffer(state_columns(loop.model), self.cfg, loop.model.opt)
         self._drive: Drive | None = None
@@ -106,16 +104,14 @@ class Timeline:
         model = world.model
         self._drop_drive()
         self._buffer.frames.begin(state_columns(model, world.model_hash))
-        if self._end:
-            self._mark("rebuild", "")
         self._rows.renew()
         self._base = self._end  # number of the first frame of this model
         self._log = ModelLog(model) if self.cfg.max_duration > 0.0 else None
-        self._controls = control_states(self._loop.controls)
+        self._controls = ControlStates.of(self._loop)
         self._version = self._loop.model_version
         self._motion = np.empty(mujoco.mj_stateSize(model, _MOTION))
         self._buffer.option, self._moved = model.opt, False
-        self._jump: tuple[np.ndarray, SavedState] | None = None
+        self._jump: tuple[np.ndarray, KeptState] | None = None
         self._reason, self._pushing = "", False
         self._extras, self._edit_frame = FrameExtras(), self._end
         self._note_first()
@@ -123,7 +119,7 @@ class Timeline:
         self._other = None
         self._at, self._at_time = 0, 0.0
         self._shown = False
-        self._present: SavedState | None = None
+        self._present: KeptState | None = None
 
     def _time(self, frame: int) -> float:
         times = self._buffer.frames.newest.times
@@ -172,7 +168,7 @@ class Timeline:
         if not self.num_frames:
             return []
         newest, oldest = self._buffer.stored.last_time, self._first_time
-        return [(newest - mark.time, mark) for mark in list(self.marks) if mark.time >= oldest]
+        return [(newest - mark.time, mark) for mark in self._extras.marks_since(oldest)]
 
     @property
     def clock(self) -> float:
@@ -256,7 +252,9 @@ class Timeline:
             present, paused = self._present, self._was_paused
             self.give_way(model, data)
             assert present is not None
-            self._states.put(present, model, data)
+            self._states.put(present.saved, model, data)
+            present.controls.put_commands(self._loop)
+            self.after_branch()
             self._loop.set_paused(paused)
 
     def give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -297,6 +295,7 @@ class Timeline:
 
         def go(model: mujoco.MjModel, data: mujoco.MjData) -> Future:
             other = self._branch(model, data)
+            self.after_branch()
             self._loop.set_paused(self._was_paused if play is None else not play)
             return other
 
@@ -351,12 +350,15 @@ class Timeline:
     def _enter(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> None:
         if not self.is_active:
             self._note_commands()
-            self._present = self._states.capture("", model, data)
+            self._present = self._capture(model, data)
             self._was_paused = self._loop.paused
             self._drive = self._loop.drivers.push(self, "timeline")
         self._loop.set_paused(True)
         self._loop.clear_fault()
         self._show(model, data, frame)
+
+    def _capture(self, model: mujoco.MjModel, data: mujoco.MjData) -> KeptState:
+        return KeptState.of(self._loop, self._states, model, data)
 
     def _note_commands(self) -> None:
         """Keep changes of the model since the last step, which belong to the present only."""
@@ -400,7 +402,7 @@ class Timeline:
         if motion == last[: len(self._motion)].tobytes() or self._is_replay:
             return
         row = self._rows.read(model, data)
-        self._jump = row, self._states.capture("", model, data)
+        self._jump = row, self._capture(model, data)
 
     def _after_step(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         self._moved = moved
@@ -414,10 +416,8 @@ class Timeline:
         frame = self._end
         self._buffer.pending.append(self._rows.take(model, data))
         self._end = frame + 1
-        for robot, control in zip(self._loop.controls, self._controls.values(), strict=True):
-            if not control.is_of(robot):
-                self._note_controls(frame)
-                break
+        if not self._controls.is_of(self._loop):
+            self._note_controls(frame)
         lasting = self._pulls.lasting()
         if lasting or self._pushing:
             self._note_forces(frame, lasting)
@@ -436,17 +436,17 @@ class Timeline:
     def _add_jump(self, model: mujoco.MjModel) -> None:
         """Keep the state before a step that did not begin where the last one ended."""
         assert self._jump is not None
-        (row, saved), self._jump = self._jump, None
+        (row, kept), self._jump = self._jump, None
         self._buffer.pending.append(row)
         self._end += 1
-        self._note_controls(self._end - 1)
-        self._keep_checkpoint(self._end - 1, saved)
+        self._controls = kept.controls
+        self._keep_checkpoint(self._end - 1, kept)
         if self._end - 1 > self._base:
             self._mark(self._reason or "state", "")
         self._reason = ""
 
     def _note_controls(self, frame: int) -> None:
-        self._controls = control_states(self._loop.controls)
+        self._controls = ControlStates.of(self._loop)
         self._extras.controls.append((frame, self._controls))
 
     def _note_forces(self, frame: int, lasting: Forces) -> None:
@@ -468,21 +468,23 @@ class Timeline:
     def _mark(self, kind: str, label: str) -> None:
         times = self._buffer.frames.newest.times
         moment = times[-1] if times else self._buffer.frames.last_time
-        self.marks.append(Mark(self._end - 1, moment, kind, label))
+        self._extras.mark(self._end - 1, Mark(moment, kind, label))
 
     def _checkpoint(self, frame: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Keep all that a frame lacks, unless that would take too much time."""
         self._checkpoint_due = frame + _CHECKPOINT_FRAMES
-        if time.monotonic() < self._checkpoint_time:
+        last = self._extras.checkpoints[-1][0] if self._extras.checkpoints else -math.inf
+        is_far = frame - last >= self._buffer.num_frames / 2  # it may be dropped before the next
+        if time.monotonic() < self._checkpoint_time and not is_far:
             return
         begun = time.thread_time()
-        self._keep_checkpoint(frame, self._states.capture("", model, data))
+        self._keep_checkpoint(frame, self._capture(model, data))
         if self._loop.drivers.with_memory is not None:
             rest = (time.thread_time() - begun) / _CHECKPOINT_SHARE
             self._checkpoint_time = time.monotonic() + rest
 
-    def _keep_checkpoint(self, frame: int, saved: SavedState) -> None:
-        self._extras.checkpoint(frame, saved)
+    def _keep_checkpoint(self, frame: int, kept: KeptState) -> None:
+        self._extras.checkpoint(frame, kept)
         if len(self._extras.checkpoints) == 1:
             self._note_first()
 
@@ -516,15 +518,15 @@ class Timeline:
             raise RuntimeError("The present is shown: go back on the timeline first.")
         assert self._log is not None and self._present is not None
         frame, present = self._at, self._present
-        controls = control_states(self._loop.controls)
+        controls = ControlStates.of(self._loop)
         edits = self._log.take_back()  # made while the past was shown: they are kept
         self._drop_drive()
         try:
             self.notes = self._resimulate(model, data, frame)
         except Exception as error:
             self._set_model(self._end)
-            Resimulation(self._loop).put_controls(controls)
-            self._states.put(present, model, data)
+            controls.put(self._loop)
+            self._states.put(present.saved, model, data)
             self._present, self._drive = present, self._loop.drivers.push(self, "timeline")
             self._show(model, data, frame)
             self._log.edit(edits)
@@ -533,6 +535,7 @@ class Timeline:
         self._other = other = self._cut(frame, present)
         self._log.edit(edits)
         self._loop.model_version += bool(edits)
+        controls.put_changes(self._loop, present.controls)  # made while the past was shown, too
         self._mark("branch", "")
         return other
 
@@ -541,21 +544,21 @@ class Timeline:
     ) -> tuple[str, ...]:
         """Compute the world of a frame again, from the last moment at which all was kept."""
         again, extras = Resimulation(self._loop), self._extras
-        start, saved = extras.checkpoint_before(frame)
+        start, kept = extras.checkpoint_before(frame)
         self._set_model(start)
-        again.put_controls(extras.controls_at(start))
-        self._states.put(saved, model, data)
+        kept.put(self._loop, self._states, model, data)
         put_forces(data, extras.forces_after(start))
         changed = dict(extras.controls)
         for number in range(start + 1, frame + 1):
             self._set_model(number, inside=not again.has_task)
-            again.put_controls(changed.get(number, {}))
+            if number in changed:
+                changed[number].put(self._loop)
             again.step(model, data, self._row(number))
             put_forces(data, extras.forces_after(number))
         self._loop.clear_fault()
         return again.notes
 
-    def _cut(self, frame: int, present: SavedState) -> Future:
+    def _cut(self, frame: int, present: KeptState) -> Future:
         """Remove the frames after one, and return them; the model has the values of that one."""
         assert self._log is not None
         start = frame + 1
@@ -564,13 +567,11 @@ class Timeline:
             self._buffer.frames.cut(self._end - start),
             self._extras.cut(start),
             self._log.cut(),
-            marks_from(self.marks, start),
             present,
         )
-        self.marks = deque((m for m in self.marks if m.frame < start), _MARKS)
         self._end, self._checkpoint_due = start, start
         self._jump, self._pushing = None, False
-        self._controls = control_states(self._loop.controls)
+        self._controls = ControlStates.of(self._loop)
         return other
 
     def _swap(self, model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Future, Future]:
@@ -583,14 +584,15 @@ class Timeline:
         assert self._log is not None
         self.return_to_present(model, data)
         self._note_commands()
-        mine = self._states.capture("", model, data)
+        mine = self._capture(model, data)
         self._set_model(other.start - 1)
         self._other = left = self._cut(other.start - 1, mine)
         self._buffer.frames.extend(other.frames)
         self._end += len(other.frames)
         self._extras.extend(other.extras)
-        self.marks += other.marks
         self._log.changes += other.changes
         self._set_model(self._end)
-        self._states.put(other.present, model, data)
+        other.present.put(self._loop, self._states, model, data)
+        self._note_controls(self._end)  # they may be other ones than at its last step
+        self.after_branch()
         return left, other

@@ -5,28 +5,28 @@ from __future__ import annotations
 import bisect
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import RobotControl, TargetCommand
-from manyworlds.lab.controllers import Controller
 from manyworlds.lab.frames import FrameStore
 from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.model_log import ModelChange
 from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.recording import Recording
-from manyworlds.lab.states import SavedState
 from manyworlds.lab.timed_edits import TimedStep
+from manyworlds.lab.timeline_controls import ControlStates, KeptState
 
 if TYPE_CHECKING:
     from manyworlds.lab.timeline import Timeline
 
 _INPUTS = int(mujoco.mjtState.mjSTATE_USER)
 _CTRL = int(mujoco.mjtState.mjSTATE_CTRL)
+
+_MARKS = 200
 
 Forces = Mapping[int, np.ndarray]
 """Force and torque by id of the body, each of shape (6,)."""
@@ -46,52 +46,12 @@ class TimelineCfg:
 class Mark:
     """Moment at which more than a step happened."""
 
-    frame: int
-    """Number of the frame."""
     time: float
     """Time on the timeline [s]."""
     kind: str
-    """`edit`, `reset`, `state`, `push`, `branch` or `rebuild`."""
+    """`edit`, `reset`, `state`, `push` or `branch`."""
     label: str
     """Name for people: fields that were edited, body that was pushed."""
-
-
-@dataclass(frozen=True)
-class ControlState:
-    """Control of one robot at a moment."""
-
-    command: TargetCommand
-    controller: Controller
-    enabled: bool
-    owner: str
-
-    @classmethod
-    def of(cls, robot: RobotControl) -> ControlState:
-        """Return the present control of a robot."""
-        return cls(robot.command, robot.controller, robot.enabled, robot.owner)
-
-    def is_of(self, robot: RobotControl) -> bool:
-        """Return True if this is the present control of a robot."""
-        return (
-            robot.command is self.command
-            and robot.controller is self.controller
-            and robot.enabled == self.enabled
-            and robot.owner == self.owner
-        )
-
-    def put(self, robot: RobotControl) -> None:
-        """Give a robot this control."""
-        robot.restore(self.command.targets, self.command.time)
-        robot.controller, robot.enabled, robot.owner = self.controller, self.enabled, self.owner
-
-
-ControlStates = Mapping[str, ControlState]
-"""Control of each robot, by its name."""
-
-
-def control_states(robots: Iterable[RobotControl]) -> ControlStates:
-    """Return the present control of robots."""
-    return {robot.name: ControlState.of(robot) for robot in robots}
 
 
 @dataclass
@@ -102,25 +62,31 @@ class FrameExtras:
     """Forces that stay after a frame whose forces end by themselves."""
     controls: deque[tuple[int, ControlStates]] = field(default_factory=deque)
     """Control of the robots from a frame on."""
-    checkpoints: deque[tuple[int, SavedState]] = field(default_factory=deque)
+    checkpoints: deque[tuple[int, KeptState]] = field(default_factory=deque)
     """Frames of which everything is kept."""
     edits: deque[tuple[int, TimedStep]] = field(default_factory=deque)
     """Edits that were made, undone or redone, by the first frame after each."""
+    marks: deque[tuple[int, Mark]] = field(default_factory=lambda: deque(maxlen=_MARKS))
+    """Moments at which more than a step happened."""
     num_bytes: int = 0
     """Memory of the checkpoints."""
 
-    def checkpoint(self, frame: int, saved: SavedState) -> None:
-        """Keep everything of a frame."""
-        self.checkpoints.append((frame, saved))
-        self.num_bytes += _bytes(saved)
+    def mark(self, frame: int, mark: Mark) -> None:
+        """Add a mark."""
+        self.marks.append((frame, mark))
 
-    def checkpoint_before(self, frame: int) -> tuple[int, SavedState]:
+    def marks_since(self, time: float) -> list[Mark]:
+        """Return the marks from a time on [s]; for any thread."""
+        return [mark for _, mark in self.marks.copy() if mark.time >= time]
+
+    def checkpoint(self, frame: int, kept: KeptState) -> None:
+        """Keep everything of a frame."""
+        self.checkpoints.append((frame, kept))
+        self.num_bytes += kept.num_bytes
+
+    def checkpoint_before(self, frame: int) -> tuple[int, KeptState]:
         """Return the last frame up to one of which everything is kept."""
         return next(item for item in reversed(self.checkpoints) if item[0] <= frame)
-
-    def controls_at(self, frame: int) -> ControlStates:
-        """Return the control of the robots at a frame."""
-        return next((controls for at, controls in reversed(self.controls) if at <= frame), {})
 
     def forces_after(self, frame: int) -> Forces:
         """Return the forces that stay after a frame where the present ones end by themselves."""
@@ -131,10 +97,8 @@ class FrameExtras:
     def forget(self, frame: int) -> None:
         """Forget what belongs to frames before one."""
         while self.checkpoints and self.checkpoints[0][0] < frame:
-            self.num_bytes -= _bytes(self.checkpoints.popleft()[1])
-        while len(self.controls) > 1 and self.controls[1][0] <= frame:
-            self.controls.popleft()
-        for timed in (self.lasting, self.edits):
+            self.num_bytes -= self.checkpoints.popleft()[1].num_bytes
+        for timed in (self.lasting, self.controls, self.edits, self.marks):
             while timed and timed[0][0] < frame:
                 timed.popleft()
 
@@ -146,10 +110,11 @@ class FrameExtras:
             (self.controls, after.controls),
             (self.checkpoints, after.checkpoints),
             (self.edits, after.edits),
+            (self.marks, after.marks),
         ):
             while mine and mine[-1][0] >= frame:
                 theirs.appendleft(mine.pop())  # type: ignore[arg-type]  # of the same kind
-        after.num_bytes = sum(_bytes(saved) for _, saved in after.checkpoints)
+        after.num_bytes = sum(kept.num_bytes for _, kept in after.checkpoints)
         self.num_bytes -= after.num_bytes
         return after
 
@@ -159,6 +124,7 @@ class FrameExtras:
         self.controls += later.controls
         self.checkpoints += later.checkpoints
         self.edits += later.edits
+        self.marks += later.marks
         self.num_bytes += later.num_bytes
 
 
@@ -172,9 +138,8 @@ class Future:
     """Time on the timeline [s] and state of each."""
     extras: FrameExtras
     changes: list[ModelChange]
-    marks: list[Mark]
-    present: SavedState
-    """The state that was the present one."""
+    present: KeptState
+    """The moment that was the present one."""
 
     @property
     def num_bytes(self) -> int:
@@ -201,6 +166,11 @@ class FrameBuffer:
         self._flushing = threading.Lock()
 
     @property
+    def num_frames(self) -> int:
+        """Number of frames of the present model that are not pending."""
+        return len(self.stored.newest.rows)
+
+    @property
     def frames(self) -> FrameStore:
         """All frames, up to the last step."""
         self.flush()
@@ -209,9 +179,8 @@ class FrameBuffer:
     def flush(self) -> None:
         """Add the newest rows to the frames."""
         with self._flushing:
-            while self.pending:
-                row = self.pending.popleft()
-                self.stored.add(row, row.item(0), self.option)
+            rows = [self.pending.popleft() for _ in range(len(self.pending))]
+            self.stored.add(rows, self.option)
 
 
 class Resimulation:
@@ -231,12 +200,6 @@ class Resimulation:
     def notes(self) -> tuple[str, ...]:
         """Sentences about controllers that gave other controls than then."""
         return tuple(self._notes.values())
-
-    def put_controls(self, controls: ControlStates) -> None:
-        """Give the robots the control that they had."""
-        for robot in self._loop.controls:
-            if robot.name in controls:
-                controls[robot.name].put(robot)
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData, row: np.ndarray) -> None:
         """Make the step that led to a state.
@@ -302,13 +265,3 @@ def put_forces(data: mujoco.MjData, forces: Forces) -> None:
     """Write forces on bodies."""
     for body, wrench in forces.items():
         data.xfrc_applied[body] = wrench
-
-
-def marks_from(marks: Iterable[Mark], frame: int) -> list[Mark]:
-    """Return the marks of frames from one on."""
-    return [mark for mark in marks if mark.frame >= frame]
-
-
-def _bytes(saved: SavedState) -> int:
-    """Return the memory of a saved state."""
-    return saved.state.nbytes + saved.sensordata.nbytes + saved.driver.nbytes

@@ -28,12 +28,14 @@ def read_twist(lab: LiveLab, robot: RobotControl) -> list[float]:
 
 
 def write_twist(lab: LiveLab, robot: RobotControl, values: np.ndarray) -> bool:
-    """Set the command that `read_twist` returns; return False without one."""
+    """Set the command that `read_twist` returns, unless it is set; return False without one."""
     commands = _commands(lab, robot)
     name = _find(commands)
     if name and lab.environment is not None:
-        lab.environment.steer(name, values.tolist())
-    elif name:
+        steered = tuple(values.tolist())
+        if lab.environment.steered.get(name) != steered:
+            lab.environment.steer(name, steered)
+    elif name and not np.array_equal(np.ravel(commands[name]), values):
         present: np.ndarray = getattr(robot.controller.base, "commands")[name]  # noqa: B009
         lab.loop.do(
             lambda model, data: np.copyto(present, values.reshape(present.shape)),

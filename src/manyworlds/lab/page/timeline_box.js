@@ -7,7 +7,7 @@
   const THUMB_PX = 16;  // whose center stays within the slider
   const MARKS = 40;
   const SYMBOLS = {edit: "\u270e", reset: "\u21ba", state: "\u21e5", push: "\u27b6",
-    branch: "\u21b3", rebuild: "\u27f3"};
+    branch: "\u21b3"};
   let line = null, address = "", state = {}, error = "", shown = "", touched = -HOLD_MS;
   let wanted = null, sending = false;
 
