@@ -6,7 +6,6 @@ import importlib
 import os
 import sys
 
-from manyworlds import __version__
 from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.utils.openmp import limit_openmp_spinning
 
@@ -72,6 +71,8 @@ def _dispatch(argv: list[str]) -> int:
         return 0 if argv else 2
     name = argv[0]
     if name in ("-V", "--version", "version"):
+        from manyworlds import __version__  # looked up when it is asked for
+
         print(f"manyworlds {__version__}")
         return 0
     if name not in COMMANDS:
