@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import ENVIRONMENT
+from manyworlds.lab.environment_policy import EnvironmentPolicy, Recurrent, Resettable
 from manyworlds.lab.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.step_report import StepReport
 from manyworlds.lab.task_steps import plain_reset, plain_step, shapes_of
@@ -26,7 +28,7 @@ from manyworlds.viewer.packed_shapes import MOST_SHAPES, pack_shapes
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.envs.types import VecEnvObs
+    from manyworlds.envs.world_record import WorldReplay
     from manyworlds.lab.drivers import Drive
     from manyworlds.lab.physics_loop import PhysicsLoop
 
@@ -49,34 +51,6 @@ _WIDGETS = ("create_gui", "create_debug_vis_gui")
 _REFUSED = mujoco.mjtEnableBit.mjENBL_SLEEP | mujoco.mjtEnableBit.mjENBL_IPC
 
 
-class EnvironmentPolicy(Protocol):
-    """Map from the observations of an environment to its actions.
-
-    It may also have `reset(dones=None)`, which clears its memory of the worlds in a mask of shape
-    [num_envs], or of all; and `state_dict` and `load_state_dict`, which saved states then include.
-    """
-
-    def __call__(self, obs: VecEnvObs, /) -> torch.Tensor:
-        """Return the actions, shape [num_envs, num_actions]."""
-        ...
-
-
-@runtime_checkable
-class _Resettable(Protocol):
-    def reset(self, dones: torch.Tensor | None = None) -> object: ...
-
-
-@runtime_checkable
-class _Recurrent(_Resettable, Protocol):
-    def state_dict(self) -> dict[str, object]: ...
-    def load_state_dict(self, state: dict[str, object], /) -> object: ...
-
-
-@runtime_checkable
-class _OfWorlds(Protocol):
-    def of_world(self, env_id: int, env: ManagerBasedRlEnv, /) -> EnvironmentPolicy: ...
-
-
 class EnvironmentLaw(Controller):
     """Leaves a robot's controls to the environment while `policy` owns the robot.
 
@@ -97,30 +71,6 @@ class EnvironmentLaw(Controller):
         if self._robot.owner == POLICY:
             return data.ctrl[self._robot.actuators.ids]
         return target
-
-
-def policy_of_world(
-    policy: EnvironmentPolicy | None, env_id: int, env: ManagerBasedRlEnv
-) -> EnvironmentPolicy | None:
-    """Return the policy of a batch for one of its worlds.
-
-    Args:
-        policy: the policy of the batch.
-        env_id: index of the world in the batch.
-        env: environment of the world alone.
-
-    Raises:
-        ValueError: the policy has a memory that cannot be divided.
-    """
-    if isinstance(policy, _OfWorlds):
-        return policy.of_world(env_id, env)
-    if isinstance(policy, _Resettable):
-        raise ValueError(
-            f"{type(policy).__name__} has a memory of all worlds (`reset`), so it cannot go on in "
-            f"world {env_id} alone: give it a method of_world(env_id, env) that returns the policy "
-            "of one world."
-        )
-    return policy
 
 
 def world_of_environment(env: ManagerBasedRlEnv) -> World:
@@ -176,6 +126,8 @@ class EnvironmentDriver:
         """Commands that a user has set, by name of the term."""
         self.differences: list[str] = []
         """Differences between the settings of the environment and those of training, as text."""
+        self.replay: WorldReplay | None = None
+        """Recorded steps that are repeated with their actions and random numbers; None for none."""
         self._row = np.empty(mujoco.mj_stateSize(env.sim.mj_model, STATE))
         self._now = np.empty_like(self._row)
         self._substep = self._episodes = 0
@@ -280,7 +232,7 @@ class EnvironmentDriver:
         """Advance the world by one physics step; called by the loop."""
         if self._error is not None:
             raise self._error
-        with torch.no_grad():
+        with torch.no_grad(), self.replay or contextlib.nullcontext():
             self._import_model(model, shared=self._substep == 0)
             self._import_state(model, data)
             if self._substep == 0:
@@ -339,7 +291,7 @@ class EnvironmentDriver:
         """Return everything from which the environment and the policy continue exactly."""
         own = [self._substep, self._episodes, self._last_end, dict(self.steered)]
         memory = {"env": self.env.state_dict(), "own": own}
-        if isinstance(self.policy, _Recurrent):
+        if isinstance(self.policy, Recurrent):
             memory["policy"] = self.policy.state_dict()
         buffer = io.BytesIO()
         torch.save(memory, buffer)
@@ -352,9 +304,10 @@ class EnvironmentDriver:
             ValueError: it does not fit this environment.
         """
         saved = torch.load(io.BytesIO(memory), weights_only=True)
+        self._end_replay("The world went back to another moment.")
         with torch.no_grad():
             self.env.load_state_dict(saved["env"])
-            if isinstance(self.policy, _Recurrent) and "policy" in saved:
+            if isinstance(self.policy, Recurrent) and "policy" in saved:
                 self.policy.load_state_dict(saved["policy"])
         self._substep, self._episodes, self._last_end, steered = saved["own"]
         for name in {*self.steered, *steered}:
@@ -369,14 +322,20 @@ class EnvironmentDriver:
         return list(self.env.command_manager.active_terms)
 
     def _act(self) -> torch.Tensor:
+        replay = self.replay
         if self._action is not None:
+            self._end_replay("Another client acted.")
             return self._action
+        if replay is not None and not replay.ended:
+            return replay.begin()
         if self.policy is None:
             return torch.zeros(1, self.env.action_manager.total_action_dim)
         return self.policy(self.env.get_observations())
 
     def _end_step(self) -> None:
         result = self.env.end_step()
+        if self.replay is not None and not self.replay.ended:
+            self.replay.end()
         _, reward, terminated, truncated, _ = result
         if self._action is not None:
             self._action, self._outcome = None, plain_step(result)
@@ -389,6 +348,7 @@ class EnvironmentDriver:
 
     def _restart(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         """Start a new episode after a reset of the lab."""
+        self._end_replay("The world was reset.")
         self._error = None
         try:
             with torch.no_grad():
@@ -400,8 +360,12 @@ class EnvironmentDriver:
         except Exception as error:  # of a term from outside this package
             self._error = error  # the next step reports it
 
+    def _end_replay(self, reason: str) -> None:
+        if self.replay is not None:
+            self.replay.stop(reason)
+
     def _forget(self, dones: torch.Tensor | None = None) -> None:
-        if isinstance(self.policy, _Resettable):
+        if isinstance(self.policy, Resettable):
             self.policy.reset(dones)
 
     def _steer(self, name: str, values: Sequence[float] | None) -> None:

@@ -225,7 +225,7 @@ class LiveLab(LabDiagnostics):
             ValueError: there is no such world, it cannot go on alone, or the policy cannot.
         """
         from manyworlds.envs import environment_of_world
-        from manyworlds.lab.env_driver import policy_of_world
+        from manyworlds.lab.environment_policy import policy_of_world
         from manyworlds.lab.world_card import read_card
 
         alone = environment_of_world(env, env_id)
