@@ -217,6 +217,25 @@ class EnvironmentDriver:
 
         self._loop.do(go, edits_model=False)
 
+    def go_to(self, state: dict[str, object], replay: WorldReplay | None = None) -> None:
+        """Continue from a state of `ManagerBasedRlEnv.world_state`, with the present policy.
+
+        Args:
+            state: the state.
+            replay: recorded steps that follow the state; None for none.
+        """
+
+        def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            with torch.no_grad():
+                self.env.load_state_dict(state)
+            self._substep, self._action, self._error = 0, None, None
+            self._forget()
+            self.replay = replay
+            self._show(model, data)
+            self.report = self._report()
+
+        self._loop.do(go, edits_model=False)
+
     def apply_gui_reset(self) -> None:
         """Reset the world as the widgets of the task's commands say."""
         world = torch.zeros(1, dtype=torch.long)
