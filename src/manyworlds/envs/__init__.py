@@ -1,10 +1,15 @@
 """Manager-based environment and its general terms."""
 
 from manyworlds.envs.env_checker import EnvReport, Finding, check_env
-from manyworlds.envs.environment_of_world import environment_of_world
+from manyworlds.envs.environment_of_world import (
+    environment_of_moment,
+    environment_of_world,
+)
 from manyworlds.envs.gymnasium_adapter import GymEnv, GymVectorEnv
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
+from manyworlds.envs.world_moment import WorldMoment, world_moment
+from manyworlds.envs.world_record import WorldRecord, WorldRecorder
 
 __all__ = [
     "EnvReport",
@@ -15,6 +20,11 @@ __all__ = [
     "ManagerBasedRlEnvCfg",
     "VecEnvObs",
     "VecEnvStepReturn",
+    "WorldMoment",
+    "WorldRecord",
+    "WorldRecorder",
     "check_env",
+    "environment_of_moment",
     "environment_of_world",
+    "world_moment",
 ]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 
-import mujoco
-import numpy as np
-
 from manyworlds.entity.variants import VariantEntityCfg
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.envs.world_moment import WorldMoment, model_hash, world_moment
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.seeding import rng_state, set_rng_state
 
@@ -29,45 +27,62 @@ def environment_of_world(env: ManagerBasedRlEnv, env_id: int) -> ManagerBasedRlE
         ValueError: there is no such world; the engine of the batch is not bit-exact; or the task's
             model depends on the number of worlds.
     """
-    if not env.sim.is_bit_exact:
-        raise ValueError(
-            f"An environment of one world runs MuJoCo C, but the engine of these worlds is "
-            f"{env.sim.engine}: set cfg.sim.engine = 'native'."
-        )
-    state = env.world_state(env_id)
+    return environment_of_moment(world_moment(env, env_id), env.cfg, type(env))
+
+
+def environment_of_moment(
+    moment: WorldMoment,
+    cfg: ManagerBasedRlEnvCfg,
+    env_type: type[ManagerBasedRlEnv] = ManagerBasedRlEnv,
+) -> ManagerBasedRlEnv:
+    """Build an environment of one world that goes on from a moment; see `environment_of_world`.
+
+    Args:
+        moment: the moment.
+        cfg: the task; it is copied.
+        env_type: class of the environment.
+
+    Raises:
+        ValueError: the moment is of another model.
+    """
     before = rng_state()
     try:
-        alone = type(env)(_cfg_of_world(env, env_id), device="cpu")
+        alone = env_type(cfg_of_moment(moment, cfg), device="cpu")
     finally:
         set_rng_state(before)
-    if _binary(alone.sim.mj_model) != _binary(env.sim.mj_model):
+    try:
+        restore_moment(alone, moment)
+    except ValueError:
         alone.close()
-        raise ValueError(
-            "The model of this task depends on the number of worlds, or on random numbers without "
-            "a seed, so a world of the batch cannot go on alone: build the same model for any "
-            "number of worlds."
-        )
-    alone.load_state_dict(state)
+        raise
     return alone
 
 
-def _cfg_of_world(env: ManagerBasedRlEnv, env_id: int) -> ManagerBasedRlEnvCfg:
+def restore_moment(env: ManagerBasedRlEnv, moment: WorldMoment) -> None:
+    """Let an environment of one world, built for the same variants, go on from a moment.
+
+    Raises:
+        ValueError: the moment is of another model.
+    """
+    if model_hash(env.sim.mj_model) != moment.model_hash:
+        raise ValueError(
+            "The model of this task depends on the number of worlds, or on random numbers without "
+            "a seed, or has changed since, so a world of the batch cannot go on alone: build the "
+            "same model for any number of worlds."
+        )
+    env.load_state_dict(moment.state)
+
+
+def cfg_of_moment(moment: WorldMoment, cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
     """Return the task for one world, with the terrain of the batch and the world's variants."""
-    cfg = copy.deepcopy(env.cfg)
-    cfg.seed, cfg.recorders = env.seed_used, {}
-    cfg.scene.num_envs, cfg.viewer.env_idx = 1, 0
+    cfg = copy.deepcopy(cfg)
+    cfg.seed, cfg.recorders = moment.seed, {}
+    cfg.scene.num_envs, cfg.viewer.env_idx, cfg.sim.engine = 1, 0, "native"
     for name, entity_cfg in cfg.scene.entities.items():
         if isinstance(entity_cfg, VariantEntityCfg):
-            entity_cfg.assignment = [int(env.sim.world_to_variant[name][env_id])]
+            entity_cfg.assignment = [moment.variants[name]]
     for terrain_cfg in (cfg.scene.terrain, *cfg.scene.entities.values()):
-        if isinstance(terrain_cfg, TerrainEntityCfg) and env.scene.terrain is not None:
-            # Its seed may have been drawn.
-            generator = env.scene.terrain.cfg.terrain_generator
-            terrain_cfg.terrain_generator = copy.deepcopy(generator)
+        if isinstance(terrain_cfg, TerrainEntityCfg) and terrain_cfg.terrain_generator is not None:
+            # It may have been drawn.
+            terrain_cfg.terrain_generator.seed = moment.terrain_seed
     return cfg
-
-
-def _binary(model: mujoco.MjModel) -> bytes:
-    block = np.empty(mujoco.mj_sizeModel(model), np.uint8)
-    mujoco.mj_saveModel(model, None, block)
-    return block.tobytes()

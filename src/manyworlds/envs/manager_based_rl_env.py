@@ -46,6 +46,7 @@ from manyworlds.sim.diagnostics.status import status_counts
 from manyworlds.utils.debug_visualizer import DebugVisualizer
 from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import DeviceTimer
+from manyworlds.utils.draws import COUPLED, draws_of
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.unsaved_state import UnsavedState
@@ -527,9 +528,10 @@ class ManagerBasedRlEnv(Stateful):
         if not ids.size:
             return None
         worlds = Worlds(ids, self.num_envs, self.device)
-        self.extras["final_obs"] = self.observation_manager.compute_final()
-        self.recorder_manager.record_pre_reset(worlds.ids)
-        self._reset_worlds(worlds)
+        with draws_of(COUPLED, worlds):
+            self.extras["final_obs"] = self.observation_manager.compute_final()
+            self.recorder_manager.record_pre_reset(worlds.ids)
+            self._reset_worlds(worlds)
         return worlds.ids
 
     def _reset_worlds(self, worlds: Worlds) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from manyworlds.viewer.packed_shapes import MOST_SHAPES, pack_shapes
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.world_record import WorldReplay
     from manyworlds.lab.drivers import Drive
     from manyworlds.lab.physics_loop import PhysicsLoop
 
@@ -125,6 +127,8 @@ class EnvironmentDriver:
         """Commands that a user has set, by name of the term."""
         self.differences: list[str] = []
         """Differences between the settings of the environment and those of training, as text."""
+        self.replay: WorldReplay | None = None
+        """Recorded steps that are repeated with their actions and random numbers; None for none."""
         self._row = np.empty(mujoco.mj_stateSize(env.sim.mj_model, STATE))
         self._now = np.empty_like(self._row)
         self._substep = self._episodes = 0
@@ -214,6 +218,25 @@ class EnvironmentDriver:
 
         self._loop.do(go, edits_model=False)
 
+    def go_to(self, state: dict[str, object], replay: WorldReplay | None = None) -> None:
+        """Continue from a state of `ManagerBasedRlEnv.world_state`, with the present policy.
+
+        Args:
+            state: the state.
+            replay: recorded steps that follow the state; None for none.
+        """
+
+        def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            with torch.no_grad():
+                self.env.load_state_dict(state)
+            self._substep, self._action, self._error = 0, None, None
+            self._forget()
+            self.replay = replay
+            self._show(model, data)
+            self.report = self._report()
+
+        self._loop.do(go, edits_model=False)
+
     def apply_gui_reset(self) -> None:
         """Reset the world as the widgets of the task's commands say."""
         world = torch.zeros(1, dtype=torch.long)
@@ -231,7 +254,7 @@ class EnvironmentDriver:
         """Advance the world by one physics step; called by the loop."""
         if self._error is not None:
             raise self._error
-        with torch.no_grad():
+        with torch.no_grad(), self.replay or contextlib.nullcontext():
             self._import_model(model, shared=self._substep == 0)
             self._import_state(model, data)
             if self._substep == 0:
@@ -303,6 +326,7 @@ class EnvironmentDriver:
             ValueError: it does not fit this environment.
         """
         saved = torch.load(io.BytesIO(memory), weights_only=True)
+        self._end_replay("The world went back to another moment.")
         with torch.no_grad():
             self.env.load_state_dict(saved["env"])
             if isinstance(self.policy, RecurrentPolicy) and "policy" in saved:
@@ -331,14 +355,20 @@ class EnvironmentDriver:
         return list(self.env.command_manager.active_terms)
 
     def _act(self) -> torch.Tensor:
+        replay = self.replay
         if self._action is not None:
+            self._end_replay("Another client acted.")
             return self._action
+        if replay is not None and not replay.ended:
+            return replay.begin()
         if self.policy is None:
             return torch.zeros(1, self.env.action_manager.total_action_dim)
         return self.policy(self.env.get_observations())
 
     def _end_step(self) -> None:
         result = self.env.end_step()
+        if self.replay is not None and not self.replay.ended:
+            self.replay.end()
         _, reward, terminated, truncated, _ = result
         if self._action is not None:
             self._action, self._outcome = None, plain_step(result)
@@ -351,6 +381,7 @@ class EnvironmentDriver:
 
     def _restart(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         """Start a new episode after a reset of the lab."""
+        self._end_replay("The world was reset.")
         self._error = None
         try:
             with torch.no_grad():
@@ -362,6 +393,10 @@ class EnvironmentDriver:
         except Exception as error:  # of a term from outside this package
             self._error = error
             self._loop.fail(f"The {self.name}, at a reset,", error)
+
+    def _end_replay(self, reason: str) -> None:
+        if self.replay is not None:
+            self.replay.stop(reason)
 
     def _forget(self, dones: torch.Tensor | None = None) -> None:
         if isinstance(self.policy, ResettablePolicy):

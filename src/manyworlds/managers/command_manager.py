@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
+from manyworlds.utils.draws import COMMAND, draws_of
 from manyworlds.utils.overrides import overrides
 
 if TYPE_CHECKING:
@@ -120,9 +121,11 @@ class CommandTerm(ManagerTermBase):
 
     def _resample(self, env_ids: torch.Tensor) -> None:
         low, high = self.cfg.resampling_time_range
-        self.time_left[env_ids] = torch.empty(len(env_ids), device=self.device).uniform_(low, high)
-        self.command_counter[env_ids] += 1
-        self._resample_command(env_ids)
+        with draws_of(COMMAND, env_ids):
+            drawn = torch.empty(len(env_ids), device=self.device).uniform_(low, high)
+            self.time_left[env_ids] = drawn
+            self.command_counter[env_ids] += 1
+            self._resample_command(env_ids)
 
     def debug_vis(self, visualizer: Any) -> None:
         """Draw the command if `cfg.debug_vis` is set."""

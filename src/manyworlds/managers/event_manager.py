@@ -14,6 +14,7 @@ from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTerm
 from manyworlds.managers.prepared_event import PreparedEvent, plain_function
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import derived_fields
+from manyworlds.utils.draws import draws_of
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -268,7 +269,8 @@ class EventManager(ManagerBase[EventTermCfg]):
     def _apply_intervals(self, due: np.ndarray) -> bool:
         shared = (self._global_time_left < _DUE).numpy()
         if due.any():
-            drawn = self._draw(self._low, self._span, self.num_envs)
+            with draws_of("timers of events", np.flatnonzero(due.any(axis=0))):
+                drawn = self._draw(self._low, self._span, self.num_envs)
             torch.where(self._time_left < _DUE, drawn, self._time_left, out=self._time_left)
         if shared.any():
             drawn = self._draw(self._global_low, self._global_span, 1)
@@ -296,10 +298,12 @@ class EventManager(ManagerBase[EventTermCfg]):
         term, memory = self._terms[name], self._memory
         ids = worlds.ids if term.mode == "reset" else worlds.ids_or_none
         if memory is None:
-            self._call(name, term, ids)
+            with draws_of(f"event {name}", worlds):
+                self._call(name, term, ids)
             return
         due = [other for other in following if other not in self._last_step]  # throttled
-        with memory.happening(name, worlds, due, within if due and within is not None else worlds):
+        within = within if due and within is not None else worlds
+        with draws_of(f"event {name}", worlds), memory.happening(name, worlds, due, within):
             self._call(name, term, ids)
 
     def _recompute(self, fired: list[tuple[RecomputeLevel, Worlds]]) -> bool:

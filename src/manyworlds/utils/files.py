@@ -13,7 +13,7 @@ from manyworlds.utils.extras import require_extra
 
 
 @contextlib.contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path, mode: int = 0o644) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` if the block succeeds.
 
     A block that raises leaves no temporary file, and an existing file at `path` unchanged.
@@ -25,7 +25,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
@@ -34,9 +34,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
         raise
 
 
-def write_atomic(path: Path, content: str | bytes) -> None:
-    """Write a file atomically."""
-    with atomic_path(path) as temporary:
+def write_atomic(path: Path, content: str | bytes, mode: int = 0o644) -> None:
+    """Write a file atomically, with the given permissions."""
+    with atomic_path(path, mode) as temporary:
         if isinstance(content, str):
             content = content.encode()
         temporary.write_bytes(content)

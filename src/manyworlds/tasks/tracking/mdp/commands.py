@@ -13,6 +13,7 @@ import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
 from manyworlds.tasks.tracking.motion import Motion
+from manyworlds.utils.draws import COUPLED, draws_of
 from manyworlds.utils.math import (
     matrix_from_quat,
     quat_apply,
@@ -337,8 +338,9 @@ class MotionCommand(CommandTerm):
         ended = (self.time_left <= 0.0) | (self.time_steps >= self.motion.time_step_total)
         ids = ended.nonzero().squeeze(-1)
         if len(ids):
-            self._resample(ids)
-            self._refresh(ids)
+            with draws_of(COUPLED, ids):  # frames depend on the failures of all worlds
+                self._resample(ids)
+                self._refresh(ids)
         alpha = self.cfg.adaptive_alpha
         self.bin_failed_count.lerp_(self._new_failures, alpha)
         self._new_failures.zero_()

@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
 from manyworlds.managers.mirror import Reflection
+from manyworlds.utils.draws import COMMAND, draws_of
 from manyworlds.utils.math import dot, wrap_to_pi
 from manyworlds.utils.overrides import overrides
 
@@ -215,7 +216,9 @@ class UniformVelocityCommand(CommandTerm):
         if self._takes_ids:
             super()._resample_where(mask)  # for the ids that a subclass expects
         elif mask.device.type != "cpu" or mask.any():  # a check on a GPU would synchronize
-            torch.where(mask, self._sample(mask), self.time_left, out=self.time_left)
+            with draws_of(COMMAND, mask):
+                drawn = self._sample(mask)
+            torch.where(mask, drawn, self.time_left, out=self.time_left)
             self.command_counter += mask
 
     def _sample(self, mask: torch.Tensor) -> torch.Tensor:

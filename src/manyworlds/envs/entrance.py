@@ -1,0 +1,279 @@
+"""Entrance through which other processes of this machine take worlds out of a running training.
+
+The training answers between two control steps, or at any time while it learns. It sends copies, so
+nothing that a visitor does reaches the training.
+"""
+
+from __future__ import annotations
+
+import collections
+import http.server
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import parse_qsl, urlsplit
+
+from manyworlds.envs.types import VecEnvStepReturn
+from manyworlds.envs.world_moment import world_moment
+from manyworlds.envs.world_record import WorldRecord, WorldRecorder
+from manyworlds.utils.files import write_atomic
+from manyworlds.utils.plain_archive import pack
+from manyworlds.utils.web_access import WebAccess
+
+if TYPE_CHECKING:
+    import torch
+
+    from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
+
+ENTRANCE_FILE = "entrance.json"
+"""File of the run folder with the address and the token, which only its owner can read."""
+MAX_RECORDED_STEPS = 2000
+MAX_RECORDED_WORLDS = 4
+_ANSWER_S = 60.0
+_RETRY_S = 0.005
+_TOKEN_BYTES = 32
+
+
+class PolicySource(Protocol):
+    """Present policy of a training."""
+
+    def of_world(self, env_id: int) -> Mapping[str, object]:
+        """Return networks and memory for one world as plain data."""
+        ...
+
+    def hold(self) -> None:
+        """Keep a copy of the networks: learning changes them from now on."""
+        ...
+
+    def release(self) -> None:
+        """Use the networks themselves again: learning has changed them."""
+        ...
+
+
+class Entrance:
+    """Steps an environment, and lets other processes of this machine copy its worlds.
+
+    It wraps the environment: all other attributes are those of the environment. Neither the
+    environment's state nor its random numbers depend on it. It listens on loopback, at a port that
+    is free, and answers those who know the token in a file that only its owner can read.
+
+    Args:
+        env: the environment, or what wraps it.
+        folder: run folder, which gets the file `ENTRANCE_FILE` until `finish`.
+        task: name of the task.
+        policy: the present policy; None for none.
+        rollout_steps: control steps between two updates of the policy.
+    """
+
+    def __init__(
+        self,
+        env: ManagerBasedRlEnv,
+        folder: Path,
+        task: str = "",
+        policy: PolicySource | None = None,
+        rollout_steps: int = 0,
+    ) -> None:
+        self.env = env
+        self._task, self._policy = task, policy
+        self._rollout_steps, self._steps = rollout_steps, 0
+        self._lock = threading.Lock()  # held while the environment steps
+        self._asked: collections.deque[_Question] = collections.deque()
+        self._recorder = WorldRecorder(env.unwrapped)
+        self._records: dict[int, tuple[WorldRecord, int]] = {}
+        self._file = folder / ENTRANCE_FILE
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.entrance, self._server.access = self, WebAccess(token)
+        self.address = f"127.0.0.1:{self._server.server_port}"
+        """HOST:PORT that it listens at."""
+        content = {"address": self.address, "token": token, "pid": os.getpid()}
+        write_atomic(self._file, json.dumps(content) + "\n", mode=0o600)
+        thread = threading.Thread(target=self._server.serve_forever, name="entrance", daemon=True)
+        thread.start()
+
+    def __getattr__(self, name: str) -> object:
+        if name == "env":  # not set yet, for example during unpickling
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+    def step(self, action: torch.Tensor) -> VecEnvStepReturn:
+        """Advance all worlds by one control step, and answer those who asked meanwhile."""
+        with self._lock:
+            if self._policy is not None and self._steps == 0:
+                self._policy.release()
+            result = self._recorder.step(action, self.env.step)
+            self._steps += 1
+            if self._policy is not None and self._steps == self._rollout_steps:
+                self._policy.hold()
+                self._steps = 0
+            if self._records:
+                self._end_records()
+            self._answer()
+        return result
+
+    def finish(self) -> None:
+        """Close the entrance; training continues. A second call does nothing."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._file.unlink(missing_ok=True)
+
+    def ask(self, question: Callable[[], object]) -> object:
+        """Call a function while no step is under way, from any thread, and return its result."""
+        asked = _Question(question)
+        self._asked.append(asked)
+        waited = 0.0
+        # The training answers after its present step; while it learns, this thread does.
+        while not asked.done.wait(_RETRY_S):
+            if self._lock.acquire(blocking=False):
+                try:
+                    self._answer()
+                finally:
+                    self._lock.release()
+            waited += _RETRY_S
+            if waited > _ANSWER_S and not asked.done.is_set():
+                raise TimeoutError(
+                    f"The training has not answered for {_ANSWER_S:g} s: its present step is not "
+                    "at its end."
+                )
+        if asked.error is not None:
+            raise asked.error
+        return asked.answer
+
+    def facts(self) -> dict[str, object]:
+        """Return what a visitor needs to know first, as plain data."""
+        env = self.env.unwrapped
+        return {
+            "task": self._task,
+            "run": str(self._file.parent.resolve()),
+            "num_envs": env.num_envs,
+            "step": env.common_step_counter,
+            "recorded": self._recorder.env_ids,
+        }
+
+    def enter(self, env_id: int, record: int = 0) -> bytes:
+        """Return the present moment of a world and the policy; see `unpack`.
+
+        Args:
+            env_id: index of the world.
+            record: number of following control steps to record, for `steps_of`.
+
+        Raises:
+            ValueError: there is no such world, it cannot go on alone, or too much is recorded.
+        """
+        if not 0 <= record <= MAX_RECORDED_STEPS:
+            raise ValueError(
+                f"At most {MAX_RECORDED_STEPS} control steps are recorded, got {record}."
+            )
+        env = self.env.unwrapped
+        if record:
+            others = [i for i in self._recorder.env_ids if i != env_id]
+            if len(others) >= MAX_RECORDED_WORLDS:
+                raise ValueError(
+                    f"Worlds {others} are being recorded, at most {MAX_RECORDED_WORLDS} at once: "
+                    "wait until their steps are made."
+                )
+            self._records.pop(env_id, None)
+            while len(self._records) >= MAX_RECORDED_WORLDS:
+                self._records.pop(next(i for i in self._records if i not in others))
+            found = self._recorder.start(env_id)
+            self._records[env_id] = found, record
+            moment = found.moment
+        else:
+            moment = world_moment(env, env_id)
+        policy = None if self._policy is None else self._policy.of_world(env_id)
+        return pack({**self.facts(), "moment": moment.to_bytes(), "policy": policy})
+
+    def steps_of(self, env_id: int) -> bytes:
+        """Return the record of a world, with the steps made so far; see `WorldRecord.from_bytes`.
+
+        Raises:
+            ValueError: the world is not recorded.
+        """
+        if env_id not in self._records:
+            raise ValueError(f"World {env_id} is not recorded: enter it with record=200.")
+        return self._records[env_id][0].to_bytes()
+
+    def _end_records(self) -> None:
+        for env_id in self._recorder.env_ids:
+            found, length = self._records[env_id]
+            if len(found.steps) >= length:
+                self._recorder.stop(env_id)
+
+    def _answer(self) -> None:
+        while self._asked:
+            self._asked.popleft().call()
+
+
+class _Question:
+    """Function to call between two steps, and its result."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._function = function
+        self.done = threading.Event()
+        self.answer: object = None
+        self.error: Exception | None = None
+
+    def call(self) -> None:
+        """Call the function; its error is for the one who asked."""
+        try:
+            self.answer = self._function()
+        except Exception as error:
+            self.error = error
+        self.done.set()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    entrance: Entrance
+    access: WebAccess
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """Answers a request to an entrance."""
+
+    server: _Server  # type: ignore[assignment]
+    timeout = 10.0  # for a visitor that sends nothing
+
+    def do_GET(self) -> None:
+        """Answer with bytes or JSON, or with an error as text."""
+        if refusal := self.server.access.refusal(self.path, self.headers):
+            return self._send(HTTPStatus.FORBIDDEN, refusal.encode())
+        address = urlsplit(self.path)
+        try:
+            query = {name: int(value) for name, value in parse_qsl(address.query)}
+            self._send(HTTPStatus.OK, self._answer(address.path, query))
+        except (ValueError, TypeError, TimeoutError) as error:
+            self._send(HTTPStatus.BAD_REQUEST, str(error).encode())
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, text.encode())
+        return None
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing: the terminal belongs to the training."""
+
+    def _answer(self, path: str, query: dict[str, int]) -> bytes:
+        entrance = self.server.entrance
+        world = query.pop("world", -1)
+        calls: dict[str, Callable[[], object]] = {
+            "/facts": lambda: json.dumps(entrance.facts()).encode(),
+            "/enter": lambda: entrance.enter(world, **query),
+            "/record": lambda: entrance.steps_of(world),
+        }
+        if path not in calls:
+            raise ValueError(f"There is no '{path[:80]}': ask for {', '.join(calls)}.")
+        answer = entrance.ask(calls[path])
+        assert isinstance(answer, bytes)
+        return answer
+
+    def _send(self, status: HTTPStatus, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)

@@ -1,0 +1,214 @@
+"""Record of some control steps of one world of a batch, and its repetition in one world."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from manyworlds.envs.types import VecEnvStepReturn
+from manyworlds.envs.world_moment import WorldMoment, world_moment
+from manyworlds.utils.draws import COMMAND, DrawRecorder, DrawReplay, StepDraws
+from manyworlds.utils.plain_archive import pack, unpack
+
+if TYPE_CHECKING:
+    from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
+
+
+@dataclass(frozen=True)
+class RecordedStep:
+    """Control step of one world."""
+
+    action: torch.Tensor
+    """Action, shape [1, num_actions]."""
+    draws: StepDraws
+    """Random numbers of events, commands, noise and delays."""
+    state: dict[str, Any] | None
+    """State after the step if other worlds had a part in it, as at the start of an episode; else
+    None."""
+    check: int
+    """Checksum of the physics and the observations after the step."""
+
+
+@dataclass
+class WorldRecord:
+    """Moment of a world, and the control steps that followed."""
+
+    moment: WorldMoment
+    steps: list[RecordedStep] = field(default_factory=list)
+
+    def to_bytes(self) -> bytes:
+        """Return the record as an NPZ archive, which runs no code when it is read."""
+        steps = [asdict(step) | {"state": step.state} for step in self.steps]
+        return pack({"moment": self.moment.to_bytes(), "steps": steps})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> WorldRecord:
+        """Read what `to_bytes` returned.
+
+        Raises:
+            ValueError: the bytes are damaged, or are something else.
+        """
+        content: Any = unpack(data)
+        try:
+            steps = [RecordedStep(**step) for step in content["steps"]]
+            return cls(WorldMoment.from_bytes(content["moment"]), steps)
+        except (TypeError, KeyError) as error:
+            raise ValueError(
+                f"These bytes are no record of a world ({type(error).__name__}: {error}): write it "
+                "with the version of manyworlds that reads it."
+            ) from None
+
+
+class WorldRecorder:
+    """Records the steps of some worlds of a batch, which does not change by that.
+
+    Args:
+        env: the batch.
+    """
+
+    def __init__(self, env: ManagerBasedRlEnv) -> None:
+        self._env = env
+        # A curriculum, which all worlds advance, may change what commands are drawn from.
+        coupled = [COMMAND] if env.curriculum_manager.active_terms else []
+        self._tape = DrawRecorder(env.num_envs, coupled)
+        self._records: dict[int, WorldRecord] = {}
+
+    @property
+    def env_ids(self) -> list[int]:
+        """The worlds that are recorded."""
+        return list(self._records)
+
+    def start(self, env_id: int) -> WorldRecord:
+        """Begin a record of a world with its present moment; the record grows from now on.
+
+        Raises:
+            ValueError: there is no such world, or the engine is not bit-exact.
+        """
+        self._records[env_id] = record = WorldRecord(world_moment(self._env, env_id))
+        return record
+
+    def stop(self, env_id: int) -> None:
+        """End the record of a world."""
+        self._records.pop(env_id, None)
+
+    def step(
+        self, action: torch.Tensor, step: Callable[[torch.Tensor], VecEnvStepReturn]
+    ) -> VecEnvStepReturn:
+        """Step the batch, and record.
+
+        Args:
+            action: actions of all worlds, shape [num_envs, num_actions].
+            step: function that advances the batch by a control step.
+        """
+        if not self._records:
+            return step(action)
+        self._tape.begin(self._records)
+        with self._tape:
+            result = step(action)
+        for i, record in self._records.items():
+            record.steps.append(
+                RecordedStep(
+                    action=action[i : i + 1].detach().cpu().clone(),
+                    draws=self._tape.draws[i],
+                    state=self._env.world_state(i) if i in self._tape.coupled else None,
+                    check=checksum(self._env, i),
+                )
+            )
+        return result
+
+
+class WorldReplay:
+    """Repeats recorded steps in an environment of one world, for callers that drive it.
+
+    Enter it as a context around each part of a control step. It ends after the last step, or at the
+    first step that is not the recorded one; then the environment draws new numbers.
+
+    Args:
+        env: the environment, at the moment of the record.
+        steps: the recorded steps.
+    """
+
+    def __init__(self, env: ManagerBasedRlEnv, steps: Sequence[RecordedStep]) -> None:
+        self._env = env
+        self._steps = steps
+        self._tape = DrawReplay()
+        self.done = 0
+        """Number of steps that were equal to the recorded ones, bit for bit."""
+        self.ended = "" if steps else "The record has no steps."
+        """Reason why the replay has ended; empty while it goes on."""
+
+    def __enter__(self) -> None:
+        """Give recorded random numbers."""
+        self._tape.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        """Give new random numbers."""
+        self._tape.__exit__(*error)
+
+    def begin(self) -> torch.Tensor:
+        """Prepare the next step, and return its action, shape [1, num_actions]."""
+        step = self._steps[self.done]
+        self._tape.give(step.draws)
+        return step.action
+
+    def end(self) -> None:
+        """Compare a step with the record, and prepare for the next one."""
+        step = self._steps[self.done]
+        if step.state is not None:
+            self._env.load_state_dict(step.state)
+        if checksum(self._env, 0) != step.check:
+            why = f": {self._tape.unequal}" if self._tape.unequal else ""
+            self.stop(f"Step {self.done + 1} is not equal to the recorded one{why}.")
+            return
+        self.done += 1
+        if self.done == len(self._steps):
+            self.stop(f"All {self.done} recorded steps are repeated.")
+
+    def stop(self, reason: str) -> None:
+        """End the replay; the environment draws new numbers from now on."""
+        self.ended = self.ended or reason
+        self._tape.give(None)
+
+
+def repeat(env: ManagerBasedRlEnv, steps: Sequence[RecordedStep]) -> Iterable[VecEnvStepReturn]:
+    """Step an environment of one world through recorded steps, and yield their results.
+
+    Args:
+        env: the environment, at the moment of the record; see `environment_of_moment`.
+        steps: the recorded steps.
+
+    Raises:
+        RuntimeError: a step is not equal to the recorded one.
+    """
+    replay = WorldReplay(env, steps)
+    while not replay.ended:
+        action = replay.begin()
+        with replay:
+            result = env.step(action)
+        replay.end()
+        yield result
+    if replay.done < len(steps):
+        raise RuntimeError(replay.ended)
+
+
+def checksum(env: ManagerBasedRlEnv, env_id: int) -> int:
+    """Return a checksum of the physics and the observations of a world."""
+    state = env.sim.get_state([env_id])["state"]
+    total = zlib.crc32(state.cpu().numpy().tobytes())
+    for tensor in _leaves(env.obs_buf):
+        row = tensor[env_id].detach().cpu().numpy()
+        total = zlib.crc32(np.ascontiguousarray(row).tobytes(), total)
+    return total
+
+
+def _leaves(value: Any) -> Iterable[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    else:
+        for name in sorted(value):
+            yield from _leaves(value[name])

@@ -1,0 +1,223 @@
+"""World of a running training that goes on in a lab."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.envs import ManagerBasedRlEnv, environment_of_moment
+from manyworlds.envs.environment_of_world import restore_moment
+from manyworlds.envs.world_moment import WorldMoment
+from manyworlds.envs.world_record import WorldReplay
+from manyworlds.lab.entry.visitor import Visitor
+from manyworlds.lab.lab import LiveLab
+from manyworlds.rl.run_folder import RunFolder
+from manyworlds.utils.config import flatten, to_plain, update_from_plain
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnvCfg
+    from manyworlds.lab.env_policies import EnvironmentPolicy
+    from manyworlds.lab.lab_cfg import LabCfg
+    from manyworlds.rl.config import RslRlBaseRunnerCfg
+
+
+@dataclass
+class EnteredWorld:
+    """World of a training in a lab."""
+
+    lab: LiveLab
+    env_id: int
+    """Index of the world in the training."""
+    step: int
+    """Control steps of the training at the moment."""
+    iteration: int | None
+    """Iteration of the policy; None without a policy."""
+    moment: WorldMoment = field(repr=False)
+    visitor: Visitor | None = field(default=None, repr=False)
+    recorded: int = 0
+    """Number of following control steps that the training records."""
+
+    def repeat(self, timeout_s: float = 600.0) -> WorldReplay:
+        """Go back to the moment, and repeat what the world has done since in the training.
+
+        Its actions and its random numbers are those of the training, so that the steps are equal to
+        the bit. Afterwards the policy acts, and random numbers are new ones.
+
+        Args:
+            timeout_s: longest time to wait until the training has made the recorded steps [s].
+
+        Raises:
+            ValueError: the training records no steps of this world.
+        """
+        if self.visitor is None or not self.recorded:
+            raise ValueError(
+                f"No steps of world {self.env_id} are recorded: enter it with record=200."
+            )
+        found = self.visitor.record(self.env_id, self.recorded, timeout_s)
+        driver = self.lab.environment
+        assert driver is not None
+        replay = WorldReplay(driver.env, found.steps)
+        driver.go_to(found.moment.state, replay)
+        return replay
+
+
+def enter(
+    env: ManagerBasedRlEnv,
+    env_id: int,
+    policy: EnvironmentPolicy | None = None,
+    cfg: LabCfg | None = None,
+) -> LiveLab:
+    """Open one world of a batch in this process as a lab, and start it.
+
+    Args:
+        env: the batch, which does not change.
+        env_id: index of the world.
+        policy: see `LiveLab.walk_into`.
+        cfg: settings of the lab.
+
+    Raises:
+        ValueError: see `LiveLab.walk_into`.
+    """
+    lab = LiveLab.walk_into(env, env_id, policy, cfg)
+    lab.start()
+    return lab
+
+
+def enter_run(
+    folder: Path,
+    env_id: int = 0,
+    cfg: LabCfg | None = None,
+    *,
+    record: int = 0,
+    stock: EntryStock | None = None,
+) -> EnteredWorld:
+    """Open one world of a training that runs in another process as a lab; the caller starts it.
+
+    The lab goes on from the world's present state with the present policy. The training goes on
+    meanwhile and knows nothing of the lab.
+
+    Args:
+        folder: run folder of the training.
+        env_id: index of the world.
+        cfg: settings of the lab.
+        record: number of following control steps to record, for `EnteredWorld.repeat`.
+        stock: environment and policy that were built in advance; they are used up.
+
+    Raises:
+        ConnectionError: the training has ended.
+        ValueError: the training refuses, or its task differs from the one registered here.
+    """
+    visitor = Visitor(folder)
+    content = visitor.enter(env_id, record)
+    moment, shown = WorldMoment.from_bytes(content["moment"]), content["policy"]
+    stock = EntryStock(folder) if stock is None else stock
+    env, policy = stock.take(moment, shown)
+    try:
+        lab = LiveLab.driven_by(env, policy, cfg)
+    except Exception:
+        env.close()
+        raise
+    iteration = None if shown is None else int(shown["iteration"])
+    recorded = visitor if record else None
+    return EnteredWorld(lab, env_id, moment.step, iteration, moment, recorded, record)
+
+
+class EntryStock:
+    """Environment and policy of a run's task for one world, built in advance to be used once.
+
+    Args:
+        folder: run folder of the training.
+
+    Raises:
+        ValueError: the folder does not name a task that is registered here.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._run = RunFolder(folder)
+        task = self._run.task
+        if task is None:
+            raise ValueError(f"'{folder}' does not name its task: name a run folder.")
+        self._task: str = task
+        self._env_cfg, self._rl_cfg = configs_of_run(self._run)
+        self._ready: tuple[dict[str, int], ManagerBasedRlEnv, Any] | None = None
+
+    def prepare(self, moment: WorldMoment, shown: dict[str, Any] | None) -> None:
+        """Build for a world like this one, whose state is replaced when the stock is used."""
+        env = environment_of_moment(moment, self._env_cfg)
+        runner = None if shown is None else self._runner(env)
+        self._ready = moment.variants, env, runner
+
+    def take(
+        self, moment: WorldMoment, shown: dict[str, Any] | None
+    ) -> tuple[ManagerBasedRlEnv, EnvironmentPolicy | None]:
+        """Return an environment at a moment, and the policy that the training has sent.
+
+        Raises:
+            ValueError: the moment is of another model, or the policy of other networks.
+        """
+        ready, self._ready = self._ready, None
+        if ready is not None and ready[0] == moment.variants:
+            _, env, runner = ready
+            restore_moment(env, moment)
+        else:
+            if ready is not None:
+                ready[1].close()
+            env, runner = environment_of_moment(moment, self._env_cfg), None
+        if shown is None:
+            return env, None
+        return env, self._policy(runner or self._runner(env), shown)
+
+    def close(self) -> None:
+        """Close what was not used."""
+        if self._ready is not None:
+            self._ready[1].close()
+            self._ready = None
+
+    def _runner(self, env: ManagerBasedRlEnv) -> Any:
+        from manyworlds.rl.runner import OnPolicyRunner
+        from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+        from manyworlds.tasks import load_runner_cls
+
+        make = load_runner_cls(self._task) or OnPolicyRunner
+        return make(RslRlVecEnvWrapper(env), asdict(self._rl_cfg), log_dir=None, device="cpu")
+
+    def _policy(self, runner: Any, shown: dict[str, Any]) -> EnvironmentPolicy:
+        weights = shown["actor"]
+        checkpoint = {"actor_state_dict": weights, "student_state_dict": weights}
+        try:
+            runner.alg.load(checkpoint, {"actor": True}, True)
+        except (KeyError, RuntimeError) as error:
+            raise ValueError(
+                "The policy of the training does not fit the networks that its run folder "
+                f"describes: {str(error).splitlines()[-1].strip()}"
+            ) from None
+        policy = runner.get_inference_policy()
+        policy.clip_actions = self._rl_cfg.clip_actions
+        policy.load_state_dict({"hidden": shown["hidden"]})
+        return policy
+
+
+def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunnerCfg]:
+    """Return the environment and the learner of a run, as they are in training."""
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
+
+    task = run.task or ""
+    wanted = run.env_params()
+    found = []
+    for preset in (False, True):
+        env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
+        if preset and not use_cpu_preset(task, env_cfg, rl_cfg):
+            continue
+        try:
+            update_from_plain(env_cfg, wanted)
+            update_from_plain(rl_cfg, run.agent_params())
+        except (ValueError, KeyError, TypeError):  # of the other preset
+            if preset:
+                raise
+            continue
+        here, there = flatten(to_plain(env_cfg)), flatten(wanted)
+        differences = sum(here.get(key) != there.get(key) for key in {**here, **there})
+        found.append((differences, env_cfg, rl_cfg))
+    _, env_cfg, rl_cfg = min(found, key=lambda entry: entry[0])
+    return env_cfg, rl_cfg

@@ -1,0 +1,154 @@
+"""Visitor of a running training: asks its entrance for worlds."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from manyworlds.envs.entrance import ENTRANCE_FILE
+from manyworlds.envs.world_record import WorldRecord
+from manyworlds.utils.plain_archive import unpack
+from manyworlds.utils.web_access import is_local
+
+_TIMEOUT_S = 90.0
+_POLL_S = 0.25
+
+
+class Visitor:
+    """Asks the entrance of a running training; see `Entrance`.
+
+    Args:
+        folder: run folder of the training.
+
+    Raises:
+        FileNotFoundError: nothing runs there, or it has no entrance.
+        ValueError: the file of the entrance is damaged, or others can read it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._host, self._port, self._token = _read(folder / ENTRANCE_FILE)
+
+    def facts(self) -> dict[str, Any]:
+        """Return task, run folder, number of worlds, and control steps so far.
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+        """
+        return json.loads(self._get("/facts"))
+
+    def enter(self, env_id: int, record: int = 0) -> dict[str, Any]:
+        """Return facts, the moment of a world as bytes (`moment`), and the policy (`policy`).
+
+        Args:
+            env_id: index of the world.
+            record: number of following control steps that the training records, for `record`.
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+            ValueError: the training refuses; the message has the reason.
+        """
+        content = unpack(self._get("/enter", world=env_id, record=record))
+        if not isinstance(content, dict) or not {"moment", "policy"} <= set(content):
+            raise ValueError(
+                f"The answer of '{self.folder}' is of another version: use the version of "
+                "manyworlds that trains."
+            )
+        return content
+
+    def record(self, env_id: int, steps: int, timeout_s: float = 600.0) -> WorldRecord:
+        """Wait until the training has made some steps of a recorded world, and return the record.
+
+        Args:
+            env_id: index of the world.
+            steps: number of control steps to wait for.
+            timeout_s: longest time to wait [s].
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+            TimeoutError: the training has not made the steps in time.
+            ValueError: the world is not recorded.
+        """
+        end = time.monotonic() + timeout_s
+        while True:
+            found = WorldRecord.from_bytes(self._get("/record", world=env_id))
+            if len(found.steps) >= steps:
+                return found
+            if time.monotonic() > end:
+                raise TimeoutError(
+                    f"The training has made {len(found.steps)} of {steps} steps of world {env_id} "
+                    f"in {timeout_s:g} s: wait longer, or ask for fewer steps."
+                )
+            time.sleep(_POLL_S)
+
+    def _get(self, path: str, **query: int) -> bytes:
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=_TIMEOUT_S)
+        try:
+            address = f"{path}?{urlencode(query)}"
+            connection.request("GET", address, headers={"Authorization": f"Bearer {self._token}"})
+            response = connection.getresponse()
+            content = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise ConnectionError(
+                f"The training in '{self.folder}' does not answer ({error}): it has ended, or has "
+                "just been killed."
+            ) from None
+        finally:
+            connection.close()
+        if response.status != HTTPStatus.OK:
+            raise ValueError(content.decode(errors="replace"))
+        return content
+
+
+def running_trainings(log_root: Path) -> list[Path]:
+    """Return the run folders of trainings with an entrance that answers, the newest first.
+
+    Args:
+        log_root: folder of all runs.
+    """
+    files = sorted(log_root.glob(f"*/*/{ENTRANCE_FILE}"), key=_age)
+    found = []
+    for file in files:
+        try:
+            Visitor(file.parent).facts()
+        except (ValueError, OSError):  # of a training that was killed
+            continue
+        found.append(file.parent)
+    return found
+
+
+def _age(path: Path) -> float:
+    try:
+        return -path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _read(path: Path) -> tuple[str, int, str]:
+    """Return host, port and token."""
+    try:
+        with path.open() as file:
+            mode = path.stat().st_mode & 0o777
+            content = json.load(file)
+        host, _, port = content["address"].rpartition(":")
+        number, token = int(port), str(content["token"])
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"No training that can be entered runs in '{path.parent}': start it with `manyworlds "
+            "train TASK --enter`, or with --view."
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(
+            f"'{path}' is damaged: start the training again, or delete the file."
+        ) from None
+    if mode & 0o077 or not is_local(host):
+        raise ValueError(
+            f"'{path}' can be read by other users (mode {mode:o}), or names another machine "
+            f"({host}): it is not used."
+        )
+    return host, number, token

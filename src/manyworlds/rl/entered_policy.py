@@ -1,0 +1,47 @@
+"""Present policy of a training, for a copy of one of its worlds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from manyworlds.rl.runner import OnPolicyRunner
+
+Weights = dict[str, torch.Tensor]
+
+
+class TrainingPolicy:
+    """Policy of a runner as plain data, at any time of the training.
+
+    Args:
+        runner: the runner, which trains.
+    """
+
+    def __init__(self, runner: OnPolicyRunner) -> None:
+        self._runner = runner
+        self._held: Weights | None = None
+
+    def of_world(self, env_id: int) -> dict[str, object]:
+        """Return iteration, networks, and the memory of a recurrent policy for one world."""
+        actor: Any = self._runner.alg.get_policy()
+        hidden = actor.get_hidden_state()
+        parts = () if hidden is None else hidden if isinstance(hidden, tuple) else (hidden,)
+        return {
+            "iteration": self._runner.current_learning_iteration,
+            "actor": self._weights() if self._held is None else self._held,
+            "hidden": [part[:, env_id : env_id + 1].detach().cpu().clone() for part in parts],
+        }
+
+    def hold(self) -> None:
+        """Keep a copy of the networks: learning changes them from now on."""
+        self._held = self._weights()
+
+    def release(self) -> None:
+        """Use the networks themselves again: learning has changed them."""
+        self._held = None
+
+    def _weights(self) -> Weights:
+        actor = self._runner.alg.get_policy()
+        return {name: value.detach().cpu().clone() for name, value in actor.state_dict().items()}

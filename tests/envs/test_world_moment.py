@@ -1,0 +1,219 @@
+"""Moments of a world, and records of its steps, that another process repeats to the bit."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from manyworlds.envs import (
+    ManagerBasedRlEnv,
+    WorldMoment,
+    WorldRecord,
+    WorldRecorder,
+    environment_of_moment,
+    world_moment,
+)
+from manyworlds.envs.mdp import dr
+from manyworlds.envs.world_record import WorldReplay, checksum, repeat
+from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.tasks import load_env_cfg
+from manyworlds.utils.seeding import rng_state
+from tests.envs.test_environment_of_world import WORLDS, delay, make_env
+
+WARM_UP, STEPS = 11, 200
+
+
+def often(cfg) -> None:
+    """Draw all the time: pushes, friction, commands; episodes end by time, too."""
+    delay(cfg)
+    cfg.episode_length_s = 2.5
+    for command in cfg.commands.values():
+        command.resampling_time_range = (0.1, 0.5)
+    cfg.events["friction_again"] = EventTermCfg(
+        mode="interval",
+        interval_range_s=(0.05, 0.4),
+        func=dr.geom_friction,
+        params={"asset_cfg": SceneEntityCfg("robot", geom_names=".*"), "ranges": (0.3, 1.2)},
+    )
+
+
+def no_curriculum(cfg) -> None:
+    """Draw all the time, without what couples worlds."""
+    often(cfg)
+    cfg.curriculum = {}
+
+
+def fast(cfg) -> None:
+    """End episodes within the steps that are compared."""
+    cfg.episode_length_s = 1.5
+
+
+CASES = {
+    "quadruped": ("Velocity-Flat-Quadruped", often),
+    "quadruped without curriculum": ("Velocity-Flat-Quadruped", no_curriculum),
+    "rough": ("Velocity-Rough-Quadruped", lambda cfg: None),
+    "variants": ("Push-Variants", fast),
+    "reach": ("Reach", fast),
+    "lift": ("Lift-Cube-Arm", fast),
+    "tracking": ("Tracking-Flat-Humanoid", fast),
+    "cartpole": ("Cartpole-Balance", fast),
+}
+
+
+def record(env: ManagerBasedRlEnv, env_id: int, steps: int = STEPS) -> WorldRecord:
+    """Step a batch with random actions, and record a world after some steps."""
+    width = env.action_manager.total_action_dim
+    generator = torch.Generator().manual_seed(5)
+    actions = torch.rand(WARM_UP + steps, env.num_envs, width, generator=generator) - 0.5
+    for action in actions[:WARM_UP]:
+        env.step(action)
+    recorder = WorldRecorder(env)
+    found = recorder.start(env_id)
+    for action in actions[WARM_UP:]:
+        recorder.step(action, env.step)
+    recorder.stop(env_id)
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("env_id", [0, 3])
+def test_a_record_is_repeated_bit_for_bit(case, env_id):
+    """Repeat 200 steps alone, with the batch's own random numbers: equal after each step."""
+    task, change = CASES[case]
+    env = make_env(task, change)
+    found = WorldRecord.from_bytes(record(env, env_id).to_bytes())
+    alone = environment_of_moment(found.moment, env.cfg)
+    assert len(list(repeat(alone, found.steps))) == STEPS
+    assert checksum(alone, 0) == checksum(env, env_id)
+    assert torch.equal(alone.episode_length_buf[0], env.episode_length_buf[env_id])
+    restarts = [step for step in found.steps if step.state is not None]
+    assert len(restarts) < STEPS / 4  # all others are simulated from the recorded draws
+    if change is no_curriculum:
+        assert sum(any(part == "command" for part in s.draws) for s in found.steps) > 5
+        assert sum("event friction_again" in step.draws for step in found.steps) > 5
+    for one in (env, alone):
+        one.close()
+
+
+def test_the_record_matters():
+    """Change one recorded random number, or an action: the replay ends at that step and says so."""
+    env = make_env("Velocity-Flat-Quadruped", no_curriculum)
+    found = record(env, 1, 30)
+    for change in ("draw", "action", "nothing drawn"):
+        steps = copy.deepcopy(found.steps)
+        if change == "draw":
+            for rows in steps[7].draws[""]:
+                if rows[0].is_floating_point():
+                    rows[0].add_(0.01)
+        elif change == "action":
+            steps[7].action.add_(0.01)
+        else:
+            steps[7] = dataclasses.replace(steps[7], draws={})
+        alone = environment_of_moment(found.moment, env.cfg)
+        replay = WorldReplay(alone, steps)
+        while not replay.ended:
+            with replay:
+                alone.step(replay.begin())
+            replay.end()
+        assert replay.done == 7
+        assert replay.ended.startswith("Step 8 is not equal to the recorded one")
+        assert (change == "nothing drawn") == ("did not draw" in replay.ended)
+        alone.step(torch.zeros(1, 12))  # goes on with new numbers
+        alone.close()
+    env.close()
+
+
+def test_recording_changes_nothing():
+    """Step a batch with and without a record: the same states, observations and generators."""
+    ends = []
+    for recorded in (False, True):
+        env = make_env("Velocity-Flat-Quadruped", often)
+        recorder = WorldRecorder(env)
+        if recorded:
+            recorder.start(2)
+            recorder.start(4)
+        for i in range(60):
+            obs = recorder.step(torch.full((WORLDS, 12), 0.1 * (i % 5)), env.step)[0]
+        state = env.sim.get_state()["state"].numpy().tobytes()
+        ends.append((obs["actor"].numpy().tobytes(), state, rng_state()["torch"].tolist()))
+        env.close()
+    assert ends[0] == ends[1]
+
+
+def test_several_worlds_at_once():
+    """Record two worlds, one of them later: both are repeated, and an ended record stays."""
+    env = make_env("Velocity-Flat-Quadruped", no_curriculum)
+    recorder = WorldRecorder(env)
+    action = torch.rand(WORLDS, 12, generator=torch.Generator().manual_seed(0)) - 0.5
+    first = recorder.start(1)
+    for _ in range(20):
+        recorder.step(action, env.step)
+    second = recorder.start(4)
+    recorder.stop(1)
+    for _ in range(30):
+        recorder.step(action, env.step)
+    assert recorder.env_ids == [4]
+    for found, length in ((first, 20), (second, 30)):
+        alone = environment_of_moment(found.moment, env.cfg)
+        assert len(list(repeat(alone, found.steps))) == length
+        alone.close()
+    env.close()
+
+
+ELSEWHERE = """
+import sys
+from pathlib import Path
+from manyworlds.envs import WorldRecord, environment_of_moment
+from manyworlds.envs.world_record import repeat
+from manyworlds.tasks import load_env_cfg
+found = WorldRecord.from_bytes(Path(sys.argv[1]).read_bytes())
+env = environment_of_moment(found.moment, load_env_cfg(sys.argv[2]))
+print(len(list(repeat(env, found.steps))))
+"""
+
+
+@pytest.mark.parametrize(
+    "task", ["Velocity-Flat-Quadruped", "Velocity-Rough-Quadruped", "Push-Variants"]
+)
+def test_another_process_repeats_the_record(task, tmp_path: Path):
+    """Repeat a record in a fresh process, which builds the task itself: equal to the bit."""
+    env = make_env(task)
+    (tmp_path / "record.npz").write_bytes(record(env, 3, 40).to_bytes())
+    env.close()
+    result = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, str(tmp_path / "record.npz"), task],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.stdout.strip() == "40", result.stderr
+
+
+def test_moments_of_another_model_are_refused():
+    """Open a moment of a changed task, and bytes that are no moment: the error says so."""
+    env = make_env("Cartpole-Balance")
+    moment = WorldMoment.from_bytes(world_moment(env, 2).to_bytes())
+    assert (moment.env_id, moment.step, moment.variants) == (2, 0, {})
+    other = load_env_cfg("Cartpole-Balance")
+    other.sim.mujoco.timestep *= 0.5
+    with pytest.raises(ValueError, match="build the same model"):
+        environment_of_moment(moment, other)
+    changed = dataclasses.replace(moment, model_hash="0" * 32)
+    with pytest.raises(ValueError, match="build the same model"):
+        environment_of_moment(changed, env.cfg)
+    with pytest.raises(ValueError, match="cannot be read"):
+        WorldMoment.from_bytes(b"no archive")
+    with pytest.raises(ValueError, match="no moment of a world"):
+        WorldMoment.from_bytes(WorldRecord(moment).to_bytes())
+    with pytest.raises(ValueError, match="no record of a world"):
+        WorldRecord.from_bytes(moment.to_bytes())
+    with pytest.raises(ValueError, match="no world 5"):
+        world_moment(env, 5)
+    env.close()
