@@ -21,8 +21,8 @@ _WEIGHTS = {
     "track_angular_velocity": (3.0, 2.5, None),
     "air_time": (1.0, 0.5, None),
     "action_rate_l2": (-0.01, -0.05, -0.2),
-    # With a short horizon, a fall costs little: the rewards of about a second. The whole penalty from
-    # the start teaches some policies to stand still.
+    # With a short horizon, a fall costs little: the rewards of about a second. The whole penalty
+    # from the start teaches some policies to stand still.
     "is_terminated": (-50.0, -200.0, -200.0),
 }
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
