@@ -242,6 +242,24 @@ def test_wrong_wishes_change_nothing(eyes, client, wish, code, text):
     assert caught.value.code == code and eyes.snapshot.step == before
 
 
+def test_a_camera_can_be_used_at_once(eyes, client):
+    """Add cameras, and take images without a pause: each is known, by all ways to name it."""
+    client.ask("capture_camera", camera="side")  # the list of cameras is known now
+    try:
+        for number in range(3):
+            name, pos = f"new {number}", [1.0, 1.0, 1.0]
+            settings = {**SIZE, "pos": pos, "look_at": [0.0, 0.0, 0.0]}
+            client.ask("add_camera", name=name, **settings)
+            if number % 2:
+                assert name in client.ask("step", include_cameras={name: "sync"})["cameras"]
+            else:
+                assert client.ask("capture_camera", camera=name)["header"]["camera"] == name
+            assert name in client.ask("step", include_cameras=True)["cameras"]
+    finally:
+        for name in [name for name in eyes.cameras if name.startswith("new ")]:
+            eyes.cameras.remove(name)
+
+
 def test_single_images_are_drawn_by_the_server(eyes, client):
     """Capture an image: it is that of the lab, and the lab's process has not drawn it."""
     before = eyes.cameras.num_drawn

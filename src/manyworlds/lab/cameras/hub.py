@@ -107,8 +107,12 @@ class CameraHub:
 
     @property
     def cameras(self) -> Mapping[str, LabCameraCfg]:
-        """The cameras, by name."""
+        """The cameras, by name; those of a lab in another process are a tenth of a second old."""
         return self._cameras(False)
+
+    def list_cameras(self) -> Mapping[str, LabCameraCfg]:
+        """Return the present cameras, by name."""
+        return self._cameras(True)
 
     def subscribe(
         self,

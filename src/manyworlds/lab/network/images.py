@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from manyworlds.lab.cameras.camera import KINDS, Kind, LabCameraCfg
+from manyworlds.lab.cameras.camera import KINDS, Kind
 from manyworlds.lab.cameras.frame import Frame
-from manyworlds.lab.cameras.hub import unknown_camera
+from manyworlds.lab.cameras.hub import CameraHub, unknown_camera
 from manyworlds.lab.model_facts import robot_of, wire_name
 from manyworlds.lab.network.messages import encode
 from manyworlds.lab.network.operations import Request, operation
@@ -70,7 +70,9 @@ def find_camera(request: Request, name: str) -> str:
     Raises:
         VerbError: there is no such camera.
     """
-    known = _cameras(request)
+    if name in _painter(request).cameras:
+        return name
+    known = _painter(request).list_cameras()  # it may have been added a moment ago
     if name in known:
         return name
     of_robots = {f"{r}_{short}": live for (r, short), live in robot_cameras(request.roster).items()}
@@ -79,9 +81,9 @@ def find_camera(request: Request, name: str) -> str:
     return of_robots[name]
 
 
-def _cameras(request: Request) -> Mapping[str, LabCameraCfg]:
+def _painter(request: Request) -> CameraHub:
     assert request.server.cameras is not None, "there is a world"
-    return request.server.cameras.cameras
+    return request.server.cameras
 
 
 def read_wishes(request: Request, wish: object) -> Wishes:
@@ -96,7 +98,8 @@ def read_wishes(request: Request, wish: object) -> Wishes:
         VerbError: it is none of these.
     """
     if wish is None or isinstance(wish, bool):
-        return {name: (name, "sync", "rgb") for name in (_cameras(request) if wish else ())}
+        names = _painter(request).list_cameras() if wish else ()
+        return {name: (name, "sync", "rgb") for name in names}
     if not isinstance(wish, Mapping):
         raise VerbError(
             "bad_value", "step: include_cameras must be true, or a map from cameras to sync/latest."
@@ -121,8 +124,7 @@ def take_images(request: Request, wishes: Wishes, snapshot: Snapshot) -> PlainDi
     Those that are `sync` show the snapshot; the latest ones are those that were last published,
     or show the snapshot if there are none.
     """
-    painter, images = request.server.cameras, {}
-    assert painter is not None, "there is a world"
+    painter, images = _painter(request), {}
     for name, (camera, moment, kind) in wishes.items():
         frame = painter.newest(camera, kind) if moment == "latest" else None
         frame = painter.render(camera, kind, snapshot) if frame is None else frame
@@ -146,8 +148,6 @@ def capture_camera(
     ] = "raw",
 ) -> Reply:
     """Take one image now, of the newest snapshot, in the server's process."""
-    painter = request.server.cameras
-    assert painter is not None, "there is a world"
-    frame = painter.render(find_camera(request, camera), kind)
+    frame = _painter(request).render(find_camera(request, camera), kind)
     shown = frame if format == "raw" else frame.to_jpeg()
     return {**verbs.encode(shown), "frame_id": frame.frame_id, "time": frame.time}
