@@ -10,7 +10,8 @@ import pytest
 
 from manyworlds.entity import EntityCfg, PropCfg
 from manyworlds.lab import CompileError
-from manyworlds.lab.scene import ItemRequest, SceneEditor
+from manyworlds.lab.scene import ItemRequest, SceneEditor, editor
+from manyworlds.lab.scene.sources import load_source
 
 
 def fields_that_differ(one: mujoco.MjModel, other: mujoco.MjModel) -> list[str]:
@@ -186,6 +187,29 @@ def test_the_same_items_twice_are_the_same_world(scene, cup):
     assert lab.world.model_hash == first.model_hash and np.array_equal(lab.snapshot.qpos, state)
     with pytest.raises(ValueError, match="Several items have the id 'a'"):
         scene.apply([items[0], items[0]])
+
+
+def test_equal_sources_are_read_once(scene, cup, monkeypatch):
+    """Apply many items of two sources: each source is read once, and each item is its own."""
+    read = []
+
+    def load(source):
+        read.append(source)
+        return load_source(source)
+
+    monkeypatch.setattr(editor, "load_source", load)
+    box = PropCfg.primitive("box", (0.1, 0.1, 0.1))
+    items = [
+        ItemRequest(id=f"{kind}{i}", source=source, pos=(float(i), 2.0, 0.5))
+        for i in range(3)
+        for kind, source in (("box", box), ("cup", cup))
+    ]
+    assert len(scene.apply(items)) == 6 and read == [box, cup]
+    model = scene._lab.model
+    assert [model.body(f"box{i}/prop").pos[0] for i in range(3)] == [0.0, 1.0, 2.0]
+    scene.apply([ItemRequest(id="box1", source=box, pos=(9.0, 0.0, 0.5)), items[0]])
+    model = scene._lab.model
+    assert [model.body(f"box{i}/prop").pos[0] for i in range(3)] == [0.0, 9.0, 2.0]
 
 
 def test_scene_files_give_the_same_world(scene, cup, tmp_path):
