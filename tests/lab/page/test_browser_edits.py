@@ -68,7 +68,7 @@ def test_an_item_is_moved_by_its_gizmo(arm, browser):
     until(browser, lambda: part.handle.visible, "the gizmo is there")
     canvas, camera = browser.locator("canvas").first.bounding_box(), camera_of(page, browser)
     start = np.array(lab.scene["ball"].pos)
-    tip = start + (0.0, 0.0, 0.7 * part.handle.scale)
+    tip = start + np.array((0.0, 0.0, 0.7 * part.handle.scale))
     for _ in range(20):  # before the first picture there is nothing to take hold of
         x, y = on_screen(camera, canvas, tip)
         browser.mouse.move(x, y)
