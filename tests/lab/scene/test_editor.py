@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manyworlds.entity import EntityCfg, PropCfg
-from manyworlds.lab import CompileError
+from manyworlds.lab import CompileError, LiveLab, world_from_spec
 from manyworlds.lab.scene import ItemRequest, SceneEditor, editor
 from manyworlds.lab.scene.sources import load_source
 
@@ -236,6 +236,49 @@ def test_scene_files_give_the_same_world(scene, cup, tmp_path):
     (saved / "build.json").write_text("{}")
     with pytest.raises(ValueError, match=r"build.json' is damaged"):
         scene.open(saved)
+
+
+FRAMES = """<mujoco><compiler angle="degree"/><worldbody>
+  <frame pos="0 0 1" euler="0 0 90">
+    <body name="a" euler="0 30 0"><freejoint/><geom size=".1"/></body>
+    <geom name="rail" type="capsule" size=".1" fromto="0 0 0 1 0 0"/>
+    <body name="c" pos="2 0 0"><freejoint/><geom size=".1"/></body>
+  </frame>
+  <light name="lamp" pos="0 0 3" dir="0 1 -1"/>
+  <body name="b" pos="1 0 0" axisangle="0 0 1 45"><freejoint/><geom size=".1"/></body>
+  <frame pos="0 0 2"><body name="d"><freejoint/><geom size=".1"/></body></frame>
+  <camera name="eye" pos="0 0 4" euler="10 0 0"/>
+  <geom name="plate" type="box" size="1 1 .1"/>
+</worldbody></mujoco>"""
+
+
+def test_what_is_moved_keeps_its_place_among_others(tmp_path):
+    """Move what is in frames, one with others in it: all else stays, and files have the order."""
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(FRAMES)))
+    scene, names = lab.scene, bytes(lab.model.names)
+    before = {name: (item.pos, item.quat) for name, item in scene.items.items()}
+    half = np.sqrt(0.5)
+    pos, quat = (0.25, -0.5, 0.75), (half, 0.0, half, 0.0)
+    for name in ("b", "a", "rail", "lamp", "eye", "plate"):
+        scene.move(name, pos=pos, quat=quat)
+        for other, item in scene.items.items():
+            wanted = (pos, quat) if other == name else before[other]
+            np.testing.assert_allclose(item.pos, wanted[0], atol=1e-12, err_msg=f"{name} {other}")
+            if other != "lamp":
+                np.testing.assert_allclose(
+                    np.abs(np.dot(item.quat, wanted[1])), 1.0, atol=1e-12, err_msg=other
+                )
+        assert bytes(lab.model.names) == names
+        saved = scene.save(tmp_path / name)
+        plain = mujoco.MjModel.from_xml_path(str(saved / "scene.xml"))
+        assert bytes(plain.names) == names, name
+        np.testing.assert_allclose(plain.body_pos, lab.model.body_pos, atol=1e-5)
+        np.testing.assert_allclose(plain.geom_pos, lab.model.geom_pos, atol=1e-5)
+        scene.undo()
+    assert scene["a"].pos == before["a"][0]
+    scene.move("lamp", quat=(0.0, 1.0, 0.0, 0.0))
+    np.testing.assert_allclose(lab.model.light("lamp").dir, (0.0, 0.0, 1.0), atol=1e-12)
+    lab.stop()
 
 
 def test_options_and_values_that_were_set_stay(scene, cup):
