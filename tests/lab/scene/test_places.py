@@ -96,6 +96,14 @@ def test_a_robot_stands_on_hills(lab):
     assert min(contacts(lab, "quadruped"), default=0.0) > -1e-3
 
 
+def test_nothing_falls_onto_a_robot(lab):
+    """Add an ant, whose file has it in the air, where an arm stands: it gets a place beside it."""
+    arm = lab.scene.add(robot_file("i2rt_yam/yam.xml"), "arm")
+    ant = lab.scene.add(find_model("gymnasium:envs/mujoco/assets/ant.xml"))
+    assert lab.scene.bounds("ant").low[2] > lab.scene.bounds("arm").high[2] - 0.3
+    assert ant.pos[0] > 0.5 > arm.pos[0] and ant.pos[2] == pytest.approx(GROUND)
+
+
 @pytest.mark.parametrize("mode", ["dynamic", "static"])
 def test_copies_are_beside_each_other(lab, mode):
     """Duplicate a box three times: each copy has a place of its own, as high as the box."""

@@ -101,7 +101,7 @@ class Surroundings:
         return self._free_place(box, start, height)
 
     def _free_place(self, box: Box, start: np.ndarray, height: float) -> np.ndarray:
-        """Return the first place along x where a box meets no obstacle.
+        """Return the first place along x where a box meets no obstacle, nor falls onto one.
 
         Args:
             box: box of the item at the origin.
@@ -112,8 +112,10 @@ class Surroundings:
         obstacles = self._obstacle_boxes()
         pos = start.copy()
         for _ in range(_MOST_PLACES):
-            pos[2] = self._height_below((low + pos, high + pos), self._ground) + height
-            apart = (obstacles[0] > high + pos) | (obstacles[1] < low + pos)
+            level = self._height_below((low + pos, high + pos), self._ground)
+            pos[2] = level + height
+            bottom = np.array((low[0] + pos[0], low[1] + pos[1], min(level, low[2] + pos[2])))
+            apart = (obstacles[0] > high + pos) | (obstacles[1] < bottom)
             if apart.any(axis=1).all():
                 break
             pos[0] += high[0] - low[0] + GAP
