@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 
 import mujoco
@@ -351,6 +352,38 @@ def test_two_edits_at_once_are_both_made(scene, cup):
     for _ in range(3):
         scene.undo()
     assert list(scene.items) == ["upper", "ball", "post", "floor"]
+
+
+def test_fields_and_items_are_edited_at_once(scene, cup):
+    """Set a mass, add cups and move the ball from three threads: all is there, and is undone."""
+    lab = scene._lab
+    before, names = copy.copy(lab.model), bytes(lab.model.names)
+    masses = np.linspace(1.0, 2.0, 8).tolist()
+    failed: list[BaseException] = []
+
+    def run(action, values) -> None:
+        try:
+            for value in values:
+                action(value)
+        except BaseException as error:
+            failed.append(error)
+
+    jobs = [
+        (lambda mass: lab.set_model("body:lower", "mass", mass), masses),
+        (lambda name: scene.add(cup, name), ["a", "b", "c"]),
+        (lambda x: scene.move("ball", pos=(x, 0.0, 1.0)), masses),
+    ]
+    threads = [threading.Thread(target=run, args=job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and {"a", "b", "c"} <= set(scene.items)
+    assert lab.model.body("lower").mass[0] == 2.0 and scene["ball"].pos == (2.0, 0.0, 1.0)
+    assert np.isfinite(lab.step(5).qpos).all()
+    while lab.history.done:
+        scene.undo()
+    assert bytes(lab.model.names) == names and not fields_that_differ(before, lab.model)
 
 
 def test_a_driven_robot_is_removed_with_a_word(scene, cup):
