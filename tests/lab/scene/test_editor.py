@@ -340,6 +340,25 @@ def test_what_cannot_be_added_changes_nothing(scene, cup, tmp_path, source, kwar
     assert lab.world is world and lab.history.done == history
 
 
+@pytest.mark.parametrize("call", ["mj_forward", "mj_setState"])  # before the step, and in it
+def test_a_world_in_which_mujoco_fails_is_not_shown(scene, cup, monkeypatch, call):
+    """Let MuJoCo fail in the new world as it does without memory: one sentence, nothing lost."""
+    lab, working = scene._lab, getattr(mujoco, call)
+
+    def fail(model: mujoco.MjModel, *args: object) -> None:
+        if mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, "cup/cup") >= 0:
+            raise mujoco.FatalError("mj_stackAlloc: out of memory\n  max = 1")
+        working(model, *args)
+
+    before, world = lab.step(10), lab.world
+    monkeypatch.setattr(mujoco, call, fail)
+    with pytest.raises(CompileError, match="fails in the new world: .*memory max = 1.") as error:
+        scene.add(cup)
+    assert "\n" not in str(error.value) and lab.world is world and not lab.history.done
+    assert lab.last_compile_error == str(error.value)
+    assert lab.step(10).step == before.step + 10 and not lab.loop.fault
+
+
 def test_two_edits_at_once_are_both_made(scene, cup):
     """Add from two threads: both items are there, and both can be undone."""
     lab = scene._lab

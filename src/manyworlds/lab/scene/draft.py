@@ -162,6 +162,7 @@ class Draft:
         _name_all(spec.worldbody.cameras, "camera")
         _name_all(spec.worldbody.lights, "light")
         _name_all([t for t in spec.textures if t.name or not t.file], "texture")
+        spec.memory = self.spec.memory = max(spec.memory, self.spec.memory)
         frame = self.spec.worldbody.add_frame()
         pose = (np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])) if pose is None else pose
         frame.pos, frame.quat = pose

@@ -128,7 +128,13 @@ class Surroundings:
         center, half = model.geom_aabb[geoms, :3], model.geom_aabb[geoms, 3:]
         middle = data.geom_xpos[geoms] + np.einsum("gij,gj->gi", turn, center)
         reach = np.einsum("gij,gj->gi", np.abs(turn), half)
-        return middle - reach, middle + reach
+        soft = [
+            data.flexvert_xpos[start : start + count]
+            for start, count in zip(model.flex_vertadr, model.flex_vertnum, strict=True)
+        ]
+        low = np.array([*(middle - reach), *(points.min(axis=0) for points in soft)])
+        high = np.array([*(middle + reach), *(points.max(axis=0) for points in soft)])
+        return low.reshape(-1, 3), high.reshape(-1, 3)
 
     def _height_below(self, box: Box, ground: np.ndarray) -> float:
         """Return the height of the highest ground below a box [m]; 0 where there is none."""
