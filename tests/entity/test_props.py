@@ -1,5 +1,6 @@
 import copy
 import pickle
+import subprocess
 import sys
 
 import mujoco
@@ -59,12 +60,30 @@ def test_a_prop_moves_as_its_mode_says(meshes, mode, free):
 @pytest.mark.parametrize("file", ["box.obj", "bowl.stl", "ring.ply", "open.glb"])
 @pytest.mark.parametrize("scale", [1.0, (2.0, -1.0, 0.5)])
 def test_a_mesh_is_drawn_where_it_is(meshes, file, scale):
-    """Compare the vertices that are drawn with those of the file."""
+    """Compare the vertices of the model, and those that the browser draws, with the file's."""
     prop = PropCfg.from_mesh(meshes / file, decompose=None, scale=scale)
-    spec = prop.spec_fn()
-    shown, wanted = drawn(spec.compile(), 0), weld(read_solid(meshes / file))[0] * scale
-    distance = np.linalg.norm(shown[:, None] - wanted[None], axis=2)
-    assert distance.min(axis=1).max() < 1e-6 and distance.min(axis=0).max() < 1e-6
+    model, wanted = prop.spec_fn().compile(), weld(read_solid(meshes / file))[0] * scale
+    from manyworlds.viewer.browser.geom_meshes import merge_geoms
+
+    for shown in (drawn(model, 0), np.asarray(merge_geoms(model, [0]).vertices)):
+        distance = np.linalg.norm(shown[:, None] - wanted[None], axis=2)
+        assert distance.min(axis=1).max() < 1e-6 and distance.min(axis=0).max() < 1e-6
+
+
+def test_two_props_of_a_mesh_are_cut_once(meshes, tmp_path, monkeypatch):
+    """Build a prop, and another one of a copy of its file: CoACD's process starts once."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    started, popen = [], subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(a) or popen(*a, **k))
+    (tmp_path / "other.ply").write_bytes((meshes / "ring.ply").read_bytes())
+    props = {
+        "a": PropCfg.from_mesh(meshes / "ring.ply"),
+        "b": PropCfg.from_mesh(tmp_path / "other.ply"),
+    }
+    model = Scene(SceneCfg(entities=props)).compile()
+    assert len(started) == 1 and model.geom("a/hull_0").size == pytest.approx(
+        model.geom("b/hull_0").size
+    )
 
 
 def test_mesh_and_hulls_have_their_roles(meshes):

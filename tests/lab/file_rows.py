@@ -6,12 +6,13 @@ FILE_ROWS = {
     # N, O, P
     "N1": (
         "spec/test_uploads.py::test_robots "
-        "spec/test_model_kinds.py::test_files_and_specs_are_the_same"
+        "lab/page/test_scene_editor.py::test_errors_are_where_the_user_looks "
+        "lab/scene/test_sources.py::test_the_package_of_menagerie_gives_robots"
     ),
     "N2": "spec/test_model_kinds.py::test_a_new_entity",
     "N3": "spec/test_model_kinds.py::test_files_and_specs_are_the_same",
     "N4": "lab/test_views.py::test_defaults_are_mujocos",
-    "N5": "viewer/test_geom_meshes.py::test_textures_are_where_mujoco_renders_them",
+    "N5": "entity/test_props.py::test_a_mesh_is_drawn_where_it_is",
     "N6": "spec/test_model_kinds.py::test_a_moved_body_pushes_and_is_not_pushed",
     "N7": "spec/test_model_kinds.py::test_fromto",
     "O1": (
@@ -34,7 +35,10 @@ FILE_ROWS = {
         "spec/test_load.py::test_broken"
     ),
     "O10": ("spec/test_load.py::test_models_are_mujocos spec/test_parity.py::test_a_sample"),
-    "O12": "spec/test_load.py::test_an_obj_with_materials",
+    "O12": (
+        "spec/test_load.py::test_an_obj_with_materials "
+        "lab/page/test_inspector.py::test_an_edit_of_a_material_colors_all_its_geoms"
+    ),
     "O13": (
         "spec/test_load.py::test_textures_are_drawn "
         "viewer/test_geom_meshes.py::test_textures_are_where_mujoco_renders_them"

@@ -94,7 +94,10 @@ ROWS = NETWORK_ROWS | {
         "lab/test_physics_loop.py::test_worlds_begin_as_they_are_told "
         "lab/test_lab.py::test_a_lab_begins_in_its_order"
     ),
-    "C2": "lab/network/test_protocol_page.py::test_ports_are_local_and_documented",
+    "C2": (
+        "lab/network/test_protocol_page.py::test_ports_are_local_and_documented "
+        "lab/network/test_hub.py::test_ports_are_open_for_this_machine_alone"
+    ),
     "C3": "lab/network/test_protocol_page.py::test_ports_are_local_and_documented",
     "C4": (
         "lab/test_physics_loop.py::test_a_callback_that_fails_stops_nobody "
@@ -159,7 +162,7 @@ ROWS = NETWORK_ROWS | {
         "lab/test_conversions.py::test_a_conversion_does_not_delay_physics_and_can_be_cancelled"
     ),
     "F4": (
-        "spec/test_convex.py::test_pieces_are_cut_once "
+        "entity/test_props.py::test_two_props_of_a_mesh_are_cut_once "
         "spec/test_convex.py::test_a_damaged_entry_is_made_again"
     ),
     # G
@@ -584,6 +587,7 @@ ROWS = NETWORK_ROWS | {
     "BI8": "lab/test_model_edits.py::test_names_of_the_robots_files",
     # BJ
     "BJ1": (
+        "lab/page/test_browser_edits.py::test_a_body_is_selected_and_edited "
         "lab/page/test_inspector.py::test_parts_of_a_body_and_the_filter "
         "lab/page/test_inspector.py::test_edits_are_drawn"
     ),

@@ -44,6 +44,8 @@ SCENE_ROWS = {
         "lab/scene/test_sources.py::test_our_own_robots_begin_as_their_config_says"
     ),
     "BE2": (
+        "lab/scene/test_places.py::test_robots_stand_on_the_ground "
+        "lab/scene/test_places.py::test_copies_are_beside_each_other "
         "lab/scene/test_editor.py::test_a_cup_is_added_and_the_world_goes_on "
         "lab/scene/test_editor.py::test_copies_are_items_of_their_own "
         "lab/scene/test_editor.py::test_what_is_removed_leaves_nothing"
@@ -62,6 +64,9 @@ SCENE_ROWS = {
         "lab/page/test_user_shapes.py::test_wrong_shapes_are_refused"
     ),
     "BE9": "lab/page/test_camera.py::test_buttons_and_a_key_frame",
-    "BE10": "lab/scene/test_editor.py::test_a_light_is_an_item",
+    "BE10": (
+        "lab/scene/test_editor.py::test_a_light_is_an_item "
+        "lab/page/test_scene_editor.py::test_a_light_that_is_added_shines_in_the_view"
+    ),
     "BE7": "lab/test_conversions.py::test_a_box_mesh_falls_and_rests",
 }

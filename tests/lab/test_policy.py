@@ -282,3 +282,27 @@ def test_a_verb_runs_a_policy(run):
     assert lab["cartpole"].controller is not law and lab["cartpole"].owner == "policy"
     lab.step(decimation)
     lab.stop()
+
+
+def test_the_robot_that_a_policy_drives_is_edited(run):
+    """Add a prop: the policy goes on; remove its robot: a note; undo: its state comes back."""
+    lab, plain = open_run(run), open_run(run)
+    (robot,) = list(lab.controls)
+    for _ in range(2):
+        lab.step(10)
+        plain.step(10)
+        np.testing.assert_allclose(
+            lab.snapshot.qpos[: plain.model.nq], plain.snapshot.qpos, atol=1e-9
+        )
+        lab.scene.add("cartpole", pos=(0.0, 50.0, 0.0))
+    assert not lab.rebuild_notes and robot.owner == "policy"
+    before = lab.snapshot.qpos[: plain.model.nq].copy()
+    lab.scene.remove(robot.name)
+    assert lab.scene.notes[0] == f"the robot '{robot.name}' is gone, and what controlled it ended"
+    assert np.isfinite(lab.step(10).qpos).all() and not lab.loop.fault
+    lab.scene.undo()
+    np.testing.assert_array_equal(lab.snapshot.qpos[: plain.model.nq], before)
+    lab.run_policy(run / "policy.onnx", robot=robot.name)
+    assert np.isfinite(lab.step(10).qpos).all() and lab[robot.name].owner == "policy"
+    for each in (lab, plain):
+        each.stop()

@@ -130,12 +130,18 @@ def test_constraints(kinds):
 
 @pytest.mark.parametrize("robot", ["unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml"])
 def test_files_and_specs_are_the_same(robot):
-    """Make the same world and the same entity of a file and of a spec."""
+    """Make the same world and the same entity of a file and of a spec: plain MuJoCo's model."""
     path = robot_file(robot)
     world = world_from_file(path)
     spec = mujoco.MjSpec.from_file(str(path))
     assert_same(world.model, world_from_spec(spec).model)
-    assert isinstance(Entity(EntityCfg(spec_fn=lambda: load_spec(path)[0])), Entity)
+    assert_same(world.model, mujoco.MjModel.from_xml_path(str(path)))
+    one, other = (
+        Entity(EntityCfg(spec_fn=make))
+        for make in (lambda: load_spec(path)[0], lambda: spec.copy())
+    )
+    assert one.body_names == other.body_names and one.joint_names == other.joint_names
+    assert_same(one.spec.compile(), other.spec.compile())
 
 
 def test_a_new_entity():

@@ -353,8 +353,10 @@ class LiveLab(LabDiagnostics):
                 set_option(fresh.model.opt, name, value)
             replacement = Replacement(self, fresh, driver, transition)
             known = {robot.name for robot in self.controls}
-            # `PhysicsLoop.swap` raises the version of the model.
-            result = self.loop.do(replacement.carry_out, edits_model=False)
+            result = replacement.run()
+            self.last_compile_error = result.error
+            if not result:
+                return result
             if not is_edit:
                 self.history.clear()
             for robot in self.controls if is_edit else ():

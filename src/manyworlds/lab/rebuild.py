@@ -183,6 +183,15 @@ class Replacement:
         """Return True if a robot of the new world had another name before."""
         return robot in self._transition.renamed_robots
 
+    def run(self) -> Rebuilt:
+        """Replace the world between two steps; the old one stays if MuJoCo fails in the new one."""
+        try:
+            mujoco.mj_forward(self._world.model, self._world.new_data())
+            # `PhysicsLoop.swap` raises the version of the model.
+            return self._lab.loop.do(self.carry_out, edits_model=False)
+        except mujoco.FatalError as error:
+            return Rebuilt(error=f"MuJoCo fails in the new world: {' '.join(str(error).split())}.")
+
     def carry_out(self, model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
         """Replace the world; runs in the physics thread."""
         lab, world, data = self._lab, self._world, self._data

@@ -6,10 +6,12 @@ Only names differ: fields, order and ids are those of the live model, to the las
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
 import re
 import warnings
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -30,6 +32,7 @@ _KINDS = (
 """Kinds of named elements, in the order in which MuJoCo stores their names' addresses."""
 _NAMED_FOR_CLIENTS = ("jnt", "actuator", "sensor")
 """Kinds whose elements get a name if they have none, because clients know them by name only."""
+_FILE = re.compile(r'file\w*="([^"]+)"')
 _HASH_MASK = 2**64 - 1
 _ALIGNMENT = 64  # of the arrays of a model in memory
 
@@ -155,6 +158,7 @@ def _with_prefix(xml: str, files: dict[str, bytes], prefix: str) -> tuple[str, d
     Raises:
         ValueError: MuJoCo cannot write it.
     """
+    xml, files = _without_prefix(xml, files, prefix)
     root, child = mujoco.MjSpec(), mujoco.MjSpec.from_string(xml, assets=files)
     root.option, root.compiler.degree = child.option, child.compiler.degree
     root.assets = files
@@ -168,9 +172,20 @@ def _with_prefix(xml: str, files: dict[str, bytes], prefix: str) -> tuple[str, d
             fresh = root.to_xml()
     except (ValueError, mujoco.FatalError) as error:
         raise ValueError(" ".join([str(error), *messages])) from error
-    named = set(re.findall(r'file\w*="([^"]+)"', fresh))
-    renamed = {f"{prefix}{name}": name for name in files if name not in named}
-    return fresh, {**files, **{new: files[old] for new, old in renamed.items() if new in named}}
+    # MuJoCo puts the prefix before names of files, too, but not before those of all kinds.
+    known = {**files, **{f"{prefix}{name}": content for name, content in files.items()}}
+    named = set(_FILE.findall(fresh))
+    return fresh, {name: content for name, content in known.items() if name in named}
+
+
+def _without_prefix(xml: str, files: dict[str, bytes], prefix: str) -> tuple[str, dict[str, bytes]]:
+    """Rename files whose names begin with a prefix, so that no two have one name with it."""
+    names = {name: name for name in files}
+    for name, content in files.items():
+        if name.startswith(prefix):  # which has a '_', and so differs from a hash
+            names[name] = hashlib.sha256(content).hexdigest()[:16] + PurePath(name).suffix
+    renamed = _FILE.sub(lambda found: found[0].replace(found[1], names[found[1]]), xml)
+    return renamed, {names[name]: content for name, content in files.items()}
 
 
 def _pack(model: mujoco.MjModel, names: Names) -> tuple[bytes, list[np.ndarray]]:

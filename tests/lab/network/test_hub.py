@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import msgpack
 import numpy as np
@@ -95,6 +96,26 @@ def test_a_program_of_twenty_lines_moves_a_joint(lab, hub, context, space):
     until(moved, "the joint does not move")
     assert lab["go2"].command.targets.tolist() == [0.0, 0.0]
     assert abs(read_joint(others, b"go2/joint/hip")[1]) < 0.05
+
+
+def listening(port: int) -> set[str]:
+    """Addresses of this machine at which a port is open, as Linux lists them."""
+    found = set()
+    for table, local in (("tcp", "0100007F"), ("tcp6", "0" * 24 + "01000000")):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            address, _, number = line.split()[1].partition(":")
+            if line.split()[3] == "0A" and int(number, 16) == port:
+                found.add("local" if address == local else address)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").is_file(), reason="needs Linux")
+def test_ports_are_open_for_this_machine_alone(hub):
+    """Look at the sockets of the system: each port of a hub listens on the loopback address."""
+    assert {"state", "control", "info", "step"} <= set(hub.ports)
+    for name, port in hub.ports.items():
+        if port:
+            assert listening(port) == {"local"}, name
 
 
 def test_all_topics(lab, hub, context):

@@ -69,6 +69,35 @@ def test_edits_are_drawn(page):
     assert looks(page) == 0.5 and page.context.note == "undone: set rgba of geom:forearm"
 
 
+PAINTED = """<mujoco><asset><material name="paint" rgba="1 0 0 1"/></asset><worldbody>
+  <body name="a"><geom size=".1" material="paint"/></body>
+  <body name="b" pos="1 0 0"><freejoint/><geom type="box" size=".1 .1 .1" material="paint"/></body>
+</worldbody></mujoco>"""
+
+
+def test_an_edit_of_a_material_colors_all_its_geoms(open_page):
+    """Color a material that two geoms share: both are drawn so, and again after Ctrl-Z."""
+    from manyworlds.viewer.browser.geom_meshes import merge_geoms
+
+    page = open_page(PAINTED, start_paused=True)
+    page.context.select("material", 0)
+    iterate_once(page)
+
+    def colors() -> set[tuple[bool, ...]]:
+        """Return which of red, green and blue the geoms have."""
+        page.context.view._next_look = 0.0
+        iterate_once(page)
+        model = page.context.view.grid._model
+        meshes = [merge_geoms(model, [geom]) for geom in range(2)]
+        return {tuple((mesh.visual.vertex_colors[0][:3] > 0).tolist()) for mesh in meshes}
+
+    assert colors() == {(True, False, False)}
+    give(page.parts["InspectorPart"].fields["rgba"].handles[0], (0, 255, 0, 255))
+    assert colors() == {(False, True, False)}
+    page.keys.actions["ctrl+Z"]()
+    assert colors() == {(True, False, False)} and not page.errors
+
+
 def test_edits_before_the_first_frame_are_drawn(page):
     """Edit a color between the creation of the drawing and its first frame: it is drawn."""
     from manyworlds.lab.page.world_view import WorldView

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 
 import mujoco
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 
 from manyworlds.entity import EntityCfg, PropCfg
-from manyworlds.lab import CompileError
-from manyworlds.lab.scene import ItemRequest, SceneEditor
+from manyworlds.lab import CompileError, LiveLab, world_from_spec
+from manyworlds.lab.scene import ItemRequest, SceneEditor, editor
+from manyworlds.lab.scene.sources import load_source
 
 
 def fields_that_differ(one: mujoco.MjModel, other: mujoco.MjModel) -> list[str]:
@@ -188,6 +190,29 @@ def test_the_same_items_twice_are_the_same_world(scene, cup):
         scene.apply([items[0], items[0]])
 
 
+def test_equal_sources_are_read_once(scene, cup, monkeypatch):
+    """Apply many items of two sources: each source is read once, and each item is its own."""
+    read = []
+
+    def load(source):
+        read.append(source)
+        return load_source(source)
+
+    monkeypatch.setattr(editor, "load_source", load)
+    box = PropCfg.primitive("box", (0.1, 0.1, 0.1))
+    items = [
+        ItemRequest(id=f"{kind}{i}", source=source, pos=(float(i), 2.0, 0.5))
+        for i in range(3)
+        for kind, source in (("box", box), ("cup", cup))
+    ]
+    assert len(scene.apply(items)) == 6 and read == [box, cup]
+    model = scene._lab.model
+    assert [model.body(f"box{i}/prop").pos[0] for i in range(3)] == [0.0, 1.0, 2.0]
+    scene.apply([ItemRequest(id="box1", source=box, pos=(9.0, 0.0, 0.5)), items[0]])
+    model = scene._lab.model
+    assert [model.body(f"box{i}/prop").pos[0] for i in range(3)] == [0.0, 9.0, 2.0]
+
+
 def test_scene_files_give_the_same_world(scene, cup, tmp_path):
     """Save, load in plain MuJoCo and in the lab: the same model; names and ids survive."""
     lab = scene._lab
@@ -212,6 +237,49 @@ def test_scene_files_give_the_same_world(scene, cup, tmp_path):
     (saved / "build.json").write_text("{}")
     with pytest.raises(ValueError, match=r"build.json' is damaged"):
         scene.open(saved)
+
+
+FRAMES = """<mujoco><compiler angle="degree"/><worldbody>
+  <frame pos="0 0 1" euler="0 0 90">
+    <body name="a" euler="0 30 0"><freejoint/><geom size=".1"/></body>
+    <geom name="rail" type="capsule" size=".1" fromto="0 0 0 1 0 0"/>
+    <body name="c" pos="2 0 0"><freejoint/><geom size=".1"/></body>
+  </frame>
+  <light name="lamp" pos="0 0 3" dir="0 1 -1"/>
+  <body name="b" pos="1 0 0" axisangle="0 0 1 45"><freejoint/><geom size=".1"/></body>
+  <frame pos="0 0 2"><body name="d"><freejoint/><geom size=".1"/></body></frame>
+  <camera name="eye" pos="0 0 4" euler="10 0 0"/>
+  <geom name="plate" type="box" size="1 1 .1"/>
+</worldbody></mujoco>"""
+
+
+def test_what_is_moved_keeps_its_place_among_others(tmp_path):
+    """Move what is in frames, one with others in it: all else stays, and files have the order."""
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(FRAMES)))
+    scene, names = lab.scene, bytes(lab.model.names)
+    before = {name: (item.pos, item.quat) for name, item in scene.items.items()}
+    half = np.sqrt(0.5)
+    pos, quat = (0.25, -0.5, 0.75), (half, 0.0, half, 0.0)
+    for name in ("b", "a", "rail", "lamp", "eye", "plate"):
+        scene.move(name, pos=pos, quat=quat)
+        for other, item in scene.items.items():
+            wanted = (pos, quat) if other == name else before[other]
+            np.testing.assert_allclose(item.pos, wanted[0], atol=1e-12, err_msg=f"{name} {other}")
+            if other != "lamp":
+                np.testing.assert_allclose(
+                    np.abs(np.dot(item.quat, wanted[1])), 1.0, atol=1e-12, err_msg=other
+                )
+        assert bytes(lab.model.names) == names
+        saved = scene.save(tmp_path / name)
+        plain = mujoco.MjModel.from_xml_path(str(saved / "scene.xml"))
+        assert bytes(plain.names) == names, name
+        np.testing.assert_allclose(plain.body_pos, lab.model.body_pos, atol=1e-5)
+        np.testing.assert_allclose(plain.geom_pos, lab.model.geom_pos, atol=1e-5)
+        scene.undo()
+    assert scene["a"].pos == before["a"][0]
+    scene.move("lamp", quat=(0.0, 1.0, 0.0, 0.0))
+    np.testing.assert_allclose(lab.model.light("lamp").dir, (0.0, 0.0, 1.0), atol=1e-12)
+    lab.stop()
 
 
 def test_options_and_values_that_were_set_stay(scene, cup):
@@ -283,6 +351,25 @@ def test_what_cannot_be_added_changes_nothing(scene, cup, tmp_path, source, kwar
     assert lab.world is world and lab.history.done == history
 
 
+@pytest.mark.parametrize("call", ["mj_forward", "mj_setState"])  # before the step, and in it
+def test_a_world_in_which_mujoco_fails_is_not_shown(scene, cup, monkeypatch, call):
+    """Let MuJoCo fail in the new world as it does without memory: one sentence, nothing lost."""
+    lab, working = scene._lab, getattr(mujoco, call)
+
+    def fail(model: mujoco.MjModel, *args: object) -> None:
+        if mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, "cup/cup") >= 0:
+            raise mujoco.FatalError("mj_stackAlloc: out of memory\n  max = 1")
+        working(model, *args)
+
+    before, world = lab.step(10), lab.world
+    monkeypatch.setattr(mujoco, call, fail)
+    with pytest.raises(CompileError, match="fails in the new world: .*memory max = 1.") as error:
+        scene.add(cup)
+    assert "\n" not in str(error.value) and lab.world is world and not lab.history.done
+    assert lab.last_compile_error == str(error.value)
+    assert lab.step(10).step == before.step + 10 and not lab.loop.fault
+
+
 def test_two_edits_at_once_are_both_made(scene, cup):
     """Add from two threads: both items are there, and both can be undone."""
     lab = scene._lab
@@ -295,6 +382,38 @@ def test_two_edits_at_once_are_both_made(scene, cup):
     for _ in range(3):
         scene.undo()
     assert list(scene.items) == ["upper", "ball", "post", "floor"]
+
+
+def test_fields_and_items_are_edited_at_once(scene, cup):
+    """Set a mass, add cups and move the ball from three threads: all is there, and is undone."""
+    lab = scene._lab
+    before, names = copy.copy(lab.model), bytes(lab.model.names)
+    masses = np.linspace(1.0, 2.0, 8).tolist()
+    failed: list[BaseException] = []
+
+    def run(action, values) -> None:
+        try:
+            for value in values:
+                action(value)
+        except BaseException as error:
+            failed.append(error)
+
+    jobs = [
+        (lambda mass: lab.set_model("body:lower", "mass", mass), masses),
+        (lambda name: scene.add(cup, name), ["a", "b", "c"]),
+        (lambda x: scene.move("ball", pos=(x, 0.0, 1.0)), masses),
+    ]
+    threads = [threading.Thread(target=run, args=job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and {"a", "b", "c"} <= set(scene.items)
+    assert lab.model.body("lower").mass[0] == 2.0 and scene["ball"].pos == (2.0, 0.0, 1.0)
+    assert np.isfinite(lab.step(5).qpos).all()
+    while lab.history.done:
+        scene.undo()
+    assert bytes(lab.model.names) == names and not fields_that_differ(before, lab.model)
 
 
 def test_a_driven_robot_is_removed_with_a_word(scene, cup):

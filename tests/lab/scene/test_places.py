@@ -96,6 +96,28 @@ def test_a_robot_stands_on_hills(lab):
     assert min(contacts(lab, "quadruped"), default=0.0) > -1e-3
 
 
+def test_nothing_falls_onto_a_robot(lab):
+    """Add an ant, whose file has it in the air, where an arm stands: it gets a place beside it."""
+    arm = lab.scene.add(robot_file("i2rt_yam/yam.xml"), "arm")
+    ant = lab.scene.add(find_model("gymnasium:envs/mujoco/assets/ant.xml"))
+    assert lab.scene.bounds("ant").low[2] > lab.scene.bounds("arm").high[2] - 0.3
+    assert ant.pos[0] > 0.5 > arm.pos[0] and ant.pos[2] == pytest.approx(GROUND)
+
+
+SOFT = """<mujoco><size memory="40M"/><worldbody><flexcomp name="cube" type="grid" dim="3"
+  count="3 3 3" spacing=".1 .1 .1" radius=".01" mass="1"><contact selfcollide="none"/>
+  <edge equality="true"/></flexcomp></worldbody></mujoco>"""
+
+
+def test_soft_bodies_have_places_and_memory(lab, tmp_path):
+    """Add a soft cube twice: both lie on the ground, with the memory that they need."""
+    (tmp_path / "cube.xml").write_text(SOFT)
+    one, two = (lab.scene.add(tmp_path / "cube.xml", name) for name in ("one", "two"))
+    assert one.pos[2] == pytest.approx(GROUND + 0.1) == two.pos[2]
+    assert two.pos[0] >= one.pos[0] + 0.2 and lab.model.narena >= 40 * 2**20
+    assert not any("memory" in note for note in lab.scene.notes)
+
+
 @pytest.mark.parametrize("mode", ["dynamic", "static"])
 def test_copies_are_beside_each_other(lab, mode):
     """Duplicate a box three times: each copy has a place of its own, as high as the box."""

@@ -14,6 +14,7 @@ import pytest
 
 from manyworlds.lab import CompileError, LiveLab, world_from_spec
 from manyworlds.lab.scene import menagerie_names, registered_names
+from manyworlds.lab.wire_model import wire_mjcf
 from tests.compat.names import shared_file
 from tests.lab.conftest import ARM
 
@@ -234,3 +235,61 @@ def test_the_package_of_menagerie_gives_robots(lab, tmp_path, monkeypatch, name,
     (folder / ".complete").write_text("{}")
     assert lab.scene.add(name, "robot").source == f"menagerie:{name}"
     assert lab.model.body("robot/trunk" if name == "unitree_go1" else "robot/pelvis").mass > 0
+
+
+KIT = """<mujoco model="kit"><asset><mesh name="left/part" file="part.obj"/></asset><worldbody>
+  <body name="left/arm"><joint name="left/j"/><geom type="mesh" mesh="left/part"/></body>
+</worldbody><actuator><position name="left/m" joint="left/j"/></actuator></mujoco>"""
+
+
+@pytest.mark.filterwarnings("ignore:.*(settotalmass|compiler settings)")
+def test_a_room_of_foreign_robots_is_saved_and_opened(lab, tmp_path):
+    """Add robots with slashes in names and files of equal names, edit, undo all, redo, save, open.
+
+    Plain MuJoCo loads the same model from the file, and clients get the same shapes.
+    """
+    for kit, size in (("a", "0.1"), ("b", "0.3")):
+        (tmp_path / kit).mkdir()
+        (tmp_path / kit / "kit.xml").write_text(KIT)
+        (tmp_path / kit / "part.obj").write_text(TETRAHEDRON.replace(".2", size))
+    scene, start = lab.scene, bytes(lab.model.names)
+    foreign = [path for path in foreign_models() if path.stem in ("cheetah", "ant")]
+    sources = (tmp_path / "a/kit.xml", tmp_path / "b/kit.xml", "quadruped", *foreign)
+    for source in (shared_file("robots/i2rt_yam/yam.xml"), *sources):
+        scene.add(source)
+    sizes = [
+        lab.model.geom_rbound[lab.model.body(f"{kit}/left/arm").geomadr[0]]
+        for kit in ("kit", "kit_1")
+    ]
+    assert sizes[1] == pytest.approx(3.0 * sizes[0])
+    scene.duplicate("kit")
+    scene.rename("kit_1", "set")
+    scene.grid("yam", 1, 2)
+    scene.move("set", pos=(0.0, 4.0, 0.2), quat=(0.0, 0.0, 0.0, 1.0))
+    scene.remove("quadruped")
+    items, names, count = scene.items, bytes(lab.model.names), len(lab.history.done)
+    for _ in range(count):
+        scene.undo()
+    assert bytes(lab.model.names) == start
+    for _ in range(count):
+        scene.redo()
+    assert bytes(lab.model.names) == names and scene.items == items
+    saved = scene.save(tmp_path / "room")
+    plain = mujoco.MjModel.from_xml_path(str(saved / "scene.xml"))
+    assert bytes(plain.names) == names
+    for field in ("body_pos", "body_quat", "body_mass", "geom_pos", "geom_rbound", "mesh_vert"):
+        ours, theirs = getattr(lab.model, field), getattr(plain, field)
+        np.testing.assert_allclose(theirs, ours, rtol=2e-5, atol=1e-6, err_msg=field)
+    xml, files = wire_mjcf(lab.world)
+    sent = mujoco.MjSpec.from_string(xml, assets=files).compile()
+    np.testing.assert_array_equal(sent.mesh_vert, lab.model.mesh_vert)
+    scene.open(saved)
+    assert bytes(lab.model.names) == names
+    for name, item in scene.items.items():
+        np.testing.assert_allclose(item.pos, items[name].pos, atol=1e-5)
+        assert (item.id, item.kind, item.bodies) == (
+            items[name].id,
+            items[name].kind,
+            items[name].bodies,
+        )
+    assert np.isfinite(lab.step(10).qpos).all() and not lab.loop.fault

@@ -14,10 +14,12 @@ from manyworlds.lab.model_facts import INITIAL_KEYFRAME, hash_model
 from manyworlds.lab.rebuild import Transition
 from manyworlds.lab.scene.items import (
     ItemFacts,
+    Kind,
     Pose,
     TopElements,
     check_name,
     compose,
+    element_id,
     element_pose,
     inverse,
     top_elements,
@@ -33,6 +35,8 @@ from manyworlds.validation.names import free_name
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
 
+_IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
+_QUAT = mujoco.mjtOrientation.mjORIENTATION_QUAT
 _ASSETS = (
     ("meshes", (("geoms", "meshname"),)),
     ("hfields", (("geoms", "hfieldname"),)),
@@ -158,6 +162,7 @@ class Draft:
         _name_all(spec.worldbody.cameras, "camera")
         _name_all(spec.worldbody.lights, "light")
         _name_all([t for t in spec.textures if t.name or not t.file], "texture")
+        spec.memory = self.spec.memory = max(spec.memory, self.spec.memory)
         frame = self.spec.worldbody.add_frame()
         pose = (np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])) if pose is None else pose
         frame.pos, frame.quat = pose
@@ -344,16 +349,26 @@ class Draft:
         item = self.find(name)
         model = self.world.model
         delta = compose(pose, inverse(self.origin(name)))
-        for _, element, _ in item.elements:
-            frame = self.spec.worldbody.add_frame()
-            frame.pos, frame.quat = compose(delta, _frame_pose(element.frame))
-            element.set_frame(frame)
+        for kind, element, place in item.elements:
+            frame = _frame_pose(element.frame)
+            if kind in ("geom", "site") and np.isfinite(element.fromto).all():
+                self._resolve_ends(kind, element, place, frame)
+            _move_element(kind, element, compose(compose(inverse(frame), delta), frame))
         if (facts := self.facts.get(name)) is not None and facts.origin is not None:
             self.facts[name] = replace(facts, origin=_plain(pose))
         for kind, element, place in item.elements:
             if kind == "body":
                 before = element_pose(model, kind, self._former(element.name), place)
                 self._place(element, compose(delta, before))
+
+    def _resolve_ends(self, kind: Kind, element: Any, place: int, frame: Pose) -> None:
+        """Give an element that is written by its two ends a pose and a size, as MuJoCo does."""
+        model, name = self.world.model, self._former(element.name)
+        element.size = getattr(model, f"{kind}_size")[element_id(model, kind, name, place)].copy()
+        pose = compose(inverse(frame), element_pose(model, kind, name, place))
+        element.fromto = np.full(6, np.nan)
+        element.pos, element.quat = pose
+        element.alt.type = _QUAT
 
     def _place(self, body: Any, pose: Pose) -> None:
         """Note the pose of a body that can be moved in its state."""
@@ -444,20 +459,30 @@ def _frame_pose(frame: Any) -> Pose:
     """Return the pose of a frame in the world; that of the world for None."""
     pose = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
     while frame is not None:
-        quat = np.array(frame.quat)
-        if frame.alt.type != mujoco.mjtOrientation.mjORIENTATION_QUAT:
-            resolve: Any = mujoco.MjSpec.resolve_orientation
-            compiler = frame.compiler
-            quat = np.array(
-                resolve(
-                    degree=bool(compiler.degree),
-                    sequence=compiler.eulerseq,
-                    orientation=frame.alt,
-                )
-            )
-        pose = compose((np.array(frame.pos), quat), pose)
+        pose = compose((np.array(frame.pos), _orientation(frame)), pose)
         frame = frame.frame
     return pose
+
+
+def _orientation(element: Any) -> np.ndarray:
+    """Return the orientation of an element in its frame (wxyz), in whatever way it is given."""
+    if element.alt.type == _QUAT:
+        return np.array(element.quat)
+    resolve: Any = mujoco.MjSpec.resolve_orientation
+    compiler = element.compiler
+    return np.array(
+        resolve(degree=bool(compiler.degree), sequence=compiler.eulerseq, orientation=element.alt)
+    )
+
+
+def _move_element(kind: Kind, element: Any, change: Pose) -> None:
+    """Move an element in its frame, where it stays: MJCF files keep its place among others."""
+    if kind == "light":
+        element.dir = compose(change, (np.array(element.dir), _IDENTITY))[0] - change[0]
+        element.pos = compose(change, (np.array(element.pos), _IDENTITY))[0]
+    else:
+        element.pos, turn = compose(change, (np.array(element.pos), _orientation(element)))
+        element.alt.type, element.quat = _QUAT, turn
 
 
 def _plain(pose: Pose) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -101,7 +101,7 @@ class Surroundings:
         return self._free_place(box, start, height)
 
     def _free_place(self, box: Box, start: np.ndarray, height: float) -> np.ndarray:
-        """Return the first place along x where a box meets no obstacle.
+        """Return the first place along x where a box meets no obstacle, nor falls onto one.
 
         Args:
             box: box of the item at the origin.
@@ -112,8 +112,10 @@ class Surroundings:
         obstacles = self._obstacle_boxes()
         pos = start.copy()
         for _ in range(_MOST_PLACES):
-            pos[2] = self._height_below((low + pos, high + pos), self._ground) + height
-            apart = (obstacles[0] > high + pos) | (obstacles[1] < low + pos)
+            level = self._height_below((low + pos, high + pos), self._ground)
+            pos[2] = level + height
+            bottom = np.array((low[0] + pos[0], low[1] + pos[1], min(level, low[2] + pos[2])))
+            apart = (obstacles[0] > high + pos) | (obstacles[1] < bottom)
             if apart.any(axis=1).all():
                 break
             pos[0] += high[0] - low[0] + GAP
@@ -126,7 +128,13 @@ class Surroundings:
         center, half = model.geom_aabb[geoms, :3], model.geom_aabb[geoms, 3:]
         middle = data.geom_xpos[geoms] + np.einsum("gij,gj->gi", turn, center)
         reach = np.einsum("gij,gj->gi", np.abs(turn), half)
-        return middle - reach, middle + reach
+        soft = [
+            data.flexvert_xpos[start : start + count]
+            for start, count in zip(model.flex_vertadr, model.flex_vertnum, strict=True)
+        ]
+        low = np.array([*(middle - reach), *(points.min(axis=0) for points in soft)])
+        high = np.array([*(middle + reach), *(points.max(axis=0) for points in soft)])
+        return low.reshape(-1, 3), high.reshape(-1, 3)
 
     def _height_below(self, box: Box, ground: np.ndarray) -> float:
         """Return the height of the highest ground below a box [m]; 0 where there is none."""
