@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
 
-from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, TimelineCfg, world_from_file
-from manyworlds.lab.controllers import PdController
+from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, TimelineCfg, physics_loop, world_from_file
+from manyworlds.lab.controllers import Passthrough, PdController
 from manyworlds.lab.driving import HOLD_S
 from tests.lab.policies import export_policy_of
 from tests.lab.test_driving import Walker
@@ -319,3 +320,27 @@ def test_what_is_told_in_the_past_counts(driven):
     lab.timeline.step_frames(-1)
     lab.timeline.branch()
     assert robot.command.targets.tolist() == [1.0, 2.0] and twist_of(lab) == [0.1, 0.0, 0.0]
+
+
+def test_slow_steps_are_waited_for(world, monkeypatch):
+    """Branch where the steps take longer than other commands may: its edits are taken back."""
+
+    class Slow(Passthrough):
+        def compute(self, model, data, target):
+            time.sleep(0.02)
+            return target
+
+    with still(world) as lab:
+        lab["arm"].controller = Slow()
+        lab.step(50)
+        then = bits(lab)
+        lab.step(10)
+        mass = lab.model.body("ball").mass[0]
+        lab.set_model("body:ball", "mass", 2.0)
+        lab.step(30)
+        lab.timeline.step_frames(-40)
+        monkeypatch.setattr(physics_loop, "_COMMAND_S", 0.3)
+        lab.timeline.branch()
+        monkeypatch.undo()
+        assert bits(lab) == then and lab.history.done == ()
+        assert lab.world.spec.compile().body("ball").mass[0] == mass

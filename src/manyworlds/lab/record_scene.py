@@ -1,6 +1,6 @@
 """Joints, transforms and shapes of a world in MCAP files, as Foxglove and other programs show them.
 
-There are three topics of JSON messages beside the exact states: `/joint_states` of the schema
+There are three topics of Protobuf messages beside the exact states: `/joint_states` of the schema
 `foxglove.JointStates`, all hinges and slides; `/tf` of `foxglove.FrameTransforms`, the pose of each
 body in the frame `world`; and `/scene` of `foxglove.SceneUpdate`, once for each model, the shapes
 of the bodies in their frames
@@ -9,16 +9,17 @@ of the bodies in their frames
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.model_facts import STATE
-from manyworlds.lab.record_images import TIME, stamp
+from manyworlds.lab.protobuf import Value, descriptors, encode, encode_points
+from manyworlds.lab.record_images import stamp
+from manyworlds.lab.record_messages import MESSAGES
 from manyworlds.lab.recording import joint_names
 
 if TYPE_CHECKING:
@@ -26,83 +27,18 @@ if TYPE_CHECKING:
 
 WORLD = "world"
 """Frame of the poses."""
-_SLICE = 500  # numbers that are encoded at once, because encoding keeps other threads waiting
 _DIGITS = 5  # of vertices [m]
 _LAST_GROUP = 2  # MuJoCo's programs show the groups of geoms up to this one
 _GEOM = mujoco.mjtGeom
 
 
-def _object(**properties: object) -> dict[str, object]:
-    return {"type": "object", "properties": properties}
-
-
-def _array(items: object) -> dict[str, object]:
-    return {"type": "array", "items": items}
-
-
-_NUMBER, _TEXT, _FLAG = {"type": "number"}, {"type": "string"}, {"type": "boolean"}
-_VECTOR = _object(x=_NUMBER, y=_NUMBER, z=_NUMBER)
-_QUATERNION = _object(x=_NUMBER, y=_NUMBER, z=_NUMBER, w=_NUMBER)
-_POSE = _object(position=_VECTOR, orientation=_QUATERNION)
-_COLOR = _object(r=_NUMBER, g=_NUMBER, b=_NUMBER, a=_NUMBER)
-_SHAPE = _object(pose=_POSE, size=_VECTOR, color=_COLOR)
-_CYLINDER = _object(pose=_POSE, size=_VECTOR, bottom_scale=_NUMBER, top_scale=_NUMBER, color=_COLOR)
-_TRIANGLES = _object(
-    pose=_POSE,
-    points=_array(_VECTOR),
-    color=_COLOR,
-    colors=_array(_COLOR),
-    indices=_array({"type": "integer", "minimum": 0}),
-)
-_ENTITY = _object(
-    timestamp=TIME,
-    frame_id=_TEXT,
-    id=_TEXT,
-    lifetime=TIME,
-    frame_locked=_FLAG,
-    metadata=_array(_object(key=_TEXT, value=_TEXT)),
-    arrows=_array(_object()),
-    cubes=_array(_SHAPE),
-    spheres=_array(_SHAPE),
-    cylinders=_array(_CYLINDER),
-    lines=_array(_object()),
-    triangles=_array(_TRIANGLES),
-    texts=_array(_object()),
-    models=_array(_object()),
-)
-SCHEMAS: dict[str, tuple[str, dict[str, object]]] = {
-    "/joint_states": (
-        "foxglove.JointStates",
-        _object(
-            timestamp=TIME,
-            joints=_array(_object(name=_TEXT, position=_NUMBER, velocity=_NUMBER)),
-        ),
-    ),
-    "/tf": (
-        "foxglove.FrameTransforms",
-        _object(
-            transforms=_array(
-                _object(
-                    timestamp=TIME,
-                    parent_frame_id=_TEXT,
-                    child_frame_id=_TEXT,
-                    translation=_VECTOR,
-                    rotation=_QUATERNION,
-                )
-            )
-        ),
-    ),
-    "/scene": (
-        "foxglove.SceneUpdate",
-        _object(
-            deletions=_array(
-                _object(timestamp=TIME, type={"type": "integer", "enum": [0, 1]}, id=_TEXT)
-            ),
-            entities=_array(_ENTITY),
-        ),
-    ),
+TOPICS = {
+    "/joint_states": "foxglove.JointStates",
+    "/tf": "foxglove.FrameTransforms",
+    "/scene": "foxglove.SceneUpdate",
 }
-"""Name and JSON schema of the messages of each topic."""
+"""Message of each topic."""
+_POINTS = MESSAGES["foxglove.TriangleListPrimitive"]["points"][0]
 
 
 class SceneTracks:
@@ -116,10 +52,9 @@ class SceneTracks:
     def __init__(self, writer: Writer, rate: float) -> None:
         self._writer, self._period = writer, 1.0 / rate
         self._channels: dict[str, int] = {}
-        for topic, (name, schema) in SCHEMAS.items():
-            text = json.dumps({"title": name, **schema}).encode()
-            number = writer.register_schema(name, "jsonschema", text)
-            self._channels[topic] = writer.register_channel(topic, "json", number)
+        for topic, name in TOPICS.items():
+            number = writer.register_schema(name, "protobuf", descriptors(name))
+            self._channels[topic] = writer.register_channel(topic, "protobuf", number)
         self._due, self._count = -math.inf, 0
         self._model: mujoco.MjModel | None = None
         self._is_new = False
@@ -160,8 +95,7 @@ class SceneTracks:
             self._names, data.qpos[self._q].tolist(), data.qvel[self._v].tolist(), strict=True
         )
         joints = [{"name": n, "position": pos, "velocity": vel} for n, pos, vel in values]
-        text = json.dumps({"timestamp": moment, "joints": joints})
-        self._send("/joint_states", nanoseconds, text)
+        self._send("/joint_states", nanoseconds, {"timestamp": moment, "joints": joints})
         poses = zip(self._frames, data.xpos[1:].tolist(), data.xquat[1:].tolist(), strict=True)
         transforms = [
             {
@@ -173,16 +107,18 @@ class SceneTracks:
             }
             for name, pos, quat in poses
         ]
-        self._send("/tf", nanoseconds, json.dumps({"transforms": transforms}))
+        self._send("/tf", nanoseconds, {"transforms": transforms})
         self._count += 1
 
-    def _send(self, topic: str, nanoseconds: int, text: str) -> None:
-        channel = self._channels[topic]
-        self._writer.add_message(channel, nanoseconds, text.encode(), nanoseconds, self._count)
+    def _send(self, topic: str, nanoseconds: int, values: Mapping[str, Value]) -> None:
+        channel, message = self._channels[topic], encode(TOPICS[topic], values)
+        self._writer.add_message(channel, nanoseconds, message, nanoseconds, self._count)
 
 
-def scene_update(model: mujoco.MjModel, nanoseconds: int, replaces: bool = False) -> str:
-    """Return the message `foxglove.SceneUpdate` with the shapes of all bodies, as JSON.
+def scene_update(
+    model: mujoco.MjModel, nanoseconds: int, replaces: bool = False
+) -> dict[str, Value]:
+    """Return the message `foxglove.SceneUpdate` with the shapes of all bodies.
 
     Args:
         model: the model.
@@ -191,41 +127,39 @@ def scene_update(model: mujoco.MjModel, nanoseconds: int, replaces: bool = False
     """
     moment = stamp(nanoseconds)
     deletions = [{"timestamp": moment, "type": 1, "id": ""}] if replaces else []
-    entities = []
+    entities: list[Value] = []
     for body in range(model.nbody):
         shapes = _body_shapes(model, body)
         if not any(shapes.values()):
             continue
         frame = _frame(model, body)
-        head = {
+        head: dict[str, Value] = {
             "timestamp": moment,
             "frame_id": frame,
             "id": frame,
-            "lifetime": {"sec": 0, "nsec": 0},
+            "lifetime": {"seconds": 0, "nanos": 0},
             "frame_locked": True,
-            **{name: [] for name in ("metadata", "arrows", "lines", "texts", "models")},
         }
-        lists = (f'"{name}":[{",".join(texts)}]' for name, texts in shapes.items())
-        entities.append(f"{json.dumps(head)[:-1]},{','.join(lists)}}}")
-    return f'{{"deletions":{json.dumps(deletions)},"entities":[{",".join(entities)}]}}'
+        entities.append(head | shapes)
+    return {"deletions": deletions, "entities": entities}
 
 
-def _body_shapes(model: mujoco.MjModel, body: int) -> dict[str, list[str]]:
-    """Return the shapes of a body as JSON texts, by the field of an entity."""
-    shapes: dict[str, list[str]] = {n: [] for n in ("cubes", "spheres", "cylinders", "triangles")}
+def _body_shapes(model: mujoco.MjModel, body: int) -> dict[str, Value]:
+    """Return the encoded shapes of a body, by the field of an entity."""
+    shapes: dict[str, list[Value]] = {n: [] for n in ("cubes", "spheres", "cylinders", "triangles")}
     start = int(model.body_geomadr[body])
     for geom in range(start, start + int(model.body_geomnum[body])):
         rgba = model.geom_rgba[geom]
         if (material := int(model.geom_matid[geom])) >= 0 and (rgba == 0.5).sum() >= 3:
             rgba = model.mat_rgba[material]  # MuJoCo's default color gives way to a material
         if model.geom_group[geom] <= _LAST_GROUP and rgba[3] > 0.0:
-            for field, text in _geom_shapes(model, geom, rgba):
-                shapes[field].append(text)
-    return shapes
+            for field, shape in _geom_shapes(model, geom, rgba):
+                shapes[field].append(shape)
+    return {**shapes}
 
 
-def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator[tuple[str, str]]:
-    """Return the fields and the shapes, as JSON texts, of a geom in the frame of its body."""
+def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator[tuple[str, Value]]:
+    """Return the fields and the shapes of a geom in the frame of its body."""
     kind, size = int(model.geom_type[geom]), model.geom_size[geom].tolist()
     pos: np.ndarray = model.geom_pos[geom]
     quat: np.ndarray = model.geom_quat[geom]
@@ -234,8 +168,7 @@ def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator
     mujoco.mju_rotVecQuat(along, up, quat)
 
     def shape(field: str, sizes: list[float], center: np.ndarray = pos, **more: Any) -> Any:
-        plain = {"pose": _pose(center, quat), "size": _vector(sizes), "color": color, **more}
-        return field, json.dumps(plain)
+        return field, {"pose": _pose(center, quat), "size": _vector(sizes), "color": color, **more}
 
     scales: dict[str, Any] = {"bottom_scale": 1.0, "top_scale": 1.0}
     if kind == _GEOM.mjGEOM_BOX:
@@ -260,14 +193,14 @@ def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator
         yield "triangles", _heights(model, int(model.geom_dataid[geom]), _pose(pos, quat), color)
 
 
-def _mesh(model: mujoco.MjModel, mesh: int, pose: object, color: object) -> str:
+def _mesh(model: mujoco.MjModel, mesh: int, pose: Value, color: Value) -> Value:
     start, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
     first, faces = model.mesh_faceadr[mesh], model.mesh_facenum[mesh]
     points = model.mesh_vert[start : start + count]
     return _triangles(points, model.mesh_face[first : first + faces], pose, color)
 
 
-def _heights(model: mujoco.MjModel, field: int, pose: object, color: object) -> str:
+def _heights(model: mujoco.MjModel, field: int, pose: Value, color: Value) -> Value:
     rows, columns = int(model.hfield_nrow[field]), int(model.hfield_ncol[field])
     start = int(model.hfield_adr[field])
     x, y, top, _ = model.hfield_size[field]
@@ -280,36 +213,32 @@ def _heights(model: mujoco.MjModel, field: int, pose: object, color: object) -> 
     return _triangles(points, np.vstack([below, above]), pose, color)
 
 
-def _triangles(points: np.ndarray, faces: np.ndarray, pose: object, color: object) -> str:
-    """Return a `TrianglePrimitive` as JSON, encoded in parts."""
-    rounded = np.round(np.asarray(points, float), _DIGITS)
-    vertices = [
-        ",".join(f'{{"x":{x},"y":{y},"z":{z}}}' for x, y, z in rounded[at : at + _SLICE].tolist())
-        for at in range(0, len(rounded), _SLICE)
-    ]
-    numbers = np.asarray(faces, int).ravel()
-    indices = [
-        ",".join(map(str, numbers[at : at + _SLICE].tolist()))
-        for at in range(0, len(numbers), _SLICE)
-    ]
-    head = json.dumps({"pose": pose, "color": color, "colors": []})[:-1]
-    return f'{head},"points":[{",".join(vertices)}],"indices":[{",".join(indices)}]}}'
+def _triangles(points: np.ndarray, faces: np.ndarray, pose: Value, color: Value) -> Value:
+    """Return a `TriangleListPrimitive`."""
+    rounded = np.round(np.asarray(points, np.float64), _DIGITS)
+    indices = np.asarray(faces, np.uint32).ravel()
+    return {
+        "pose": pose,
+        "color": color,
+        "points": encode_points(_POINTS, rounded),
+        "indices": indices,
+    }
 
 
 def _frame(model: mujoco.MjModel, body: int) -> str:
     return WORLD if body == 0 else model.body(body).name or f"body_{body}"
 
 
-def _vector(values: Any) -> dict[str, float]:
+def _vector(values: Any) -> dict[str, Value]:
     x, y, z = (float(value) for value in values)
     return {"x": x, "y": y, "z": z}
 
 
-def _quaternion(quat: Any) -> dict[str, float]:
+def _quaternion(quat: Any) -> dict[str, Value]:
     """Return MuJoCo's quaternion (wxyz) by the names of its numbers."""
     w, x, y, z = (float(value) for value in quat)
     return {"x": x, "y": y, "z": z, "w": w}
 
 
-def _pose(pos: Any, quat: Any) -> dict[str, object]:
+def _pose(pos: Any, quat: Any) -> dict[str, Value]:
     return {"position": _vector(pos), "orientation": _quaternion(quat)}

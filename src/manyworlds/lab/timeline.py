@@ -43,6 +43,7 @@ _MOTION = int(_BIT.mjSTATE_TIME | _BIT.mjSTATE_QPOS | _BIT.mjSTATE_QVEL | _BIT.m
 _BATCH = 25  # steps after which rows are added to the frames
 _CHECKPOINT_FRAMES = 100  # most steps to simulate again in order to continue from a moment
 _CHECKPOINT_SHARE = 0.003  # of the time at most, to keep the memory of a task
+_BRANCH_S = 300.0  # longest wait for steps that are made again, which may be slow in a task
 _REPLAY = "replay"
 _SHOWN = ("timeline", _REPLAY)
 """Names of drivers whose frames are not kept, because they are shown again."""
@@ -300,7 +301,7 @@ class Timeline:
             return other
 
         with self._edits.lock:
-            other = self._loop.do(go, edits_model=False)
+            other = self._loop.do(go, _BRANCH_S, edits_model=False)
             self._edits.take_back(other.extras.edits)
         return self.notes
 

@@ -40,14 +40,17 @@ class ControlState:
 
     def is_of(self, robot: RobotControl) -> bool:
         """Return True if this is the present control of a robot."""
-        return (
-            robot.command is self.command
-            and robot.controller is self.controller
-            and robot.enabled == self.enabled
-            and robot.owner == self.owner
-            and robot.inputs is self.inputs
-            and self._has(robot.controller.base.settings())
-        )
+        law = robot.controller
+        if (
+            robot.command is not self.command
+            or law is not self.controller
+            or robot.inputs is not self.inputs
+            or robot.enabled != self.enabled
+            or robot.owner != self.owner
+        ):
+            return False
+        settings = law.base.settings()
+        return not (settings or self.settings) or self._has(settings)
 
     def _has(self, settings: Mapping[str, np.ndarray]) -> bool:
         return settings.keys() == self.settings.keys() and all(
@@ -102,8 +105,9 @@ class ControlStates:
 
     def is_of(self, loop: PhysicsLoop) -> bool:
         """Return True if this is the present control of a loop's robots."""
-        for robot, control in zip(loop.controls, self.robots.values(), strict=True):
-            if not control.is_of(robot):
+        robots = self.robots
+        for robot in loop.controls:
+            if not robots[robot.name].is_of(robot):
                 return False
         task = loop.drivers.with_memory
         return task is None or task.settings() == self.task

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.lab import LiveLab
+from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.tasks import load_env_cfg
 from tests.browser import free_port
 from tests.lab.page.conftest import give, press
@@ -210,6 +210,22 @@ def test_joints_are_posed_while_paused(page):
     lab.play()
     iterate_once(page)
     assert not part.folder.visible
+
+
+def test_vertices_of_cloths_are_not_posed():
+    """Open the cloth, which has hundreds of joints: only the ball has inputs."""
+    from manyworlds.lab.gallery import open_gallery
+    from manyworlds.lab.page import InProcessPage
+
+    lab = open_gallery("cloth-on-a-pole", lambda world: LiveLab(world, LabCfg(start_paused=True)))
+    page = InProcessPage(lab, port=free_port())
+    try:
+        page.update()
+        assert lab.model.njnt > 200
+        assert set(page.parts["JointPosePart"].sliders) == {"ball height", "ball yaw"}
+    finally:
+        page.close()
+        lab.stop()
 
 
 def test_the_floor_of_a_task_clears_the_selection_and_its_world_has_a_card():

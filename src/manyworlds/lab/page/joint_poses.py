@@ -26,6 +26,8 @@ _REACH_M = 1.0
 class JointPosePart:
     """A slider for each hinge and slide of a robot, and height and yaw of a free base.
 
+    Joints without a name that move the vertices of a soft body have none: they are hundreds.
+
     They are there while the world is paused: otherwise physics moves the joints.
 
     Args:
@@ -42,6 +44,7 @@ class JointPosePart:
         self.sliders: dict[str, viser.GuiInputHandle[Any]] = {}
         """Inputs by the name of the joint; those of a free base are NAME height and NAME yaw."""
         self._shown: dict[str, ShownValue[Any]] = {}
+        self._joints: list[int] = []
 
     def renew(self) -> list[str]:
         """Pose the joints of the new world."""
@@ -62,7 +65,7 @@ class JointPosePart:
             self._robot = robot
             self._build(model, robots[robot])
         self.folder.visible = bool(self.sliders)
-        for joint in range(model.njnt):
+        for joint in self._joints:
             name, at = name_of(model, "joint", joint), int(model.jnt_qposadr[joint])
             if name in self._shown:
                 self._shown[name].show(float(snapshot.qpos[at]))
@@ -72,9 +75,9 @@ class JointPosePart:
                 self._shown[f"{name} yaw"].show(round(yaw, 6))
 
     def _build(self, model: mujoco.MjModel, prefix: str) -> None:
-        self.sliders = {}
+        self.sliders, self._joints = {}, _posed_joints(model)
         with self._section.empty():
-            for joint in range(model.njnt):
+            for joint in self._joints:
                 name, kind = name_of(model, "joint", joint), int(model.jnt_type[joint])
                 body = model.body(model.jnt_bodyid[joint]).name
                 if not (name.startswith(prefix) or body.startswith(prefix)):
@@ -130,6 +133,13 @@ def yaw_of(quat: np.ndarray) -> float:
     """Return the heading of an orientation (wxyz) about the vertical axis [rad]."""
     w, x, y, z = quat
     return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+def _posed_joints(model: mujoco.MjModel) -> list[int]:
+    """Return the ids of the joints that have inputs."""
+    soft = {*model.flex_vertbodyid.tolist(), *model.flex_nodebodyid.tolist()}
+    bodies = model.jnt_bodyid.tolist()
+    return [j for j, body in enumerate(bodies) if body not in soft or model.joint(j).name]
 
 
 def _range(model: mujoco.MjModel, joint: int) -> tuple[float, float]:
