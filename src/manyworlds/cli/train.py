@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from manyworlds.cli.task_options import TrainOptions
+    from manyworlds.envs.entrance import Entrance
     from manyworlds.rl.progress import IterationRecord
     from manyworlds.rl.run_folder import RunFolder
     from manyworlds.rl.runner import OnPolicyRunner
@@ -157,6 +158,7 @@ class _Watchers:
         self._console = console
         self._film: VideoRecorder | None = None
         self._view: TrainingView | None = None
+        self._entrance: Entrance | None = None
 
     def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         """Start recording and serving, as the options say."""
@@ -173,6 +175,8 @@ class _Watchers:
                 step_trigger=lambda step: step % cfg.video_interval == 0,
                 video_length=cfg.video_length,
             )
+        if cfg.view or cfg.enter:
+            self._open_entrance(runner, run)
         if cfg.view:
             from manyworlds.lab.network.fast_path.training import TrainingOwner
             from manyworlds.viewer.training_view import TrainingView
@@ -194,6 +198,17 @@ class _Watchers:
             )
             self._console.print(text, highlight=False, soft_wrap=True)
 
+    def _open_entrance(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        from manyworlds.envs.entrance import Entrance
+        from manyworlds.rl.entered_policy import TrainingPolicy
+
+        policy, steps = TrainingPolicy(runner), int(runner.cfg["num_steps_per_env"])
+        runner.env.env = self._entrance = Entrance(
+            runner.env.env, run.path, run.task or "", policy, steps
+        )
+        text = f"go on from one of its worlds: manyworlds lab --attach {run.path} --world 0"
+        self._console.print(text, highlight=False, soft_wrap=True)
+
     def note(self, record: IterationRecord) -> None:
         """Pass on the report of an iteration."""
         if self._view is not None:
@@ -206,7 +221,7 @@ class _Watchers:
 
     def close(self) -> None:
         """Finish the videos and close the page."""
-        for watcher in (self._film, self._view):
+        for watcher in (self._film, self._view, self._entrance):
             if watcher is not None:
                 watcher.finish()
 
