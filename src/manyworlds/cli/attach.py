@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.cli.parsing import Modules, Port, load_modules, parse
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ class AttachOptions:
     repeat: int = 0
     """Control steps of the training to repeat first: the lab waits until the training has made so
     many, goes back to where it entered, and does the same, to the bit."""
+    wait: bool = False
+    """Enter worlds whose numbers come by standard input, a line each; for the training's page."""
     paused: bool = False
     """Start paused."""
     headless: bool = False
@@ -57,7 +62,7 @@ def attach(argv: list[str]) -> int:
     load_modules(cfg.load)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
-        _attach(cfg)
+        _wait(cfg) if cfg.wait else _attach(cfg)
     except KeyboardInterrupt:
         pass
     finally:
@@ -66,6 +71,7 @@ def attach(argv: list[str]) -> int:
 
 
 def _attach(cfg: AttachOptions) -> None:
+    _limit_threads()
     from manyworlds.lab import LabCfg
     from manyworlds.lab.entry import enter_run
 
@@ -88,6 +94,54 @@ def _attach(cfg: AttachOptions) -> None:
         until = float("inf") if cfg.seconds is None else time.monotonic() + cfg.seconds
         while time.monotonic() < until:
             time.sleep(_HEARTBEAT_S)
+
+
+def _wait(cfg: AttachOptions) -> None:
+    """Load what a lab needs after the first line of input; enter a world for each further line."""
+    if not sys.stdin.readline():
+        return
+    _limit_threads()
+    from manyworlds.lab.entry import enter_run
+    from manyworlds.lab.entry.entered_world import EntryStock
+
+    with contextlib.ExitStack() as stack:
+        page = stack.enter_context(_page(cfg.port))
+        folder, entered = Path(cfg.run), None
+
+        def enter(world: int) -> EnteredWorld:
+            found = enter_run(folder, world, stock=stock)
+            if entered is not None:
+                entered.lab.stop()
+            page.show(found.lab)
+            found.lab.start()
+            page.start()
+            return found
+
+        try:
+            stock = EntryStock(folder)
+            stock.prepare_any()
+            _answer(ready=page.url)
+        except EXPECTED as error:
+            return _answer(error=one_line(error))
+        for line in sys.stdin:
+            try:
+                entered = enter(int(line))
+                _answer(url=page.url)
+                stock.prepare(entered.moment)
+            except EXPECTED as error:
+                _answer(error=one_line(error))
+        if entered is not None:
+            entered.lab.stop()
+
+
+def _answer(**fields: str) -> None:
+    print(json.dumps(fields), flush=True)
+
+
+def _limit_threads() -> None:
+    import torch
+
+    torch.set_num_threads(1)  # one world has too little work for several
 
 
 def _page(port: int) -> contextlib.closing[PageProcess]:

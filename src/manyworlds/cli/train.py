@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import itertools
 import os
 import shlex
 import sys
@@ -67,7 +68,10 @@ def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence
     is_main = ranks.is_main
     console = Console() if is_main else Console(file=io.StringIO())
     runner = load_runner_cls(task)
-    with TrainingProgress(console) as progress, contextlib.closing(_Watchers(cfg, console)) as seen:
+    with (
+        TrainingProgress(console) as progress,
+        contextlib.closing(_Watchers(cfg, console, argv)) as seen,
+    ):
 
         def report(record: IterationRecord) -> None:
             progress.update(record)
@@ -153,8 +157,8 @@ def _use_gpus(cfg: TrainOptions, argv: Sequence[str]) -> None:
 class _Watchers:
     """Observers of a run in training: a video recorder and a web page."""
 
-    def __init__(self, cfg: TrainOptions, console: Console) -> None:
-        self._cfg = cfg
+    def __init__(self, cfg: TrainOptions, console: Console, argv: Sequence[str]) -> None:
+        self._cfg, self._argv = cfg, argv
         self._console = console
         self._film: VideoRecorder | None = None
         self._view: TrainingView | None = None
@@ -178,6 +182,7 @@ class _Watchers:
         if cfg.view or cfg.enter:
             self._open_entrance(runner, run)
         if cfg.view:
+            from manyworlds.lab.entry.warm_lab import WarmLab
             from manyworlds.lab.network.fast_path.training import TrainingOwner
             from manyworlds.viewer.training_view import TrainingView
 
@@ -188,8 +193,9 @@ class _Watchers:
                     f"got {cfg.peek_world}: see --view-worlds."
                 )
             share = functools.partial(TrainingOwner, world=cfg.peek_world, name=run.path.name)
+            walk_in = functools.partial(WarmLab, run.path.resolve(), _loaded(self._argv))
             runner.env.env = self._view = TrainingView(
-                runner.env.env, cfg.view_worlds, cfg.host, cfg.port, share
+                runner.env.env, cfg.view_worlds, cfg.host, cfg.port, share, walk_in
             )
             text = (
                 f"watch at {self._view.url}\n"
@@ -224,6 +230,13 @@ class _Watchers:
         for watcher in (self._film, self._view, self._entrance):
             if watcher is not None:
                 watcher.finish()
+
+
+def _loaded(argv: Sequence[str]) -> list[str]:
+    """Return the values of `--load`, files as absolute paths."""
+    named = [after for word, after in itertools.pairwise(argv) if word == "--load"]
+    named += [word.partition("=")[2] for word in argv if word.startswith("--load=")]
+    return [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
 
 
 def _report(task: str, result: TrainingResult, console: Console) -> None:

@@ -48,7 +48,7 @@ class ReaderProcess:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", module, str(far.fileno())],
                 pass_fds=[far.fileno()],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(_import_paths())},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(import_paths())},
             )
             """The program's process."""
         self._wire.send({"event": "settings", **settings})
@@ -164,6 +164,6 @@ class ReaderProcess:
         raise RuntimeError(f"{failure}: {answer['error']}: {text}")
 
 
-def _import_paths() -> list[str]:
+def import_paths() -> list[str]:
     """Return the folders of this process's modules, so that the program finds the same ones."""
     return [path or os.getcwd() for path in sys.path]

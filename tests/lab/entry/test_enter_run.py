@@ -66,7 +66,7 @@ def test_the_policy_is_that_of_the_training(training):
     assert content["policy"]["iteration"] >= 0 and len(weights) > 4
     stock = EntryStock(training.folder)
     moment = WorldMoment.from_bytes(content["moment"])
-    stock.prepare(moment, content["policy"])
+    stock.prepare(moment)
     env, policy = stock.take(moment, content["policy"])
     loaded = policy.actor.state_dict()
     assert loaded.keys() == weights.keys()
