@@ -184,6 +184,7 @@ class _Watchers:
         if cfg.view:
             from manyworlds.lab.entry.warm_lab import WarmLab
             from manyworlds.lab.network.fast_path.training import TrainingOwner
+            from manyworlds.utils.web_access import is_local
             from manyworlds.viewer.training_view import TrainingView
 
             shown = min(cfg.view_worlds, runner.env.num_envs)
@@ -193,7 +194,9 @@ class _Watchers:
                     f"got {cfg.peek_world}: see --view-worlds."
                 )
             share = functools.partial(TrainingOwner, world=cfg.peek_world, name=run.path.name)
-            walk_in = functools.partial(WarmLab, run.path.resolve(), _loaded(self._argv))
+            walk_in = None  # the lab's page is for this machine only
+            if is_local(cfg.host):
+                walk_in = functools.partial(WarmLab, run.path.resolve(), _loaded(self._argv))
             runner.env.env = self._view = TrainingView(
                 runner.env.env, cfg.view_worlds, cfg.host, cfg.port, share, walk_in
             )

@@ -28,6 +28,10 @@ def test_the_lab_does_what_the_training_did(training):
     entered = enter_run(training.folder, 5, DIRECT, record=200)
     lab, driver = entered.lab, entered.lab.environment
     assert (entered.env_id, entered.moment.env_id) == (5, 5)
+    card = lab.world.card.plain(lab.loop.model)
+    assert (card["env_id"], card["num_envs"]) == (5, 12)
+    friction = next(row for row in card["randomized"] if row["field"] == "geom_friction")
+    assert friction["low"][0] <= friction["value"][0] <= friction["high"][0]
     lab.step(3 * driver.env.cfg.decimation)  # the present policy acts, with its own random numbers
     replay = entered.repeat()
     assert (replay.done, replay.ended) == (0, "")

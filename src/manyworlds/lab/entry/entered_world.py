@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from manyworlds.envs.world_moment import WorldMoment
 from manyworlds.envs.world_record import WorldReplay
 from manyworlds.lab.entry.visitor import Visitor
 from manyworlds.lab.lab import LiveLab
+from manyworlds.lab.world_card import read_card
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.utils.config import flatten, to_plain, update_from_plain
 
@@ -119,6 +121,8 @@ def enter_run(
     except Exception:
         env.close()
         raise
+    card = read_card(env, 0)
+    lab.world.card = dataclasses.replace(card, env_id=env_id, num_envs=content["num_envs"])
     iteration = None if shown is None else int(shown["iteration"])
     recorded = visitor if record else None
     return EnteredWorld(lab, env_id, moment.step, iteration, moment, recorded, record)
