@@ -99,6 +99,51 @@ def test_keys_of_the_page(env, view):
         stop_server(page._server)
 
 
+class FakeLab:
+    """Lab that opens at once, or cannot."""
+
+    def __init__(self) -> None:
+        self.warmed, self.entered, self.error = 0, [], ""
+
+    def warm(self):
+        self.warmed += 1
+
+    def enter(self, world):
+        if self.error:
+            raise RuntimeError(self.error)
+        self.entered.append(world)
+        return "http://127.0.0.1:9/?a=1&b=2"
+
+    def close(self):
+        pass
+
+
+def test_walk_in_from_the_page(env, view):
+    """Select a world and walk in: the link leads to the lab, or the page says why not."""
+    from manyworlds.viewer.browser.server import stop_server
+
+    where, lab = (np.zeros((2, 3)), "127.0.0.1", free_port()), FakeLab()
+    page = training_view._TrainingPage(
+        view._frames, env.sim.mj_model, env.cfg.viewer, *where, walk_in=lab
+    )
+    try:
+        controls = page._entry
+        assert controls is not None and controls.button.label == "Walk in to world 0"
+        page._select(1)
+        page._draw()
+        assert controls.button.label == "Walk in to world 1"
+        controls.enter()
+        assert lab.entered == [1] and not controls.button.disabled
+        assert 'href="http://127.0.0.1:9/?a=1&amp;b=2"' in controls.text.content
+        assert "World 1 in the lab" in controls.text.content
+        lab.error = "The training <has> ended."
+        controls.enter()
+        assert controls.text.content == "<p>The training &lt;has&gt; ended.</p>"
+        assert not controls.button.disabled
+    finally:
+        stop_server(page._server)
+
+
 def test_frames_are_whole():
     """Read whole frames only, and each of them once."""
     frames = Frames({"a": ((2, 3), "float32"), "b": ((1,), "float64")})

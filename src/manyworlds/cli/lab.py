@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from manyworlds.cli.attach import ATTACH, attach
 from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
 from manyworlds.cli.runs import find_run, play_env_cfg
@@ -32,7 +33,8 @@ class LabOptions:
 
     TARGET is a model file (MJCF or URDF), a mesh file, a world of the gallery (`manyworlds list
     --worlds`), a task, or a run: its folder, one of its checkpoints, or its policy.onnx. The policy
-    of a run controls the robot.
+    of a run controls the robot. `manyworlds lab --attach [RUN]` instead enters a world of a
+    training that runs; `manyworlds lab --attach --help` has its options.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
@@ -113,6 +115,8 @@ class LabOptions:
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds lab`."""
+    if ATTACH in argv:
+        return attach(argv)
     cfg = parse(LabOptions, argv, "lab")
     load_modules(cfg.load)
     hub = open_hub(cfg) if cfg.serve else None

@@ -45,6 +45,8 @@ class TrainOptions(SeedOptions):
     """Maximum number of worlds on that page."""
     peek_world: int = 0
     """World among them that `manyworlds peek` opens in MuJoCo's window."""
+    enter: bool = False
+    """Let `manyworlds lab --attach` enter the worlds; `--view` does, too."""
     host: Host = "127.0.0.1"
     port: Port = 8080
     enable_nan_guard: bool = False

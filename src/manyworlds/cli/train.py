@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import itertools
 import os
 import shlex
 import sys
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from manyworlds.cli.task_options import TrainOptions
+    from manyworlds.envs.entrance import Entrance
     from manyworlds.rl.progress import IterationRecord
     from manyworlds.rl.run_folder import RunFolder
     from manyworlds.rl.runner import OnPolicyRunner
@@ -66,7 +68,10 @@ def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence
     is_main = ranks.is_main
     console = Console() if is_main else Console(file=io.StringIO())
     runner = load_runner_cls(task)
-    with TrainingProgress(console) as progress, contextlib.closing(_Watchers(cfg, console)) as seen:
+    with (
+        TrainingProgress(console) as progress,
+        contextlib.closing(_Watchers(cfg, console, argv)) as seen,
+    ):
 
         def report(record: IterationRecord) -> None:
             progress.update(record)
@@ -152,11 +157,12 @@ def _use_gpus(cfg: TrainOptions, argv: Sequence[str]) -> None:
 class _Watchers:
     """Observers of a run in training: a video recorder and a web page."""
 
-    def __init__(self, cfg: TrainOptions, console: Console) -> None:
-        self._cfg = cfg
+    def __init__(self, cfg: TrainOptions, console: Console, argv: Sequence[str]) -> None:
+        self._cfg, self._argv = cfg, argv
         self._console = console
         self._film: VideoRecorder | None = None
         self._view: TrainingView | None = None
+        self._entrance: Entrance | None = None
 
     def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         """Start recording and serving, as the options say."""
@@ -173,8 +179,12 @@ class _Watchers:
                 step_trigger=lambda step: step % cfg.video_interval == 0,
                 video_length=cfg.video_length,
             )
+        if cfg.view or cfg.enter:
+            self._open_entrance(runner, run)
         if cfg.view:
+            from manyworlds.lab.entry.warm_lab import WarmLab
             from manyworlds.lab.network.fast_path.training import TrainingOwner
+            from manyworlds.utils.web_access import is_local
             from manyworlds.viewer.training_view import TrainingView
 
             shown = min(cfg.view_worlds, runner.env.num_envs)
@@ -184,8 +194,11 @@ class _Watchers:
                     f"got {cfg.peek_world}: see --view-worlds."
                 )
             share = functools.partial(TrainingOwner, world=cfg.peek_world, name=run.path.name)
+            walk_in = None  # the lab's page is for this machine only
+            if is_local(cfg.host):
+                walk_in = functools.partial(WarmLab, run.path.resolve(), _loaded(self._argv))
             runner.env.env = self._view = TrainingView(
-                runner.env.env, cfg.view_worlds, cfg.host, cfg.port, share
+                runner.env.env, cfg.view_worlds, cfg.host, cfg.port, share, walk_in
             )
             text = (
                 f"watch at {self._view.url}\n"
@@ -193,6 +206,17 @@ class _Watchers:
                 f"manyworlds peek {self._view.shared_at}"
             )
             self._console.print(text, highlight=False, soft_wrap=True)
+
+    def _open_entrance(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        from manyworlds.envs.entrance import Entrance
+        from manyworlds.rl.entered_policy import TrainingPolicy
+
+        policy, steps = TrainingPolicy(runner), int(runner.cfg["num_steps_per_env"])
+        runner.env.env = self._entrance = Entrance(
+            runner.env.env, run.path, run.task or "", policy, steps
+        )
+        text = f"go on from one of its worlds: manyworlds lab --attach {run.path} --world 0"
+        self._console.print(text, highlight=False, soft_wrap=True)
 
     def note(self, record: IterationRecord) -> None:
         """Pass on the report of an iteration."""
@@ -206,9 +230,16 @@ class _Watchers:
 
     def close(self) -> None:
         """Finish the videos and close the page."""
-        for watcher in (self._film, self._view):
+        for watcher in (self._film, self._view, self._entrance):
             if watcher is not None:
                 watcher.finish()
+
+
+def _loaded(argv: Sequence[str]) -> list[str]:
+    """Return the values of `--load`, files as absolute paths."""
+    named = [after for word, after in itertools.pairwise(argv) if word == "--load"]
+    named += [word.partition("=")[2] for word in argv if word.startswith("--load=")]
+    return [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
 
 
 def _report(task: str, result: TrainingResult, console: Console) -> None:

@@ -58,7 +58,7 @@ class ReaderProcess:
                 env={
                     **os.environ,
                     **(environment or {}),
-                    "PYTHONPATH": os.pathsep.join(_import_paths()),
+                    "PYTHONPATH": os.pathsep.join(import_paths()),
                 },
             )
             """The program's process."""
@@ -175,6 +175,6 @@ class ReaderProcess:
         raise RuntimeError(f"{failure}: {answer['error']}: {text}")
 
 
-def _import_paths() -> list[str]:
+def import_paths() -> list[str]:
     """Return the folders of this process's modules, so that the program finds the same ones."""
     return [path or os.getcwd() for path in sys.path]

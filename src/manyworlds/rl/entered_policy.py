@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch
 
@@ -10,6 +10,15 @@ if TYPE_CHECKING:
     from manyworlds.rl.runner import OnPolicyRunner
 
 Weights = dict[str, torch.Tensor]
+
+
+class SentPolicy(TypedDict):
+    """Policy as plain data."""
+
+    iteration: int
+    actor: Weights
+    hidden: list[torch.Tensor]
+    """Memory of a recurrent policy for one world."""
 
 
 class TrainingPolicy:
@@ -23,7 +32,7 @@ class TrainingPolicy:
         self._runner = runner
         self._held: Weights | None = None
 
-    def of_world(self, env_id: int) -> dict[str, object]:
+    def of_world(self, env_id: int) -> SentPolicy:
         """Return iteration, networks, and the memory of a recurrent policy for one world."""
         actor: Any = self._runner.alg.get_policy()
         hidden = actor.get_hidden_state()

@@ -22,6 +22,7 @@ import numpy as np
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.cpu_share import CpuShare
+from manyworlds.viewer.entry_controls import EntryControls
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
 
 if TYPE_CHECKING:
@@ -57,6 +58,22 @@ class Sharer(Protocol):
 
     def close(self) -> None:
         """Stop serving."""
+        ...
+
+
+class WorldLab(Protocol):
+    """Lab for the worlds of a training, in a process of its own."""
+
+    def warm(self) -> None:
+        """Load what is needed; a second call does nothing."""
+        ...
+
+    def enter(self, world: int) -> str:
+        """Open a world, and return the address of the lab's page."""
+        ...
+
+    def close(self) -> None:
+        """End the lab."""
         ...
 
 
@@ -121,6 +138,8 @@ class TrainingView:
         port: port of the page; if it is in use, the next free one is taken. See `url`.
         share: serves the worlds for other programs, too; another process must be able to import
             it. None serves the page only.
+        walk_in: creates the lab that the button *Walk in* opens worlds in; likewise. None for no
+            button.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -134,6 +153,7 @@ class TrainingView:
         host: str = "127.0.0.1",
         port: int = 8080,
         share: Share | None = None,
+        walk_in: Callable[[], WorldLab] | None = None,
     ) -> None:
         require_extra("viser", "lab")
         self.env = env
@@ -153,7 +173,7 @@ class TrainingView:
         page = (sim.mj_model, env.unwrapped.cfg.viewer, origins, host, port)
         self._process = context.Process(
             target=_serve,
-            args=(self._frames.memory.name, layout, page, pipe, share),
+            args=(self._frames.memory.name, layout, page, pipe, share, walk_in),
             name="manyworlds-view",
             daemon=True,
         )
@@ -221,15 +241,23 @@ def _sources(sim: Simulation) -> dict[str, torch.Tensor]:
     return {**state, **{f"model.{name}": getattr(sim.model, name) for name in fields}}
 
 
-def _serve(name: str, layout: Layout, page: Page, pipe: Connection, share: Share | None) -> None:
+def _serve(
+    name: str,
+    layout: Layout,
+    page: Page,
+    pipe: Connection,
+    share: Share | None,
+    walk_in: Callable[[], WorldLab] | None,
+) -> None:
     """Serve the page until the process is terminated; runs in its own process."""
     # Ctrl-C is handled by the training, which terminates this process at its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lab = None if walk_in is None else walk_in()  # with the priority of the training
     if hasattr(os, "nice"):
         os.nice(19)
     frames = Frames(layout, name)
     try:
-        shown = _TrainingPage(frames, *page)
+        shown = _TrainingPage(frames, *page, walk_in=lab)
         shared = None if share is None else share(frames, page[0])
         pipe.send((shown.url, "" if shared is None else shared.address))
     except Exception as error:
@@ -237,8 +265,9 @@ def _serve(name: str, layout: Layout, page: Page, pipe: Connection, share: Share
         return
 
     def end(*_: object) -> None:
-        if shared is not None:
-            shared.close()
+        for server in (shared, lab):
+            if server is not None:
+                server.close()
         os._exit(0)  # without waiting for threads of browsers
 
     signal.signal(signal.SIGTERM, end)
@@ -264,6 +293,7 @@ class _TrainingPage:
         origins: np.ndarray,
         host: str,
         port: int,
+        walk_in: WorldLab | None = None,
     ) -> None:
         from manyworlds.viewer.browser.server import new_server, page_url
         from manyworlds.viewer.browser.world_grid import WorldGrid
@@ -272,7 +302,7 @@ class _TrainingPage:
 
         self._frames, self._cfg, self._origins = frames, cfg, origins
         self._count = len(frames.arrays["qpos"])
-        self._last = -1
+        self._last, self._selected = -1, 0
         fields = {key.removeprefix("model.") for key in frames.arrays if key.startswith("model.")}
         self._data, self._sim_model = SimpleNamespace(), SimpleNamespace()
         self._take()
@@ -286,12 +316,13 @@ class _TrainingPage:
             self._count,
             sim_model=self._sim_model,
             expanded_fields=fields,
-            can_select=False,
+            on_click=None if walk_in is None else self._select,
+            can_select=walk_in is not None,
         )
         self._robot = first_free_body(model)
         self._follow = True
         self._curve: list[tuple[float, float]] = []
-        self._add_panel()
+        self._add_panel(walk_in)
         self._draw()
         self._look()
 
@@ -326,7 +357,7 @@ class _TrainingPage:
             anchors[:, :2] = positions[:, self._robot, :2]
         elif not self._grid.landscape:
             anchors = own_origins(self._origins, positions[:, min(1, model.nbody - 1)])
-        self._grid.update(positions, quaternions, anchors, 0)
+        self._grid.update(positions, quaternions, anchors, self._selected)
 
     def _look(self) -> None:
         from manyworlds.viewer.browser.cameras import point_cameras
@@ -338,7 +369,12 @@ class _TrainingPage:
     def _toggle_follow(self) -> None:
         self._follow = not self._follow
 
-    def _add_panel(self) -> None:
+    def _select(self, world: int) -> None:
+        self._selected = world
+        if self._entry is not None:
+            self._entry.show(world)
+
+    def _add_panel(self, walk_in: WorldLab | None) -> None:
         from manyworlds.viewer.browser.keys import PageKeys
         from manyworlds.viewer.browser.line_plot import LinePlot
 
@@ -347,6 +383,7 @@ class _TrainingPage:
 
         gui = self._server.gui
         self._text = gui.add_html("")
+        self._entry = None if walk_in is None else EntryControls(self._server, walk_in)
         self._plot = LinePlot(gui, "mean return", ["mean return"], height=160, x_label="Iteration")
         self._show_progress()
 

@@ -1,6 +1,25 @@
 """Entering of a running training: one of its worlds goes on in a lab."""
 
-from manyworlds.lab.entry.entered_world import EnteredWorld, enter, enter_run
-from manyworlds.lab.entry.visitor import Visitor, running_trainings
+from __future__ import annotations
 
-__all__ = ["EnteredWorld", "Visitor", "enter", "enter_run", "running_trainings"]
+from typing import TYPE_CHECKING
+
+from manyworlds.utils.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from manyworlds.lab.entry.entered_world import EnteredWorld, enter, enter_run
+    from manyworlds.lab.entry.visitor import Visitor, running_trainings
+    from manyworlds.lab.entry.warm_lab import WarmLab
+
+__all__ = ["EnteredWorld", "Visitor", "WarmLab", "enter", "enter_run", "running_trainings"]
+
+_MODULES = {
+    "EnteredWorld": "manyworlds.lab.entry.entered_world",
+    "Visitor": "manyworlds.lab.entry.visitor",
+    "WarmLab": "manyworlds.lab.entry.warm_lab",
+    "enter": "manyworlds.lab.entry.entered_world",
+    "enter_run": "manyworlds.lab.entry.entered_world",
+    "running_trainings": "manyworlds.lab.entry.visitor",
+}
+
+__getattr__ = lazy_names(__name__, _MODULES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from manyworlds.envs.world_moment import WorldMoment
 from manyworlds.envs.world_record import WorldReplay
 from manyworlds.lab.entry.visitor import Visitor
 from manyworlds.lab.lab import LiveLab
+from manyworlds.lab.world_card import read_card
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.utils.config import flatten, to_plain, update_from_plain
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from manyworlds.lab.env_policies import EnvironmentPolicy
     from manyworlds.lab.lab_cfg import LabCfg
     from manyworlds.rl.config import RslRlBaseRunnerCfg
+    from manyworlds.rl.entered_policy import SentPolicy
 
 
 @dataclass
@@ -118,6 +121,8 @@ def enter_run(
     except Exception:
         env.close()
         raise
+    card = read_card(env, 0)
+    lab.world.card = dataclasses.replace(card, env_id=env_id, num_envs=content["num_envs"])
     iteration = None if shown is None else int(shown["iteration"])
     recorded = visitor if record else None
     return EnteredWorld(lab, env_id, moment.step, iteration, moment, recorded, record)
@@ -142,14 +147,22 @@ class EntryStock:
         self._env_cfg, self._rl_cfg = configs_of_run(self._run)
         self._ready: tuple[dict[str, int], ManagerBasedRlEnv, Any] | None = None
 
-    def prepare(self, moment: WorldMoment, shown: dict[str, Any] | None) -> None:
+    def prepare(self, moment: WorldMoment) -> None:
         """Build for a world like this one, whose state is replaced when the stock is used."""
+        self.close()
         env = environment_of_moment(moment, self._env_cfg)
-        runner = None if shown is None else self._runner(env)
-        self._ready = moment.variants, env, runner
+        self._ready = moment.variants, env, self._runner(env)
+
+    def prepare_any(self) -> None:
+        """Ask the training for its first world, and prepare for it.
+
+        Raises:
+            ConnectionError: the training has ended.
+        """
+        self.prepare(WorldMoment.from_bytes(Visitor(self._run.path).enter(0)["moment"]))
 
     def take(
-        self, moment: WorldMoment, shown: dict[str, Any] | None
+        self, moment: WorldMoment, shown: SentPolicy | None
     ) -> tuple[ManagerBasedRlEnv, EnvironmentPolicy | None]:
         """Return an environment at a moment, and the policy that the training has sent.
 
@@ -182,7 +195,7 @@ class EntryStock:
         make = load_runner_cls(self._task) or OnPolicyRunner
         return make(RslRlVecEnvWrapper(env), asdict(self._rl_cfg), log_dir=None, device="cpu")
 
-    def _policy(self, runner: Any, shown: dict[str, Any]) -> EnvironmentPolicy:
+    def _policy(self, runner: Any, shown: SentPolicy) -> EnvironmentPolicy:
         weights = shown["actor"]
         checkpoint = {"actor_state_dict": weights, "student_state_dict": weights}
         try:
@@ -194,7 +207,7 @@ class EntryStock:
             ) from None
         policy = runner.get_inference_policy()
         policy.clip_actions = self._rl_cfg.clip_actions
-        policy.load_state_dict({"hidden": shown["hidden"]})
+        policy.load_state_dict({"hidden": shown["hidden"]} if shown["hidden"] else {})
         return policy
 
 

@@ -7,7 +7,7 @@ import json
 import time
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict, cast
 from urllib.parse import urlencode
 
 from manyworlds.envs.entrance import ENTRANCE_FILE
@@ -15,8 +15,32 @@ from manyworlds.envs.world_record import WorldRecord
 from manyworlds.utils.plain_archive import unpack
 from manyworlds.utils.web_access import is_local
 
+if TYPE_CHECKING:
+    from manyworlds.rl.entered_policy import SentPolicy
+
 _TIMEOUT_S = 90.0
 _POLL_S = 0.25
+
+
+class Facts(TypedDict):
+    """Facts about a running training."""
+
+    task: str
+    run: str
+    """Run folder."""
+    num_envs: int
+    step: int
+    """Control steps so far."""
+    recorded: list[int]
+    """Worlds whose steps are being recorded."""
+
+
+class Answer(Facts):
+    """World of a running training."""
+
+    moment: bytes
+    """See `WorldMoment.from_bytes`."""
+    policy: SentPolicy | None
 
 
 class Visitor:
@@ -34,7 +58,7 @@ class Visitor:
         self.folder = folder
         self._host, self._port, self._token = _read(folder / ENTRANCE_FILE)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """Return task, run folder, number of worlds, and control steps so far.
 
         Raises:
@@ -42,8 +66,8 @@ class Visitor:
         """
         return json.loads(self._get("/facts"))
 
-    def enter(self, env_id: int, record: int = 0) -> dict[str, Any]:
-        """Return facts, the moment of a world as bytes (`moment`), and the policy (`policy`).
+    def enter(self, env_id: int, record: int = 0) -> Answer:
+        """Return the present moment of a world, and the policy.
 
         Args:
             env_id: index of the world.
@@ -59,7 +83,7 @@ class Visitor:
                 f"The answer of '{self.folder}' is of another version: use the version of "
                 "manyworlds that trains."
             )
-        return content
+        return cast("Answer", content)
 
     def record(self, env_id: int, steps: int, timeout_s: float = 600.0) -> WorldRecord:
         """Wait until the training has made some steps of a recorded world, and return the record.

@@ -1,0 +1,197 @@
+"""`manyworlds lab --attach [RUN]`: go on from a world of a training that runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from manyworlds.cli.errors import EXPECTED, one_line
+from manyworlds.cli.parsing import Modules, Port, load_modules, parse
+
+if TYPE_CHECKING:
+    from manyworlds.lab.entry import EnteredWorld
+    from manyworlds.lab.page.page_process import PageProcess
+
+ATTACH = "--attach"
+_HEARTBEAT_S = 0.2
+
+
+@dataclass(kw_only=True)
+class AttachOptions:
+    """Enter a world of a running training: it goes on in a lab, with the present policy.
+
+    The training must have been started with `--enter` or `--view`. It goes on meanwhile; nothing
+    that is done in the lab reaches it.
+    """
+
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]")] = ""
+    """Run folder, or the name of a run in the folder of all runs; without it the newest training
+    that runs."""
+    world: int = 0
+    """World of the training."""
+    repeat: int = 0
+    """Control steps of the training to repeat first: the lab waits until the training has made so
+    many, goes back to where it entered, and does the same, to the bit."""
+    wait: bool = False
+    """Enter worlds whose numbers come by standard input, a line each; for the training's page."""
+    paused: bool = False
+    """Start paused."""
+    headless: bool = False
+    """Serve no page."""
+    seconds: float | None = None
+    """Time until the lab stops [s]; None runs until Ctrl-C."""
+    port: Port = 8080
+    """Port of the page on this machine; if it is in use, the next free one is taken."""
+    log_root: Path = Path("runs")
+    """Folder of all runs."""
+    load: Modules = ()
+    """Python file, or module, that registers tasks."""
+
+
+def attach(argv: list[str]) -> int:
+    """Run `manyworlds lab --attach`."""
+    cfg = parse(AttachOptions, [part for part in argv if part != ATTACH], f"lab {ATTACH}")
+    load_modules(cfg.load)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
+    try:
+        _wait(cfg) if cfg.wait else _attach(cfg)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return 0
+
+
+def _attach(cfg: AttachOptions) -> None:
+    _limit_threads()
+    from manyworlds.lab import LabCfg
+    from manyworlds.lab.entry import enter_run
+
+    with contextlib.ExitStack() as stack:
+        page = None if cfg.headless else stack.enter_context(_page(cfg.port))
+        folder = find_training(cfg.run, cfg.log_root)
+        lab_cfg = LabCfg(start_paused=cfg.paused or bool(cfg.repeat))
+        entered = enter_run(folder, cfg.world, lab_cfg, record=cfg.repeat)
+        lab = stack.enter_context(entered.lab)
+        if page is not None:
+            page.show(lab)
+            page.start()
+        print(_described(entered, folder), flush=True)
+        if page is not None:
+            print(f"lab at {page.url} (Ctrl-C stops)", flush=True)
+        if cfg.repeat:
+            _repeat(entered)
+            if cfg.paused:
+                lab.pause()
+        until = float("inf") if cfg.seconds is None else time.monotonic() + cfg.seconds
+        while time.monotonic() < until:
+            time.sleep(_HEARTBEAT_S)
+
+
+def _wait(cfg: AttachOptions) -> None:
+    """Load what a lab needs after the first line of input; enter a world for each further line."""
+    if not sys.stdin.readline():
+        return
+    _limit_threads()
+    from manyworlds.lab.entry import enter_run
+    from manyworlds.lab.entry.entered_world import EntryStock
+
+    with contextlib.ExitStack() as stack:
+        page = stack.enter_context(_page(cfg.port))
+        folder, entered = Path(cfg.run), None
+
+        def enter(world: int) -> EnteredWorld:
+            found = enter_run(folder, world, stock=stock)
+            if entered is not None:
+                entered.lab.stop()
+            page.show(found.lab)
+            found.lab.start()
+            page.start()
+            return found
+
+        try:
+            stock = EntryStock(folder)
+            stock.prepare_any()
+            _answer(ready=page.url)
+        except EXPECTED as error:
+            return _answer(error=one_line(error))
+        for line in sys.stdin:
+            try:
+                entered = enter(int(line))
+                _answer(url=page.url)
+                stock.prepare(entered.moment)
+            except EXPECTED as error:
+                _answer(error=one_line(error))
+        if entered is not None:
+            entered.lab.stop()
+
+
+def _answer(**fields: str) -> None:
+    print(json.dumps(fields), flush=True)
+
+
+def _limit_threads() -> None:
+    import torch
+
+    torch.set_num_threads(1)  # one world has too little work for several
+
+
+def _page(port: int) -> contextlib.closing[PageProcess]:
+    """Start the page's process, which loads beside the world."""
+    from manyworlds.lab.page.page_process import PageProcess
+    from manyworlds.lab.page.tabs import TABS
+
+    return contextlib.closing(PageProcess({"host": "127.0.0.1", "port": port}, TABS))
+
+
+def find_training(name: str, log_root: Path) -> Path:
+    """Return the folder of a training that runs.
+
+    Args:
+        name: run folder, or the name of a run; empty for the newest training that runs.
+        log_root: folder of all runs.
+
+    Raises:
+        FileNotFoundError: no such training runs.
+    """
+    from manyworlds.lab.entry import running_trainings
+
+    if not name:
+        found = running_trainings(log_root)
+        if not found:
+            raise FileNotFoundError(
+                f"No training that can be entered runs in '{log_root}': start one with "
+                "`manyworlds train TASK --enter`, or name another place with --log-root."
+            )
+        return found[0]
+    for folder in (Path(name), log_root / name, *sorted(log_root.glob(f"*/{name}"))):
+        if (folder / "params" / "run.yaml").is_file():
+            return folder
+    raise FileNotFoundError(
+        f"There is no run '{name}': give the path of a run folder, or the name of a run in "
+        f"'{log_root}'."
+    )
+
+
+def _described(entered: EnteredWorld, folder: Path) -> str:
+    policy = (
+        "no policy" if entered.iteration is None else f"policy of iteration {entered.iteration}"
+    )
+    return f"world {entered.env_id} of {folder.name} after {entered.step} control steps, {policy}"
+
+
+def _repeat(entered: EnteredWorld) -> None:
+    print(f"waiting for {entered.recorded} control steps of the training ...", flush=True)
+    replay = entered.repeat()
+    entered.lab.play()
+    while not replay.ended:
+        time.sleep(_HEARTBEAT_S)
+    print(replay.ended, flush=True)
