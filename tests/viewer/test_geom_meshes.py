@@ -9,7 +9,7 @@ import pytest
 
 from manyworlds.viewer.browser import geom_meshes, surfaces, textures
 
-pytest.importorskip("trimesh", reason="needs the extra 'lab'")
+trimesh = pytest.importorskip("trimesh", reason="needs the extra 'lab'")
 KINDS = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
 SIZE = (0.1, 0.2, 0.3)
 
@@ -58,6 +58,31 @@ def test_normals_point_as_those_of_the_geom(kind):
     assert np.abs(normals - exact).max() < 0.1
 
 
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "ellipsoid", "cylinder"])
+@pytest.mark.parametrize("half", [0.05, 0.2, 1.0])
+def test_round_geoms_have_no_stripes(kind, half):
+    """Turn the normals of each ring of vertices to one direction: there they are equal."""
+    model = geom(kind)
+    model.geom_size[0] = (0.1, 0.1, half) if kind == "ellipsoid" else (0.1, half, 0.0)
+    mesh = geom_meshes.merge_geoms(model, [0])
+    normals = surfaces.vertex_normals(mesh.vertices, mesh.faces)
+    x, y, z = mesh.vertices.T
+    around = np.hypot(x, y) > 1e-9
+    angle = -np.arctan2(y, x)
+    turned = np.column_stack(
+        [
+            normals[:, 0] * np.cos(angle) - normals[:, 1] * np.sin(angle),
+            normals[:, 0] * np.sin(angle) + normals[:, 1] * np.cos(angle),
+            normals[:, 2],
+        ]
+    )
+    flat = (kind == "cylinder") * (np.abs(normals[:, 2]) > 0.5)
+    _, ring = np.unique(np.column_stack([z.round(6), flat]), axis=0, return_inverse=True)
+    for number in np.unique(ring.ravel()[around]):
+        own = turned[around & (ring.ravel() == number)]
+        assert len(own) >= surfaces.SECTIONS and np.ptp(own, axis=0).max() < 1e-6
+
+
 def test_a_file_for_the_browser_has_normals_and_is_not_metal():
     """Send normals, without which three.js draws flat faces, and a dull material."""
     blob = geom_meshes.to_glb(geom_meshes.merge_geoms(geom("sphere"), [0]))
@@ -66,6 +91,25 @@ def test_a_file_for_the_browser_has_normals_and_is_not_metal():
     (primitive,) = tree["meshes"][0]["primitives"]
     assert {"NORMAL", "COLOR_0"} <= set(primitive["attributes"])
     assert tree["materials"][primitive["material"]]["pbrMetallicRoughness"]["metallicFactor"] == 0
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "ellipsoid", "cylinder"])
+@pytest.mark.parametrize("texture", ["2d", "cube"])
+def test_seams_of_textures_are_smooth(kind, texture):
+    """Compute normals as browsers do: on both sides of a seam they are those of the geom."""
+    asset = f'<texture name="t" type="{texture}" builtin="flat" width="30" height="30"/>'
+    model = geom(kind, '<material name="m" texture="t"/>', asset)
+    mesh = geom_meshes.merge_geoms(model, [0])
+    sent = trimesh.load(io.BytesIO(geom_meshes.to_glb(mesh)), "glb", force="mesh", process=False)
+    assert sent.bounds == pytest.approx(mesh.bounds, abs=1e-6), "nothing is seen beyond the geom"
+    assert (sent.faces[: len(mesh.faces)] == mesh.faces).all()
+    count = len(mesh.vertices)
+    normals = surfaces.vertex_normals(sent.vertices, sent.faces)[:count]
+    _, point = np.unique(sent.vertices[:count].round(6), axis=0, return_inverse=True)
+    points = range(point.max() + 1)
+    spread = [np.ptp(normals[point.ravel() == number], axis=0).max() for number in points]
+    sharp = 0.5 if kind == "cylinder" else np.inf
+    assert max(each for each in spread if each < sharp) < 0.03
 
 
 def _position_coded(side: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from types import SimpleNamespace
 
@@ -148,6 +149,18 @@ def test_a_fault_is_told_and_mended(page):
         call(SimpleNamespace(target=SimpleNamespace(value="Reset")))
     iterate_once(page, 2)
     assert bar.banner.content == "" and page.lab.loop.state == "ready"
+
+
+def test_a_fault_of_a_world_without_a_robot_is_told(open_page):
+    """Let a ball diverge: the page says why the world stopped, though nothing has an actuator."""
+    ball = "<body name='b'><freejoint/><geom size='.1'/></body>"
+    page = open_page(f"<mujoco><worldbody>{ball}</worldbody></mujoco>")
+    page.lab.loop.do(lambda model, data: data.qvel.__setitem__(0, np.nan))
+    iterate_once(page)
+    assert "STOPPED" in page.parts["TopBar"].banner.content
+    reason = page.lab.snapshot.fault[1:]
+    assert "of body 'b'" in reason
+    assert reason in html.unescape(page.parts["TopBar"].status.content)
 
 
 def test_what_goes_wrong_is_shown(page):

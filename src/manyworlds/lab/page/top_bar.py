@@ -105,6 +105,8 @@ class TopBar:
             rows.append(("Owner", owner))
             rows.append(("Driver", labels.get(snapshot.driver, snapshot.driver)))
             notes = self._notes(snapshot)
+        elif snapshot.fault:
+            notes.insert(0, snapshot.fault)
         if ctx.note:
             notes.insert(0, ctx.note)
         notes = [note[:1].upper() + note[1:] for note in notes]

@@ -139,11 +139,28 @@ def to_glb(mesh: trimesh.Trimesh) -> bytes:
             for primitive in one["primitives"]:
                 primitive["material"] = 0
 
+    mesh = _with_hidden_faces(mesh)
     # Without scipy, trimesh computes normals slowly; browsers compute them again, in this way.
     mesh.vertex_normals = surfaces.vertex_normals(mesh.vertices, mesh.faces)
     exported = mesh.export(file_type="glb", include_normals=True, tree_postprocessor=dull)
     assert isinstance(exported, bytes)
     return exported
+
+
+def _with_hidden_faces(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
+    """Return a mesh whose normals are smooth over the seams of its texture, if that is opaque."""
+    module = require_extra("trimesh", "lab")
+    visual: Any = mesh.visual
+    if not isinstance(visual, module.visual.TextureVisuals) or visual.material.alphaMode:
+        return mesh
+    hidden = surfaces.hidden_faces(mesh.vertices, mesh.faces)
+    uv = np.concatenate([visual.uv, visual.uv[hidden.sources]])
+    return module.Trimesh(
+        np.concatenate([mesh.vertices, hidden.vertices]),
+        np.concatenate([mesh.faces, hidden.faces]),
+        visual=module.visual.TextureVisuals(uv=uv, material=visual.material),
+        process=False,
+    )
 
 
 def sharpened(mesh: trimesh.Trimesh) -> trimesh.Trimesh:

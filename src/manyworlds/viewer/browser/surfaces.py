@@ -11,6 +11,8 @@ SECTIONS = 32
 """Number of faces around a round shape."""
 _SHARP = np.cos(np.radians(40.0))
 """Cosine of the angle between faces from which on an edge is drawn as an edge."""
+_HIDDEN = 0.02
+"""Depth of hidden faces, relative to the height of the visible ones."""
 
 
 @dataclass
@@ -78,24 +80,17 @@ def unit_plane() -> Surface:
     return join([top, bottom])
 
 
-def grid_faces(rows: int, columns: int, *, mirrored: bool = False) -> np.ndarray:
+def grid_faces(rows: int, columns: int) -> np.ndarray:
     """Return the triangles between the points of a grid, row by row, shape (m, 3).
 
-    Args:
-        rows: number of rows.
-        columns: number of columns.
-        mirrored: whether the diagonals of neighboring columns mirror each other, so that the
-            normals of all vertices of a round surface point straight outwards.
+    All diagonals have one direction, so that each point of a row has the same triangles around it:
+    those of every second point would differ otherwise, and its normal, which shows as stripes.
     """
     row, column = np.mgrid[: rows - 1, : columns - 1]
     corner = (row * columns + column).ravel()
-    odd = mirrored & (column.ravel() % 2 == 1)
     right, up, over = corner + 1, corner + columns, corner + columns + 1
     return np.concatenate(
-        [
-            np.column_stack([corner, right, np.where(odd, up, over)]),
-            np.column_stack([np.where(odd, right, corner), over, up]),
-        ]
+        [np.column_stack([corner, right, over]), np.column_stack([corner, over, up])]
     )
 
 
@@ -108,7 +103,7 @@ def _revolved(radius: np.ndarray, height: np.ndarray, v: np.ndarray) -> Surface:
     z = np.broadcast_to(height[:, None, None], (*xy.shape[:2], 1))
     uv = np.stack(np.broadcast_arrays(u[None], v[:, None]), axis=-1)
     vertices = np.concatenate([xy, z], axis=-1).reshape(-1, 3)
-    faces = grid_faces(len(radius), SECTIONS + 1, mirrored=True)
+    faces = grid_faces(len(radius), SECTIONS + 1)
     return Surface(vertices, faces, uv.reshape(-1, 2))
 
 
@@ -163,6 +158,55 @@ def split_sharp_edges(
         groups = groups * (int(kind.max(initial=0)) + 1) + kind.ravel()[own]
     _, first, new = np.unique(groups, return_index=True, return_inverse=True)
     return own[first], new.reshape(-1, 3)
+
+
+@dataclass
+class HiddenFaces:
+    """Triangles below a surface that join the normals on both sides of its seams."""
+
+    vertices: np.ndarray
+    """Positions of further vertices, shape (k, 3)."""
+    sources: np.ndarray
+    """Vertex at the seam that each of them belongs to, shape (k,)."""
+    faces: np.ndarray
+    """Triangles; further vertices are numbered after the surface's own, shape (k / 2, 3)."""
+
+
+def hidden_faces(vertices: np.ndarray, faces: np.ndarray) -> HiddenFaces:
+    """Return triangles that make the normals of a surface smooth where its texture has seams.
+
+    Browsers compute the normal of a vertex from the faces that share it. At a seam, several
+    vertices have one position, and each would get the normal of its own side. These triangles give
+    each of them the faces of the other sides, too, a little below the visible ones.
+
+    Args:
+        vertices: positions, shape (n, 3).
+        faces: triangles with an area, shape (m, 3).
+    """
+    _, point = np.unique(_rounded(vertices), axis=0, return_inverse=True)
+    normals = _face_normals(vertices, faces)
+    groups = _smooth_groups(_unit(normals), point.ravel()[faces])
+    own = faces.ravel()
+    pairs = np.unique(np.column_stack([groups, own]), axis=0)
+    _, start, count = np.unique(pairs[:, 0], return_index=True, return_counts=True)
+    place = np.searchsorted(pairs[start, 0], groups)
+    # Each corner at a seam, once for each vertex of the seam there; then without its own vertex.
+    repeats = np.where(count[place] > 1, count[place], 0)
+    corner = np.repeat(np.arange(len(own)), repeats)
+    turn = np.arange(len(corner)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    source = pairs[start[place[corner]] + turn, 1]
+    corner, source = corner[source != own[corner]], source[source != own[corner]]
+    face = corner // 3
+    others = faces[face[:, None], (corner[:, None] + (1, 2)) % 3]
+    at = vertices[faces[face]]
+    longest = np.linalg.norm(at - np.roll(at, 1, axis=1), axis=2).max(axis=1)
+    depth = _HIDDEN * normals[face] / longest[:, None]  # normals are as long as twice the area
+    further = len(vertices) + np.arange(2 * len(face)).reshape(-1, 2)
+    return HiddenFaces(
+        (vertices[others] - depth[:, None]).reshape(-1, 3),
+        np.repeat(source, 2),
+        np.column_stack([source, further]),
+    )
 
 
 def vertex_normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
