@@ -8,6 +8,7 @@ import sys
 
 from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.utils.openmp import limit_openmp_spinning
+from manyworlds.utils.platforms import show_all_characters
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("manyworlds.cli.demo", "train a policy that pushes objects, evaluate it and show it"),
@@ -43,6 +44,7 @@ def main(argv: list[str] | None = None) -> int:
         The exit code: 0 if all went well, 1 for an error, 2 for wrong usage, 130 for Ctrl-C.
     """
     limit_openmp_spinning()
+    show_all_characters()
     try:
         code = _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
