@@ -95,7 +95,7 @@ manyworlds train Velocity-Rough --robot unitree_go2   # of MuJoCo Menagerie (ext
 manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or URDF
 ```
 
-`play`, `evaluate` and `report` take `--robot`, too, or the whole name, such as
+`play` and `evaluate` take `--robot`, too, or the whole name, such as
 `Velocity-Rough-unitree_go2`. The third command prints what it derived, and writes it into
 `my_robot.py`, where it can be changed. What a model does not say, an error asks for. The rule:
 
