@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from manyworlds.cli import machine_checks
-from manyworlds.cli.machine_checks import Finding, check_disk, check_gl, check_gpu, check_ports
+from manyworlds.cli.machine_checks import MachineCheck, check_disk, check_gl, check_gpu, check_ports
 from manyworlds.cli.main import main
 from manyworlds.utils import gl
 
@@ -22,12 +22,12 @@ from manyworlds.utils import gl
 @pytest.mark.parametrize(
     ("reason", "backend", "found"),
     [
-        (None, "egl", Finding("OpenGL", "egl")),
-        (None, "", Finding("OpenGL", "window system")),
+        (None, "egl", MachineCheck("OpenGL", "egl")),
+        (None, "", MachineCheck("OpenGL", "window system")),
         (
             "Cannot render images (egl: no driver): install OpenGL.",
             None,
-            Finding("OpenGL", "Cannot render images (egl: no driver)", gl.gl_remedy()),
+            MachineCheck("OpenGL", "Cannot render images (egl: no driver)", gl.gl_remedy()),
         ),
     ],
 )
@@ -42,7 +42,7 @@ def test_gl(monkeypatch, reason, backend, found):
 def gpu(monkeypatch):
     """Replace what PyTorch and the system know of a GPU."""
 
-    def replace(usable: bool, driver: bool, cuda: str | None, warp: bool = True) -> Finding:
+    def replace(usable: bool, driver: bool, cuda: str | None, warp: bool = True) -> MachineCheck:
         monkeypatch.setattr(torch.cuda, "is_available", lambda: usable)
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
         monkeypatch.setattr(torch.version, "cuda", cuda)
@@ -56,9 +56,9 @@ def gpu(monkeypatch):
 
 def test_gpu(gpu):
     """Tell a GPU that works from one that lacks a build, a driver or an extra, and from none."""
-    assert gpu(True, True, "12.8") == Finding("GPU", "Some GPU")
+    assert gpu(True, True, "12.8") == MachineCheck("GPU", "Some GPU")
     assert "pip install 'manyworlds-rl[gpu]'" in gpu(True, True, "12.8", warp=False).mend
-    assert gpu(False, False, None) == Finding("GPU", "none of NVIDIA; the CPU is used")
+    assert gpu(False, False, None) == MachineCheck("GPU", "none of NVIDIA; the CPU is used")
     for_cpu = gpu(False, True, None)
     assert "a build for the CPU" in for_cpu.found and "pip install 'torch<2.14'" in for_cpu.mend
     assert "nvidia-smi" in gpu(False, True, "12.8").mend
@@ -82,7 +82,7 @@ def test_ports_of_programs(monkeypatch):
     """Look at the ports of `lab --serve`, too."""
     monkeypatch.setattr(machine_checks, "_holder", lambda number: "" if number == 5559 else None)
     (found,) = check_ports()
-    assert found == Finding(
+    assert found == MachineCheck(
         "port 5559", "in use", f"end that process, or {machine_checks._SHIFTED}"
     )
 
@@ -108,7 +108,7 @@ def test_disk(monkeypatch, tmp_path):
 
 def test_the_doctor_shows_all(monkeypatch, capsys):
     """Print findings and what mends them; a package alone decides the exit code."""
-    findings = [Finding("GPU", "fine"), Finding("OpenGL", "absent", "apt-get install it")]
+    findings = [MachineCheck("GPU", "fine"), MachineCheck("OpenGL", "absent", "apt-get install it")]
     monkeypatch.setattr(machine_checks, "check_machine", lambda: findings)
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out

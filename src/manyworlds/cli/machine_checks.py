@@ -20,7 +20,7 @@ LEAST_FREE_GB = 2.0
 _DRIVERS = ("/proc/driver/nvidia/version", "/dev/dxg")  # of Linux, and of WSL 2
 
 
-class Finding(NamedTuple):
+class MachineCheck(NamedTuple):
     """Result of one check."""
 
     what: str
@@ -29,9 +29,9 @@ class Finding(NamedTuple):
     """Command or action that mends it; empty if all is well."""
 
 
-def check_machine() -> Iterator[Finding]:
+def check_machine() -> Iterator[MachineCheck]:
     """Yield the results of all checks; OpenGL takes a second or two."""
-    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
+    checks: tuple[Callable[[], Iterator[MachineCheck]], ...] = (
         check_gl,
         check_gpu,
         check_ports,
@@ -41,17 +41,17 @@ def check_machine() -> Iterator[Finding]:
         yield from check()
 
 
-def check_gl() -> Iterator[Finding]:
+def check_gl() -> Iterator[MachineCheck]:
     """Check whether videos and cameras can be drawn."""
     from manyworlds.utils.gl import gl_available, gl_backend, gl_remedy
 
     if (reason := gl_available()) is None:
-        yield Finding("OpenGL", gl_backend() or "window system")
+        yield MachineCheck("OpenGL", gl_backend() or "window system")
     else:
-        yield Finding("OpenGL", f"{reason.rpartition('): ')[0]})", gl_remedy())
+        yield MachineCheck("OpenGL", f"{reason.rpartition('): ')[0]})", gl_remedy())
 
 
-def check_gpu() -> Iterator[Finding]:
+def check_gpu() -> Iterator[MachineCheck]:
     """Check whether PyTorch and MuJoCo Warp can use the GPU, if there is one of NVIDIA."""
     import torch
 
@@ -69,14 +69,14 @@ def check_gpu() -> Iterator[Finding]:
     else:
         found = f"not usable by PyTorch, which was built for CUDA {torch.version.cuda}"  # pyright: ignore[reportAttributeAccessIssue]
         mend = "nvidia-smi  # shows the driver's version: install a driver for that CUDA or newer"
-    yield Finding("GPU", found, mend)
+    yield MachineCheck("GPU", found, mend)
 
 
 def _has_nvidia_driver() -> bool:
     return shutil.which("nvidia-smi") is not None or any(Path(p).exists() for p in _DRIVERS)
 
 
-def check_ports() -> Iterator[Finding]:
+def check_ports() -> Iterator[MachineCheck]:
     """Check whether the ports of pages and of `lab --serve` are free."""
     from manyworlds.lab.network.config import LabServerCfg
 
@@ -85,7 +85,7 @@ def check_ports() -> Iterator[Finding]:
         *((n, _SHIFTED) for n in sorted(LabServerCfg().ports.values())),
     ):
         if (holder := _holder(number)) is not None:
-            yield Finding(f"port {number}", f"in use{holder}", f"end that process, or {mend}")
+            yield MachineCheck(f"port {number}", f"in use{holder}", f"end that process, or {mend}")
 
 
 def _holder(number: int) -> str | None:
@@ -101,7 +101,7 @@ def _holder(number: int) -> str | None:
     return None
 
 
-def check_disk() -> Iterator[Finding]:
+def check_disk() -> Iterator[MachineCheck]:
     """Check space, and whether files can be written: runs, caches and temporary files."""
     for what, folder in (
         ("disk of this folder", Path.cwd()),
@@ -113,11 +113,11 @@ def check_disk() -> Iterator[Finding]:
         found = f"{free:,.1f} GB free at {there}"
         if not _can_write(there):
             mend = f"choose a folder that you can write: {_CHOICES[what]}"
-            yield Finding(what, f"{there} cannot be written", mend)
+            yield MachineCheck(what, f"{there} cannot be written", mend)
         elif free < LEAST_FREE_GB:
-            yield Finding(what, found, f"make space, or choose another disk: {_CHOICES[what]}")
+            yield MachineCheck(what, found, f"make space, or choose another disk: {_CHOICES[what]}")
         else:
-            yield Finding(what, found)
+            yield MachineCheck(what, found)
 
 
 _CHOICES = {

@@ -37,9 +37,9 @@ WELCOME = """Train robots in many different worlds at once; walk into any one of
 
 Three things to try:
 
-  manyworlds demo                       train a pusher in 4 minutes, film it, and show it
-  manyworlds lab quadruped-on-hills     pull at a robot, live in the browser
-  manyworlds train Cartpole-Swingup     train a policy in a minute; then: manyworlds play
+  manyworlds demo                     train a pusher in 4 minutes, and film it
+  manyworlds lab quadruped-on-hills   pull at a robot, live in the browser
+  manyworlds train Cartpole-Swingup   train a policy; then: manyworlds play
 
 All commands: manyworlds --help. Something does not work: manyworlds doctor."""
 
