@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from manyworlds.cli.parsing import parse
-from manyworlds.utils.extras import installed_version
+from manyworlds.utils.extras import DISTRIBUTION, installed_version
 
 _NOT_EXTRAS = ("dev",)
 _NAMESAKE = "manyworlds"  # on PyPI, this is not us
@@ -52,7 +52,6 @@ class Package:
 def main(argv: list[str]) -> int:
     """Run `manyworlds doctor`."""
     parse(DoctorOptions, argv, "doctor")
-    from manyworlds import DISTRIBUTION, __version__
     from manyworlds.cli.machine_checks import check_machine
     from manyworlds.utils.newton import newton_defect
     from manyworlds.utils.table import render_table
@@ -61,7 +60,8 @@ def main(argv: list[str]) -> int:
     packages = list(find_packages((distribution and distribution.requires) or []))
     rows = [[p.name, p.installed or "-", p.bounds, p.extra or "all", p.problem] for p in packages]
     columns = ("package", "installed", "wanted", "for", "problem")
-    print(f"manyworlds {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    version = installed_version(DISTRIBUTION) or "0+unknown"
+    print(f"manyworlds {version}, Python {platform.python_version()}, {platform.platform()}")
     print(render_table("", columns, rows))
     findings = list(check_machine())
     for finding in findings:
