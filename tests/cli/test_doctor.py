@@ -9,9 +9,10 @@ from pathlib import Path
 import mujoco
 import pytest
 
-from manyworlds import DISTRIBUTION, __version__
+from manyworlds import __version__
 from manyworlds.cli.doctor import find_packages, is_within
 from manyworlds.cli.main import main
+from manyworlds.utils.extras import DISTRIBUTION
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import queue
-import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from manyworlds.lab.wire import Message, Wire
 from manyworlds.utils.extras import MissingExtraError
+from manyworlds.utils.platforms import describe_exit
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -35,6 +35,9 @@ class ReaderProcess:
         noun: word for the program in messages.
         settings: content of the first message, `settings`.
         environment: environment variables of the program, besides those of this process.
+
+    Raises:
+        RuntimeError: the operating system lacks what such a process needs.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class ReaderProcess:
         settings: Mapping[str, object],
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        _check_descriptors(noun)
         self._noun = noun
         self._answers: queue.Queue[Message] = queue.Queue()
         self._closing = False
@@ -142,7 +146,7 @@ class ReaderProcess:
         self._answers.put({"tell": "ended"})
         if not self._closing:
             code = self._wait_for_end()
-            ending = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            ending = describe_exit(code)
             at = f" at {self.place}" if self.place else ""
             text = f"The {self._noun}{at} has ended ({ending}); the lab goes on without it."
             _LOG.error("%s", text)
@@ -173,6 +177,20 @@ class ReaderProcess:
         if answer["is_input"]:
             raise ValueError(text)
         raise RuntimeError(f"{failure}: {answer['error']}: {text}")
+
+
+def _check_descriptors(noun: str) -> None:
+    """Check that processes can give each other file descriptors: the shared memory is one.
+
+    Raises:
+        RuntimeError: they cannot on this operating system.
+    """
+    if not hasattr(socket, "send_fds"):
+        raise RuntimeError(
+            f"The {noun} of a live world needs file descriptors that processes give each other, "
+            f"which {sys.platform} does not have: use WSL 2, or run the world without it "
+            "(--headless)."
+        )
 
 
 def import_paths() -> list[str]:

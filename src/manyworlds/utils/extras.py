@@ -7,7 +7,10 @@ import importlib.metadata
 import importlib.util
 from types import ModuleType
 
-from manyworlds import DISTRIBUTION
+DISTRIBUTION = "manyworlds-rl"
+"""Name for pip. On PyPI, `manyworlds` is another project, with an import package of this name.
+
+It stands here because that project's `__init__.py` may have taken the place of ours."""
 
 
 class MissingExtraError(ImportError):

@@ -20,6 +20,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.platforms import lower_priority
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.cpu_share import CpuShare
 from manyworlds.viewer.entry_controls import EntryControls
@@ -253,8 +254,7 @@ def _serve(
     # Ctrl-C is handled by the training, which terminates this process at its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lab = None if walk_in is None else walk_in()  # with the priority of the training
-    if hasattr(os, "nice"):
-        os.nice(19)
+    lower_priority(19)
     frames = Frames(layout, name)
     try:
         shown = _TrainingPage(frames, *page, walk_in=lab)
