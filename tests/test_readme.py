@@ -25,7 +25,7 @@ def test_the_example_runs(tmp_path):
 
 PAGES = [
     path
-    for path in sorted((ROOT / "docs").glob("*.md"))
+    for path in sorted((ROOT / "docs").rglob("*.md"))
     if re.search(r"```python\n(import|from) ", path.read_text())
 ]
 
@@ -49,7 +49,7 @@ def test_a_program_that_fails_is_seen(tmp_path):
     assert "so far" in str(failed.value)
 
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, (ROOT / "docs").glob("*.md"))]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, (ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
