@@ -17,7 +17,7 @@ _GROUPS = {
     "sim": ("Simulation", "#c46d6d"),
     "spec": ("Tools", "#8a8f98"),
 }
-_ROW, _WIDTH, _LABEL = 30, 760, 190
+_ROW, _WIDTH, _LABEL = 30, 880, 180
 
 
 def layers() -> list[str]:
@@ -75,4 +75,4 @@ def picture() -> str:
 
 def _short(layer: str) -> str:
     text = summary(layer)
-    return text if len(text) <= 68 else text[:67].rsplit(" ", 1)[0].rstrip(",:;") + " ..."
+    return text if len(text) <= 90 else text[:89].rsplit(" ", 1)[0].rstrip(",:;") + " ..."
