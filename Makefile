@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Two workers need about 4 GB of memory each; an idle worker takes tests from the other.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo quick test test-all check docs bench bench-gpu format clean
+.PHONY: help demo quick test test-all check docs bench bench-gpu dist dist-check format clean
 
 help:
 	@echo "make demo       train a pusher of many shapes (under 4 minutes), record a video, and show it"
@@ -16,6 +16,8 @@ help:
 	@echo "make docs       build the documentation into site/, with all warnings as errors"
 	@echo "make bench      measure speed and append the results to benchmarks/results.jsonl"
 	@echo "make bench-gpu  run the benchmarks that need an NVIDIA GPU"
+	@echo "make dist       build the sdist and the wheel in dist"
+	@echo "make dist-check build them, and check metadata, contents and size"
 	@echo "make format     format the code"
 	@echo "make clean      remove the virtual environment"
 
@@ -48,6 +50,15 @@ bench: .venv/.dev
 
 bench-gpu: .venv/.dev
 	$(BIN)/python -m benchmarks --gpu $(ARGS)
+
+dist: .venv/.dev
+	rm -rf build dist
+	$(BIN)/python -m build
+
+# ARGS="--install all" also installs the wheel with each extra in a fresh environment, and tries it.
+dist-check: dist
+	$(BIN)/python tools/check_dist.py
+	@if [ -n "$(ARGS)" ]; then $(BIN)/python tools/check_dist.py $(ARGS); fi
 
 format: .venv/.dev
 	$(BIN)/ruff format .

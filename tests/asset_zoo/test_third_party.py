@@ -66,7 +66,7 @@ def test_absent_robots_are_reported_with_a_remedy(nowhere, monkeypatch):
     text = str(error.value)
     assert f"not found at {nowhere / 'unitree_go1' / 'go1.xml'}" in text
     assert "robot_descriptions, which downloads it, is not installed" in text
-    assert "set MANYWORLDS_ROBOTS" in text and "pip install 'manyworlds[robots]'" in text
+    assert "set MANYWORLDS_ROBOTS" in text and "pip install 'manyworlds-rl[robots]'" in text
     monkeypatch.delenv(third_party.ROBOTS_VARIABLE)
     with pytest.raises(FileNotFoundError, match="MANYWORLDS_ROBOTS is not set, and the package"):
         third_party_file("unitree_go1")

@@ -9,6 +9,7 @@ from pathlib import Path
 import mujoco
 import pytest
 
+from manyworlds import DISTRIBUTION, __version__
 from manyworlds.cli.doctor import find_packages, is_within
 from manyworlds.cli.main import main
 
@@ -56,7 +57,7 @@ def test_the_doctor_tells(monkeypatch, capsys):
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert mujoco.__version__ in out and "nothing is wrong" in out
-    wanted = {p.name: p.bounds for p in find_packages(importlib.metadata.requires("manyworlds"))}
+    wanted = {p.name: p.bounds for p in find_packages(importlib.metadata.requires(DISTRIBUTION))}
     version = importlib.metadata.version
     monkeypatch.setattr(
         importlib.metadata, "version", lambda name: "3.1.0" if name == "mujoco" else version(name)
@@ -85,3 +86,49 @@ def test_every_release_of_mujoco_4_is_allowed():
     for name in ("mujoco", "mujoco-warp"):
         inside = [is_within(v, bounds[name]) for v in ("3.9", "4.0.0", "4.0.1", "4.1.0", "5.0")]
         assert inside == [False, True, True, True, False]
+
+
+@pytest.fixture
+def versions(monkeypatch) -> dict[str, str | None]:
+    """Replace versions of distributions; None hides one."""
+    changed: dict[str, str | None] = {}
+    version = importlib.metadata.version
+
+    def find(name: str) -> str:
+        if name in changed and changed[name] is None:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return changed.get(name) or version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", find)
+    return changed
+
+
+def test_the_doctor_finds_the_other_project_of_this_name(versions, capsys):
+    """Tell of PyPI's `manyworlds`, and how to get rid of it."""
+    versions["manyworlds"] = "0.5.0"
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "wrong: manyworlds 0.5.0, another project" in out
+    assert "`pip uninstall manyworlds`" in out
+    assert "`pip install --force-reinstall --no-deps manyworlds-rl`" in out
+
+
+def test_the_doctor_finds_sources_that_are_not_installed(versions, capsys):
+    """Tell of sources that are imported, but not installed."""
+    versions[DISTRIBUTION] = None
+    assert main(["doctor"]) == 1
+    assert "wrong: manyworlds-rl is not installed" in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_distribution(versions, monkeypatch):
+    """Read the version where pip keeps it, at its first use; without it, say that."""
+    import manyworlds
+
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    assert __version__ == tomllib.loads(text)["project"]["version"]
+    assert tomllib.loads(text)["project"]["name"] == DISTRIBUTION
+    versions[DISTRIBUTION] = None
+    monkeypatch.delattr(manyworlds, "__version__")
+    assert manyworlds.__version__ == "0+unknown"
+    with pytest.raises(AttributeError, match="no attribute 'version'"):
+        _ = manyworlds.version  # pyright: ignore[reportAttributeAccessIssue]

@@ -44,7 +44,7 @@ def test_headless_needs_no_viser(arm):
     run = [sys.executable, "-c", _WITHOUT_VISER, "lab", str(arm), "--seconds", "0.3"]
     done = subprocess.run(run, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "runs without a page" in done.stdout, done.stderr
-    assert "manyworlds[lab]" in done.stderr and done.stderr.count("\n") == 1
+    assert "manyworlds-rl[lab]" in done.stderr and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(("ending", "address"), [(signal.SIGINT, ""), (signal.SIGTERM, "0.0.0.0")])

@@ -232,7 +232,7 @@ class TestExtras:
 
     def test_missing(self):
         """Name the command that installs what is missing."""
-        with pytest.raises(MissingExtraError, match=r"pip install 'manyworlds\[train\]'"):
+        with pytest.raises(MissingExtraError, match=r"pip install 'manyworlds-rl\[train\]'"):
             require_extra("no_such_module_anywhere", "train")
 
 

@@ -138,6 +138,6 @@ def test_without_any_writer(tmp_path, monkeypatch, no_encoder):
         return real(name, *args)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(ImportError, match=r"pip install 'manyworlds\[train\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'manyworlds-rl\[train\]'"):
         write_video(tmp_path / "run", _frames(2), fps=10)
     assert list(tmp_path.iterdir()) == []

@@ -314,7 +314,7 @@ def test_missing_extra(make_env, rest, monkeypatch):
         return real(name, *args)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(ImportError, match=r"pip install 'manyworlds\[lab\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'manyworlds-rl\[lab\]'"):
         ViserPlayViewer(make_env(1), rest)
 
 

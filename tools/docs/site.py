@@ -19,6 +19,7 @@ COPIES = {
     "index.md": "README.md",
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
+    "security.md": "SECURITY.md",
 }
 """Pages that are copies of files of the project, by their paths below `docs`."""
 EXAMPLES = "examples.md"

@@ -19,6 +19,7 @@ from manyworlds.asset_zoo.humanoid import HUMANOID_ACTION_SCALE, get_humanoid_cf
 from manyworlds.asset_zoo.name_map import NameMap, apply_name_map
 from manyworlds.asset_zoo.quadruped import LEGS, QUADRUPED_ACTION_SCALE, get_quadruped_cfg
 from manyworlds.entity import EntityCfg
+from manyworlds.utils.extras import install_command
 
 ROBOTS_VARIABLE = "MANYWORLDS_ROBOTS"
 """Environment variable with the folder of third-party robots."""
@@ -92,8 +93,8 @@ def third_party_file(name: str) -> Path:
         place = f"{ROBOTS_VARIABLE} is not set" if path is None else f"was not found at {path}"
         raise FileNotFoundError(
             f"The model of '{name}' is not part of this package, {place}, and {reason}: set "
-            f"{ROBOTS_VARIABLE} to the folder that has {robot.file}, or run pip install "
-            "'manyworlds[robots]'."
+            f"{ROBOTS_VARIABLE} to the folder that has {robot.file}, or run "
+            f"{install_command('robots')}."
         ) from error
 
 

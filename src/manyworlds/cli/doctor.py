@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from manyworlds.cli.parsing import parse
+from manyworlds.utils.extras import installed_version
 
 _NOT_EXTRAS = ("dev",)
+_NAMESAKE = "manyworlds"  # on PyPI, this is not us
 _REQUIREMENT = re.compile(
     r"""(?P<name>[\w.-]+) \s* (?P<bounds>[^;\[]*) (?:;\s*extra\s*==\s*["'](?P<extra>\w+)["'])?$""",
     re.VERBOSE,
@@ -49,21 +51,30 @@ class Package:
 def main(argv: list[str]) -> int:
     """Run `manyworlds doctor`."""
     parse(DoctorOptions, argv, "doctor")
-    from manyworlds import __version__
+    from manyworlds import DISTRIBUTION, __version__
     from manyworlds.utils.newton import newton_defect
     from manyworlds.utils.table import render_table
 
-    packages = list(find_packages(importlib.metadata.requires("manyworlds") or []))
+    distribution = find_distribution(DISTRIBUTION)
+    packages = list(find_packages((distribution and distribution.requires) or []))
     rows = [[p.name, p.installed or "-", p.bounds, p.extra or "all", p.problem] for p in packages]
     columns = ("package", "installed", "wanted", "for", "problem")
     print(f"manyworlds {__version__}, Python {platform.python_version()}, {platform.platform()}")
     print(render_table("", columns, rows))
     problems = [f"{p.name} {p.installed}: {p.problem}" for p in packages if p.problem]
-    problems += _library_problem()
+    problems += _installation_problems(DISTRIBUTION) + _library_problem()
     if defect := newton_defect():
         print(f"note: {defect}")
     print("\n".join(f"wrong: {problem}" for problem in problems) or "nothing is wrong")
     return int(bool(problems))
+
+
+def find_distribution(name: str) -> importlib.metadata.Distribution | None:
+    """Return an installed distribution, or None."""
+    try:
+        return importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def find_packages(requirements: list[str]) -> Iterator[Package]:
@@ -72,10 +83,7 @@ def find_packages(requirements: list[str]) -> Iterator[Package]:
         found = _REQUIREMENT.match(requirement)
         if found is None or found["extra"] in _NOT_EXTRAS:
             continue
-        try:
-            installed = importlib.metadata.version(found["name"])
-        except importlib.metadata.PackageNotFoundError:
-            installed = ""
+        installed = installed_version(found["name"])
         bounds = ",".join(sorted(found["bounds"].strip().split(","), reverse=True))
         yield Package(found["name"], bounds, found["extra"] or "", installed)
 
@@ -91,6 +99,23 @@ def _numbers(version: str) -> list[int]:
     found = re.match(r"[\d.]+", version)
     numbers = [int(part) for part in (found[0] if found else "0").split(".") if part]
     return numbers + [0] * (4 - len(numbers))
+
+
+def _installation_problems(distribution: str) -> list[str]:
+    """Return problems of this package itself: not installed, or mixed with one of its name."""
+    problems = []
+    if not installed_version(distribution):
+        problems.append(
+            f"{distribution} is not installed, though its sources are imported: run `pip install "
+            "-e .` in the clone"
+        )
+    if other := installed_version(_NAMESAKE):
+        problems.append(
+            f"{_NAMESAKE} {other}, another project with an import package of the same name, is "
+            f"installed: run `pip uninstall {_NAMESAKE}`, and then `pip install --force-reinstall "
+            f"--no-deps {distribution}`"
+        )
+    return problems
 
 
 def _library_problem() -> list[str]:

@@ -6,9 +6,9 @@ import importlib
 import os
 import sys
 
-from manyworlds import __version__
 from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.utils.openmp import limit_openmp_spinning
+from manyworlds.utils.platforms import show_all_characters
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("manyworlds.cli.demo", "train a policy that pushes objects, evaluate it and show it"),
@@ -44,6 +44,7 @@ def main(argv: list[str] | None = None) -> int:
         The exit code: 0 if all went well, 1 for an error, 2 for wrong usage, 130 for Ctrl-C.
     """
     limit_openmp_spinning()
+    show_all_characters()
     try:
         code = _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
@@ -72,6 +73,8 @@ def _dispatch(argv: list[str]) -> int:
         return 0 if argv else 2
     name = argv[0]
     if name in ("-V", "--version", "version"):
+        from manyworlds import __version__  # looked up when it is asked for
+
         print(f"manyworlds {__version__}")
         return 0
     if name not in COMMANDS:

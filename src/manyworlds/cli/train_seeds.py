@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyworlds.cli.parsing import UsageError, parse_known
+from manyworlds.utils.platforms import describe_exit, interrupt, own_group_flags, stop_signals
 
 if TYPE_CHECKING:
     from manyworlds.cli.task_options import TrainOptions
@@ -25,7 +26,7 @@ RUN_FILE = "MANYWORLDS_RUN_FILE"
 """Environment variable with a file to which a training writes the path of its run folder."""
 _SEEDS = ("--agent.seed", "--env.seed")
 _INTERRUPTED = 130
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+_SIGNALS = (*stop_signals(), *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
 @dataclass(kw_only=True)
@@ -52,7 +53,11 @@ class _Training:
         """The run's folder; None if the training did not come so far."""
         from manyworlds.rl.run_folder import RunFolder
 
-        return RunFolder(Path(self.run_file.read_text())) if self.run_file.exists() else None
+        return (
+            RunFolder(Path(self.run_file.read_text(encoding="utf-8")))
+            if self.run_file.exists()
+            else None
+        )
 
 
 @dataclass
@@ -66,7 +71,7 @@ class _Processes:
         """Pass signals on to a process, also one that came while it started."""
         self.running.append(process)
         if self.stopped:
-            process.send_signal(signal.SIGINT)
+            interrupt(process)
 
     @contextlib.contextmanager
     def forward_signals(self) -> Iterator[None]:
@@ -75,7 +80,7 @@ class _Processes:
         def forward(signum: int, frame: object) -> None:
             self.stopped = True
             for process in self.running:
-                process.send_signal(signal.SIGINT if signum == signal.SIGINT else signal.SIGTERM)
+                interrupt(process, signal.SIGINT if signum == signal.SIGINT else signal.SIGTERM)
 
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -218,6 +223,7 @@ def _start(
         text=True,
         errors="replace",
         process_group=0,
+        creationflags=own_group_flags(),
     )
 
 
@@ -246,5 +252,5 @@ def _report(task: str, trainings: Sequence[_Training], picture: Path) -> None:
 
 def _reason(code: int | None) -> str:
     if code is not None and code < 0:
-        return f"{signal.Signals(-code).name} ended it."
+        return f"{describe_exit(code)} ended it."
     return f"exit code {code}; its message is above."

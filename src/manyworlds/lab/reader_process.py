@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import queue
-import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from manyworlds.lab.wire import Message, Wire
 from manyworlds.utils.extras import MissingExtraError
+from manyworlds.utils.platforms import describe_exit
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -34,9 +34,13 @@ class ReaderProcess:
         module: module of the program, which `python -m` runs.
         noun: word for the program in messages.
         settings: content of the first message, `settings`.
+
+    Raises:
+        RuntimeError: the operating system lacks what such a process needs.
     """
 
     def __init__(self, module: str, noun: str, settings: Mapping[str, object]) -> None:
+        _check_descriptors(noun)
         self._noun = noun
         self._answers: queue.Queue[Message] = queue.Queue()
         self._closing = False
@@ -131,7 +135,7 @@ class ReaderProcess:
         self._answers.put({"tell": "ended"})
         if not self._closing:
             code = self._wait_for_end()
-            ending = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            ending = describe_exit(code)
             at = f" at {self.place}" if self.place else ""
             text = f"The {self._noun}{at} has ended ({ending}); the lab goes on without it."
             _LOG.error("%s", text)
@@ -162,6 +166,20 @@ class ReaderProcess:
         if answer["is_input"]:
             raise ValueError(text)
         raise RuntimeError(f"{failure}: {answer['error']}: {text}")
+
+
+def _check_descriptors(noun: str) -> None:
+    """Check that processes can give each other file descriptors: the shared memory is one.
+
+    Raises:
+        RuntimeError: they cannot on this operating system.
+    """
+    if not hasattr(socket, "send_fds"):
+        raise RuntimeError(
+            f"The {noun} of a live world needs file descriptors that processes give each other, "
+            f"which {sys.platform} does not have: use WSL 2, or run the world without it "
+            "(--headless)."
+        )
 
 
 def _import_paths() -> list[str]:

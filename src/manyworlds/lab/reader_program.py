@@ -8,7 +8,6 @@ import queue
 import signal
 import socket
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 
@@ -16,6 +15,7 @@ from manyworlds.lab.remote_lab import RemoteLab
 from manyworlds.lab.verb_error import LabEndedError
 from manyworlds.lab.wire import Message, Wire
 from manyworlds.utils.extras import MissingExtraError
+from manyworlds.utils.platforms import lower_priority
 
 _NICENESS = 5
 """Difference of the priority from that of the lab, whose steps have a time to keep."""
@@ -80,7 +80,7 @@ class ReaderProgram:
         self.lab.tell("shown")
         if not self._is_nice:  # the start should not take long
             self._is_nice = True
-            _lower_priority()
+            lower_priority(_NICENESS)
 
     def _attempt(self, action: Callable[[], None]) -> bool:
         """Return False if an action fails; the lab's process gets the error."""
@@ -105,15 +105,6 @@ class ReaderProgram:
             except queue.Empty:
                 continue  # look for the parent again: the wire may be open in another child of it
         return {"event": "ended"}
-
-
-def _lower_priority() -> None:
-    """Lower the priority of all threads; on Linux, each has its own."""
-    priority = os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS
-    linux = sys.platform == "linux"
-    for thread in threading.enumerate() if linux else (threading.main_thread(),):
-        with contextlib.suppress(ProcessLookupError):  # it has ended
-            os.setpriority(os.PRIO_PROCESS, (thread.native_id or 0) if linux else 0, priority)
 
 
 def run_program(program: type[ReaderProgram]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from manyworlds.utils.config import dump_yaml, load_yaml
+from manyworlds.utils.platforms import replace_path
 
 _CHECKPOINT = re.compile(r"model_(\d+)\.pt")
 
@@ -86,7 +87,7 @@ class RunFolder:
             dump_yaml(temporary / "params" / "run.yaml", {"task": task, **(origin or {})})
             temporary.chmod(0o755)
             path = _free_name(parent, run_name)
-            temporary.rename(path)
+            replace_path(temporary, path)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise

@@ -29,6 +29,7 @@ from manyworlds.utils.config import to_plain
 from manyworlds.utils.devices import as_device
 from manyworlds.utils.files import write_atomic
 from manyworlds.utils.machine import machine, package_versions
+from manyworlds.utils.platforms import stop_signals
 
 
 @dataclass
@@ -269,7 +270,7 @@ def _stop_on_signal(runner: OnPolicyRunner) -> Iterator[None]:
         runner.request_stop()
         signal.signal(signum, before[signal.Signals(signum)])
 
-    before = {s: signal.signal(s, handle) for s in (signal.SIGINT, signal.SIGTERM)}
+    before = {s: signal.signal(s, handle) for s in stop_signals()}
     try:
         yield
     finally:

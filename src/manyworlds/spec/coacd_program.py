@@ -15,11 +15,13 @@ from itertools import chain
 
 import numpy as np
 
+from manyworlds.utils.platforms import lower_priority
+
 
 def main() -> None:
     """Read a mesh, decompose it, and write the pieces."""
     threading.Thread(target=_end_with_caller, daemon=True).start()
-    os.nice(10)  # the physics of a running world comes first
+    lower_priority(10)  # the physics of a running world comes first
     import coacd
 
     source, target = sys.argv[1:]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import queue
 import re
-import selectors
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -146,22 +149,35 @@ def _run(source: Path, target: Path, on_progress: Progress) -> None:
 
 def _follow(process: subprocess.Popen[bytes], on_progress: Progress) -> str:
     """Report the progress of CoACD by its messages until it ends; return the last one."""
-    assert process.stdout is not None
     level, share, last = 0, 0.0, ""
-    with selectors.DefaultSelector() as ready:
-        ready.register(process.stdout, selectors.EVENT_READ)
-        while True:
-            on_progress(share)
-            if not ready.select(_POLL_S):
-                continue
-            text = os.read(process.stdout.fileno(), 65536).decode(errors="replace")
-            if not text:
-                return last
-            last = text.strip().rpartition("\n")[2] or last
-            for rounds, percent in _MESSAGE.findall(text):
-                level = int(rounds) if rounds else level
-                # Each round divides pieces in two; the number of rounds is not known before.
-                share = max(share, 1.0 - 0.5 ** (level + float(percent or 0.0) / 100.0))
+    said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    # A thread, because Windows cannot wait for a pipe for a time.
+    pipe = cast(io.BufferedReader, process.stdout)
+    threading.Thread(target=_read, args=(pipe, said), daemon=True).start()
+    while True:
+        on_progress(share)
+        try:
+            text = said.get(timeout=_POLL_S).decode(errors="replace")
+        except queue.Empty:
+            continue
+        if not text:
+            return last
+        last = text.strip().rpartition("\n")[2] or last
+        for rounds, percent in _MESSAGE.findall(text):
+            level = int(rounds) if rounds else level
+            # Each round divides pieces in two; the number of rounds is not known before.
+            share = max(share, 1.0 - 0.5 ** (level + float(percent or 0.0) / 100.0))
+
+
+def _read(pipe: io.BufferedReader, said: queue.SimpleQueue[bytes]) -> None:
+    """Pass on what comes from a pipe, and b"" at its end."""
+    text = b"-"
+    while text:
+        try:
+            text = pipe.read1(65536)
+        except ValueError:  # closed by an error of the caller
+            text = b""
+        said.put(text)
 
 
 def _with_bar(work: Callable[[Progress], None]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from manyworlds.utils.files import atomic_path
+from manyworlds.utils.platforms import cache_folder
 
 
 class ArrayCache:
@@ -29,9 +29,8 @@ class ArrayCache:
 
     @property
     def folder(self) -> Path:
-        """The folder: below `$XDG_CACHE_HOME`, or `~/.cache`."""
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return Path(base) / "manyworlds" / self._folder
+        """The folder, in that of `platforms.cache_folder`."""
+        return cache_folder() / self._folder
 
     def read(self, key: str) -> list[np.ndarray] | None:
         """Return the arrays of a key, in their shapes; None if there are none."""

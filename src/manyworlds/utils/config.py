@@ -142,6 +142,6 @@ def load_yaml(path: Path) -> Any:
         ValueError: the file is not YAML.
     """
     try:
-        return yaml.safe_load(path.read_text())
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise ValueError(f"'{path}' is not valid YAML: {error}") from None

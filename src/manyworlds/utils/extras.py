@@ -7,6 +7,8 @@ import importlib.metadata
 import importlib.util
 from types import ModuleType
 
+from manyworlds import DISTRIBUTION
+
 
 class MissingExtraError(ImportError):
     """A feature needs an optional dependency that is not installed."""
@@ -30,7 +32,7 @@ def require_extra(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"This needs the Python package '{error.name or module}', which is not installed: "
-            f"run `pip install 'manyworlds[{extra}]'`, "
+            f"run `{install_command(extra)}`, "
             f"or `pip install -e '.[{extra}]'` in a clone.",
             name=error.name,
         ) from error
@@ -44,6 +46,11 @@ def check_extra(module: str, extra: str) -> None:
         found = False
     if not found:
         require_extra(module, extra)
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra of manyworlds."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def installed_version(package: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.platforms import replace_path
 
 
 @contextlib.contextmanager
@@ -26,7 +27,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)
-        temporary.replace(path)
+        replace_path(temporary, path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:

@@ -11,7 +11,13 @@ import os
 import subprocess
 import sys
 
+from manyworlds.utils.platforms import is_linux
+
 _INSTALL = "apt-get install libegl1 libgl1 libgl1-mesa-dri"
+_REMEDIES = {
+    "darwin": "run the program in a session with a screen, not over ssh",
+    "win32": "install the driver of the graphics card, or Mesa's opengl32.dll",
+}
 _PROBE_SECONDS = 120
 _PROBE = """
 import mujoco
@@ -42,6 +48,11 @@ def gl_backend() -> str | None:
     return _choose(*_settings())[0]
 
 
+def gl_remedy() -> str:
+    """Return what makes rendering possible on this operating system."""
+    return _REMEDIES.get(sys.platform, f"install OpenGL ({_INSTALL} on Debian)")
+
+
 def use_working_gl() -> None:
     """Make MuJoCo's renderer use an available OpenGL backend.
 
@@ -68,7 +79,7 @@ def use_working_gl() -> None:
 def _settings() -> tuple[str, bool]:
     """Return the value of `MUJOCO_GL` and whether there is a display."""
     asked = os.environ.get("MUJOCO_GL", "").lower().strip()
-    linux = sys.platform.startswith("linux")
+    linux = is_linux()
     display = not linux or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
     return asked, display
 
@@ -78,7 +89,7 @@ def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
     """Try the backends in turn; return the first that works, or None and the reason."""
     if asked:
         candidates = [asked]
-    elif sys.platform.startswith("linux"):
+    elif is_linux():
         candidates = ["", "egl", "osmesa"] if display else ["egl", "osmesa"]
     else:
         candidates = [""]
@@ -89,9 +100,11 @@ def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
             return backend, None
         failures.append(f"{backend or 'window system'}: {reason}")
     where = f"with MUJOCO_GL='{asked}' " if asked else ""
-    remedy = f"install OpenGL ({_INSTALL} on Debian)"
+    remedy = gl_remedy()
     if asked:
-        remedy += ", and set MUJOCO_GL=egl, or unset MUJOCO_GL"
+        remedy += (
+            ", and set MUJOCO_GL=egl, or unset MUJOCO_GL" if is_linux() else ", and unset MUJOCO_GL"
+        )
     return None, f"Cannot render images {where}({'; '.join(failures)}): {remedy}."
 
 

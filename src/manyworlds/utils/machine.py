@@ -6,10 +6,11 @@ import os
 import platform
 from pathlib import Path
 
+from manyworlds import __version__
 from manyworlds.utils.devices import usable_cores
 from manyworlds.utils.extras import installed_version
 
-_PACKAGES = ("manyworlds", "mujoco", "mujoco-warp", "warp-lang", "torch", "rsl-rl-lib", "numpy")
+_PACKAGES = ("mujoco", "mujoco-warp", "warp-lang", "torch", "rsl-rl-lib", "numpy")
 
 
 def machine(gpu: bool) -> dict[str, object]:
@@ -26,7 +27,8 @@ def machine(gpu: bool) -> dict[str, object]:
 
 def package_versions() -> dict[str, str]:
     """Return the versions of the installed packages that training depends on."""
-    found = {name: installed_version(name) for name in _PACKAGES}
+    found = {"manyworlds": __version__}
+    found |= {name: installed_version(name) for name in _PACKAGES}
     return {name: version for name, version in found.items() if version}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import os
 import secrets
 from collections import Counter
 from collections.abc import Iterable
@@ -12,6 +11,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs, urlsplit
+
+from manyworlds.utils.platforms import config_folder, read_private, write_private_once
 
 if TYPE_CHECKING:
     from websockets.http11 import Request, Response
@@ -133,8 +134,7 @@ def is_local(host: str) -> bool:
 
 def token_file() -> Path:
     """Return the user's file of the token of pages and WebSockets that other machines may open."""
-    folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(folder) / "manyworlds" / "token"
+    return config_folder() / "token"
 
 
 def read_token(path: Path) -> str:
@@ -143,26 +143,10 @@ def read_token(path: Path) -> str:
     Raises:
         ValueError: others can read the file, or it has no token.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return _read_private(path)
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    with os.fdopen(handle, "w") as file:
-        file.write(f"{token}\n")
-    return token
-
-
-def _read_private(path: Path) -> str:
-    with path.open() as file:
-        mode = os.fstat(file.fileno()).st_mode & 0o777
-        token = file.read().strip()
-    if mode & 0o077:
-        raise ValueError(
-            f"Other users can read the token in '{path}' (mode {mode:o}): run `chmod 600 {path}`, "
-            "or delete the file for a new token."
-        )
+    if write_private_once(path, f"{token}\n"):
+        return token
+    token = read_private(path, "the token").strip()
     if len(token) < _SHORTEST or not token.isascii() or not token.isprintable():
         raise ValueError(
             f"'{path}' has no token of at least {_SHORTEST} characters: delete it for a new one."

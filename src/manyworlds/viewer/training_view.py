@@ -20,6 +20,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.platforms import lower_priority
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.cpu_share import CpuShare
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
@@ -225,8 +226,7 @@ def _serve(name: str, layout: Layout, page: Page, pipe: Connection, share: Share
     """Serve the page until the process is terminated; runs in its own process."""
     # Ctrl-C is handled by the training, which terminates this process at its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(os, "nice"):
-        os.nice(19)
+    lower_priority(19)
     frames = Frames(layout, name)
     try:
         shown = _TrainingPage(frames, *page)

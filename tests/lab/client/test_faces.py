@@ -105,7 +105,7 @@ sys.modules["zmq"] = None
 try:
     manyworlds.lab.client.client.connect()
 except ImportError as error:
-    assert "manyworlds[net]" in str(error), error
+    assert "manyworlds-rl[net]" in str(error), error
 else:
     raise AssertionError("zmq is hidden")
 """

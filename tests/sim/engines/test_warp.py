@@ -411,7 +411,7 @@ def test_missing_package_names_the_extra(monkeypatch):
     """Say what to install when MuJoCo Warp is absent."""
     monkeypatch.setitem(sys.modules, "mujoco_warp", None)
     monkeypatch.delitem(sys.modules, "manyworlds.sim.engines.warp")
-    with pytest.raises(ImportError, match=r"pip install 'manyworlds\[gpu\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'manyworlds-rl\[gpu\]'"):
         _make(xml=HINGE)
 
 

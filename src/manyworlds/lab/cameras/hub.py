@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
-import os
-import sys
 import threading
 import time
 from collections import deque
@@ -23,6 +20,7 @@ from manyworlds.lab.face import LabFace
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.verb_error import VerbError
 from manyworlds.utils.gl import gl_available
+from manyworlds.utils.platforms import lower_thread_priority
 
 _LOG = logging.getLogger(__name__)
 _NICE = 10
@@ -317,12 +315,7 @@ class CameraHub:
             self._wake.notify()
 
     def _run(self) -> None:
-        if sys.platform == "linux":  # elsewhere, a priority belongs to the whole process
-            with contextlib.suppress(OSError):
-                identity = threading.get_native_id()
-                nice = os.getpriority(os.PRIO_PROCESS, identity)
-                # OpenGL's own threads, which this one starts, inherit it.
-                os.setpriority(os.PRIO_PROCESS, identity, nice + _NICE)
+        lower_thread_priority(_NICE)  # OpenGL's own threads, which it starts, inherit it
         period: float | None = None
         try:
             while self._wait(period):

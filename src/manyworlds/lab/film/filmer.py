@@ -227,7 +227,7 @@ class Filmer:
             job |= {"frames": film.frames}
             np.savez(folder / "states.npz", allow_pickle=False, **states)
             mujoco.mj_saveModel(model, str(folder / "model.mjb"), None)
-            (folder / "job.json").write_text(json.dumps(job))
+            (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
             film.state = "drawing"
             self._draw(film, folder)
         except ReferenceError:

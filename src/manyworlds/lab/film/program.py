@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 from manyworlds.lab.cameras.camera import LabCameraCfg
 from manyworlds.lab.cameras.painter import aim
 from manyworlds.lab.film.shots import Shot, make_shot
+from manyworlds.utils.platforms import lower_priority
 from manyworlds.utils.renderer import Renderer
 from manyworlds.viewer.video import write_video
 from manyworlds.viewer.world_mirror import WorldMirror
@@ -66,7 +66,7 @@ def draw_frames(
 
 def draw_film(folder: Path) -> Path:
     """Draw the film of a job's folder, and return its file there."""
-    job = json.loads((folder / "job.json").read_text())
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     model = mujoco.MjModel.from_binary_path(str(folder / "model.mjb"))
     with np.load(folder / "states.npz") as archive:
         states = {name: archive[name] for name in archive.files}
@@ -87,7 +87,7 @@ def _tell(line: dict[str, object]) -> None:
 def main(folder: str) -> int:
     """Draw the film of a folder; return the program's exit status."""
     with contextlib.suppress(OSError):
-        os.nice(_NICE)
+        lower_priority(_NICE)
     try:
         _tell({"file": draw_film(Path(folder)).name})
     except Exception as error:  # of OpenGL, the encoder, or the disk

@@ -7,12 +7,12 @@ made once; a client on another machine gets a copy of the file `client.key`.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.platforms import config_folder, read_private, write_private_once
 
 if TYPE_CHECKING:
     import zmq
@@ -51,8 +51,7 @@ def read_client_keys(path: Path | str) -> ClientKeys:
 
 def key_folder() -> Path:
     """Return the folder of keys in the user's folder of settings."""
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(base) / "manyworlds"
+    return config_folder()
 
 
 class CurveAccess:
@@ -115,25 +114,11 @@ def _server_keys(path: Path) -> dict[str, str]:
 
 
 def _write_once(path: Path, keys: dict[str, str]) -> None:
-    """Write a file that only its owner can read, unless it is there."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    with os.fdopen(handle, "w") as file:
-        json.dump(keys, file, indent=1)
+    write_private_once(path, json.dumps(keys, indent=1))
 
 
 def _read(path: Path, names: tuple[str, ...]) -> dict[str, str]:
-    with path.open() as file:
-        mode = os.fstat(file.fileno()).st_mode & 0o777
-        text = file.read()
-    if mode & 0o077:
-        raise ValueError(
-            f"Other users can read the keys in '{path}' (mode {mode:o}): run `chmod 600 {path}`, "
-            "or delete the file for new keys."
-        )
+    text = read_private(path, "the keys")
     try:
         keys = {name: json.loads(text)[name] for name in names}
     except (ValueError, KeyError, TypeError):

@@ -21,4 +21,4 @@ def box_html(name: str, argument: str) -> str:
 
 @functools.cache
 def _script(name: str) -> str:
-    return Path(__file__).with_name(f"{name}.js").read_text().strip()
+    return Path(__file__).with_name(f"{name}.js").read_text(encoding="utf-8").strip()

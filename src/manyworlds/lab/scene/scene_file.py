@@ -31,7 +31,7 @@ def open_scene(path: Path) -> World:
     if file.name != _SCENE or not beside.is_file():
         return world_from_file(file)
     try:
-        build: Any = json.loads(beside.read_text())
+        build: Any = json.loads(beside.read_text(encoding="utf-8"))
         robots = {str(name): str(prefix) for name, prefix in build["robots"].items()}
         sources = {str(name): str(source) for name, source in build["sources"].items()}
         items = {str(n): _read_facts(facts) for n, facts in build.get("items", {}).items()}

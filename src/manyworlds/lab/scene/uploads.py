@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+from manyworlds.utils.platforms import cache_folder
 
 
 def uploads_folder() -> Path:
-    """Return the folder of uploads: `manyworlds/uploads` in the user's cache.
+    """Return the folder of uploads: `uploads` in the user's cache.
 
     Uploads stay there, because the scene and its history read them again.
     """
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return Path(cache or Path.home() / ".cache", "manyworlds", "uploads")
+    return cache_folder() / "uploads"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyworlds.utils.files import write_atomic
+from manyworlds.utils.platforms import process_exists
 
 REFRESH_S = 5.0
 """Period in which an owner writes its file again [s]."""
@@ -107,22 +108,12 @@ def find_owners(folder: Path | None = None) -> list[Owner]:
     for path in (registry_folder() if folder is None else folder).glob("fastpath_*.json"):
         try:
             state = path.stat()
-            fields = json.loads(path.read_text())
+            fields = json.loads(path.read_text(encoding="utf-8"))
             owner = Owner(**{name: fields[name] for name in names if name in fields})
             mine = not hasattr(os, "getuid") or state.st_uid == os.getuid()
             recent = abs(time.time() - owner.registry_written_at) < STALE_S
-            if mine and recent and _is_alive(owner.pid):
+            if mine and recent and process_exists(int(owner.pid)):
                 found.append(owner)
         except (OSError, ValueError, TypeError):
             continue  # it has just ended, or is no file of an owner
     return sorted(found, key=lambda owner: owner.started_at, reverse=True)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
