@@ -134,6 +134,7 @@ def test_the_site_needs_no_network():
     assert CONFIG["strict"] and theme["font"] is False
     assert (DOCS / theme["favicon"]).is_file()
     assert {part["scheme"] for part in theme["palette"]} == {"default", "slate"}
+    assert "offline" not in CONFIG["plugins"]  # its pages load a script from another server
     checks = CONFIG["validation"]
     assert {level for part in checks.values() for level in part.values()} == {"warn"}
 
