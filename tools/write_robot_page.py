@@ -87,6 +87,37 @@ assert spec.body("trunk").geoms[0].name == "trunk_collision1"
 cfg = replace(get_quadruped_cfg(), spec_fn=lambda: spec)  # with your own actuators and stance
 ```
 
+## Any legged robot
+
+```sh
+manyworlds train Velocity-Flat --robot quadruped      # also humanoid, go1, g1
+manyworlds train Velocity-Rough --robot unitree_go2   # of MuJoCo Menagerie (extra `robots`)
+manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or URDF
+```
+
+`play` and `evaluate` take `--robot`, too, or the whole name, such as
+`Velocity-Rough-unitree_go2`. The third command prints what it derived, and writes it into
+`my_robot.py`, where it can be changed. What a model does not say, an error asks for. The rule:
+
+- **root**: the body in the world; it gets a free joint if it has no joint.
+- **default pose**: the keyframe `home`, `stand`, `standing` or `default`, else zero; joints are
+  moved into their ranges.
+- **feet**: the last bodies whose lowest point is near the ground (within 15 % of the root's
+  height), two or four; else `--feet`.
+- **soles**: of two feet, all their colliding geoms; of four, the lowest geom of each.
+- **joints**: the hinges that have an actuator; all hinges if the model has no actuators.
+- **largest torque**: `forcerange`, else the bounds of a motor's control, times the gear; else
+  `actuatorfrcrange`; else `--effort-limit`.
+- **gains**: those of the model's position servos; else the largest torque per radian, and damping
+  as in the robots here.
+- **armature**: the model's; else that of a rotor whose natural frequency with the stiffness is 10
+  Hz.
+- **knees**: the second joint of each leg that turns about the root's y-axis; postures may deviate
+  most there.
+
+Values that are derived need not be those of the real robot: compare them with its data sheet before
+you train a policy for it. A trunk that touches the ground ends the episode.
+
 ## Comparison with the source models
 
 Each robot is tested against its source model where that is available: masses and joint limits are

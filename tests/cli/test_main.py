@@ -63,9 +63,18 @@ class TestDispatch:
         assert all(name in shown for name in cli.COMMANDS)
 
     def test_no_arguments(self, capsys):
-        """Show the help and fail without a command."""
-        assert cli.main([]) == 2
-        assert "usage" in capsys.readouterr().out
+        """Welcome, with three things to try that exist."""
+        from manyworlds.lab.gallery import GALLERY
+        from manyworlds.tasks import list_tasks
+
+        assert cli.main([]) == 0
+        out = capsys.readouterr().out
+        lines = [line.split() for line in out.splitlines() if line.startswith("  manyworlds ")]
+        assert [words[1] for words in lines] == ["demo", "lab", "train"]
+        assert lines[1][2] in GALLERY and lines[2][2] in list_tasks()
+        assert set(words[1] for words in lines) <= set(cli.COMMANDS)
+        assert "manyworlds doctor" in out and "manyworlds --help" in out
+        assert max(map(len, out.splitlines())) <= 80
 
     def test_version(self, capsys):
         """Print the version."""

@@ -1,4 +1,4 @@
-"""`manyworlds doctor`: check the installed packages."""
+"""`manyworlds doctor`: check the installed packages and the machine."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _BOUND = re.compile(r"\s*(>=|<)\s*([\d.]+)\s*")
 
 @dataclass(kw_only=True)
 class DoctorOptions:
-    """List the installed packages, and check that their versions fit this release.
+    """Check the installed packages, OpenGL, the GPU, ports and disk; say what mends each.
 
-    The exit code is 0 if all fit, else 1. An extra that is not installed is no problem.
+    The exit code is 1 if a package does not fit this release, else 0. An extra that is not
+    installed is no problem.
     """
 
 
@@ -52,6 +53,7 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds doctor`."""
     parse(DoctorOptions, argv, "doctor")
     from manyworlds import DISTRIBUTION, __version__
+    from manyworlds.cli.machine_checks import check_machine
     from manyworlds.utils.newton import newton_defect
     from manyworlds.utils.table import render_table
 
@@ -61,12 +63,24 @@ def main(argv: list[str]) -> int:
     columns = ("package", "installed", "wanted", "for", "problem")
     print(f"manyworlds {__version__}, Python {platform.python_version()}, {platform.platform()}")
     print(render_table("", columns, rows))
-    problems = [f"{p.name} {p.installed}: {p.problem}" for p in packages if p.problem]
+    findings = list(check_machine())
+    for finding in findings:
+        print(f"{finding.what}: {finding.found}")
+    problems = [_describe(p) for p in packages if p.problem]
     problems += _installation_problems(DISTRIBUTION) + _library_problem()
     if defect := newton_defect():
         print(f"note: {defect}")
+    for finding in findings:
+        if finding.mend:
+            print(f"note: {finding.what}: {finding.mend}")
     print("\n".join(f"wrong: {problem}" for problem in problems) or "nothing is wrong")
     return int(bool(problems))
+
+
+def _describe(package: Package) -> str:
+    """Return the problem of a package, and the command that mends it."""
+    command = f"pip install '{package.name}{package.bounds}'"
+    return f"{package.name} {package.installed}: {package.problem}: run `{command}`"
 
 
 def find_distribution(name: str) -> importlib.metadata.Distribution | None:

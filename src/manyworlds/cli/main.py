@@ -28,10 +28,20 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "validate": ("manyworlds.cli.validate", "check model files and tasks"),
     "export": ("manyworlds.cli.export", "write a scene as one MJCF file with its assets"),
     "diff": ("manyworlds.cli.diff", "compare two model files"),
-    "doctor": ("manyworlds.cli.doctor", "check the installed packages"),
+    "doctor": ("manyworlds.cli.doctor", "check packages, OpenGL, GPU, ports and disk"),
     "replay-dump": ("manyworlds.cli.replay_dump", "find the first bad value of a recorded world"),
 }
 """Commands by name: the module with `main(argv) -> int`, and one line of help."""
+
+WELCOME = """Train robots in many different worlds at once; walk into any one of them.
+
+Three things to try:
+
+  manyworlds demo                     train a pusher in 4 minutes, and film it
+  manyworlds lab quadruped-on-hills   pull at a robot, live in the browser
+  manyworlds train Cartpole-Swingup   train a policy; then: manyworlds play
+
+All commands: manyworlds --help. Something does not work: manyworlds doctor."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -68,9 +78,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _dispatch(argv: list[str]) -> int:
-    if not argv or argv[0] in ("-h", "--help", "help"):
+    if not argv:
+        print(WELCOME)
+        return 0
+    if argv[0] in ("-h", "--help", "help"):
         print(_help())
-        return 0 if argv else 2
+        return 0
     name = argv[0]
     if name in ("-V", "--version", "version"):
         from manyworlds import __version__  # looked up when it is asked for

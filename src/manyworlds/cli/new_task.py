@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.parsing import UsageError, parse
 from manyworlds.utils.files import write_atomic
+
+if TYPE_CHECKING:
+    from manyworlds.asset_zoo.legged import LeggedModel
 
 _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
 _BEFORE = "from manyworlds.sim import MujocoCfg, SimulationCfg\n"
@@ -22,18 +28,31 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*")
 class NewTaskOptions:
     """Write a Python file with a new task into the current folder.
 
-    The new task trains as it is: an arm with two joints reaches for goals. Edit the file to make it
-    your own task.
+    The new task trains as it is: an arm with two joints reaches for goals or, with --robot, a robot
+    with two or four legs follows velocity commands. Edit the file to make it your own task.
     """
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """Name of the task, such as My-Robot-Reach, which makes the file my_robot_reach.py."""
+    robot: Path | None = None
+    """Model of a legged robot, MJCF or URDF. Feet, default pose and gains are derived from it,
+    printed, and written into the file; docs/robots.md has the rule."""
+    feet: tuple[str, ...] = ()
+    """Last bodies of the robot's legs, if they cannot be found."""
+    effort_limit: float | None = None
+    """Largest torque of the robot's joints, if the model does not have it [N m]."""
 
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds new-task`."""
-    name = parse(NewTaskOptions, argv, "new-task").name
-    path = write_task(name, Path())
+    cfg = parse(NewTaskOptions, argv, "new-task")
+    name = cfg.name
+    if cfg.robot is None and (cfg.feet or cfg.effort_limit is not None):
+        raise UsageError("--feet and --effort-limit are for --robot FILE.")
+    if cfg.robot is None:
+        path = write_task(name, Path())
+    else:
+        path = write_robot_task(name, Path(), cfg.robot, cfg.feet, cfg.effort_limit)
     print(f"{path}: edit it, and try it with")
     for command in ("validate", "train", "play"):
         print(f"  manyworlds {command} {name} --load {path}")
@@ -54,6 +73,45 @@ def write_task(name: str, folder: Path) -> Path:
         ValueError: the name does not have that form, or is the name of a task.
         FileExistsError: the file exists.
     """
+    path = _new_file(name, folder)
+    write_atomic(path, _source(name, path.stem))
+    return path
+
+
+def write_robot_task(
+    name: str, folder: Path, robot: Path, feet: Sequence[str], effort_limit: float | None
+) -> Path:
+    """Write a module that registers the velocity task of a robot, and print what was derived.
+
+    Args:
+        name: the task's name, as for `write_task`.
+        folder: folder of the new file.
+        robot: the robot's model.
+        feet: see `derive_legged_model`.
+        effort_limit: see `derive_legged_model`.
+
+    Returns:
+        The path of the new file.
+
+    Raises:
+        ValueError: the name is not possible, or the model does not say all that the task needs.
+        FileExistsError: the file exists.
+        OSError: the model cannot be read.
+    """
+    from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot
+
+    path = _new_file(name, folder)
+    if effort_limit is not None and not 0.0 < effort_limit < math.inf:
+        raise ValueError(f"--effort-limit must be positive, got {effort_limit}.")
+    model = derive_robot(robot, feet, effort_limit)
+    legged_robot(robot, model).entity().build()  # what cannot be built is not written
+    print(_describe(model))
+    write_atomic(path, _robot_source(name, path.stem, robot.resolve(), model))
+    return path
+
+
+def _new_file(name: str, folder: Path) -> Path:
+    """Return the path of a new task's file."""
     from manyworlds.tasks import list_tasks
 
     if not _NAME.fullmatch(name):
@@ -67,8 +125,77 @@ def write_task(name: str, folder: Path) -> Path:
     path = folder / f"{stem}.py"
     if path.exists():
         raise FileExistsError(f"'{path}' is there already: choose another name, or move it away.")
-    write_atomic(path, _source(name, stem))
     return path
+
+
+def _describe(model: LeggedModel) -> str:
+    """Return what was derived from a robot's model, for people to check."""
+    from manyworlds.utils.table import render_table
+
+    columns = ("joint", "default [rad]", "effort [N m]", "stiffness", "damping", "armature", "part")
+    parts = {name: "leg" for name in model.legs}
+    parts |= {name: "leg, pitch" for name in model.pitch} | {name: "knee" for name in model.knees}
+    rows = [
+        [name, *(f"{value:.4g}" for value in astuple(drive)), parts.get(name, "")]
+        for name, drive in model.drives.items()
+    ]
+    return (
+        f"root: {model.root}, at a height of {model.height:g} m\nfeet: {', '.join(model.feet)}\n"
+        + render_table("", columns, rows)
+    )
+
+
+def _robot_source(name: str, stem: str, robot: Path, model: LeggedModel) -> str:
+    drives = "\n".join(
+        f"        {json.dumps(joint)}: JointDrive{astuple(drive)},"
+        for joint, drive in model.drives.items()
+    )
+    feet, knees, pitch, legs = map(_names, (model.feet, model.knees, model.pitch, model.legs))
+    return f'''"""The task {name}: a robot with {len(model.feet)} legs follows velocity commands.
+
+The values of MODEL were derived from the robot's model. Check them against its data sheet.
+"""
+
+from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
+from manyworlds.tasks import register_task
+from manyworlds.tasks.velocity.config.derived import (
+    cpu_preset,
+    legged_robot,
+    velocity_env_cfg,
+    velocity_rl_cfg,
+)
+
+MODEL = LeggedModel(
+    root={json.dumps(model.root)},
+    feet={feet},
+    height={model.height!r},  # [m]
+    drives={{  # default [rad], effort limit [N m], stiffness, damping, armature
+{drives}
+    }},
+    knees={knees},
+    pitch={pitch},
+    legs={legs},
+)
+FILE = {json.dumps(str(robot))}  # noqa: E501
+ROBOT = legged_robot(FILE, MODEL)
+
+register_task(
+    "{name}",
+    velocity_env_cfg(ROBOT, "flat"),  # or "rough"
+    velocity_env_cfg(ROBOT, "flat", play=True),
+    velocity_rl_cfg("{stem}", ROBOT),
+    cpu_preset=cpu_preset(ROBOT),
+)
+'''
+
+
+def _names(names: tuple[str, ...]) -> str:
+    """Return a tuple of names as source, in lines of one name each."""
+    return (
+        "("
+        + "".join(f"\n        {json.dumps(name)}," for name in names)
+        + ("\n    )" if names else ")")
+    )
 
 
 def _source(name: str, stem: str) -> str:

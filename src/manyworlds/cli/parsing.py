@@ -66,6 +66,9 @@ class TaskOptions:
         tyro.conf.arg(metavar="TASK", help_behavior_hint=""),
     ] = ()
     """Name of the task."""
+    robot: str = ""
+    """Robot of Velocity-Flat and Velocity-Rough: quadruped, humanoid, go1, g1, or one with two or
+    four legs of MuJoCo Menagerie. `manyworlds new-task --robot FILE` is for other models."""
     load: Modules = ()
     """Python file, or module, that registers tasks."""
 
@@ -182,7 +185,7 @@ def find_task(options: TaskOptions) -> str:
         UsageError: several tasks are named.
         KeyError: the task does not exist.
     """
-    from manyworlds.tasks import require_task
+    from manyworlds.tasks.registry import require_task, task_of_robot
 
     task, *others = options.task
     if others:
@@ -193,6 +196,8 @@ def find_task(options: TaskOptions) -> str:
     defer_import("torch")
     defer_import("glfw")  # which MuJoCo imports for windows; it loads a library
     load_modules(options.load)
+    if options.robot:
+        return task_of_robot(task, options.robot)
     require_task(task)
     return task
 

@@ -111,6 +111,12 @@ BUILTIN_TASKS: dict[str, LazyTask] = {
 """Tasks of this package, by id."""
 _LAZY: dict[str, LazyTask] = dict(BUILTIN_TASKS)
 
+FAMILIES: dict[str, str] = {
+    f"Velocity-{ground}": f"manyworlds.tasks.velocity.config.robots:{ground.lower()}_task"
+    for ground in ("Flat", "Rough")
+}
+"""Tasks for a robot that is named: function of the robot's name that registers its task."""
+
 _CPU_TRAINING: dict[str, str] = {
     "Cartpole-Balance": "1 minute on 2 cores",
     "Cartpole-Swingup": "1 minute on 2 cores",
@@ -240,6 +246,26 @@ def use_cpu_preset(
     return preset is not None
 
 
+def task_of_robot(family: str, robot: str) -> str:
+    """Return the name of a family's task for a robot, registering it if it is new.
+
+    Args:
+        family: beginning of the task's name, such as Velocity-Flat.
+        robot: name of a robot of this package, of a third party, or of MuJoCo Menagerie.
+
+    Raises:
+        KeyError: there is no such family, or no such robot.
+        ValueError: the robot's model does not say all that the task needs.
+        OSError: the model cannot be downloaded.
+    """
+    if family not in FAMILIES:
+        raise KeyError(
+            f"'{family}' is no task for a named robot: use --robot with {' or '.join(FAMILIES)}."
+        )
+    module, _, function = FAMILIES[family].partition(":")
+    return getattr(importlib.import_module(module), function)(robot)
+
+
 def require_task(task_name: str) -> None:
     """Check that a task of this name exists, without importing its module.
 
@@ -249,6 +275,15 @@ def require_task(task_name: str) -> None:
     if task_name in _LAZY or task_name in _TASKS:
         return
     known = list_tasks()
+    if task_name in FAMILIES:
+        raise KeyError(
+            f"{task_name} is for a robot: name one, as in {task_name} --robot quadruped."
+        )
+    for family in FAMILIES:  # such as a run of a robot that is not registered in this process
+        robot = task_name.removeprefix(f"{family}-")
+        if robot != task_name and robot == robot.lower() and task_name not in known:
+            task_of_robot(family, robot)
+            return
     if task_name not in known:
         raise KeyError(
             f"There is no task '{task_name}'.{near_matches(task_name, known)} "

@@ -1,0 +1,135 @@
+"""Checks of the machine for `manyworlds doctor`: OpenGL, GPU, ports and disk."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from manyworlds.utils.extras import install_command
+from manyworlds.utils.platforms import cache_folder, is_windows
+
+PAGE_PORT = 8080
+_SHIFTED = "manyworlds lab TARGET --serve --port-shift 100"
+LEAST_FREE_GB = 2.0
+"""Space below which a training with videos may fill the disk [GB]."""
+_DRIVERS = ("/proc/driver/nvidia/version", "/dev/dxg")  # of Linux, and of WSL 2
+
+
+class MachineCheck(NamedTuple):
+    """Result of one check."""
+
+    what: str
+    found: str
+    mend: str = ""
+    """Command or action that mends it; empty if all is well."""
+
+
+def check_machine() -> Iterator[MachineCheck]:
+    """Yield the results of all checks; OpenGL takes a second or two."""
+    checks: tuple[Callable[[], Iterator[MachineCheck]], ...] = (
+        check_gl,
+        check_gpu,
+        check_ports,
+        check_disk,
+    )
+    for check in checks:
+        yield from check()
+
+
+def check_gl() -> Iterator[MachineCheck]:
+    """Check whether videos and cameras can be drawn."""
+    from manyworlds.utils.gl import gl_available, gl_backend, gl_remedy
+
+    if (reason := gl_available()) is None:
+        yield MachineCheck("OpenGL", gl_backend() or "window system")
+    else:
+        yield MachineCheck("OpenGL", f"{reason.rpartition('): ')[0]})", gl_remedy())
+
+
+def check_gpu() -> Iterator[MachineCheck]:
+    """Check whether PyTorch and MuJoCo Warp can use the GPU, if there is one of NVIDIA."""
+    import torch
+
+    if torch.cuda.is_available():
+        found = torch.cuda.get_device_name()
+        has_warp = importlib.util.find_spec("mujoco_warp") is not None
+        mend = "" if has_warp else f"{install_command('gpu')}  # for physics on it"
+    elif not _has_nvidia_driver():
+        found, mend = "none of NVIDIA; the CPU is used", ""
+    elif torch.version.cuda is None:  # pyright: ignore[reportAttributeAccessIssue]
+        found = f"not usable by PyTorch {torch.__version__}, a build for the CPU"
+        mend = "pip uninstall torch; pip install 'torch<2.14'"
+        if is_windows():
+            mend += " --index-url https://download.pytorch.org/whl/cu128"
+    else:
+        found = f"not usable by PyTorch, which was built for CUDA {torch.version.cuda}"  # pyright: ignore[reportAttributeAccessIssue]
+        mend = "nvidia-smi  # shows the driver's version: install a driver for that CUDA or newer"
+    yield MachineCheck("GPU", found, mend)
+
+
+def _has_nvidia_driver() -> bool:
+    return shutil.which("nvidia-smi") is not None or any(Path(p).exists() for p in _DRIVERS)
+
+
+def check_ports() -> Iterator[MachineCheck]:
+    """Check whether the ports of pages and of `lab --serve` are free."""
+    from manyworlds.lab.network.config import LabServerCfg
+
+    for number, mend in (
+        (PAGE_PORT, "--port NUMBER; the next free port is taken without it"),
+        *((n, _SHIFTED) for n in sorted(LabServerCfg().ports.values())),
+    ):
+        if (holder := _holder(number)) is not None:
+            yield MachineCheck(f"port {number}", f"in use{holder}", f"end that process, or {mend}")
+
+
+def _holder(number: int) -> str | None:
+    """Return words for the process that listens on a port; None if the port is free."""
+    from manyworlds.lab.network.ports import holder_of
+
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", number))
+        except OSError:
+            holder = holder_of(number)
+            return f" by {holder}" if holder else ""
+    return None
+
+
+def check_disk() -> Iterator[MachineCheck]:
+    """Check space, and whether files can be written: runs, caches and temporary files."""
+    for what, folder in (
+        ("disk of this folder", Path.cwd()),
+        ("disk of caches", cache_folder()),
+        ("disk of temporary files", Path(tempfile.gettempdir())),
+    ):
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        free = shutil.disk_usage(there).free / 1e9
+        found = f"{free:,.1f} GB free at {there}"
+        if not _can_write(there):
+            mend = f"choose a folder that you can write: {_CHOICES[what]}"
+            yield MachineCheck(what, f"{there} cannot be written", mend)
+        elif free < LEAST_FREE_GB:
+            yield MachineCheck(what, found, f"make space, or choose another disk: {_CHOICES[what]}")
+        else:
+            yield MachineCheck(what, found)
+
+
+_CHOICES = {
+    "disk of this folder": "manyworlds train TASK --log-root FOLDER",
+    "disk of caches": "export XDG_CACHE_HOME=FOLDER",
+    "disk of temporary files": "export TMPDIR=FOLDER",
+}
+
+
+def _can_write(folder: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,149 @@
+"""Velocity tasks of any legged robot, from what `manyworlds.asset_zoo.legged` derives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from manyworlds.asset_zoo.legged import (
+    LeggedModel,
+    derive_legged_model,
+    foot_geoms,
+    legged_entity,
+    sole_site,
+    trunk_geoms,
+)
+from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.managers import TerminationTermCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.sensor import ContactMatch, RingPatternCfg
+from manyworlds.sim import MujocoCfg
+from manyworlds.spec.load import load_spec
+from manyworlds.tasks.velocity import mdp
+from manyworlds.tasks.velocity.velocity_cpu import use_biped_cpu_preset, use_cpu_preset
+from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
+from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
+from manyworlds.utils.viewer_config import ViewerConfig
+
+if TYPE_CHECKING:
+    import mujoco
+
+    from manyworlds.tasks.registry import CpuPreset
+
+Ground = Literal["flat", "rough"]
+_ACTION_SHARE = 0.25  # of the largest effort, for an action of 1
+_BIPED = 2
+# Deviations from the default pose when standing, walking and running [rad]: of knees, of other
+# joints that bend forward and back, of other joints of legs, of all others.
+_STANDING = (0.1, 0.05, 0.05, 0.05)
+_WALKING = {2: (0.35, 0.3, 0.15, 0.2), 4: (0.6, 0.3, 0.3, 0.2)}
+_RUNNING = {2: (0.6, 0.5, 0.2, 0.3), 4: (0.6, 0.3, 0.3, 0.3)}
+
+
+def legged_robot(file: str | Path, model: LeggedModel) -> LeggedRobot:
+    """Describe a robot for the velocity task.
+
+    Args:
+        file: its model: MJCF or URDF.
+        model: facts about it; `derive_legged_model` derives them.
+
+    Raises:
+        ModelFileError: the file cannot be read.
+    """
+    spec, _ = load_spec(Path(file))
+    return describe_robot(spec, model)
+
+
+def describe_robot(spec: mujoco.MjSpec, model: LeggedModel) -> LeggedRobot:
+    """Describe a robot for the velocity task, as `legged_robot` does for a file."""
+    trunk = trunk_geoms(spec, model)
+    count = len(model.feet)
+    soles = tuple(f"^{re.escape(name)}$" for name in foot_geoms(spec, model))
+    bodies = "|".join(map(re.escape, model.feet))
+    contact = (
+        ContactMatch(mode="subtree", pattern=f"^({bodies})$", entity="robot")
+        if count == _BIPED
+        else ContactMatch(mode="geom", pattern=soles, entity="robot")
+    )
+    return LeggedRobot(
+        entity=partial(legged_entity, spec, model),
+        action_scale={
+            f"^{re.escape(name)}$": _ACTION_SHARE * drive.effort_limit / drive.stiffness
+            for name, drive in model.drives.items()
+        },
+        root=model.root,
+        trunk=model.root,
+        feet=tuple(map(sole_site, model.feet)),
+        feet_contact=contact,
+        foot_geoms=soles,
+        foot_friction={"foot_friction": {"ranges": (0.3, 1.2)}},
+        foot_ring=RingPatternCfg.Ring(radius=0.03, num_samples=4),
+        posture=(
+            _posture(model, _STANDING),
+            _posture(model, _WALKING[count]),
+            _posture(model, _RUNNING[count]),
+        ),
+        touches={"trunk_ground_touch": tuple(f"^{re.escape(name)}$" for name in trunk)}
+        if trunk
+        else {},
+        viewer=ViewerConfig(
+            origin_type=ViewerConfig.OriginType.ASSET_BODY,
+            entity_name="robot",
+            body_name=model.root,
+            distance=max(1.5, 4.0 * model.height),
+            elevation=-10.0,
+        ),
+        mujoco=MujocoCfg(timestep=0.005, iterations=10, ls_iterations=20, ccd_iterations=500),
+    )
+
+
+def velocity_env_cfg(
+    robot: LeggedRobot, ground: Ground = "flat", play: bool = False
+) -> ManagerBasedRlEnvCfg:
+    """Return the velocity task of a robot; contacts of its trunk with the ground end episodes."""
+    cfg = with_robot(robot, rough=ground == "rough", play=play)
+    if robot.touches:
+        cfg.terminations["illegal_contact"] = TerminationTermCfg(
+            func=mdp.illegal_contact, params={"sensor_name": "trunk_ground_touch"}
+        )
+    if len(robot.feet) > _BIPED:
+        rewards: dict[str, Any] = cfg.rewards
+        for name in ("body_ang_vel", "angular_momentum"):  # as for the built-in quadruped
+            rewards[name].weight = 0.0
+    return cfg
+
+
+def velocity_rl_cfg(name: str, robot: LeggedRobot) -> RslRlOnPolicyRunnerCfg:
+    """Return the PPO settings for a robot, whose runs are in a folder of this name."""
+    iterations = 30000 if len(robot.feet) == _BIPED else 10000
+    return velocity_ppo_runner_cfg(name, max_iterations=iterations)
+
+
+def cpu_preset(robot: LeggedRobot) -> CpuPreset:
+    """Return the change of both configurations for a few CPU cores."""
+    return use_biped_cpu_preset if len(robot.feet) == _BIPED else use_cpu_preset
+
+
+def derive_robot(
+    file: str | Path, feet: Sequence[str] = (), effort_limit: float | None = None
+) -> LeggedModel:
+    """Derive the facts about the robot of a file; see `derive_legged_model`."""
+    spec, _ = load_spec(Path(file))
+    try:
+        return derive_legged_model(spec, feet, effort_limit)
+    except ValueError as error:
+        raise ValueError(f"'{file}' does not say all that the task needs. {error}") from error
+
+
+def _posture(model: LeggedModel, sizes: tuple[float, float, float, float]) -> dict[str, float]:
+    """Return the deviation of each controlled joint."""
+    knee, pitch, leg, other = sizes
+    groups = ((model.knees, knee), (model.pitch, pitch), (model.legs, leg), (model.drives, other))
+    found: dict[str, float] = {}
+    for names, size in groups:
+        for name in names:
+            found.setdefault(f"^{re.escape(name)}$", size)
+    return found

@@ -1,0 +1,254 @@
+"""Legged robots that this project did not write, and its own ones: facts, and their tasks."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+
+from manyworlds.asset_zoo import humanoid, quadruped
+from manyworlds.asset_zoo.legged import (
+    LeggedModel,
+    derive_legged_model,
+    foot_geoms,
+    legged_entity,
+    sole_site,
+)
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.spec.load import load_spec
+from manyworlds.tasks.velocity.config.derived import (
+    cpu_preset,
+    derive_robot,
+    describe_robot,
+    velocity_env_cfg,
+)
+from manyworlds.tasks.velocity.velocity_cpu import use_biped_cpu_preset, use_cpu_preset
+from tests.robots import robot_file
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def model_file(package: str, file: str) -> Path:
+    """Return a model of an installed package."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        pytest.skip(f"{package} is not installed")
+    return Path(spec.origin).parent / file
+
+
+def foreign(name: str) -> Path:
+    """Return a robot that this project did not write."""
+    if name in ("ant", "humanoid"):
+        return model_file("gymnasium", f"envs/mujoco/assets/{name}.xml")
+    if name == "suite":
+        return model_file("dm_control", "suite/humanoid.xml")
+    return robot_file(f"{name}/{name.removeprefix('unitree_')}.xml")
+
+
+EXPECTED = {
+    # Name: effort limit given, root, feet, number of joints, knees.
+    "ant": (None, "torso", tuple(f"ankle_{i}_body" for i in (1, 2, 3, 4)), 8, ()),
+    "humanoid": (None, "torso", ("right_shin", "left_shin"), 17, ("right_knee", "left_knee")),
+    "suite": (None, "torso", ("right_foot", "left_foot"), 21, ("right_knee", "left_knee")),
+    "unitree_go1": (
+        23.7,
+        "trunk",
+        ("FR_calf", "FL_calf", "RR_calf", "RL_calf"),
+        12,
+        tuple(f"{leg}_calf_joint" for leg in ("FR", "FL", "RR", "RL")),
+    ),
+    "unitree_g1": (
+        60.0,
+        "pelvis",
+        ("left_ankle_roll_link", "right_ankle_roll_link"),
+        29,
+        ("left_knee_joint", "right_knee_joint"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_facts(name):
+    """Find root, feet, joints and knees, and a pose within the joints' ranges."""
+    effort, root, feet, joints, knees = EXPECTED[name]
+    spec, _ = load_spec(foreign(name))
+    found = derive_legged_model(spec, effort_limit=effort)
+    assert (found.root, found.feet, len(found.drives)) == (root, feet, joints)
+    assert found.knees == knees and set(knees) <= set(found.pitch) <= set(found.legs)
+    assert set(found.legs) <= set(found.drives)
+    model = spec.compile()
+    for joint, drive in found.drives.items():
+        low, high = model.joint(joint).range
+        assert low < drive.pos < high
+        assert drive.effort_limit == pytest.approx(effort or drive.effort_limit)
+        assert min(drive.stiffness, drive.damping, drive.armature) > 0.0
+    if name == "ant":  # its motors: a gear of 150 and controls up to 1
+        assert {drive.effort_limit for drive in found.drives.values()} == {150.0}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_soles(name):
+    """Stand on the ground in the default pose; a site is at the lowest point of each foot."""
+    spec, _ = load_spec(foreign(name))
+    robot = derive_legged_model(spec, effort_limit=EXPECTED[name][0])
+    model = legged_entity(spec, robot).build().spec.compile()
+    data = mujoco.MjData(model)
+    data.qpos[:7] = 0.0, 0.0, robot.height, 1.0, 0.0, 0.0, 0.0
+    for joint, drive in robot.drives.items():
+        data.joint(joint).qpos[0] = drive.pos
+    mujoco.mj_kinematics(model, data)
+    heights = [data.site(sole_site(foot)).xpos[2] for foot in robot.feet]
+    assert min(heights) == pytest.approx(0.0, abs=1e-4)
+    assert max(heights) < 0.15 * robot.height + 1e-4
+    for geom in foot_geoms(spec, robot):
+        body = model.body(model.geom(geom).bodyid[0])
+        assert model.body(body.weldid[0]).name in robot.feet
+    if len(robot.feet) == 4:
+        assert len(foot_geoms(spec, robot)) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "ground"), [("ant", "flat"), ("suite", "flat"), ("unitree_go1", "rough")]
+)
+def test_the_task_runs(name, ground):
+    """Step the task: four feet stay on the ground, and feet are sensed in the order of sites."""
+    spec, _ = load_spec(foreign(name))
+    model = derive_legged_model(spec, effort_limit=EXPECTED[name][0])
+    robot = describe_robot(spec, model)
+    cfg = velocity_env_cfg(robot, ground)
+    cfg.scene.num_envs, cfg.seed = 3, 5
+    env = ManagerBasedRlEnv(cfg)
+    env.reset()
+    actions = torch.zeros(3, env.action_manager.total_action_dim)
+    assert actions.shape[1] == len(model.drives)
+    for _ in range(25):
+        obs, reward, *_ = env.step(actions)
+    assert all(torch.isfinite(group).all() for group in obs.values() if torch.is_tensor(group))
+    assert torch.isfinite(reward).all()
+    contact = env.scene.sensors["feet_ground_contact"].data
+    assert contact.found is not None and contact.found.shape == (3, len(model.feet))
+    if name == "ant":
+        assert (contact.found > 0).all()
+        heights = env.scene.sensors["foot_height_scan"].data.heights
+        assert heights.abs().max() < 0.05
+    preset = use_cpu_preset if len(model.feet) == 4 else use_biped_cpu_preset
+    assert cpu_preset(robot) is preset
+
+
+@pytest.mark.parametrize(
+    ("make", "own", "effort"),
+    [
+        (quadruped.get_spec, quadruped.get_quadruped_cfg, 23.7),
+        (humanoid.get_spec, humanoid.get_humanoid_cfg, 80.0),
+    ],
+)
+def test_our_own_robots(make, own, effort):
+    """Find feet and joints of the robots of this package, whose configs were written by hand."""
+    found = derive_legged_model(make(), effort_limit=effort)
+    entity = own().build()
+    assert set(found.drives) == set(entity.joint_names)
+    assert found.root == entity.body_names[0]
+    assert found.height == pytest.approx(own().init_state.pos[2], rel=0.3)
+
+
+def edited(change) -> mujoco.MjSpec:
+    """Return the ant after a change of its spec."""
+    spec = mujoco.MjSpec.from_file(str(foreign("ant")))
+    change(spec)
+    return spec
+
+
+def drop_range(spec: mujoco.MjSpec) -> None:
+    """Let the first motor have no bounds."""
+    spec.actuators[0].ctrllimited = mujoco.mjtLimited.mjLIMITED_FALSE
+
+
+def fold_leg(spec: mujoco.MjSpec) -> None:
+    """Let one foot be far above the ground."""
+    body = next(j.parent for j in spec.joints if j.name == "ankle_1")
+    for geom in body.geoms:
+        geom.fromto = [0.0, 0.0, 0.0, 0.3, 0.3, 0.6]
+
+
+def hang_up(spec: mujoco.MjSpec) -> None:
+    """Let the trunk only turn."""
+    spec.delete(spec.body("torso").joints[0])
+    spec.body("torso").add_joint(name="hook", range=[-1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (drop_range, "no largest torque of the joint 'hip_4'.*--effort-limit"),
+        (fold_leg, "but 3 parts reach the ground .*--feet"),
+        (lambda spec: spec.worldbody.add_body(name="ball"), r"has 2 \(torso, ball\)"),
+        (hang_up, "one free joint, at its root, but the model has 0: add <freejoint/>"),
+    ],
+)
+def test_what_is_missing_is_asked_for(change, message):
+    """Say what the model lacks, and how to give it."""
+    with pytest.raises(ValueError, match=message):
+        derive_legged_model(edited(change))
+
+
+def test_what_is_missing_can_be_given():
+    """Take feet and torques from the caller."""
+    feet = ("ankle_1_body", "ankle_2_body", "ankle_3_body", "ankle_4_body")
+    found = derive_legged_model(edited(fold_leg), feet=feet)
+    assert found.feet == feet
+    found = derive_legged_model(edited(drop_range), effort_limit=7.0)
+    assert {drive.effort_limit for drive in found.drives.values()} == {7.0}
+    with pytest.raises(ValueError, match=r"no body \['hand'\]: choose feet from"):
+        derive_legged_model(edited(lambda spec: None), feet=("hand",))
+
+
+def test_servos_keep_their_gains():
+    """Take stiffness, damping and largest torque of the model's own position servos."""
+
+    def servo(spec: mujoco.MjSpec) -> None:
+        for actuator in spec.actuators:
+            actuator.set_to_position(kp=80.0, kv=4.0)
+            actuator.gear[0], actuator.forcerange = 2.0, [-30.0, 30.0]
+            actuator.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
+
+    drives = derive_legged_model(edited(servo)).drives.values()
+    assert {(d.effort_limit, d.stiffness, d.damping) for d in drives} == {(60.0, 320.0, 16.0)}
+
+
+def test_the_standing_keyframe_is_the_default_pose():
+    """Take positions of the keyframe called home."""
+
+    def stand(spec: mujoco.MjSpec) -> None:
+        qpos = [0, 0, 0.55, 1, 0, 0, 0, 0.1, 0.9, 0.1, -0.9, 0.1, -0.9, 0.1, 0.9]
+        spec.add_key(name="other", qpos=np.zeros(15))
+        spec.add_key(name="home", qpos=qpos)
+
+    found = derive_legged_model(edited(stand))
+    assert [drive.pos for drive in found.drives.values()] == [
+        0.1,
+        0.9,
+        0.1,
+        -0.9,
+        0.1,
+        -0.9,
+        0.1,
+        0.9,
+    ]
+
+
+def test_a_fixed_root_is_freed(tmp_path):
+    """Free a robot that its file fixes to the world, as URDF files do."""
+
+    def fix(spec: mujoco.MjSpec) -> None:
+        spec.delete(spec.body("torso").joints[0])
+
+    path = tmp_path / "fixed.xml"
+    path.write_text(edited(fix).to_xml())
+    free, fixed = derive_robot(foreign("ant")), derive_robot(path)
+    assert dataclasses.replace(fixed, feet=free.feet) == free
+    assert isinstance(fixed, LeggedModel) and len(fixed.feet) == 4
