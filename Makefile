@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Two workers need about 4 GB of memory each; an idle worker takes tests from the other.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo quick test test-all check bench bench-gpu dist dist-check format clean
+.PHONY: help demo quick test test-all check docs bench bench-gpu dist dist-check format clean
 
 help:
 	@echo "make demo       train a pusher of many shapes (under 4 minutes), record a video, and show it"
@@ -13,6 +13,7 @@ help:
 	@echo "make test       run all tests except the slow ones"
 	@echo "make test-all   run all tests"
 	@echo "make check      check format, lint, types, layers and project rules"
+	@echo "make docs       build the documentation into site/, with all warnings as errors"
 	@echo "make bench      measure speed and append the results to benchmarks/results.jsonl"
 	@echo "make bench-gpu  run the benchmarks that need an NVIDIA GPU"
 	@echo "make dist       build the sdist and the wheel in dist"
@@ -40,6 +41,9 @@ check: .venv/.dev
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_house.py
+
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build $(ARGS)
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -82,3 +86,8 @@ clean:
 	@# Tests read its MJCF files only, so none of its dependencies are needed.
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps dm_control==1.0.50
 	@touch $@ .venv/.user
+
+.venv/.docs: pyproject.toml | .venv/bin/python
+	@echo "installing what builds the documentation into .venv ..."
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
+	@touch $@

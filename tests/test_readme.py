@@ -25,7 +25,7 @@ def test_the_example_runs(tmp_path):
 
 PAGES = [
     path
-    for path in sorted((ROOT / "docs").glob("*.md"))
+    for path in sorted((ROOT / "docs").rglob("*.md"))
     if re.search(r"```python\n(import|from) ", path.read_text())
 ]
 
@@ -49,7 +49,7 @@ def test_a_program_that_fails_is_seen(tmp_path):
     assert "so far" in str(failed.value)
 
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, (ROOT / "docs").glob("*.md"))]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, (ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
@@ -66,3 +66,15 @@ def test_commands_exist():
 
     named = set(re.findall(r"^(?:pip .* && )?manyworlds ([a-z-]+)", README, re.MULTILINE))
     assert named <= set(COMMANDS) and len(named) >= 5
+
+
+def test_the_first_screen_says_what_it_is():
+    """Have one sentence, a film, two commands and a table of links before the first heading."""
+    screen = README.partition("\n## ")[0]
+    assert screen.count("\n") <= 30
+    assert "**Train robots in many different worlds at once; walk into any one of them.**" in screen
+    assert len(re.findall(r"\]\(docs/media/\w+\.gif\)", screen)) == 1
+    (commands,) = re.findall(r"```sh\n(.*?)```", screen, re.DOTALL)
+    assert len(commands.splitlines()) == 2
+    rows = [line for line in screen.splitlines() if line.startswith("| **")]
+    assert len(rows) == 4 and all(re.search(r"\]\(docs/\w+\.md", row) for row in rows)

@@ -61,8 +61,10 @@ def _tests_of(
         yield _folder(path.parent, root)
     elif top == "tests" and path.name.startswith("test_"):
         yield path
-    elif path.suffix == ".md":
-        yield Path("tests/test_readme.py")
+    elif path.suffix == ".md" or path.name == "mkdocs.yml":
+        yield from (Path("tests/test_readme.py"), Path("tests/test_docs.py"))
+    elif top == "examples":
+        yield Path(f"tests/test_{'examples' if path.suffix == '.py' else 'notebooks'}.py")
     elif top == "src":
         yield _folder(Path("tests", *path.parts[2:]).parent, root)
         if path.suffix == ".py":

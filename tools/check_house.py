@@ -172,7 +172,7 @@ def main() -> int:
                     for node in tree.body:
                         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                             classes[node.name].append(path.as_posix())
-    for path in (*sorted(Path("docs").glob("*.md")), Path("README.md"), Path("CONTRIBUTING.md")):
+    for path in (*sorted(Path("docs").rglob("*.md")), Path("README.md"), Path("CONTRIBUTING.md")):
         problems += check_words(path, path.read_text())
     problems += check_names(classes)
     problems += check_import_weight()

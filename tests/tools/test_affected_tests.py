@@ -21,6 +21,9 @@ FILES = {
     "tests/envs/mdp/test_rewards.py": "",
     "tests/entity/test_entity.py": "from tests.envs.helpers import robot",
     "tests/envs/helpers.py": "import tests.scenes",
+    "tests/test_docs.py": "",
+    "tests/test_examples.py": "",
+    "tests/test_notebooks.py": "",
     "tests/test_readme.py": "",
     "tools/draw.py": "",
 }
@@ -55,7 +58,9 @@ def project(tmp_path: Path) -> Path:
         # A helper, through another helper.
         (["tests/scenes.py"], ["tests/entity/test_entity.py", "tests/envs/test_env.py"]),
         (["tools/draw.py"], ["tests/entity/test_entity.py", "tests/envs/test_env.py"]),
-        (["docs/index.md", "Makefile"], ["tests/test_readme.py"]),
+        (["docs/index.md", "Makefile"], ["tests/test_docs.py", "tests/test_readme.py"]),
+        (["examples/01_swing.py", "README.txt"], ["tests/test_examples.py"]),
+        (["examples/start.ipynb"], ["tests/test_notebooks.py"]),
         (["pyproject.toml", "tests/sim/test_native.py"], ["tests"]),
         (["Makefile"], []),
     ],

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import torch
 
 CommandField = Literal["position", "velocity", "effort"]
+"""Kind of a target."""
 COMMAND_FIELDS: tuple[CommandField, ...] = ("position", "velocity", "effort")
 
 

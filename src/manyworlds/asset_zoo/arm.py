@@ -56,6 +56,7 @@ ARM_ACTUATORS = tuple(
     )
     for joint, motor, inertia in _DRIVES
 )
+"""Position actuators of the joints and of the gripper."""
 ARM_ACTION_SCALE = action_scale(ARM_ACTUATORS)
 """Position offset of a unit action by joint name [rad; the finger's in m]."""
 

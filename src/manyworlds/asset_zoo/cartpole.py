@@ -12,13 +12,20 @@ import mujoco
 from manyworlds.actuator import BuiltinMotorActuatorCfg
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 
-RAIL_HALF_LENGTH = 1.8  # [m]
-POLE_LENGTH = 1.0  # [m]
-CART_MASS = 1.0  # [kg]
-POLE_MASS = 0.1  # [kg]
-MOTOR_FORCE = 10.0  # [N]
-SLIDER_DAMPING = 5e-4  # [N s/m]
-HINGE_DAMPING = 2e-6  # [N m s/rad]
+RAIL_HALF_LENGTH = 1.8
+"""Largest distance of the cart from the middle of the rail [m]."""
+POLE_LENGTH = 1.0
+"""Length of the pole [m]."""
+CART_MASS = 1.0
+"""Mass of the cart [kg]."""
+POLE_MASS = 0.1
+"""Mass of the pole [kg]."""
+MOTOR_FORCE = 10.0
+"""Largest force of the motor on the cart [N]."""
+SLIDER_DAMPING = 5e-4
+"""Damping of the cart [N s/m]."""
+HINGE_DAMPING = 2e-6
+"""Damping of the pole's hinge [N m s/rad]."""
 
 _RAIL_HEIGHT = 1.0  # [m]
 

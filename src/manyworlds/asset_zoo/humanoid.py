@@ -51,6 +51,7 @@ HUMANOID_ACTUATORS = (
     position_control("waist_pitch_joint", "waist_roll_joint", motors=2, motor=_5020),
     position_control(".*_ankle_pitch_joint", ".*_ankle_roll_joint", motors=2, motor=_5020),
 )
+"""Position actuators of all joints."""
 HUMANOID_ACTION_SCALE = action_scale(HUMANOID_ACTUATORS)
 """Position offset of a unit action by joint name [rad]."""
 

@@ -39,6 +39,7 @@ QUADRUPED_ACTUATORS = (
     position_control(".*_hip_joint", ".*_thigh_joint", motor=_HIP_MOTOR),
     position_control(".*_calf_joint", motor=_KNEE_MOTOR),
 )
+"""Position actuators of all joints."""
 QUADRUPED_ACTION_SCALE = action_scale(QUADRUPED_ACTUATORS)
 """Position offset of a unit action by joint name [rad]."""
 

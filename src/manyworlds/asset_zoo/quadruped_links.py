@@ -21,7 +21,8 @@ from manyworlds.asset_zoo.links import (
 _HIP_X, _HIP_Y = 0.1881, 0.04675  # [m]
 _HIP_WIDTH = 0.08  # [m], from the hip axis to the plane in which thigh and calf move
 _LENGTH = 0.213  # [m], of the thigh, and of the calf
-FOOT_RADIUS = 0.023  # [m], of the sphere at the end of the leg
+FOOT_RADIUS = 0.023
+"""Radius of the sphere at the end of the leg [m]."""
 
 _TRUNK = Link(
     name="trunk",

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from manyworlds.spec.edits import get_non_free_joints
 from manyworlds.spec.elements import SpecElement
 
-# Kind of element -> the attribute of MjSpec that lists it.
 ELEMENT_KINDS: dict[str, str] = {
     "body": "bodies",
     "joint": "joints",
@@ -27,6 +26,7 @@ ELEMENT_KINDS: dict[str, str] = {
     "pair": "pairs",
     "actuator": "actuators",
 }
+"""Attribute of `mujoco.MjSpec` that lists the elements of a kind, by kind."""
 
 
 _BALL = mujoco.mjtJoint.mjJNT_BALL

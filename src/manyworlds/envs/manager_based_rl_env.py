@@ -316,12 +316,12 @@ class ManagerBasedRlEnv(Stateful):
             and extras, which are created in every step:
 
             - "log": values about finished episodes, and under `Status/` the number of worlds with
-              each bit of `WorldStatus`. Values may be tensors on the device.
+                each bit of `WorldStatus`. Values may be tensors on the device.
             - "final_obs", only if auto_reset reset at least one world: observations in the form of
-              the first value. The rows of finished worlds are the observations of their final
-              state, delays and history included; the other rows have no meaning. Noise is sampled
-              again; delays, histories and noise models do not advance. Values that are not finite
-              are zero, unless the group's nan_policy is "disabled".
+                the first value. The rows of finished worlds are the observations of their final
+                state, delays and history included; the other rows have no meaning. Noise is
+                sampled again; delays, histories and noise models do not advance. Values that are
+                not finite are zero, unless the group's nan_policy is "disabled".
 
         Raises:
             ValueError: the action has the wrong shape or is not finite.

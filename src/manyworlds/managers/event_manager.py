@@ -32,6 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _DUE = 1e-6  # a timer with less time left [s] has expired: tolerance for rounding
 
 EventMode = Literal["startup", "reset", "interval", "step"]
+"""Time at which an event is applied: see `EventTermCfg.mode`."""
 
 
 def requires_model_fields(

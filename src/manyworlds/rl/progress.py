@@ -11,6 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 
 FILE_NAME = "progress.jsonl"
+"""Name of the file of a run with a line for each iteration."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ of the visible object, -1 for none. `geom`, `body`, `entity`: id of the visible 
 of its entity, -1 for none.
 """
 KINDS: tuple[Kind, ...] = get_args(Kind)
+"""All kinds of images."""
 Source = Literal["model", "added"]
 
 MAX_PIXELS = 4096

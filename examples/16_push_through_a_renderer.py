@@ -1,7 +1,7 @@
 """Draw a live world in a program of its own, and push a body through it.
 
     manyworlds lab Push-Variants --serve --headless
-    python examples/04_push_through_a_renderer.py object_object [PORT [PICTURE.png]]
+    python examples/16_push_through_a_renderer.py object_object [PORT [PICTURE.png]]
 
 This is the fast path of docs/lab_protocol.md with nothing but pyzmq, msgpack and MuJoCo, as a
 renderer in any language would use it: the model once, poses with each step, and forces back.

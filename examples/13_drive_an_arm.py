@@ -1,7 +1,7 @@
 """Drive an arm with the twist of a gamepad, over the network.
 
     manyworlds lab Lift-Cube-Arm --serve --headless
-    python examples/01_drive_an_arm.py
+    python examples/13_drive_an_arm.py
 
 The sticks set the velocity of the hand; MuJoCo's Jacobian turns it into targets of the joints.
 """

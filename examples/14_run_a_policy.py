@@ -2,7 +2,7 @@
 
     manyworlds train Cartpole-Balance
     manyworlds lab Cartpole-Balance --serve --headless
-    python examples/02_run_a_policy.py runs/cartpole/RUN/policy.onnx
+    python examples/14_run_a_policy.py runs/cartpole/RUN/policy.onnx
 
 The lab makes the physics steps; this program observes its own copy of the world, and sends what
 the policy's actuators get.

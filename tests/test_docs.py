@@ -1,0 +1,147 @@
+"""The documentation is complete, and what is generated is current."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tools.docs import api, generated, layers, site, terms
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+TEXTS = {
+    **{path.relative_to(DOCS).as_posix(): path.read_text() for path in DOCS.rglob("*.md")},
+    **site.generated_pages(),
+}
+"""Pages of the site by path, as MkDocs reads them."""
+
+
+def test_each_page_is_in_the_navigation_once():
+    """List every page, and nothing else."""
+    listed = [path for _, path in generated.navigation()]
+    assert sorted(listed) == sorted(TEXTS)
+
+
+@pytest.mark.parametrize("page", sorted(TEXTS))
+def test_links_of_the_site_resolve(page):
+    """Follow every link to a page, a file, and a heading, as MkDocs does."""
+    text = TEXTS[page]
+    if page not in site.generated_pages():
+        text = site.relink(text, f"docs/{page}", page)
+    for link in site.links(text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        name = posixpath.normpath(posixpath.join(posixpath.dirname(page), path)) if path else page
+        assert name in TEXTS or (DOCS / name).is_file(), link
+        assert not anchor or anchor in site.anchors(TEXTS[name]), link
+
+
+def test_links_are_found():
+    """Find what the test above looks for, and rewrite it, apart from code."""
+    code, example = "```\n[n](o)\n```", "../examples/01_simulation.py"
+    text = f"[a](b.md#c) `[x](y)`\n\n{code}\n\n![p](media/q.png) [e]({example})"
+    assert [*site.links(text)] == ["b.md#c", "media/q.png", "../examples/01_simulation.py"]
+    moved = site.relink(text, "docs/howto/page.md", "howto/page.md")
+    assert "[a](b.md#c)" in moved and "```\n[n](o)\n```" in moved
+    deep = site.relink("[e](../../examples/01_simulation.py)", "docs/howto/p.md", "howto/p.md")
+    assert deep == "[e](../examples.md#01_simulation)"
+    assert site.relink("[s](../src/x.py)", "docs/p.md", "p.md") == "s"
+    readme = site.relink("[c](CONTRIBUTING.md) ![m](docs/media/a.gif)", "README.md", "index.md")
+    assert readme == "[c](contributing.md) ![m](media/a.gif)"
+
+
+@pytest.mark.parametrize(
+    ("title", "anchor"),
+    [
+        ("Sparse Jacobians on MuJoCo 4.0.0", "sparse-jacobians-on-mujoco-400"),
+        ("2. Reward and observation terms", "2-reward-and-observation-terms"),
+        (
+            "Capacity for contacts and constraints on `warp`",
+            "capacity-for-contacts-and-constraints-on-warp",
+        ),
+    ],
+)
+def test_headings_have_the_anchors_of_markdown(title, anchor):
+    """Give headings the anchors that Python-Markdown gives them."""
+    assert site.slug(title) == anchor
+
+
+def test_generated_files_are_current():
+    """Compare each generated file with what `python -m tools.docs` would write."""
+    stale = [
+        str(path)
+        for path, text in generated.generated_files().items()
+        if not (ROOT / path).exists() or (ROOT / path).read_text() != text
+    ]
+    assert stale == [], "run: python -m tools.docs"
+
+
+def test_every_public_name_is_documented():
+    """Find a docstring for each public name and for each public method of a public class."""
+    assert api.undocumented() == []
+
+
+def test_undocumented_names_are_found(monkeypatch):
+    """Report a name without a docstring, and one that has only that of its dataclass."""
+    monkeypatch.setattr(api, "PAGES", {"x": ("tests.undocumented",)})
+    assert api.undocumented() == [
+        "tests.undocumented.BARE",
+        "tests.undocumented.Cfg",
+        "tests.undocumented.Thing.method",
+        "tests.undocumented.function",
+    ]
+
+
+def test_the_reference_has_what_pages_import():
+    """Describe each module from which a page or an example imports."""
+    described = {module for modules in api.PAGES.values() for module in modules}
+    used = {
+        module
+        for path in (*DOCS.rglob("*.md"), ROOT / "README.md", *(ROOT / "examples").glob("*.py"))
+        for module in re.findall(r"^\s*from (manyworlds[\w.]*) import", path.read_text(), re.M)
+    }
+    inner = ("manyworlds.tasks.", "manyworlds.lab.network.", "manyworlds.compat.mjlab")
+    assert sorted(m for m in used - described if not m.startswith(inner)) == []
+
+
+def test_every_shipped_term_is_in_a_table():
+    """List each function and class that a task can use as a term."""
+    assert terms.unlisted() == []
+    found = terms.all_terms()
+    assert {"observations", "rewards", "terminations", "events", "actions", "commands"} <= set(
+        found
+    )
+    for kind, name in (("rewards", "upright"), ("events", "push_by_setting_velocity")):
+        assert name in [term.__name__ for term in found[kind]]
+    assert all(terms.summary(term).endswith((".", ":")) for kind in found.values() for term in kind)
+
+
+def test_the_picture_has_each_layer():
+    """Show the layers of the contract in their order."""
+    shown = re.findall(r'font-weight="bold" fill="#222">([\w.]+)<', layers.picture())
+    assert shown == layers.layers() and len(shown) > 15
+
+
+def test_the_site_needs_no_network():
+    """Build strictly, with the fonts of the reader's system, a favicon, and both color schemes."""
+    theme = CONFIG["theme"]
+    assert CONFIG["strict"] and theme["font"] is False
+    assert (DOCS / theme["favicon"]).is_file()
+    assert {part["scheme"] for part in theme["palette"]} == {"default", "slate"}
+    assert "offline" not in CONFIG["plugins"]  # its pages load a script from another server
+    checks = CONFIG["validation"]
+    assert {level for part in checks.values() for level in part.values()} == {"warn"}
+
+
+def test_language_models_find_each_page():
+    """List every page in llms.txt, with a sentence."""
+    text = (DOCS / "llms.txt").read_text()
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+    assert len(lines) == len(TEXTS)
+    assert all(re.fullmatch(r"- \[.+\]\(\S+\.md\): .+\.", line) for line in lines)
