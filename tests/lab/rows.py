@@ -13,50 +13,16 @@ from tests.lab.play_rows import PLAY_ROWS
 from tests.lab.scene_rows import SCENE_ROWS
 
 SCOPE = {
-    "A": "",
-    "B": "",
-    "C": "",
-    "D": "",
-    "E": "",
-    "F": "",
-    "G": "",
-    "H": "",
-    "I": "",
-    "J": "",
-    "K": "",
-    "L": "",
-    "M": "",
-    "N": "",
-    "O": "",
-    "P": "",
-    "Q": "",
-    "R": "",
-    "S": "",
-    "T": "",
-    "U": "",
-    "V": "",
-    "W": "",
-    "X": "",
-    "Y": "",
-    "Z": "",
-    "AA": "",
-    "AB": "",
-    "AC": "",
-    "AD": "",
-    "AE": "",
-    "AF": "",
-    "BA": "",
-    "BB": "",
+    **dict.fromkeys(
+        (
+            "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z AA AB AC AD AE AF BA BB BD "
+            "BE BF BG BH BI BL"
+        ).split(),
+        "",
+    ),
     "BC": "BC5",
-    "BD": "",
-    "BE": "",
-    "BF": "",
-    "BG": "",
-    "BH": "",
-    "BI": "",
     "BJ": "BJ4 BJ5",
     "BK": "BK11",
-    "BL": "",
 }
 """Headings that the lab follows, and the rows of each that are left for later work."""
 

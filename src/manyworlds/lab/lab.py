@@ -30,12 +30,7 @@ from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.launcher import Launcher
 from manyworlds.lab.model_edits import ModelEdits
 from manyworlds.lab.modes import Modes
-from manyworlds.lab.options import (
-    changed_options,
-    check_option,
-    read_options,
-    set_option,
-)
+from manyworlds.lab.options import changed_options, check_option, read_options, set_option
 from manyworlds.lab.perturb import Perturbation
 from manyworlds.lab.physics_loop import PhysicsLoop
 from manyworlds.lab.presets import start_sequence
@@ -59,7 +54,6 @@ if TYPE_CHECKING:
     from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.lab.env_policies import EnvironmentPolicy
     from manyworlds.lab.policy import PolicyController
-
 
 _T = TypeVar("_T")
 
