@@ -12,18 +12,11 @@ from tests.lab.network.rows import NETWORK_ROWS
 from tests.lab.play_rows import PLAY_ROWS
 from tests.lab.scene_rows import SCENE_ROWS
 
-SCOPE = {
-    **dict.fromkeys(
-        (
-            "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z AA AB AC AD AE AF BA BB BD "
-            "BE BF BG BH BI BL"
-        ).split(),
-        "",
-    ),
-    "BC": "BC5",
-    "BJ": "BJ4 BJ5",
-    "BK": "BK11",
-}
+_HEADINGS = (
+    "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z AA AB AC AD AE AF BA BB BC BD BE BF BG BH "
+    "BI BJ BK BL"
+)
+SCOPE = dict.fromkeys(_HEADINGS.split(), "") | {"BC": "BC5", "BJ": "BJ4 BJ5", "BK": "BK11"}
 """Headings that the lab follows, and the rows of each that are left for later work."""
 
 ROWS = NETWORK_ROWS | {

@@ -26,7 +26,7 @@ PAGES = {
     "signals": ("manyworlds.signals",),
     "terrains": ("manyworlds.terrains", "manyworlds.terrains.config"),
     "managers": ("manyworlds.managers", "manyworlds.managers.mirror"),
-    "envs": ("manyworlds.envs",),
+    "envs": ("manyworlds.envs", "manyworlds.utils.draws"),
     "mdp": ("manyworlds.envs.mdp",),
     "dr": ("manyworlds.envs.mdp.dr",),
     "rl": (
@@ -45,7 +45,12 @@ PAGES = {
         "manyworlds.asset_zoo.third_party",
     ),
     "viewer": ("manyworlds.viewer", "manyworlds.utils.viewer_config"),
-    "lab": ("manyworlds.lab", "manyworlds.lab.record_mcap", "manyworlds.lab.cameras"),
+    "lab": (
+        "manyworlds.lab",
+        "manyworlds.lab.entry",
+        "manyworlds.lab.record_mcap",
+        "manyworlds.lab.cameras",
+    ),
     "lab_page": ("manyworlds.lab.page",),
     "lab_client": ("manyworlds.lab.client", "manyworlds.lab.network"),
     "compat": ("manyworlds.compat",),

@@ -178,6 +178,6 @@ NETWORK_ROWS = {
     ),
     "BK10": "lab/page/test_page.py::test_sliders_are_locked_while_another_steers",
     "BK12": "lab/client/test_examples.py::test_an_arm_follows_the_sticks",
-    "BK13": "lab/client/test_examples.py::test_each_example_has_a_number_and_a_test",
+    "BK13": "test_examples.py::test_each_example_has_a_number_and_a_test",
     "BK14": "lab/client/test_client.py::test_another_version_of_mujoco",
 }
