@@ -182,7 +182,7 @@ def test_without_coacd_the_convex_hull_collides(meshes, monkeypatch):
     """Hide CoACD: a warning names what to install, and the mesh geom collides."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(meshes / "empty"))
     monkeypatch.setitem(sys.modules, "coacd", None)
-    with pytest.warns(UserWarning, match=r"convex hull of .*manyworlds\[meshes\]"):
+    with pytest.warns(UserWarning, match=r"convex hull of .*manyworlds-rl\[meshes\]"):
         model = PropCfg.from_mesh(meshes / "ring.ply").spec_fn().compile()
     assert model.ngeom == 1 and model.geom_contype[0] == 1
 

@@ -12,7 +12,8 @@ import torch
 
 from manyworlds.envs.types import VecEnvStepReturn
 from manyworlds.envs.world_moment import WorldMoment, world_moment
-from manyworlds.utils.draws import COMMAND, DrawRecorder, DrawReplay, StepDraws
+from manyworlds.utils.draw_tapes import DrawRecorder, DrawReplay, StepDraws
+from manyworlds.utils.draws import COMMAND
 from manyworlds.utils.plain_archive import pack, unpack
 
 if TYPE_CHECKING:

@@ -120,7 +120,7 @@ FAMILIES: dict[str, str] = {
 _CPU_TRAINING: dict[str, str] = {
     "Cartpole-Balance": "1 minute on 2 cores",
     "Cartpole-Swingup": "1 minute on 2 cores",
-    "Velocity-Flat-Go1": "15 minutes on 2 cores",
+    "Velocity-Flat-Go1": "5 minutes on 2 cores",
     "Velocity-Flat-Quadruped": "5 minutes on 2 cores",
     "Velocity-Flat-Humanoid": "hours: falls after 4.8 s, trained for 6 minutes on 1 core",
     "Velocity-Rough-Quadruped": "hours: 58 % of robots stand on level 5 after 16 minutes on 1 core",

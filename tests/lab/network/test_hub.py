@@ -423,5 +423,5 @@ def test_policies_keep_their_robots(tmp_path):
 def test_without_the_extra(monkeypatch):
     """Hide pyzmq: the hub names the extra that installs it."""
     monkeypatch.setitem(sys.modules, "zmq", None)
-    with pytest.raises(ImportError, match=r"manyworlds\[net\]"):
+    with pytest.raises(ImportError, match=r"manyworlds-rl\[net\]"):
         LabHub()

@@ -189,7 +189,7 @@ def test_menagerie_gives_robots_by_name(lab, tmp_path, monkeypatch):
         lab.scene.add("menagerie:other_bot")
     monkeypatch.setitem(sys.modules, "mujoco_menagerie", None)
     assert menagerie_names() == ()
-    with pytest.raises(ValueError, match=r"manyworlds\[robots\]"):
+    with pytest.raises(ValueError, match=r"manyworlds-rl\[robots\]"):
         lab.scene.add("tiny_bot")
 
 
