@@ -21,14 +21,16 @@ _WEIGHTS = {
     "track_angular_velocity": (3.0, 2.5, None),
     "air_time": (1.0, 0.5, None),
     "action_rate_l2": (-0.01, -0.05, -0.2),
-    # With a short horizon, a fall costs little: the rewards of about a second. The whole penalty
-    # from the start teaches some policies to stand still.
-    "is_terminated": (-50.0, -200.0, -200.0),
+    # With a short horizon, a fall costs little: the rewards of about a second. A penalty from the
+    # start teaches some policies to stand still.
+    "is_terminated": (0.0, -100.0, -200.0),
 }
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
 _STAGES = (0, 1500, 3000)
 """Control steps at which weights change."""
+# Policies fall when a command changes; the task's commands last 3 to 8 s.
+_COMMAND_S = (2.0, 6.0)
 # A biped leaves the optimum of standing still by itself: it falls.
 _BIPED_WEIGHTS = {"action_rate_l2": (-0.02, -0.04, None)}
 _BIPED_STAGES = (0, 6000, 14000)
@@ -48,6 +50,9 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     _simplify_contacts(env_cfg, self_collisions=False)
     env_cfg.rewards["is_terminated"] = RewardTermCfg(func=is_terminated, weight=0.0)
     _change(env_cfg, rl_cfg, _WEIGHTS, _STAGES)
+    twist = env_cfg.commands["twist"]
+    assert twist is not None
+    twist.resampling_time_range = _COMMAND_S
     rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 700
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
