@@ -57,6 +57,7 @@ FILE_ROWS = {
     "P1": "spec/test_export.py::test_robot",
     "P2": ("spec/test_export.py::test_only_edits spec/test_export.py::test_notation"),
     "P3": (
+        "lab/scene/test_settings.py::test_other_peoples_worlds_are_saved_exactly "
         "spec/test_parity.py::test_a_sample "
         "spec/test_parity.py::test_a_collection "
         "spec/test_parity.py::test_robots"
