@@ -110,6 +110,25 @@ def test_mesh_and_hulls_have_their_roles(meshes):
     )
 
 
+@pytest.mark.parametrize("decompose", [CoacdCfg(), None])
+def test_contacts_are_mujocos_unless_they_are_given(meshes, decompose):
+    """Leave friction, solref and solimp out, and give them: MuJoCo's defaults, and the values."""
+    given = {"friction": (0.7, 0.01, 0.002), "solref": (0.01, 0.9), "solimp": (0.8, 0.9, 0.01)}
+    default = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><geom size='.1'/></worldbody></mujoco>"
+    )
+    for values in ({}, given):
+        model = PropCfg.from_mesh(meshes / "ring.ply", decompose=decompose, **values).build()
+        model = model.compile()
+        colliding = np.flatnonzero(model.geom_contype)
+        assert len(colliding) > 3 if decompose else model.ngeom == len(colliding) == 1
+        for name in given:
+            field = f"geom_{name}"
+            wanted = values.get(name, getattr(default, field)[0])
+            found = getattr(model, field)[colliding][:, : len(wanted)]
+            np.testing.assert_array_equal(found, np.tile(wanted, (len(colliding), 1)))
+
+
 def test_a_mass_replaces_the_density(meshes):
     """Give a mass to a mesh and to a primitive."""
     for prop in (

@@ -48,12 +48,16 @@ FILE_ROWS = {
         "viewer/test_geom_meshes.py::test_a_surface_fills_its_geom "
         "lab/page/test_page.py::test_bodies_are_drawn_where_they_are"
     ),
-    "O17": "spec/test_model_kinds.py::test_orientations",
+    "O17": (
+        "spec/test_model_kinds.py::test_orientations "
+        "spec/test_model_kinds.py::test_units_and_order_of_angles"
+    ),
     "O18": "spec/test_model_kinds.py::test_limits_follow_ranges",
     "O19": "lab/test_world.py::test_names_are_unique",
     "P1": "spec/test_export.py::test_robot",
     "P2": ("spec/test_export.py::test_only_edits spec/test_export.py::test_notation"),
     "P3": (
+        "lab/scene/test_settings.py::test_other_peoples_worlds_are_saved_exactly "
         "spec/test_parity.py::test_a_sample "
         "spec/test_parity.py::test_a_collection "
         "spec/test_parity.py::test_robots"
@@ -70,11 +74,20 @@ FILE_ROWS = {
     "AD5": "spec/test_load.py::test_broken spec/test_load.py::test_collision_only",
     # BI, BJ
     "BI2": "spec/test_model_kinds.py::test_shapes_and_materials",
-    "BI3": "spec/test_model_kinds.py::test_actuators",
-    "BI4": "spec/test_model_kinds.py::test_sensors",
+    "BI3": (
+        "spec/test_model_kinds.py::test_actuators "
+        "lab/page/test_robot_sliders.py::test_kinds_of_actuators_are_as_written"
+    ),
+    "BI4": (
+        "spec/test_model_kinds.py::test_sensors "
+        "lab/page/test_page.py::test_sensors_are_grouped_by_type"
+    ),
     "BI5": "spec/test_model_kinds.py::test_includes_and_defaults",
     "BI6": "spec/test_model_kinds.py::test_plugins",
-    "BI7": "spec/test_model_kinds.py::test_actuators",
+    "BI7": (
+        "spec/test_model_kinds.py::test_actuators "
+        "lab/page/test_robot_sliders.py::test_kinds_of_actuators_are_as_written"
+    ),
     "BI8": "lab/test_world.py::test_clients_know_names_of_their_own",
     "BI9": "spec/test_model_kinds.py::test_constraints",
     "BI11": "spec/test_model_kinds.py::test_includes_and_defaults",

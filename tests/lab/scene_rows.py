@@ -19,11 +19,18 @@ SCENE_ROWS = {
         "entity/test_props.py::test_mesh_and_hulls_have_their_roles "
         "entity/test_props.py::test_a_mass_replaces_the_density"
     ),
-    "R8": "entity/test_props.py::test_without_coacd_the_convex_hull_collides",
-    "R9": "entity/test_props.py::test_mesh_and_hulls_have_their_roles",
+    "R8": (
+        "entity/test_props.py::test_without_coacd_the_convex_hull_collides "
+        "entity/test_props.py::test_contacts_are_mujocos_unless_they_are_given"
+    ),
+    "R9": "entity/test_props.py::test_contacts_are_mujocos_unless_they_are_given",
     "R10": "entity/test_props.py::test_mesh_and_hulls_have_their_roles",
     "R11": "lab/page/test_props.py::test_hulls_are_drawn_as_wires",
-    "S1": "terrains/test_sampled_terrain.py::test_sources_agree",
+    "S1": (
+        "terrains/test_sampled_terrain.py::test_sources_agree "
+        "lab/scene/test_walk_on_hills.py::test_a_gait_goes_over_hills "
+        "lab/scene/test_walk_on_hills.py::test_a_policy_goes_on_over_hills"
+    ),
     "S2": (
         "terrains/test_sampled_terrain.py::test_flat_and_rectangular_fields_compile "
         "terrains/test_sampled_terrain.py::test_settings_have_bounds"

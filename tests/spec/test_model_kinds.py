@@ -65,6 +65,30 @@ def test_orientations(written, tmp_path):
     assert written in (path / "scene.xml").read_text()
 
 
+@pytest.mark.parametrize("angle, order", [("radian", "zyx"), ("degree", "XYZ")])
+def test_units_and_order_of_angles(angle, order, tmp_path):
+    """Follow `angle` and `eulerseq` of the file, and keep them when the model is exported."""
+    turns, unit = np.array([0.3, -0.5, 0.7]), 1.0 if angle == "radian" else np.pi / 180.0
+    written = " ".join(str(turn / unit) for turn in turns)
+    (tmp_path / "m.xml").write_text(
+        f"""<mujoco><compiler angle="{angle}" eulerseq="{order}"/><worldbody>
+        <body euler="{written}"><geom size=".1"/></body></worldbody></mujoco>"""
+    )
+    wanted = np.array([1.0, 0.0, 0.0, 0.0])
+    for axis, turn in zip(order.lower(), turns, strict=True):
+        one = np.zeros(4)
+        mujoco.mju_axisAngle2Quat(one, np.eye(3)["xyz".index(axis)], turn)
+        # Small letters turn about the axes of the body, capitals about those that stand still.
+        factors = (one, wanted) if order.isupper() else (wanted, one)
+        mujoco.mju_mulQuat(product := np.zeros(4), *factors)
+        wanted = product
+    spec, _ = load_spec(tmp_path / "m.xml")
+    np.testing.assert_allclose(spec.compile().body_quat[1], wanted, atol=1e-12)
+    path = export_spec(spec, tmp_path / "out")
+    loaded = mujoco.MjModel.from_xml_path(str(path / "scene.xml"))
+    np.testing.assert_allclose(loaded.body_quat[1], wanted, atol=1e-12)
+
+
 def test_limits_follow_ranges(tmp_path):
     """Take limits from ranges unless `autolimits` is off."""
     for value, limited in (("true", 1), ("false", 0)):

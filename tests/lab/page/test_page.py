@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from types import SimpleNamespace
 
 import mujoco
@@ -414,6 +415,19 @@ def test_read_outs_have_units(page):
     part = page.parts["ReadoutPart"]
     assert f"{page.lab.snapshot.qpos[1]:.3f}" in part.joints.content
     assert "rad/s" in part.joints.content and "angle" in part.sensors.content
+
+
+def test_sensors_are_grouped_by_type(open_page):
+    """Show sensors of several types: those of one type are together, below its name."""
+    page = open_page(
+        """<mujoco><worldbody><body name="b"><joint name="j"/><joint name="k" type="slide"/>
+        <geom size=".1"/><site name="s"/></body></worldbody><sensor>
+        <jointpos name="first" joint="j"/><gyro name="imu" site="s"/>
+        <jointpos name="second" joint="k"/></sensor></mujoco>"""
+    )
+    iterate_once(page)
+    shown = re.findall(r"<tr><td[^>]*>([^<]*)<", page.parts["ReadoutPart"].sensors.content)
+    assert shown == ["jointpos", "· first", "· second", "gyro", "· imu"]
 
 
 def test_bodies_can_be_found(page):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from manyworlds.lab.page.robot_sliders import command_labels
 from tests.lab.page.conftest import give
+from tests.spec.parity import find_model
 
 
 @pytest.mark.parametrize(
@@ -39,3 +42,27 @@ def test_ranges_follow_edits(page):
     page.update()
     assert (shoulder.min, shoulder.max) == ends and not page.errors
     assert lab["arm"].command.targets[0] == shoulder.value
+
+
+def test_kinds_of_actuators_are_as_written(open_page):
+    """Open a model with actuators of all kinds: each slider says its kind, unit and range."""
+    page = open_page(find_model("here:all_kinds.xml").read_text())
+    page.update()
+    (sliders,) = page.parts["RobotPart"].sliders.values()
+    kinds = {
+        "m": "motor [3 N m], from -1 to 1",
+        "p": "position [rad]",
+        "v": "velocity [m/s]",
+        "iv": "intvelocity [rad/s]",
+        "d": "damper",
+        "c": "cylinder",
+        "mu": "muscle [0 to 1], from 0 to 1",
+        "a": "adhesion",
+        "g": "general",
+        "dc": "dcmotor",
+    }
+    hints = {handle.label: handle.hint for handle in sliders.handles}
+    assert hints.keys() == kinds.keys()
+    for name, kind in kinds.items():
+        assert hints[name].startswith(kind), name
+        assert re.search(r"\[.+\], from \S+ to \S+$", hints[name]), hints[name]

@@ -49,6 +49,8 @@ class Quantity:
     unit: str
     read: Callable[[Snapshot], np.ndarray]
     """Returns its values, shape [n]."""
+    group: str = ""
+    """Type of a sensor, as MJCF names it; empty for other quantities."""
 
 
 def joint_axis_unit(model: mujoco.MjModel, joint: int) -> str:
@@ -75,18 +77,23 @@ def quantities(model: mujoco.MjModel) -> list[Quantity]:
 
 
 def sensors(model: mujoco.MjModel) -> list[Quantity]:
-    """Return all sensors, with all their values."""
-    found = []
+    """Return all sensors, with all their values; those of one type are beside each other."""
+    found: list[Quantity] = []
     for i in range(model.nsensor):
         place = slice(int(model.sensor_adr[i]), int(model.sensor_adr[i] + model.sensor_dim[i]))
         name = model.sensor(i).name or f"sensor {i}"
-        unit = _sensor_unit(model, i)
-        found.append(Quantity(name, unit, lambda s, place=place: s.sensordata[place]))
-    return found
+        unit, group = _sensor_unit(model, i), _sensor_type(model, i).replace("_", "").lower()
+        found.append(Quantity(name, unit, lambda s, place=place: s.sensordata[place], group))
+    groups = list(dict.fromkeys(quantity.group for quantity in found))
+    return sorted(found, key=lambda quantity: groups.index(quantity.group))
 
 
 def _sensor_unit(model: mujoco.MjModel, sensor: int) -> str:
-    kind = mujoco.mjtSensor(model.sensor_type[sensor]).name.removeprefix("mjSENS_")
+    kind = _sensor_type(model, sensor)
     if kind in _AXIS_UNITS:
         return joint_axis_unit(model, int(model.sensor_objid[sensor])) + _AXIS_UNITS[kind]
     return _UNITS.get(kind, "")
+
+
+def _sensor_type(model: mujoco.MjModel, sensor: int) -> str:
+    return mujoco.mjtSensor(model.sensor_type[sensor]).name.removeprefix("mjSENS_")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.quantities import joint_axis_unit, sensors
 from manyworlds.lab.snapshot import Snapshot
@@ -10,7 +12,7 @@ from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
 
 
 class ReadoutPart:
-    """Numbers of all joints and sensors of the selected robot.
+    """Numbers of all joints, and of all sensors by their type, of the selected robot.
 
     Args:
         ctx: context of the page.
@@ -45,11 +47,13 @@ class ReadoutPart:
                 unit = joint_axis_unit(self._model, joint)
                 values = (_number(position), _number(velocity))
                 rows.append((name.removeprefix(prefix), f"{unit}, {unit}/s", *values))
-        told = [
-            (s.name.removeprefix(prefix), s.unit, " ".join(map(_number, s.read(snapshot).tolist())))
-            for s in self._sensors
-            if s.name.startswith(prefix)
-        ]
+        told: list[tuple[str, ...]] = []
+        shown = [sensor for sensor in self._sensors if sensor.name.startswith(prefix)]
+        for group, members in itertools.groupby(shown, lambda sensor: sensor.group):
+            told.append((group, ""))
+            for sensor in members:
+                values = " ".join(map(_number, sensor.read(snapshot).tolist()))
+                told.append((f"· {sensor.name.removeprefix(prefix)}", sensor.unit, values))
         self.joints.content, self.sensors.content = table_html(rows), table_html(told)
         for folder, lines in zip(self._folders, (rows, told), strict=True):
             folder.visible = bool(lines)

@@ -26,6 +26,7 @@ from manyworlds.lab.scene.items import (
 )
 from manyworlds.lab.verb_error import near
 from manyworlds.lab.world import CompileError, World
+from manyworlds.spec.compiler_settings import adopt_settings
 from manyworlds.spec.edits import non_default_option_fields
 from manyworlds.spec.elements import qpos_width
 from manyworlds.spec.renaming import rename_elements
@@ -151,12 +152,13 @@ class Draft:
         self.check_free(name, id)
         spec = part.spec
         if fields := non_default_option_fields(spec.option):
-            default = mujoco.MjSpec().option
-            for option in fields:
-                setattr(spec.option, option, getattr(default, option))
             self.notes.append(
                 f"'{name}' sets <option> {', '.join(fields)}: the world keeps its own"
             )
+        # With equal options, MuJoCo has no conflict of which each later compilation would warn.
+        for option in {*fields, *non_default_option_fields(self.spec.option)}:
+            setattr(spec.option, option, getattr(self.spec.option, option))
+        adopt_settings(spec, self.spec)
         for kind, elements in (("body", "bodies"), ("geom", "geoms"), ("site", "sites")):
             _name_all(getattr(spec.worldbody, elements), kind)
         _name_all(spec.worldbody.cameras, "camera")

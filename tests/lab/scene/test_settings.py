@@ -1,0 +1,48 @@
+"""Parts whose files have compiler settings and options of their own."""
+
+from __future__ import annotations
+
+import mujoco
+import pytest
+
+from manyworlds.entity import PropCfg
+from manyworlds.lab import LiveLab, world_from_file, world_from_spec
+from tests.lab.scene.test_editor import fields_that_differ
+from tests.spec.parity import find_model
+
+FLOOR = "<mujoco><worldbody><geom name='floor' type='plane' size='5 5 1'/></worldbody></mujoco>"
+
+
+@pytest.mark.parametrize(
+    ("path", "item"),
+    [
+        ("gymnasium:envs/mujoco/assets/ant.xml", "torso"),  # inertiafromgeom
+        ("gymnasium:envs/mujoco/assets/pusher.xml", "r_shoulder_pan_link"),
+        ("dm_control:suite/walker.xml", "torso"),  # a timestep of its own
+    ],
+)
+def test_other_peoples_worlds_are_saved_exactly(path, item, tmp_path, recwarn):
+    """Add a prop and a copy to worlds with settings of their own: files give the same model."""
+    lab = LiveLab(world_from_file(find_model(path)))
+    before = {name: lab.scene.pose(name) for name in lab.scene.items}
+    lab.scene.add_prop(PropCfg.primitive("box", (0.1, 0.1, 0.1)), "crate", pos=(0.0, 2.0, 1.0))
+    lab.scene.duplicate(item, "twin", pos=(0.0, 4.0, 1.0))
+    lab.set_model("body:crate/prop", "mass", 2.5)
+    folder = lab.scene.save(tmp_path / "room")
+    loaded = mujoco.MjModel.from_xml_path(str(folder / "scene.xml"))
+    live = lab.world.spec.copy().compile()
+    assert live.body("crate/prop").mass[0] == 2.5 and not fields_that_differ(live, loaded)
+    assert not [str(warning.message) for warning in recwarn] and before.keys() < {*lab.scene.items}
+    lab.stop()
+
+
+def test_settings_of_parts_stay_where_they_matter():
+    """Attach a body whose inertia is not that of its geoms to a world that takes it from them."""
+    weight = """<mujoco><worldbody><body name="b"><freejoint/><geom size=".1"/>
+    <inertial pos="0 0 .1" mass="3" diaginertia=".1 .1 .1"/></body></worldbody></mujoco>"""
+    world = mujoco.MjSpec.from_string(FLOOR)
+    world.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+    lab = LiveLab(world_from_spec(world))
+    lab.scene.add(mujoco.MjSpec.from_string(weight), "weight")
+    assert lab.model.body("weight/b").mass[0] == 3.0
+    lab.stop()
