@@ -47,6 +47,11 @@ class TrainOptions(SeedOptions):
     """World among them that `manyworlds peek` opens in MuJoCo's window."""
     enter: bool = False
     """Let `manyworlds lab --attach` enter the worlds; `--view` does, too."""
+    edits: Path | None = None
+    """Run folder whose edits are made again, after the same iterations; None for those of the run
+    that is continued."""
+    repeat_edits: bool = True
+    """Make edits again that the continued run made after the checkpoint."""
     host: Host = "127.0.0.1"
     port: Port = 8080
     enable_nan_guard: bool = False
@@ -75,6 +80,8 @@ class EvaluateTaskOptions:
     """Folder of all runs."""
     device: str | None = None
     """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
+    cases: bool = False
+    """Evaluate the cases that were sent to the run, for its checkpoints from then on."""
     terrain_level: int | None = None
     """Keep all worlds on this level of generated terrain; None for the task's curriculum."""
     env: ManagerBasedRlEnvCfg

@@ -84,6 +84,8 @@ def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence
             cfg.log_root,
             device=cfg.device,
             resume=resume,
+            edits=cfg.edits,
+            repeat_edits=cfg.repeat_edits,
             on_start=seen.start,
             on_iteration=report,
             command=shlex.join(["manyworlds", "train", *argv]),
@@ -213,7 +215,7 @@ class _Watchers:
 
         policy, steps = TrainingPolicy(runner), int(runner.cfg["num_steps_per_env"])
         runner.env.env = self._entrance = Entrance(
-            runner.env.env, run.path, run.task or "", policy, steps
+            runner.env.env, run.path, run.task or "", policy, steps, runner.edits
         )
         text = f"go on from one of its worlds: manyworlds lab --attach {run.path} --world 0"
         self._console.print(text, highlight=False, soft_wrap=True)

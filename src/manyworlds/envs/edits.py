@@ -8,6 +8,7 @@ what the terms remember.
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 START_STATES = "sent_start_states"
 """Name of the event that begins episodes in states that were sent back."""
 Undo = Callable[[], None]
+_LONGEST_S = 600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,8 +183,64 @@ class AddRandomization(EnvironmentEdit):
         return f"randomization {self.name}: {self.func}({params})"
 
 
+@dataclass(frozen=True, kw_only=True)
+class RecordedPush:
+    """Force and torque on a body for some time."""
+
+    body: str
+    """Body that is pushed, `entity/body`."""
+    force: tuple[float, float, float]
+    """Force in the world, at the body's center of mass [N]."""
+    torque: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Torque in the world [N m]."""
+    duration_s: float
+    """Duration [s]."""
+
+    def check(self, env: ManagerBasedRlEnv) -> None:
+        """Raise an error if an environment has no such body, or a number is out of range."""
+        entity, _, body = self.body.partition("/")
+        SceneEntityCfg(entity, body_names=(body,)).resolve(env.scene)
+        if not (self.duration_s > 0.0 and all(map(math.isfinite, (*self.force, *self.torque)))):
+            raise ValueError(f"{self} has no positive duration, or a force that is not finite.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddCase(EnvironmentEdit):
+    """Test policies in a moment from now on, with or without a push; training does not change.
+
+    It succeeds in a world if no termination ends the episode before its time.
+    """
+
+    kind: ClassVar[str] = "case"
+    name: str
+    """Name of the case."""
+    state: StartState
+    push: RecordedPush | None = None
+    """Push with which the case begins."""
+    seconds: float = 5.0
+    """Duration of the case [s]."""
+
+    def apply(self, env: ManagerBasedRlEnv) -> Undo:
+        """Check the case."""
+        known = [edit["name"] for edit in env.edits if edit["kind"] == self.kind]
+        if not self.name or self.name in known:
+            raise ValueError(f"there is a case '{self.name}' already: choose another name.")
+        if not 0.0 < self.seconds <= _LONGEST_S:
+            raise ValueError(f"a case lasts more than 0 and at most {_LONGEST_S:g} s.")
+        if problem := self.state.problem(env):
+            raise ValueError(problem)
+        if self.push is not None:
+            self.push.check(env)
+        return lambda: None
+
+    @property
+    def text(self) -> str:
+        """The edit in one line."""
+        return f"case {self.name}" + ("" if self.push is None else f", push on {self.push.body}")
+
+
 _KINDS: dict[str, type[EnvironmentEdit]] = {
-    cls.kind: cls for cls in (SetValue, AddStartState, AddDisturbance, AddRandomization)
+    cls.kind: cls for cls in (SetValue, AddStartState, AddDisturbance, AddRandomization, AddCase)
 }
 
 
@@ -197,8 +255,10 @@ def edit_from_plain(plain: object) -> EnvironmentEdit:
         raise ValueError(f"There is no edit of kind '{kind}': choose from {', '.join(_KINDS)}.")
     cls, values = _KINDS[kind], {k: _tuples(v) for k, v in plain.items() if k != "kind"}
     try:
-        if cls is AddStartState:
+        if "state" in values:
             values["state"] = StartState(**values["state"])
+        if values.get("push") is not None:
+            values["push"] = RecordedPush(**values["push"])
         return cls(**values)
     except (TypeError, KeyError) as error:
         known = ", ".join(f.name for f in fields(cls))

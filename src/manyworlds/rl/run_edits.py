@@ -71,6 +71,11 @@ class SentEdit:
             raise ValueError(self.refusal)
         return self.record
 
+    def describe(self) -> dict[str, object]:
+        """Return what has become of the edit, as plain data."""
+        record = None if self.record is None else asdict(self.record)
+        return {"done": self.done, "record": record, "refusal": self.refusal}
+
     def finish(self, record: EditRecord | None, refusal: str = "") -> None:
         """Set the result."""
         self.record, self.refusal = record, refusal

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 from urllib.parse import urlencode
 
+from manyworlds.envs.edits import EnvironmentEdit
 from manyworlds.envs.entrance import ENTRANCE_FILE
 from manyworlds.envs.world_record import WorldRecord
+from manyworlds.rl.run_edits import EditRecord
 from manyworlds.utils.plain_archive import unpack
 from manyworlds.utils.web_access import is_local
 
@@ -110,11 +112,40 @@ class Visitor:
                 )
             time.sleep(_POLL_S)
 
+    def send(self, edit: EnvironmentEdit, timeout_s: float = 600.0) -> EditRecord:
+        """Send an edit, and wait until the training has applied it after its present iteration.
+
+        Args:
+            edit: the edit.
+            timeout_s: longest time to wait [s].
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+            TimeoutError: the iteration has not ended in time; the edit still waits.
+            ValueError: the edit is refused; the message has the reason.
+        """
+        end = time.monotonic() + timeout_s
+        content = json.dumps(edit.plain()).encode()
+        number = json.loads(self._ask("POST", "/edit", content))["number"]
+        while not (state := json.loads(self._get("/edit", number=number)))["done"]:
+            if time.monotonic() > end:
+                raise TimeoutError(
+                    f"The training has not finished its iteration in {timeout_s:g} s: the edit "
+                    f"'{edit.text}' still waits."
+                )
+            time.sleep(_POLL_S)
+        if state["record"] is None:
+            raise ValueError(state["refusal"])
+        return EditRecord(**state["record"])
+
     def _get(self, path: str, **query: int) -> bytes:
+        return self._ask("GET", f"{path}?{urlencode(query)}")
+
+    def _ask(self, method: str, address: str, body: bytes | None = None) -> bytes:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=_TIMEOUT_S)
         try:
-            address = f"{path}?{urlencode(query)}"
-            connection.request("GET", address, headers={"Authorization": f"Bearer {self._token}"})
+            headers = {"Authorization": f"Bearer {self._token}"}
+            connection.request(method, address, body, headers)
             response = connection.getresponse()
             content = response.read()
         except (OSError, http.client.HTTPException) as error:
