@@ -17,6 +17,7 @@ from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.math import quat_apply, sample_uniform
 from manyworlds.utils.math.quaternion import quat_from_angle_axis
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
@@ -109,14 +110,16 @@ class StartState:
 class start_from_moments(ManagerTermBase):  # noqa: N801
     """Event of mode 'reset' that begins a share of the episodes in recorded states.
 
-    It comes after all other events that set the state. On a plane, positions are relative to the
-    world's origin; on generated terrain, the world moves to the state's cell. A world with other
-    variants than a state's does not begin there.
+    The states replace what other events and commands of the reset have set. On a plane, positions
+    are relative to the world's origin; on generated terrain, the world moves to the state's cell.
+    A world with other variants than a state's does not begin there.
 
     Raises:
         ValueError: the mode of the event is not 'reset', a state is of another model, or the share
             or a weight is out of range.
     """
+
+    derived_attributes = ("_begun",)
 
     def __init__(self, cfg: EventTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
@@ -146,6 +149,9 @@ class start_from_moments(ManagerTermBase):  # noqa: N801
         self._cells = [state.cell for state in states]
         self._weights = self._tensor(weights)
         self._variants = [state.variants for state in states]
+        none = torch.zeros(0, dtype=torch.long, device=self.device)
+        self._nothing = none, none, torch.zeros(0, 3, device=self.device)
+        self._begun = self._nothing
 
     def __call__(
         self,
@@ -169,12 +175,14 @@ class start_from_moments(ManagerTermBase):  # noqa: N801
         which = torch.multinomial(self._weights, max(1, len(ids)), replacement=True)[: len(ids)]
         chosen = drawn & self._fits(env, ids, which)
         ids, which = ids[chosen], which[chosen]
-        if not len(ids):
-            return
-        shift = self._place(env, ids, which)
-        for name, table in self._rows.items():
-            target = getattr(env.sim.data, name)
-            rows = table[which]
+        self._begun = ids, which, self._place(env, ids, which)
+
+    def reset(self, env_ids: EnvIds = None) -> None:
+        """Write the chosen states, after commands that place objects at a reset."""
+        ids, which, shift = self._begun
+        self._begun = self._nothing
+        for name, table in self._rows.items() if len(ids) else ():
+            target, rows = getattr(self._env.sim.data, name), table[which]
             if name == "qpos" and self._free.numel():
                 rows[:, self._free] += shift[:, None, :]
             rows = rows.reshape(len(ids), *target.shape[1:])
