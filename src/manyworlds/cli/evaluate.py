@@ -53,7 +53,8 @@ def evaluate_cases(
     Args:
         task: name of the task.
         run: the run folder.
-        env_cfg: the environment.
+        env_cfg: environment whose number of worlds and seed apply; the rest is the run's, since
+            states belong to its model.
         device: torch device; None for the default.
         checkpoint: the only checkpoint; None for those from each case on, and the one before.
 
@@ -63,6 +64,7 @@ def evaluate_cases(
     from manyworlds.cli.policies import load_run_policy, with_progress
     from manyworlds.rl.cases import case_env, case_table, cases_of, evaluate_case
     from manyworlds.rl.run_edits import read_edits
+    from manyworlds.tasks.run_configs import configs_of_run
 
     cases = [] if run is None else cases_of(read_edits(run.path))
     if run is None or not cases:
@@ -70,9 +72,11 @@ def evaluate_cases(
             "This run has no cases: send one from a lab (`manyworlds lab --attach`), or name "
             "another run with --checkpoint."
         )
+    own, _ = configs_of_run(run)
+    own.scene.num_envs, own.seed = env_cfg.scene.num_envs, env_cfg.seed
     results = []
     for after, case in cases:
-        env = case_env(case, env_cfg, device)
+        env = case_env(case, own, device)
         chosen = [checkpoint] if checkpoint is not None else _checkpoints_from(run, after)
         for path in chosen:
             policy = load_run_policy(env, task, run, path)

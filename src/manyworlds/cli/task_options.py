@@ -81,7 +81,8 @@ class EvaluateTaskOptions:
     device: str | None = None
     """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
     cases: bool = False
-    """Evaluate the cases that were sent to the run, for its checkpoints from then on."""
+    """Evaluate the cases that were sent to the run, for its checkpoints from then on, in the run's
+    environment; only the number of worlds and the seed of `--env` apply."""
     terrain_level: int | None = None
     """Keep all worlds on this level of generated terrain; None for the task's curriculum."""
     env: ManagerBasedRlEnvCfg

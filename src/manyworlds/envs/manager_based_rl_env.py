@@ -49,7 +49,7 @@ from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import DeviceTimer
 from manyworlds.utils.draws import COUPLED, draws_of
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
-from manyworlds.utils.state import Stateful
+from manyworlds.utils.state import Stateful, WorldRows
 from manyworlds.utils.unsaved_state import UnsavedState
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -447,9 +447,16 @@ class ManagerBasedRlEnv(Stateful):
                 f"There is no world {env_id}: the environment has {self.num_envs} worlds."
             )
         self._unsaved_state.warn()
+        return self._state_of(env_id) | {"sim": self.sim.get_state([env_id])}
+
+    def world_states(self, env_ids: torch.Tensor) -> dict[str, object]:
+        """Return `world_state` of several worlds at once, shape [n]; see `state_of_one`."""
+        rows = {name: WorldRows(row, 0) for name, row in self.sim.get_state(env_ids).items()}
+        return self._state_of(env_ids) | {"sim": rows}
+
+    def _state_of(self, env_id: int | torch.Tensor) -> dict[str, object]:
         state = self._rows_of(self.saved_values(), env_id, self.num_envs)
-        state |= {"recorder_manager": {"terms": {}}, "sim": self.sim.get_state([env_id])}
-        return state | self._saved_edits()
+        return state | {"recorder_manager": {"terms": {}}, **self._saved_edits()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load a state that `state_dict` or `world_state` returned, after its edits."""

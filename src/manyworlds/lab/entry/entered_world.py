@@ -27,14 +27,12 @@ from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.world_card import read_card
 from manyworlds.rl.run_edits import EditRecord
 from manyworlds.rl.run_folder import RunFolder
-from manyworlds.utils.config import flatten, to_plain, update_from_plain
+from manyworlds.tasks.run_configs import configs_of_run
 
 if TYPE_CHECKING:
-    from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.lab.env_policies import EnvironmentPolicy
     from manyworlds.lab.lab_cfg import LabCfg
-    from manyworlds.rl.config import RslRlBaseRunnerCfg
     from manyworlds.rl.entered_policy import SentPolicy
 
 
@@ -324,28 +322,3 @@ class EntryStock:
         policy.clip_actions = self._rl_cfg.clip_actions
         policy.load_state_dict({"hidden": shown["hidden"]} if shown["hidden"] else {})
         return policy
-
-
-def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunnerCfg]:
-    """Return the environment and the learner of a run, as they are in training."""
-    from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
-
-    task = run.task or ""
-    wanted = run.env_params()
-    found = []
-    for preset in (False, True):
-        env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
-        if preset and not use_cpu_preset(task, env_cfg, rl_cfg):
-            continue
-        try:
-            update_from_plain(env_cfg, wanted)
-            update_from_plain(rl_cfg, run.agent_params())
-        except (ValueError, KeyError, TypeError):  # of the other preset
-            if preset:
-                raise
-            continue
-        here, there = flatten(to_plain(env_cfg)), flatten(wanted)
-        differences = sum(here.get(key) != there.get(key) for key in {**here, **there})
-        found.append((differences, env_cfg, rl_cfg))
-    _, env_cfg, rl_cfg = min(found, key=lambda entry: entry[0])
-    return env_cfg, rl_cfg
