@@ -47,6 +47,9 @@ class TrainOptions(SeedOptions):
     """World among them that `manyworlds peek` opens in MuJoCo's window."""
     enter: bool = False
     """Let `manyworlds lab --attach` enter the worlds; `--view` does, too."""
+    remember: bool = False
+    """Remember the last 10 s of all worlds and the worst episodes, with `--enter` or `--view`, for
+    `manyworlds why`."""
     edits: Path | None = None
     """Run folder whose edits are made again, after the same iterations; None for those of the run
     that is continued."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from manyworlds.envs.types import VecEnvStepReturn
+from manyworlds.envs.world_memory import WorldMemory
 from manyworlds.envs.world_moment import world_moment
 from manyworlds.envs.world_record import WorldRecord, WorldRecorder
 from manyworlds.utils.files import write_atomic
@@ -91,6 +92,7 @@ class Entrance:
         policy: the present policy; None for none.
         rollout_steps: control steps between two updates of the policy.
         edits: receiver of edits that visitors send; None refuses them.
+        memory: memory of the last seconds of all worlds; None for none.
     """
 
     def __init__(
@@ -101,8 +103,11 @@ class Entrance:
         policy: PolicySource | None = None,
         rollout_steps: int = 0,
         edits: EditReceiver | None = None,
+        memory: WorldMemory | None = None,
     ) -> None:
         self.env = env
+        self.memory = memory
+        """Memory of the last seconds of all worlds; None for none."""
         self._edits, self._sent = edits, list[PendingEdit]()
         self._task, self._policy = task, policy
         self._rollout_steps, self._steps = rollout_steps, 0
@@ -131,8 +136,10 @@ class Entrance:
         with self._lock:
             if self._policy is not None and self._steps == 0:
                 self._policy.release()
-            result = self._recorder.step(action, self.env.step)
+            result = self._recorder.step(action, self._step_and_remember)
             self._steps += 1
+            if self.memory is not None and self._steps == self._rollout_steps:
+                self.memory.end_rollout()
             if self._policy is not None and self._steps == self._rollout_steps:
                 self._policy.hold()
                 self._steps = 0
@@ -140,6 +147,10 @@ class Entrance:
                 self._end_records()
             self._answer()
         return result
+
+    def _step_and_remember(self, action: torch.Tensor) -> VecEnvStepReturn:
+        step = self.env.step
+        return step(action) if self.memory is None else self.memory.step(action, step)
 
     def finish(self) -> None:
         """Close the entrance; training continues. A second call does nothing."""
@@ -246,6 +257,32 @@ class Entrance:
             raise ValueError(f"There is no edit {number}: {len(self._sent)} were sent.")
         return json.dumps(self._sent[number].describe()).encode()
 
+    def worst(self) -> bytes:
+        """Return the worst episodes of the last rollouts as JSON, the latest last."""
+        ends = [] if self.memory is None else self.memory.worst
+        names = ("env_id", "step", "ended_by", "length", "episode_return", "text")
+        return json.dumps([{name: getattr(end, name) for name in names} for end in ends]).encode()
+
+    def past_of(self, env_id: int, end: int = -1) -> bytes:
+        """Return the last seconds of a world; see `WorldRecord.from_bytes`.
+
+        Args:
+            env_id: index of the world.
+            end: control steps of the batch at the end of one of the worst episodes; -1 for the
+                present episode.
+
+        Raises:
+            ValueError: nothing is remembered.
+        """
+        if self.memory is None:
+            raise ValueError("This training remembers nothing: start it with --remember.")
+        if end < 0:
+            return self.memory.past(env_id).to_bytes()
+        for each in self.memory.worst:
+            if (each.env_id, each.step) == (env_id, end):
+                return each.record.to_bytes()
+        raise ValueError(f"No episode of world {env_id} that ended after step {end} is kept.")
+
     def _end_records(self) -> None:
         for env_id in self._recorder.env_ids:
             found, length = self._records[env_id]
@@ -330,6 +367,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             "/facts": lambda: json.dumps(entrance.facts()).encode(),
             "/enter": lambda: entrance.enter(world, **query),
             "/record": lambda: entrance.steps_of(world),
+            "/worst": entrance.worst,
+            "/past": lambda: entrance.past_of(world, **query),
         }
         if path not in calls:
             raise ValueError(f"There is no '{path[:80]}': ask for {', '.join(calls)}.")

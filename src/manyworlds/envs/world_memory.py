@@ -209,7 +209,7 @@ class WorldMemory:
         return kind, end.episode_return
 
     def _record(self, env_id: int, until: int, length: int) -> WorldRecord | None:
-        """Return a world's steps since the first remembered state of an episode, if there is one."""
+        """Return a world's steps from the first remembered state of an episode on, if any."""
         start = max(until - length, int(self._since[env_id]))
         begin = (
             each

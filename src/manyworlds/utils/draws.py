@@ -39,7 +39,7 @@ Rows = list[torch.Tensor]
 StepDraws = dict[str, list[Rows]]
 """Draws of one world in a control step, by the part of the step that drew them."""
 
-_TAPE: ContextVar[_Tape | None] = ContextVar("tape", default=None)
+_TAPES: ContextVar[tuple[_Tape, ...]] = ContextVar("tapes", default=())
 
 
 def draws_of(name: str, worlds: EnvIds) -> contextlib.AbstractContextManager[object]:
@@ -52,8 +52,17 @@ def draws_of(name: str, worlds: EnvIds) -> contextlib.AbstractContextManager[obj
         name: name of the part, such as that of the term.
         worlds: the worlds, in the order of the drawn rows.
     """
-    tape = _TAPE.get()
-    return contextlib.nullcontext() if tape is None else tape.part(name, worlds)
+    tapes = _TAPES.get()
+    return _parts(tapes, name, worlds) if tapes else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _parts(tapes: Sequence[_Tape], name: str, worlds: EnvIds) -> Iterator[None]:
+    """Begin a part of the step on all tapes."""
+    with contextlib.ExitStack() as stack:
+        for tape in tapes:
+            stack.enter_context(tape.part(name, worlds))
+        yield
 
 
 class _Tape(TorchFunctionMode):
@@ -65,14 +74,14 @@ class _Tape(TorchFunctionMode):
 
     def __enter__(self) -> Self:
         """Begin to see draws."""
-        self._tokens.append(_TAPE.set(self))
+        self._tokens.append(_TAPES.set((*_TAPES.get(), self)))
         super().__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
         """See draws no more."""
         super().__exit__(*error)  # type: ignore[arg-type]
-        _TAPE.reset(self._tokens.pop())
+        _TAPES.reset(self._tokens.pop())
 
     def __torch_function__(
         self,

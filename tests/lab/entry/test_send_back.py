@@ -10,9 +10,12 @@ import pytest
 
 from manyworlds.cli.main import main
 from manyworlds.envs.edits import AddCase, AddStartState, edit_from_plain
+from manyworlds.envs.episode_story import tell
 from manyworlds.lab import LabCfg, RecorderCfg
 from manyworlds.lab.entry import Visitor, enter_run
 from manyworlds.rl.run_edits import read_edits
+from manyworlds.rl.run_folder import RunFolder
+from manyworlds.tasks.run_configs import configs_of_run
 
 DIRECT = LabCfg(mode="direct", recorder=RecorderCfg(to_file=False))
 
@@ -106,3 +109,24 @@ def test_the_command_line_edits_a_training(training, capsys):
     assert "rewards.upright.weight = 1.25" in capsys.readouterr().out
     assert main(["edit", folder, "--set", "rewards.upright.weight=true"]) == 1
     assert "cannot replace" in capsys.readouterr().err
+
+
+def test_the_command_line_says_why_episodes_ended(training, capsys):
+    """Wait for the first falls: the worst is simulated again, and its end is named."""
+    visitor = Visitor(training.folder)
+    while not (worst := visitor.worst()):
+        training.wait_for_iterations(2)
+    assert set(worst[0]["ended_by"]) & {"fell_over", "illegal_contact", "time_out"}
+    assert main(["why", str(training.folder), "--episodes", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "after the start of its episode: " in out and "rewards that fell most" in out
+    story = None
+    while story is None:
+        try:
+            record = visitor.past(2)
+        except ValueError:  # it has just begun an episode
+            continue
+        story = tell(record, configs_of_run(RunFolder(training.folder))[0])
+    assert story.equal_steps == len(story.steps) > 0
+    with pytest.raises(ValueError, match="No episode of world 3 that ended after step 1 is kept"):
+        visitor.past(3, 1)

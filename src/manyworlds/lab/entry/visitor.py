@@ -37,6 +37,20 @@ class Facts(TypedDict):
     """Worlds whose steps are being recorded."""
 
 
+class Ended(TypedDict):
+    """Episode that has ended."""
+
+    env_id: int
+    step: int
+    """Control steps of the training at the end."""
+    ended_by: list[str]
+    length: int
+    """Length of the episode [control steps]."""
+    episode_return: float
+    text: str
+    """The end in one line."""
+
+
 class Answer(Facts):
     """World of a running training."""
 
@@ -111,6 +125,28 @@ class Visitor:
                     f"in {timeout_s:g} s: wait longer, or ask for fewer steps."
                 )
             time.sleep(_POLL_S)
+
+    def worst(self) -> list[Ended]:
+        """Return the worst episodes that the training remembers, the latest last.
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+        """
+        return json.loads(self._get("/worst"))
+
+    def past(self, env_id: int, end: int = -1) -> WorldRecord:
+        """Return the last seconds of a world, or of one of the worst episodes; see `tell`.
+
+        Args:
+            env_id: index of the world.
+            end: control steps of the training at the end of the episode, as `worst` returns them;
+                -1 for the present episode.
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+            ValueError: the training remembers nothing of it.
+        """
+        return WorldRecord.from_bytes(self._get("/past", world=env_id, end=end))
 
     def send(self, edit: EnvironmentEdit, timeout_s: float = 600.0) -> EditRecord:
         """Send an edit, and wait until the training has applied it after its present iteration.
