@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import torch
 
+from manyworlds.envs.edits import SetValue
 from manyworlds.rl import runner as runner_module
 from manyworlds.rl.training import train
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
@@ -18,8 +20,11 @@ class NotingRunner(runner_module.OnPolicyRunner):
     folder: Path
 
     def learn(self, *args, **kwargs) -> None:
-        """Learn, then write."""
+        """Learn, then write; `EDIT` names a path to set to a value after the first iteration."""
         env = self.env.unwrapped
+        if (edit := os.environ.get("EDIT")) and self.ranks.is_main:
+            path, _, value = edit.partition("=")
+            self.edits.send(SetValue(path=path, value=float(value)))
         start = env.sim.data.qpos.clone()
         super().learn(*args, **kwargs)
         noted = {
@@ -27,6 +32,8 @@ class NotingRunner(runner_module.OnPolicyRunner):
             "end": env.sim.data.qpos.clone(),
             "networks": self.alg.save(),
             "threads": env.sim.num_threads,
+            "edits": [(record.after, record.text) for record in self.edits.records],
+            "weight": env.reward_manager.get_term_cfg("smooth_reward").weight,
             "writer": type(self.logger.writer).__name__,
         }
         torch.save(noted, self.folder / f"rank{self.ranks.rank}.pt")

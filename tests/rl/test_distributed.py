@@ -58,6 +58,27 @@ def test_two_processes_learn_one_policy_and_resume(tmp_path):
         assert torch.equal(before["end"], after["end"])
 
 
+@pytest.mark.slow
+def test_two_processes_make_the_same_edit_after_the_same_iteration(tmp_path, monkeypatch):
+    """Send an edit to one process: both have it, and a resumed run repeats it in both."""
+    monkeypatch.setenv("EDIT", "rewards.smooth_reward.weight=3")
+    whole = torchrun(str(tmp_path / "whole"), "3")
+    assert [noted["weight"] for noted in whole] == [3.0, 3.0]
+    assert whole[0]["edits"] == whole[1]["edits"] == [(1, "rewards.smooth_reward.weight = 3.0")]
+    assert same_networks(whole[0]["networks"], whole[1]["networks"])
+    monkeypatch.delenv("EDIT")
+    plain = torchrun(str(tmp_path / "plain"), "3")
+    assert not same_networks(whole[0]["networks"], plain[0]["networks"])
+    run = RunFolder.latest(tmp_path / "whole" / "runs")
+    for checkpoint in ("model_0.pt", "model_1.pt"):
+        folder = tmp_path / checkpoint
+        resumed = torchrun(str(folder), "3", str(run.path / checkpoint))
+        assert [noted["weight"] for noted in resumed] == [3.0, 3.0]
+        for before, after in zip(whole, resumed, strict=True):
+            assert same_networks(before["networks"], after["networks"])
+            assert torch.equal(before["end"], after["end"])
+
+
 def test_ranks_are_read_and_checked(monkeypatch):
     """Read what torchrun sets; refuse what cannot be, by name."""
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):

@@ -32,9 +32,66 @@ def main(argv: list[str]) -> int:
     if options.terrain_level is not None:
         hold_terrain_level(options.env, options.terrain_level)
     checkpoint, run = find_run(options.checkpoint, options.log_root, task)
+    if options.cases:
+        alone = options.checkpoint is not None and options.checkpoint.suffix == ".pt"
+        print(evaluate_cases(task, run, options.env, options.device, checkpoint if alone else None))
+        return 0
     print(f"policy: {checkpoint}")
     print(evaluate_checkpoint(task, checkpoint, run, options.env, options.device))
     return 0
+
+
+def evaluate_cases(
+    task: str,
+    run: RunFolder | None,
+    env_cfg: ManagerBasedRlEnvCfg,
+    device: str | None = None,
+    checkpoint: Path | None = None,
+) -> str:
+    """Evaluate the cases of a run, and return a table.
+
+    Args:
+        task: name of the task.
+        run: the run folder.
+        env_cfg: environment whose number of worlds and seed apply; the rest is the run's, since
+            states belong to its model.
+        device: torch device; None for the default.
+        checkpoint: the only checkpoint; None for those from each case on, and the one before.
+
+    Raises:
+        ValueError: the run has no cases.
+    """
+    from manyworlds.cli.policies import load_run_policy, with_progress
+    from manyworlds.rl.cases import case_env, case_table, cases_of, evaluate_case
+    from manyworlds.rl.run_edits import read_edits
+    from manyworlds.tasks.run_configs import configs_of_run
+
+    cases = [] if run is None else cases_of(read_edits(run.path))
+    if run is None or not cases:
+        raise ValueError(
+            "This run has no cases: send one from a lab (`manyworlds lab --attach`), or name "
+            "another run with --checkpoint."
+        )
+    own, _ = configs_of_run(run)
+    own.scene.num_envs, own.seed = env_cfg.scene.num_envs, env_cfg.seed
+    results = []
+    for after, case in cases:
+        env = case_env(case, own, device)
+        chosen = [checkpoint] if checkpoint is not None else _checkpoints_from(run, after)
+        for path in chosen:
+            policy = load_run_policy(env, task, run, path)
+            with with_progress(policy, env.max_episode_length, f"{case.name}, {path.stem}") as act:
+                results.append(evaluate_case(env, case, act, path.stem))
+        env.close()
+    return case_table(results)
+
+
+def _checkpoints_from(run: RunFolder, after: int) -> list[Path]:
+    """Return the checkpoints after some iterations, and the last one before."""
+    paths = run.checkpoints()
+    done = [int(path.stem.removeprefix("model_")) + 1 for path in paths]
+    before = [path for path, n in zip(paths, done, strict=True) if n <= after]
+    return [*before[-1:], *(path for path, n in zip(paths, done, strict=True) if n > after)]
 
 
 def evaluate_checkpoint(

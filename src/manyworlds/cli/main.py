@@ -18,6 +18,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("manyworlds.cli.compare", "draw the curves of several runs in one picture"),
     "play": ("manyworlds.cli.play", "watch a trained policy"),
     "lab": ("manyworlds.cli.lab", "run one world live: view it, pull at it, control it"),
+    "edit": ("manyworlds.cli.edit", "change a training that runs, or list its edits"),
+    "why": ("manyworlds.cli.why", "say why episodes of a training that runs have ended"),
     "peek": ("manyworlds.cli.peek", "open MuJoCo's window on a world that another program runs"),
     "ros2": ("manyworlds.cli.ros2", "turn a live world into ROS 2 messages"),
     "motion": ("manyworlds.cli.motion", "write motions for tracking tasks"),

@@ -47,6 +47,14 @@ class TrainOptions(SeedOptions):
     """World among them that `manyworlds peek` opens in MuJoCo's window."""
     enter: bool = False
     """Let `manyworlds lab --attach` enter the worlds; `--view` does, too."""
+    remember: bool = False
+    """Remember the last 10 s of all worlds and the worst episodes, with `--enter` or `--view`, for
+    `manyworlds why`."""
+    edits: Path | None = None
+    """Run folder whose edits are made again, after the same iterations; None for those of the run
+    that is continued."""
+    repeat_edits: bool = True
+    """Make edits again that the continued run made after the checkpoint."""
     host: Host = "127.0.0.1"
     port: Port = 8080
     enable_nan_guard: bool = False
@@ -75,6 +83,9 @@ class EvaluateTaskOptions:
     """Folder of all runs."""
     device: str | None = None
     """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
+    cases: bool = False
+    """Evaluate the cases that were sent to the run, for its checkpoints from then on, in the run's
+    environment; only the number of worlds and the seed of `--env` apply."""
     terrain_level: int | None = None
     """Keep all worlds on this level of generated terrain; None for the task's curriculum."""
     env: ManagerBasedRlEnvCfg

@@ -84,6 +84,8 @@ def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence
             cfg.log_root,
             device=cfg.device,
             resume=resume,
+            edits=cfg.edits,
+            repeat_edits=cfg.repeat_edits,
             on_start=seen.start,
             on_iteration=report,
             command=shlex.join(["manyworlds", "train", *argv]),
@@ -209,11 +211,13 @@ class _Watchers:
 
     def _open_entrance(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         from manyworlds.envs.entrance import Entrance
+        from manyworlds.envs.world_memory import WorldMemory
         from manyworlds.rl.entered_policy import TrainingPolicy
 
         policy, steps = TrainingPolicy(runner), int(runner.cfg["num_steps_per_env"])
+        memory = WorldMemory(runner.env.unwrapped) if self._cfg.remember else None
         runner.env.env = self._entrance = Entrance(
-            runner.env.env, run.path, run.task or "", policy, steps
+            runner.env.env, run.path, run.task or "", policy, steps, runner.edits, memory
         )
         text = f"go on from one of its worlds: manyworlds lab --attach {run.path} --world 0"
         self._console.print(text, highlight=False, soft_wrap=True)

@@ -1,7 +1,7 @@
 """Entrance through which other processes of this machine take worlds out of a running training.
 
 The training answers between two control steps, or at any time while it learns. It sends copies, so
-nothing that a visitor does reaches the training.
+nothing that a visitor does reaches the training, except edits that it sends.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from manyworlds.envs.types import VecEnvStepReturn
+from manyworlds.envs.world_memory import WorldMemory
 from manyworlds.envs.world_moment import world_moment
 from manyworlds.envs.world_record import WorldRecord, WorldRecorder
 from manyworlds.utils.files import write_atomic
@@ -37,6 +38,7 @@ MAX_RECORDED_WORLDS = 4
 _ANSWER_S = 60.0
 _RETRY_S = 0.005
 _TOKEN_BYTES = 32
+_LARGEST_EDIT = 2**22
 
 
 class PolicySource(Protocol):
@@ -55,6 +57,27 @@ class PolicySource(Protocol):
         ...
 
 
+class PendingEdit(Protocol):
+    """Edit that a training applies or refuses after its present iteration."""
+
+    @property
+    def done(self) -> bool:
+        """True if it was applied or refused."""
+        ...
+
+    def describe(self) -> dict[str, object]:
+        """Return what has become of it, as plain data."""
+        ...
+
+
+class EditReceiver(Protocol):
+    """Training that accepts edits."""
+
+    def send(self, edit: Mapping[str, object], /) -> PendingEdit:
+        """Accept an edit as plain data; see `edit_from_plain`."""
+        ...
+
+
 class Entrance:
     """Steps an environment, and lets other processes of this machine copy its worlds.
 
@@ -68,6 +91,8 @@ class Entrance:
         task: name of the task.
         policy: the present policy; None for none.
         rollout_steps: control steps between two updates of the policy.
+        edits: receiver of edits that visitors send; None refuses them.
+        memory: memory of the last seconds of all worlds; None for none.
     """
 
     def __init__(
@@ -77,8 +102,13 @@ class Entrance:
         task: str = "",
         policy: PolicySource | None = None,
         rollout_steps: int = 0,
+        edits: EditReceiver | None = None,
+        memory: WorldMemory | None = None,
     ) -> None:
         self.env = env
+        self.memory = memory
+        """Memory of the last seconds of all worlds; None for none."""
+        self._edits, self._sent = edits, list[PendingEdit]()
         self._task, self._policy = task, policy
         self._rollout_steps, self._steps = rollout_steps, 0
         self._lock = threading.Lock()  # held while the environment steps
@@ -106,8 +136,10 @@ class Entrance:
         with self._lock:
             if self._policy is not None and self._steps == 0:
                 self._policy.release()
-            result = self._recorder.step(action, self.env.step)
+            result = self._recorder.step(action, self._step_and_remember)
             self._steps += 1
+            if self.memory is not None and self._steps == self._rollout_steps:
+                self.memory.end_rollout()
             if self._policy is not None and self._steps == self._rollout_steps:
                 self._policy.hold()
                 self._steps = 0
@@ -115,6 +147,10 @@ class Entrance:
                 self._end_records()
             self._answer()
         return result
+
+    def _step_and_remember(self, action: torch.Tensor) -> VecEnvStepReturn:
+        step = self.env.step
+        return step(action) if self.memory is None else self.memory.step(action, step)
 
     def finish(self) -> None:
         """Close the entrance; training continues. A second call does nothing."""
@@ -198,6 +234,55 @@ class Entrance:
             raise ValueError(f"World {env_id} is not recorded: enter it with record=200.")
         return self._records[env_id][0].to_bytes()
 
+    def send(self, edit: object) -> bytes:
+        """Pass an edit on to the training; return its number, for `edit_of`.
+
+        Raises:
+            ValueError: it is no edit, or the training accepts none.
+        """
+        if self._edits is None:
+            raise ValueError("This training accepts no edits: it has no learner.")
+        if not isinstance(edit, dict):
+            raise ValueError("An edit is a JSON object with its 'kind': see `edit_from_plain`.")
+        self._sent.append(self._edits.send(edit))
+        return json.dumps({"number": len(self._sent) - 1}).encode()
+
+    def edit_of(self, number: int) -> bytes:
+        """Return what has become of an edit; see `PendingEdit.describe`.
+
+        Raises:
+            ValueError: there is no edit of this number.
+        """
+        if not 0 <= number < len(self._sent):
+            raise ValueError(f"There is no edit {number}: {len(self._sent)} were sent.")
+        return json.dumps(self._sent[number].describe()).encode()
+
+    def worst(self) -> bytes:
+        """Return the worst episodes of the last rollouts as JSON, the latest last."""
+        ends = [] if self.memory is None else self.memory.worst
+        names = ("env_id", "step", "ended_by", "length", "episode_return", "text")
+        return json.dumps([{name: getattr(end, name) for name in names} for end in ends]).encode()
+
+    def past_of(self, env_id: int, end: int = -1) -> bytes:
+        """Return the last seconds of a world; see `WorldRecord.from_bytes`.
+
+        Args:
+            env_id: index of the world.
+            end: control steps of the batch at the end of one of the worst episodes; -1 for the
+                present episode.
+
+        Raises:
+            ValueError: nothing is remembered.
+        """
+        if self.memory is None:
+            raise ValueError("This training remembers nothing: start it with --remember.")
+        if end < 0:
+            return self.memory.past(env_id).to_bytes()
+        for each in self.memory.worst:
+            if (each.env_id, each.step) == (env_id, end):
+                return each.record.to_bytes()
+        raise ValueError(f"No episode of world {env_id} that ended after step {end} is kept.")
+
     def _end_records(self) -> None:
         for env_id in self._recorder.env_ids:
             found, length = self._records[env_id]
@@ -241,12 +326,22 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with bytes or JSON, or with an error as text."""
+        address = urlsplit(self.path)
+        self._reply(
+            lambda: self._answer(
+                address.path, {name: int(value) for name, value in parse_qsl(address.query)}
+            )
+        )
+
+    def do_POST(self) -> None:
+        """Accept an edit."""
+        self._reply(self._accept)
+
+    def _reply(self, answer: Callable[[], bytes]) -> None:
         if refusal := self.server.access.refusal(self.path, self.headers):
             return self._send(HTTPStatus.FORBIDDEN, refusal.encode())
-        address = urlsplit(self.path)
         try:
-            query = {name: int(value) for name, value in parse_qsl(address.query)}
-            self._send(HTTPStatus.OK, self._answer(address.path, query))
+            self._send(HTTPStatus.OK, answer())
         except (ValueError, TypeError, TimeoutError) as error:
             self._send(HTTPStatus.BAD_REQUEST, str(error).encode())
         except Exception as error:
@@ -257,13 +352,23 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing: the terminal belongs to the training."""
 
+    def _accept(self) -> bytes:
+        size = int(self.headers.get("Content-Length") or 0)
+        if self.path != "/edit" or not 0 < size <= _LARGEST_EDIT:
+            raise ValueError(f"Send an edit of at most {_LARGEST_EDIT} bytes as JSON to '/edit'.")
+        return self.server.entrance.send(json.loads(self.rfile.read(size)))
+
     def _answer(self, path: str, query: dict[str, int]) -> bytes:
         entrance = self.server.entrance
+        if path == "/edit":  # the training need not answer
+            return entrance.edit_of(query.get("number", -1))
         world = query.pop("world", -1)
         calls: dict[str, Callable[[], object]] = {
             "/facts": lambda: json.dumps(entrance.facts()).encode(),
             "/enter": lambda: entrance.enter(world, **query),
             "/record": lambda: entrance.steps_of(world),
+            "/worst": entrance.worst,
+            "/past": lambda: entrance.past_of(world, **query),
         }
         if path not in calls:
             raise ValueError(f"There is no '{path[:80]}': ask for {', '.join(calls)}.")

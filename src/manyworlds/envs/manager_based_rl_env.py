@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.envs.edits import restore_edits
 from manyworlds.envs.mdp.events import reset_scene_to_default
 from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
 from manyworlds.managers import (
@@ -48,7 +49,7 @@ from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import DeviceTimer
 from manyworlds.utils.draws import COUPLED, draws_of
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
-from manyworlds.utils.state import Stateful
+from manyworlds.utils.state import Stateful, WorldRows
 from manyworlds.utils.unsaved_state import UnsavedState
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -137,7 +138,7 @@ class ManagerBasedRlEnv(Stateful):
     derived_attributes = (
         *("extras", "reset_terminated", "reset_time_outs", "reward_buf"),
         *("render_mode", "renderer", "physics_time", "_physics_timer"),
-        "seed_used",
+        *("seed_used", "edits"),
     )
 
     def __init__(
@@ -182,6 +183,8 @@ class ManagerBasedRlEnv(Stateful):
         self._must_reset = torch.zeros(self.num_envs, dtype=torch.bool)  # on the host
         self.extras: dict[str, Any] = {"log": {}}
         self.obs_buf: VecEnvObs = {}
+        self.edits: list[dict[str, Any]] = []
+        """Changes since the build, as plain data; see `apply_edit`."""
         self.load_managers()
         self._define_spaces()
         self.event_manager.apply("startup")
@@ -424,7 +427,8 @@ class ManagerBasedRlEnv(Stateful):
         Warn once about each attribute that has changed since the build and is not included.
         """
         self._unsaved_state.warn()
-        return {**super().state_dict(), "sim": self.sim.state_dict(), "rng": rng_state()}
+        state = {**super().state_dict(), "sim": self.sim.state_dict(), "rng": rng_state()}
+        return state | self._saved_edits()
 
     def world_state(self, env_id: int) -> dict[str, object]:
         """Return everything that is needed to continue one world in an environment of its own.
@@ -443,11 +447,20 @@ class ManagerBasedRlEnv(Stateful):
                 f"There is no world {env_id}: the environment has {self.num_envs} worlds."
             )
         self._unsaved_state.warn()
+        return self._state_of(env_id) | {"sim": self.sim.get_state([env_id])}
+
+    def world_states(self, env_ids: torch.Tensor) -> dict[str, object]:
+        """Return `world_state` of several worlds at once, shape [n]; see `state_of_one`."""
+        rows = {name: WorldRows(row, 0) for name, row in self.sim.get_state(env_ids).items()}
+        return self._state_of(env_ids) | {"sim": rows}
+
+    def _state_of(self, env_id: int | torch.Tensor) -> dict[str, object]:
         state = self._rows_of(self.saved_values(), env_id, self.num_envs)
-        return {**state, "recorder_manager": {"terms": {}}, "sim": self.sim.get_state([env_id])}
+        return state | {"recorder_manager": {"terms": {}}, **self._saved_edits()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load a state that `state_dict` or `world_state` returned."""
+        """Load a state that `state_dict` or `world_state` returned, after its edits."""
+        restore_edits(self, state.get("edits", []))
         self.sim.load_state_dict(state["sim"])
         self.obs_buf = copy.deepcopy(self.obs_buf)  # callers may still hold the current one
         super().load_state_dict(state)
@@ -479,6 +492,9 @@ class ManagerBasedRlEnv(Stateful):
         """Close the recorders and release the renderer's OpenGL context."""
         self.recorder_manager.close()
         self.renderer = None
+
+    def _saved_edits(self) -> dict[str, object]:
+        return {"edits": copy.deepcopy(self.edits)} if self.edits else {}
 
     def _check_all_reset(self) -> None:
         if not self.cfg.auto_reset and self._must_reset.numpy().any():

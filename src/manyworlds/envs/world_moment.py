@@ -82,12 +82,25 @@ def world_moment(env: ManagerBasedRlEnv, env_id: int) -> WorldMoment:
             f"An environment of one world runs MuJoCo C, but the engine of these worlds is "
             f"{env.sim.engine}: set cfg.sim.engine = 'native'."
         )
-    state = env.world_state(env_id)
+    return moment_of_state(env, env_id, env.common_step_counter, env.world_state(env_id))
+
+
+def moment_of_state(
+    env: ManagerBasedRlEnv, env_id: int, step: int, state: dict[str, Any]
+) -> WorldMoment:
+    """Return a moment whose state was taken before.
+
+    Args:
+        env: the batch.
+        env_id: index of the world.
+        step: control steps of the batch at the moment.
+        state: what `ManagerBasedRlEnv.world_state` returned.
+    """
     terrain = env.scene.terrain
     generator = None if terrain is None else terrain.cfg.terrain_generator
     return WorldMoment(
         env_id=env_id,
-        step=env.common_step_counter,
+        step=step,
         seed=env.seed_used,
         terrain_seed=None if generator is None else generator.seed,
         variants={name: int(of[env_id]) for name, of in env.sim.world_to_variant.items()},

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.envs.world_moment import WorldMoment, world_moment
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import ENVIRONMENT, TaskSettings
@@ -236,6 +237,15 @@ class EnvironmentDriver:
             self.report = self._report()
 
         self._loop.do(go, edits_model=False)
+
+    def moment(self) -> WorldMoment:
+        """Return the present moment of the world, with what was changed in the lab."""
+
+        def take(model: mujoco.MjModel, data: mujoco.MjData) -> WorldMoment:
+            self._import_state(model, data)
+            return world_moment(self.env, 0)
+
+        return self._loop.do(take, edits_model=False)
 
     def apply_gui_reset(self) -> None:
         """Reset the world as the widgets of the task's commands say."""

@@ -51,6 +51,7 @@ from manyworlds.utils.newton import avoid_sparse_newton
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.lab.entry.entered_world import EnteredWorld
     from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.lab.env_policies import EnvironmentPolicy
     from manyworlds.lab.policy import PolicyController
@@ -83,6 +84,8 @@ class LiveLab(LabDiagnostics):
         """Sentences about what the last rebuild did not keep, see `Rebuilt.notes`."""
         self.environment: EnvironmentDriver | None = None
         """The task's environment that drives the world; None in plain MuJoCo."""
+        self.entered: EnteredWorld | None = None
+        """The world of a running training that goes on here; None for another world."""
         self.cameras = LabCameras(self)
         """Cameras of the model, and those added at run time."""
         self.conversions = Conversions(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -43,6 +44,8 @@ class Perturbation:
         self.version = 0
         """Number of changes of the pull."""
         self._forces = StepForces(loop)
+        self._lasting: list[tuple[float, int, np.ndarray]] = []
+        """Time of the end, body and wrench of each push that lasts."""
         self._handle = loop.on_pre_step(self._apply)
 
     @property
@@ -129,6 +132,27 @@ class Perturbation:
         self._check(body, "push")
         self._loop.do(lambda model, data: self._forces.add(body, wrench), edits_model=False)
 
+    def push_for(self, body: int, wrench: np.ndarray, duration_s: float) -> None:
+        """Push a body with a constant force and torque for some simulated time.
+
+        Args:
+            body: id of the body.
+            wrench: force [N] and torque [N m] in the world's frame, shape (6,).
+            duration_s: duration of the push, at least one physics step [s].
+
+        Raises:
+            ValueError: there is no such body, it is the world body, or the duration is negative.
+        """
+        self._check(body, "push")
+        if not 0.0 <= duration_s < math.inf:
+            raise ValueError(f"A push lasts at least 0 s, got {duration_s}.")
+        wrench = np.array(wrench, float)
+
+        def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            self._lasting.append((data.time + duration_s, body, wrench))
+
+        self._loop.do(begin, edits_model=False)
+
     def release(self) -> None:
         """Release the body: no force is left at the next step."""
         with self._lock:
@@ -176,7 +200,15 @@ class Perturbation:
         with self._lock:
             if self._pulling:
                 self._apply_pull(model, data)
+        self._apply_lasting(model, data)
         self._forces.apply(data)  # on top of the pull
+
+    def _apply_lasting(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Add the pushes that last, each for at least one step."""
+        for _, body, wrench in self._lasting:
+            self._forces.add(body, wrench)
+        next_end = data.time + 1.5 * model.opt.timestep
+        self._lasting = [push for push in self._lasting if push[0] >= next_end]
 
     def _apply_pull(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Apply the spring, or end it; the caller holds the lock."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -15,6 +16,7 @@ from manyworlds.managers.prepared_event import PreparedEvent, plain_function
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import derived_fields
 from manyworlds.utils.draws import draws_of
+from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_ONCE = 2**62  # control steps between two events in a world: no second one
 _DUE = 1e-6  # a timer with less time left [s] has expired: tolerance for rounding
 
 EventMode = Literal["startup", "reset", "interval", "step"]
@@ -80,7 +83,11 @@ class EventManager(ManagerBase[EventTermCfg]):
     """
 
     state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
-    derived_attributes = ("touched",)
+    # The tables of terms change only by edits, which restore them; see `put`.
+    derived_attributes = (
+        *("touched", "_prepared", "_functions", "_class_terms", "_modes", "_fields", "_levels"),
+        *("_low", "_span", "_global_low", "_global_span", "_memory"),
+    )
     world_columns = ("_time_left",)
     shared_attributes = ("_global_time_left",)
     _shown = ("mode", "interval_range_s")
@@ -93,13 +100,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             self._check(name, term)
         self.touched = self._worlds([])
         """Worlds that the last events changed, possibly repeated."""
-        self._modes: dict[EventMode, list[str]] = {}
-        for name, term in self._terms.items():
-            self._modes.setdefault(term.mode, []).append(name)
-        timed = [self._terms[name] for name in self._modes.get("interval", ())]
-        self._low, self._span = self._ranges([t for t in timed if not t.is_global_time])
-        self._global_low, self._global_span = self._ranges([t for t in timed if t.is_global_time])
-        self._global_low, self._global_span = self._global_low.cpu(), self._global_span.cpu()
+        self._index()
         self._time_left = self._draw(self._low, self._span, self.num_envs)
         self._global_time_left = self._draw(self._global_low, self._global_span, 1)
         self._all_ids = torch.arange(self.num_envs, device=self.device)
@@ -108,15 +109,99 @@ class EventManager(ManagerBase[EventTermCfg]):
         self._triggered_once = {
             name: torch.zeros_like(self._all_ids, dtype=torch.bool) for name in throttled
         }
+
+    def _index(self) -> None:
+        """Sort the terms by mode, and find what they change."""
+        self._modes: dict[EventMode, list[str]] = {}
+        for name, term in self._terms.items():
+            self._modes.setdefault(term.mode, []).append(name)
+        self._low, self._span = self._ranges([t for _, t in self._timed(shared=False)])
+        self._global_low, self._global_span = self._ranges([t for _, t in self._timed(shared=True)])
+        self._global_low, self._global_span = self._global_low.cpu(), self._global_span.cpu()
         self._fields: dict[str, None] = {}  # in the order of the terms, without duplicates
         self._levels: dict[str, RecomputeLevel] = {}
+        sim = self._env.sim
         for name, term in self._terms.items():
             fields, level = _declared(term.func)
             self._fields.update(dict.fromkeys(fields))
-            self._levels[name] = max(level, env.sim.recompute_level(fields))
-        memory = EventMemory(env.sim, self._terms, self._prepared, self.call)
+            self._levels[name] = max(level, sim.recompute_level(fields))
+        memory = EventMemory(sim, self._terms, self._prepared, self.call)
         self._memory = memory if memory else None
-        env.sim.after_assignment = memory.apply_again if memory else None
+        sim.after_assignment = memory.apply_again if memory else None
+
+    def _timed(self, shared: bool) -> list[tuple[str, EventTermCfg]]:
+        """Return the terms of mode 'interval' with timers that worlds share, or with their own."""
+        names = self._modes.get("interval", ())
+        return [(n, t) for n in names if (t := self._terms[n]).is_global_time == shared]
+
+    def put(self, name: str, cfg: EventTermCfg) -> Callable[[], None]:
+        """Add a term, or replace one of the same name; other terms go on as they are.
+
+        Its timers begin now, and what it remembers is kept if its class is the same. An event of
+        mode 'startup' happens in each world at its next reset, once.
+
+        Returns:
+            A function that takes the change back.
+
+        Raises:
+            Exception: the term is wrong; then nothing has changed.
+        """
+        before, after_assignment = vars(self).copy(), self._env.sim.after_assignment
+        draws = {name: event.draws for name, event in self._prepared.items()}
+
+        def undo() -> None:
+            vars(self).clear()
+            vars(self).update(before)
+            self._env.sim.after_assignment = after_assignment
+            for name, event in self._prepared.items():
+                event.draws = draws[name]
+
+        try:
+            self._put(name, cfg)
+        except BaseException:
+            undo()
+            raise
+        return undo
+
+    def _put(self, name: str, cfg: EventTermCfg) -> None:
+        cfg = copy.deepcopy(cfg)
+        if cfg.mode == "startup":
+            cfg.mode, cfg.min_step_count_between_reset = "reset", _ONCE
+        old = self._terms.get(name)
+        was = self._class_terms.get(name)
+        timers = self._timers()
+        memory, draws = self._memory, {n: event.draws for n, event in self._prepared.items()}
+        self._functions = {n: f for n, f in self._functions.items() if n != name}
+        self._class_terms = {n: f for n, f in self._class_terms.items() if n != name}
+        self._prepared = {n: e for n, e in self._prepared.items() if n != name}
+        term = self._prepare(name, cfg)
+        self._check(name, term)
+        if name in self._prepared:
+            self._prepared[name].build(self._env, term.params)
+        elif old is not None and type(was) is type(term.func) and isinstance(was, Stateful):
+            self._class_terms[name].load_state_dict(was.state_dict())
+        self._terms = {**self._terms, name: term}
+        self._index()
+        if self._memory is not None and memory is not None:
+            self._memory.continue_from(memory, draws)
+        self._time_left = self._draw(self._low, self._span, self.num_envs)
+        self._global_time_left = self._draw(self._global_low, self._global_span, 1)
+        timers.pop(name, None)
+        for other, left in self._timers().items():
+            left.copy_(timers.get(other, left))
+        self._last_step = {n: s for n, s in self._last_step.items() if n != name}
+        self._triggered_once = {n: s for n, s in self._triggered_once.items() if n != name}
+        if term.min_step_count_between_reset > 0:
+            with torch.inference_mode(False):
+                self._last_step[name] = torch.zeros_like(self._all_ids)
+                self._triggered_once[name] = torch.zeros_like(self._all_ids, dtype=torch.bool)
+        self._env.sim.expand_model_fields(self.domain_randomization_fields)
+
+    def _timers(self) -> dict[str, torch.Tensor]:
+        """Return the row of each term with an interval in the table of timers."""
+        own = dict(zip((n for n, _ in self._timed(shared=False)), self._time_left, strict=True))
+        shared = (n for n, _ in self._timed(shared=True))
+        return own | dict(zip(shared, self._global_time_left, strict=True))
 
     @property
     def active_terms(self) -> dict[EventMode, list[str]]:

@@ -92,6 +92,20 @@ class EventMemory(Stateful):
             self._count += 1
             self._last[self._rows[name], worlds.rows] = self._count
 
+    def continue_from(self, other: EventMemory, draws: Mapping[str, Draws | None]) -> None:
+        """Take over what another memory knows about the terms that both have.
+
+        Args:
+            other: the memory.
+            draws: random numbers that the prepared events had with it, by name.
+        """
+        self._count = other._count
+        for name in self._rows.keys() & other._rows.keys():
+            self._last[self._rows[name]] = other._last[other._rows[name]]
+        for name, event in self._prepared.items():
+            if (kept := draws.get(name)) is not None:
+                event.draws = kept
+
     def apply_again(self, entity: str, worlds: torch.Tensor) -> None:
         """Apply the events of an entity again in worlds where its variant changed."""
         names, fields = self._concerned[entity]

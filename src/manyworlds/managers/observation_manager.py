@@ -19,6 +19,7 @@ from manyworlds.managers.observation_pipeline import (
 )
 from manyworlds.signals import NoiseCfg, NoiseModelCfg
 from manyworlds.utils.declared import declared
+from manyworlds.utils.state import WorldFlags
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -330,9 +331,14 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         last = {"_obs_buffer": self._obs_buffer, "_began_anew": self._began_anew}
         return {**super().saved_values(), **last}
 
-    def state_of_world(self, env_id: int, num_envs: int) -> dict[str, object]:
-        """Return the part of the state that belongs to one world."""
-        began = {name: ids[ids == env_id] * 0 for name, ids in self._began_anew.items()}
+    def state_of_world(self, env_id: int | torch.Tensor, num_envs: int) -> dict[str, object]:
+        """Return the part of the state that belongs to one world, or to several."""
+        began: dict[str, object] = {
+            name: WorldFlags(torch.isin(env_id.to(ids.device), ids))
+            if isinstance(env_id, torch.Tensor)
+            else ids[ids == env_id] * 0
+            for name, ids in self._began_anew.items()
+        }
         return {**super().state_of_world(env_id, num_envs), "_began_anew": began}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

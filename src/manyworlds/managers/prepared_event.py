@@ -117,11 +117,19 @@ class PreparedEvent(Stateful):
         self, env: ManagerBasedRlEnv, env_ids: torch.Tensor | None, **params: Any
     ) -> object:
         """Let the event happen in the worlds named, all of them for None."""
+        self.build(env, params)
+        return self._apply(env, env_ids, self.draws)
+
+    def build(self, env: ManagerBasedRlEnv, params: Mapping[str, object]) -> None:
+        """Build the event, unless it is built with these parameters.
+
+        Raises:
+            Exception: the parameters are wrong.
+        """
         params = {**self._fixed, **params}
         if params != self._params:
             self._apply = self._prepare(env, **params)
             self._params = _snapshot(params)
-        return self._apply(env, env_ids, self.draws)
 
 
 def plain_function(func: Any) -> Any:

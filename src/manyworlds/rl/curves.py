@@ -10,17 +10,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from manyworlds.rl.progress import IterationRecord, curve, training_minutes
+from manyworlds.rl.run_edits import EditRecord
 from manyworlds.utils.figures import COLORS, new_figure, save_png, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COLUMNS = 3
+_LONGEST = 90
+"""Length of an edit's text below a plot [characters]."""
 _TIME = "training time [min]"
 
 
-def plot_learning_curve(records: Sequence[IterationRecord], path: Path) -> Path:
-    """Plot mean return and speed over training time; return the path of the PNG."""
+def plot_learning_curve(
+    records: Sequence[IterationRecord], path: Path, edits: Sequence[EditRecord] = ()
+) -> Path:
+    """Plot mean return and speed over training time; return the path of the PNG.
+
+    Args:
+        records: the iterations.
+        path: the file.
+        edits: edits of the run, each of which is a numbered line with its text below.
+    """
     figure = new_figure(7.2, 4.2)
     minutes = training_minutes(records)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
@@ -33,7 +44,45 @@ def plot_learning_curve(records: Sequence[IterationRecord], path: Path) -> Path:
     for axes in (top, bottom):
         axes.set_xlim(left=0)
         style_axes(axes)
+    draw_edits((top, bottom), records, edits)
     return save_png(figure, path)
+
+
+def draw_edits(
+    axes: Sequence[Axes], records: Sequence[IterationRecord], edits: Sequence[EditRecord]
+) -> None:
+    """Draw a line over training time for each edit, numbered in the first axes.
+
+    Args:
+        axes: axes over training time, whose first gets the numbers, and whose last the texts.
+        records: the iterations.
+        edits: the edits.
+    """
+    ends = {
+        record.iteration: t for record, t in zip(records, training_minutes(records), strict=True)
+    }
+    shown = [(i, edit) for i, edit in enumerate(edits, 1) if edit.after in ends]
+    for i, edit in shown:
+        for each in axes:
+            each.axvline(ends[edit.after], color="0.4", lw=0.8, ls=":")
+        place = {"xy": (ends[edit.after], 1.0), "xycoords": axes[0].get_xaxis_transform()}
+        axes[0].annotate(f" {i}", fontsize=8, color="0.3", va="top", **place)
+    if shown:
+        lines = [f"{i}  after {edit.after}: {_shortened(edit.text)}" for i, edit in shown]
+        axes[-1].annotate(
+            "\n".join(lines),
+            (0.0, -0.75),
+            xycoords="axes fraction",
+            fontsize=8,
+            color="0.3",
+            va="top",
+            parse_math=False,
+            annotation_clip=False,
+        )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
 
 
 def plot_values(records: Sequence[IterationRecord], keys: Sequence[str], path: Path) -> Path:

@@ -28,6 +28,7 @@ from manyworlds.rl.config import (
 from manyworlds.rl.exporter_utils import Metadata, export_policy
 from manyworlds.rl.inference import InferencePolicy
 from manyworlds.rl.progress import IterationRecord
+from manyworlds.rl.run_edits import RunEdits
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.devices import same_device, torch_threads
 from manyworlds.utils.extras import require_extra
@@ -56,6 +57,8 @@ class _Logger(_RslRlLogger):
 
     on_iteration: Callable[[IterationRecord], None] | None = None
     stop_requested = False
+    edits: RunEdits
+    """Edits, which are applied after each iteration."""
     env: RslRlVecEnvWrapper
     """Environment whose time is recorded."""
     learner_device: str
@@ -92,6 +95,7 @@ class _Logger(_RslRlLogger):
                     scalars=scalars,
                 )
             )
+        self.edits.apply(kwargs["it"] + 1)
         if distributed.any_rank(self.stop_requested, self.learner_device):
             raise TrainingStopped
 
@@ -227,6 +231,8 @@ class OnPolicyRunner(_RslRlRunner):
             device=self.device,
         )
         self.logger.env = env
+        self.edits = self.logger.edits = RunEdits(env.unwrapped, device)
+        """Edits of the training, which it applies between two iterations."""
         self.logger.learner_device = device
 
     def _configure_multi_gpu(self) -> None:

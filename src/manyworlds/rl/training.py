@@ -22,6 +22,7 @@ from manyworlds.rl.curves import plot_learning_curve
 from manyworlds.rl.distributed import Ranks, disconnect, share
 from manyworlds.rl.exporter_utils import export_policy, export_scene
 from manyworlds.rl.progress import IterationRecord, read_progress, write_progress
+from manyworlds.rl.run_edits import read_edits
 from manyworlds.rl.run_folder import RunFolder, RunOrigin
 from manyworlds.rl.runner import OnPolicyRunner, TrainingStopped
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
@@ -69,6 +70,8 @@ def train(
     on_start: Callable[[OnPolicyRunner, RunFolder], None] | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
     command: str | None = None,
+    edits: Path | None = None,
+    repeat_edits: bool = True,
 ) -> TrainingResult:
     """Train a policy and export it.
 
@@ -87,6 +90,9 @@ def train(
         on_start: function called with runner and run folder before the first iteration, on rank 0.
         on_iteration: function called after every iteration.
         command: command line that starts this training, stored in the run folder.
+        edits: run folder whose edits are repeated after the same iterations; None for that of
+            `resume`.
+        repeat_edits: whether to repeat the later edits of the continued run.
     """
     _check_counts(rl_cfg)
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
@@ -102,6 +108,7 @@ def train(
         result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg, command))
         if resume is not None:
             result.records = _earlier_records(resume, runner.current_learning_iteration)
+        _open_edits(runner, result.run, edits or (resume and resume.parent), repeat_edits)
         if ranks.is_main:
             write_progress(result.run.path, result.records, mode="w")
             if on_start is not None:
@@ -164,6 +171,13 @@ def _load(runner: OnPolicyRunner, resume: Path | None, max_iterations: int) -> i
             f"{max_iterations}) to more than that."
         )
     return max_iterations - done
+
+
+def _open_edits(runner: OnPolicyRunner, run: RunFolder, source: Path | None, repeat: bool) -> None:
+    """Prepare to record edits in a run, and to repeat those of another one."""
+    folder = run.path if runner.ranks.is_main else None
+    recorded = [] if source is None else read_edits(source)
+    runner.edits.open(folder, recorded, runner.current_learning_iteration, repeat=repeat)
 
 
 def _learner_device(ranks: Ranks, rl_cfg: RslRlBaseRunnerCfg) -> str | None:
@@ -255,7 +269,7 @@ def _write_results(runner: OnPolicyRunner, result: TrainingResult, task: str) ->
     result.files += [
         export_policy(runner, path / "policy.onnx", task=task),
         export_scene(runner.env.unwrapped, path / "scene"),
-        plot_learning_curve(result.records, path / "learning_curve.png"),
+        plot_learning_curve(result.records, path / "learning_curve.png", runner.edits.records),
     ]
 
 

@@ -237,6 +237,29 @@ class TerrainEntity(Entity):
         drawn = torch.randint_like(self.terrain_levels, low, high + 1)
         self._place(self._mask(env_ids), drawn, torch.randint_like(drawn, cols))
 
+    def place(self, env_ids: torch.Tensor, levels: torch.Tensor, types: torch.Tensor) -> None:
+        """Move worlds to cells of generated terrain.
+
+        Args:
+            env_ids: ids of the worlds, shape [n].
+            levels: row of each of them, shape [n].
+            types: column of each of them, shape [n].
+
+        Raises:
+            ValueError: the terrain is a plane, or has no such cell.
+        """
+        if self.terrain_origins is None:
+            raise ValueError("A plane has no cells: use a terrain of type 'generator'.")
+        rows, cols = self.terrain_origins.shape[:2]
+        if bool(((levels < 0) | (levels >= rows) | (types < 0) | (types >= cols)).any()):
+            raise ValueError(
+                f"The terrain has {rows} x {cols} cells, got rows {levels.tolist()} and columns "
+                f"{types.tolist()}: choose cells within it."
+            )
+        self._place(
+            self._mask(env_ids), self._spread(env_ids, levels), self._spread(env_ids, types)
+        )
+
     def _compute_env_origins_curriculum(
         self, num_envs: int, origins: torch.Tensor, proportions: np.ndarray | None = None
     ) -> torch.Tensor:

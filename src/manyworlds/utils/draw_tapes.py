@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from manyworlds.utils.draws import COUPLED, TAPE
+from manyworlds.utils.draws import COUPLED, TAPES
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 _DRAWN = {
@@ -44,14 +44,14 @@ class Tape(TorchFunctionMode):
 
     def __enter__(self) -> Self:
         """Begin to see draws."""
-        self._tokens.append(TAPE.set(self))
+        self._tokens.append(TAPES.set((*TAPES.get(), self)))
         super().__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
         """See draws no more."""
         super().__exit__(*error)  # type: ignore[arg-type]
-        TAPE.reset(self._tokens.pop())
+        TAPES.reset(self._tokens.pop())
 
     def __torch_function__(
         self,
@@ -128,6 +128,76 @@ class DrawRecorder(Tape):
                 rows = [result.detach().cpu().clone()]
             self.draws[i].setdefault(self._part, []).append(rows)
         return result
+
+
+class WholeDraw(NamedTuple):
+    """Draw of all worlds, or of those that a part of the step concerns."""
+
+    part: str
+    env_ids: np.ndarray | None
+    """Worlds that the part concerns, in the order of the drawn rows; None for all."""
+    drawn: torch.Tensor
+
+
+class WholeRecorder(Tape):
+    """Keeps each draw in its thread while it is entered, except those of `COUPLED` parts.
+
+    Args:
+        num_envs: number of worlds.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        super().__init__()
+        self._num_envs = num_envs
+        self.draws: list[WholeDraw] = []
+        """Draws since `begin`."""
+        self.coupled = np.zeros(num_envs, dtype=bool)
+        """Worlds that a coupled part has concerned since `begin`, shape [num_envs]."""
+        self._part: tuple[str, np.ndarray | None] | None = "", None
+
+    def begin(self) -> None:
+        """Begin a step."""
+        self.draws, self.coupled = [], np.zeros_like(self.coupled)
+
+    @contextlib.contextmanager
+    def part(self, name: str, worlds: EnvIds) -> Iterator[None]:
+        """Record the draws of a part of the step with the worlds that it concerns."""
+        before = self._part
+        if before is not None:
+            own = f"{before[0]}/{name}" if before[0] else name
+            ids = Worlds.of(worlds, self._num_envs).host_ids
+            self._part = None if name == COUPLED else (own, np.array(ids))
+            self.coupled[ids] |= name == COUPLED
+        try:
+            yield
+        finally:
+            self._part = before
+
+    def _handle(self, func: Callable[..., object], result: torch.Tensor) -> torch.Tensor:
+        if self._part is not None:
+            self.draws.append(WholeDraw(*self._part, result.detach().cpu().clone()))
+        return result
+
+
+def draws_of_world(draws: Sequence[WholeDraw], env_id: int, num_envs: int) -> StepDraws:
+    """Return the draws of one world, as a `DrawRecorder` would have recorded them."""
+    found: StepDraws = {}
+    for part, env_ids, drawn in draws:
+        places = {num_envs: env_id}
+        if env_ids is not None:
+            own = np.flatnonzero(env_ids == env_id)[:1].tolist()
+            if not own:
+                continue
+            places[len(env_ids)] = own[0]
+        rows = [
+            drawn.narrow(dim, places[size], 1).clone()
+            for dim, size in enumerate(drawn.shape)
+            if size in places
+        ]
+        if not rows and drawn.numel() <= _SHARED_SIZE:
+            rows = [drawn.clone()]
+        found.setdefault(part, []).append(rows)
+    return found
 
 
 class DrawReplay(Tape):

@@ -7,6 +7,7 @@ row of one world of each draw. This module loads nothing, so that each term can 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,8 @@ curriculum chooses. Its draws are not recorded; the state after the step is stor
 COMMAND = "command"
 """Part of a step that resamples commands."""
 
-TAPE: ContextVar[Tape | None] = ContextVar("tape", default=None)
-"""Recorder or replay of the draws of this thread, if any."""
+TAPES: ContextVar[tuple[Tape, ...]] = ContextVar("tapes", default=())
+"""Recorders and replays of the draws of this thread."""
 
 
 def draws_of(name: str, worlds: EnvIds) -> contextlib.AbstractContextManager[object]:
@@ -35,5 +36,14 @@ def draws_of(name: str, worlds: EnvIds) -> contextlib.AbstractContextManager[obj
         name: name of the part, such as that of the term.
         worlds: the worlds, in the order of the drawn rows.
     """
-    tape = TAPE.get()
-    return contextlib.nullcontext() if tape is None else tape.part(name, worlds)
+    tapes = TAPES.get()
+    return _parts(tapes, name, worlds) if tapes else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _parts(tapes: Sequence[Tape], name: str, worlds: EnvIds) -> Iterator[None]:
+    """Begin a part of the step on all tapes."""
+    with contextlib.ExitStack() as stack:
+        for tape in tapes:
+            stack.enter_context(tape.part(name, worlds))
+        yield

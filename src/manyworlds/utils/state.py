@@ -20,18 +20,40 @@ PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
 _ARRAY = "__array__"
 
 
-class _World(NamedTuple):
-    """World whose part of a value is saved."""
+class WorldRows(NamedTuple):
+    """Rows of some worlds of a saved tensor; see `state_of_one`."""
 
-    env_id: int
+    rows: torch.Tensor
+    axis: int
+    """Dimension of the worlds."""
+
+    def clone(self) -> WorldRows:
+        """Return the rows, which are a copy already."""
+        return self
+
+
+class WorldFlags(NamedTuple):
+    """List of worlds in a state of several; `state_of_one` returns [0] or [], as for one world."""
+
+    flags: torch.Tensor
+    """Whether each of the saved worlds is in the list, shape [n]."""
+
+
+class _World(NamedTuple):
+    """World, or several, whose part of a value is saved."""
+
+    env_id: int | torch.Tensor
     num_envs: int
     axis: int | None
     """Dimension of the worlds in tensors; None if they are shared."""
 
-    def row(self, tensor: torch.Tensor) -> torch.Tensor:
+    def row(self, tensor: torch.Tensor) -> torch.Tensor | WorldRows:
         """Return the row of the world, shape [1, ...] or [:, 1, ...]; a shared tensor as it is."""
         if self.axis is None or tensor.shape[self.axis : self.axis + 1] != (self.num_envs,):
             return tensor
+        if isinstance(self.env_id, torch.Tensor):
+            ids = self.env_id.to(tensor.device)
+            return WorldRows(tensor.index_select(self.axis, ids), self.axis)
         return tensor.narrow(self.axis, self.env_id, 1)
 
 
@@ -86,7 +108,7 @@ class Stateful:
         what = type(self).__name__
         return {n: _save(value, f"{what}.{n}") for n, value in self.saved_values().items()}
 
-    def state_of_world(self, env_id: int, num_envs: int) -> dict[str, object]:
+    def state_of_world(self, env_id: int | torch.Tensor, num_envs: int) -> dict[str, object]:
         """Return the part of the state that belongs to one world, and what all worlds share.
 
         `load_state_dict` of the same object for one world accepts it. Tensors have a row per world;
@@ -94,7 +116,8 @@ class Stateful:
         rows as worlds is shared.
 
         Args:
-            env_id: index of the world.
+            env_id: index of the world; or those of several, shape [n], whose rows are then
+                `WorldRows`, for `state_of_one`.
             num_envs: number of worlds.
         """
         own = type(self).state_dict is not Stateful.state_dict
@@ -102,7 +125,7 @@ class Stateful:
         return self._rows_of(values, env_id, num_envs)
 
     def _rows_of(
-        self, values: Mapping[str, object], env_id: int, num_envs: int
+        self, values: Mapping[str, object], env_id: int | torch.Tensor, num_envs: int
     ) -> dict[str, object]:
         what = type(self).__name__
         axes: dict[str, int | None] = {}
@@ -133,6 +156,24 @@ class Stateful:
         """Yield the existing parts of the saved state, each with its path."""
         for name in self.state_attributes:
             yield f".{name}", getattr(self, name, None)
+
+
+def state_of_one(saved: Any, place: int) -> Any:
+    """Return the state of one of several worlds that were saved together; see `state_of_world`.
+
+    Args:
+        saved: the state, or a part of it.
+        place: place of the world among those that were saved.
+    """
+    if isinstance(saved, WorldRows):
+        return saved.rows.narrow(saved.axis, place, 1).clone()
+    if isinstance(saved, WorldFlags):
+        return saved.flags[place : place + 1].nonzero().flatten()
+    if isinstance(saved, dict):
+        return {key: state_of_one(item, place) for key, item in saved.items()}
+    if isinstance(saved, list | tuple):
+        return type(saved)(state_of_one(item, place) for item in saved)
+    return saved
 
 
 def has_state(value: object) -> TypeGuard[HasState]:

@@ -73,6 +73,7 @@ class Training:
 def training(tmp_path_factory) -> Iterator[Training]:
     """A training of quadrupeds."""
     pytest.importorskip("rsl_rl", reason="needs the extra 'train'")
-    training = Training("Velocity-Flat-Quadruped", tmp_path_factory.mktemp("runs"), "--enter")
+    root = tmp_path_factory.mktemp("runs")
+    training = Training("Velocity-Flat-Quadruped", root, "--enter", "--remember")
     yield training
     training.end()

@@ -350,10 +350,7 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
             due, left = due & chosen, torch.where(chosen, left, self._time_left)
         touched, begins = due | self._active, due & ~self._active
         self._active ^= due
-        shape = self._wrench[..., :3].shape
-        force = sample_uniform(*force_range, shape, self.device)
-        torque = sample_uniform(*torque_range, shape, self.device)
-        drawn = torch.cat([force, torque], dim=-1) * _over_bodies(begins)
+        drawn = self._draw_wrench(force_range, torque_range) * _over_bodies(begins)
         self._wrench.copy_(torch.where(_over_bodies(due), drawn, self._wrench))
         timer = torch.where(begins, self._draw(duration_s), self._draw(cooldown_s))
         self._time_left.copy_(torch.where(due, timer, left))
@@ -385,6 +382,15 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
 
     def _draw(self, limits: tuple[float, float]) -> torch.Tensor:
         return sample_uniform(*limits, self.num_envs, self.device)
+
+    def _draw_wrench(
+        self, force_range: tuple[float, float], torque_range: tuple[float, float]
+    ) -> torch.Tensor:
+        """Draw a wrench on each body in each world, shape [num_envs, bodies, 6]."""
+        shape = self._wrench[..., :3].shape
+        force = sample_uniform(*force_range, shape, self.device)
+        torque = sample_uniform(*torque_range, shape, self.device)
+        return torch.cat([force, torque], dim=-1)
 
     def _present_wrench(self) -> torch.Tensor:
         return self._entity.data.body_external_wrench[:, self._bodies]

@@ -7,22 +7,36 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from manyworlds.envs import ManagerBasedRlEnv, environment_of_moment
+from manyworlds.envs.edits import (
+    AddCase,
+    AddDisturbance,
+    AddStartState,
+    EnvironmentEdit,
+    RecordedPush,
+    SetValue,
+)
 from manyworlds.envs.environment_of_world import restore_moment
+from manyworlds.envs.mdp.sent_back import StartState
 from manyworlds.envs.world_moment import WorldMoment
 from manyworlds.envs.world_record import WorldReplay
 from manyworlds.lab.entry.visitor import Visitor
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.world_card import read_card
+from manyworlds.rl.run_edits import EditRecord
 from manyworlds.rl.run_folder import RunFolder
-from manyworlds.utils.config import flatten, to_plain, update_from_plain
+from manyworlds.tasks.run_configs import configs_of_run
 
 if TYPE_CHECKING:
-    from manyworlds.envs import ManagerBasedRlEnvCfg
+    from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.lab.env_policies import EnvironmentPolicy
     from manyworlds.lab.lab_cfg import LabCfg
-    from manyworlds.rl.config import RslRlBaseRunnerCfg
     from manyworlds.rl.entered_policy import SentPolicy
+
+
+Vector = tuple[float, float, float]
 
 
 @dataclass
@@ -37,9 +51,11 @@ class EnteredWorld:
     iteration: int | None
     """Iteration of the policy; None without a policy."""
     moment: WorldMoment = field(repr=False)
-    visitor: Visitor | None = field(default=None, repr=False)
+    visitor: Visitor = field(repr=False)
     recorded: int = 0
     """Number of following control steps that the training records."""
+    pushed: tuple[StartState, RecordedPush] | None = field(default=None, repr=False)
+    """State before the last push, and the push; None before the first."""
 
     def repeat(self, timeout_s: float = 600.0) -> WorldReplay:
         """Go back to the moment, and repeat what the world has done since in the training.
@@ -53,16 +69,112 @@ class EnteredWorld:
         Raises:
             ValueError: the training records no steps of this world.
         """
-        if self.visitor is None or not self.recorded:
+        if not self.recorded:
             raise ValueError(
                 f"No steps of world {self.env_id} are recorded: enter it with record=200."
             )
         found = self.visitor.record(self.env_id, self.recorded, timeout_s)
+        replay = WorldReplay(self._driver.env, found.steps)
+        self._driver.go_to(found.moment.state, replay)
+        return replay
+
+    def start_state(self) -> StartState:
+        """Return the present state, from which episodes can begin."""
+        return StartState.of(self._driver.moment(), self._driver.env)
+
+    def push(
+        self,
+        body: str,
+        force: Vector,
+        torque: Vector = (0.0, 0.0, 0.0),
+        duration_s: float = 0.1,
+    ) -> RecordedPush:
+        """Push a body from now on, and keep the push and the state before it, to be sent.
+
+        Args:
+            body: the body, `entity/body`.
+            force: force in the world, at the body's center of mass [N].
+            torque: torque in the world [N m].
+            duration_s: duration of the push [s].
+
+        Raises:
+            ValueError: there is no such body, or a number is out of range.
+        """
+        push = RecordedPush(body=body, force=force, torque=torque, duration_s=duration_s)
+        push.check(self._driver.env)
+        self.pushed = self.start_state(), push
+        self.lab.perturbation.push_for(
+            self.lab.model.body(body).id, np.array([*force, *torque]), duration_s
+        )
+        return push
+
+    def send(self, edit: EnvironmentEdit, timeout_s: float = 600.0) -> EditRecord:
+        """Send an edit to the training, and wait until it has applied it; see `Visitor.send`."""
+        return self.visitor.send(edit, timeout_s)
+
+    def set_value(self, path: str, value: object) -> EditRecord:
+        """Set a value of the training's task; see `SetValue`."""
+        return self.send(SetValue(path=path, value=value))
+
+    def send_start_state(self, weight: float = 1.0, share: float = 0.1) -> EditRecord:
+        """Let a share of the training's episodes begin in the present state; see `AddStartState`.
+
+        Args:
+            weight: frequency relative to the other states that were sent.
+            share: share of the episodes that begin in a state that was sent.
+        """
+        return self.send(AddStartState(state=self.start_state(), weight=weight, share=share))
+
+    def send_disturbance(
+        self,
+        name: str,
+        pause_s: tuple[float, float] = (2.0, 6.0),
+        scale: tuple[float, float] = (1.0, 1.0),
+        any_direction: bool = False,
+    ) -> EditRecord:
+        """Repeat the last push in all worlds of the training; see `AddDisturbance`.
+
+        Raises:
+            ValueError: nothing was pushed, or the training refuses.
+        """
+        push = self._last_push()[1]
+        return self.send(
+            AddDisturbance(
+                name=name,
+                body=push.body,
+                force=push.force,
+                torque=push.torque,
+                duration_s=push.duration_s,
+                pause_s=pause_s,
+                scale=scale,
+                any_direction=any_direction,
+            )
+        )
+
+    def send_case(self, name: str, seconds: float = 5.0, with_push: bool = False) -> EditRecord:
+        """Test policies in the present moment, or with the last push; see `AddCase`.
+
+        Args:
+            name: name of the case.
+            seconds: duration of the case [s].
+            with_push: begin in the state before the last push, and repeat the push.
+
+        Raises:
+            ValueError: nothing was pushed, or the training refuses.
+        """
+        state, push = self._last_push() if with_push else (self.start_state(), None)
+        return self.send(AddCase(name=name, state=state, push=push, seconds=seconds))
+
+    @property
+    def _driver(self) -> EnvironmentDriver:
         driver = self.lab.environment
         assert driver is not None
-        replay = WorldReplay(driver.env, found.steps)
-        driver.go_to(found.moment.state, replay)
-        return replay
+        return driver
+
+    def _last_push(self) -> tuple[StartState, RecordedPush]:
+        if self.pushed is None:
+            raise ValueError("Nothing was pushed: call `push` first.")
+        return self.pushed
 
 
 def enter(
@@ -124,8 +236,9 @@ def enter_run(
     card = read_card(env, 0)
     lab.world.card = dataclasses.replace(card, env_id=env_id, num_envs=content["num_envs"])
     iteration = None if shown is None else int(shown["iteration"])
-    recorded = visitor if record else None
-    return EnteredWorld(lab, env_id, moment.step, iteration, moment, recorded, record)
+    entered = EnteredWorld(lab, env_id, moment.step, iteration, moment, visitor, record)
+    lab.entered = entered
+    return entered
 
 
 class EntryStock:
@@ -209,28 +322,3 @@ class EntryStock:
         policy.clip_actions = self._rl_cfg.clip_actions
         policy.load_state_dict({"hidden": shown["hidden"]} if shown["hidden"] else {})
         return policy
-
-
-def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunnerCfg]:
-    """Return the environment and the learner of a run, as they are in training."""
-    from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
-
-    task = run.task or ""
-    wanted = run.env_params()
-    found = []
-    for preset in (False, True):
-        env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
-        if preset and not use_cpu_preset(task, env_cfg, rl_cfg):
-            continue
-        try:
-            update_from_plain(env_cfg, wanted)
-            update_from_plain(rl_cfg, run.agent_params())
-        except (ValueError, KeyError, TypeError):  # of the other preset
-            if preset:
-                raise
-            continue
-        here, there = flatten(to_plain(env_cfg)), flatten(wanted)
-        differences = sum(here.get(key) != there.get(key) for key in {**here, **there})
-        found.append((differences, env_cfg, rl_cfg))
-    _, env_cfg, rl_cfg = min(found, key=lambda entry: entry[0])
-    return env_cfg, rl_cfg

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 from urllib.parse import urlencode
 
+from manyworlds.envs.edits import EnvironmentEdit
 from manyworlds.envs.entrance import ENTRANCE_FILE
 from manyworlds.envs.world_record import WorldRecord
+from manyworlds.rl.run_edits import EditRecord
 from manyworlds.utils.plain_archive import unpack
 from manyworlds.utils.web_access import is_local
 
@@ -33,6 +35,20 @@ class Facts(TypedDict):
     """Control steps so far."""
     recorded: list[int]
     """Worlds whose steps are being recorded."""
+
+
+class Ended(TypedDict):
+    """Episode that has ended."""
+
+    env_id: int
+    step: int
+    """Control steps of the training at the end."""
+    ended_by: list[str]
+    length: int
+    """Length of the episode [control steps]."""
+    episode_return: float
+    text: str
+    """The end in one line."""
 
 
 class Answer(Facts):
@@ -110,11 +126,62 @@ class Visitor:
                 )
             time.sleep(_POLL_S)
 
+    def worst(self) -> list[Ended]:
+        """Return the worst episodes that the training remembers, the latest last.
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+        """
+        return json.loads(self._get("/worst"))
+
+    def past(self, env_id: int, end: int = -1) -> WorldRecord:
+        """Return the last seconds of a world, or of one of the worst episodes; see `tell`.
+
+        Args:
+            env_id: index of the world.
+            end: control steps of the training at the end of the episode, as `worst` returns them;
+                -1 for the present episode.
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+            ValueError: the training remembers nothing of it.
+        """
+        return WorldRecord.from_bytes(self._get("/past", world=env_id, end=end))
+
+    def send(self, edit: EnvironmentEdit, timeout_s: float = 600.0) -> EditRecord:
+        """Send an edit, and wait until the training has applied it after its present iteration.
+
+        Args:
+            edit: the edit.
+            timeout_s: longest time to wait [s].
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+            TimeoutError: the iteration has not ended in time; the edit still waits.
+            ValueError: the edit is refused; the message has the reason.
+        """
+        end = time.monotonic() + timeout_s
+        content = json.dumps(edit.plain()).encode()
+        number = json.loads(self._ask("POST", "/edit", content))["number"]
+        while not (state := json.loads(self._get("/edit", number=number)))["done"]:
+            if time.monotonic() > end:
+                raise TimeoutError(
+                    f"The training has not finished its iteration in {timeout_s:g} s: the edit "
+                    f"'{edit.text}' still waits."
+                )
+            time.sleep(_POLL_S)
+        if state["record"] is None:
+            raise ValueError(state["refusal"])
+        return EditRecord(**state["record"])
+
     def _get(self, path: str, **query: int) -> bytes:
+        return self._ask("GET", f"{path}?{urlencode(query)}")
+
+    def _ask(self, method: str, address: str, body: bytes | None = None) -> bytes:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=_TIMEOUT_S)
         try:
-            address = f"{path}?{urlencode(query)}"
-            connection.request("GET", address, headers={"Authorization": f"Bearer {self._token}"})
+            headers = {"Authorization": f"Bearer {self._token}"}
+            connection.request(method, address, body, headers)
             response = connection.getresponse()
             content = response.read()
         except (OSError, http.client.HTTPException) as error:

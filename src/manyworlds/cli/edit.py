@@ -1,0 +1,69 @@
+"""`manyworlds edit [RUN]`: change a running training."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from manyworlds.cli.parsing import UsageError, parse
+
+
+@dataclass(kw_only=True)
+class EditOptions:
+    """Change a value of a running training, or list the edits of a run.
+
+    The training must have been started with `--enter` or `--view`. It applies edits in their order
+    after its present iteration, and writes them to `edits.jsonl` of its run folder.
+    """
+
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]")] = ""
+    """Run folder, or the name of a run in the folder of all runs; without it the newest training
+    that runs."""
+    set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """Value of a term as PATH=VALUE, such as rewards.upright.weight=2.5; may be repeated."""
+    file: Path | None = None
+    """JSON file with one edit, as a line of `edits.jsonl` has it under "edit"."""
+    log_root: Path = Path("runs")
+    """Folder of all runs."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `manyworlds edit`."""
+    cfg = parse(EditOptions, argv, "edit")
+    from manyworlds.cli.attach import find_training
+    from manyworlds.envs.edits import SetValue, edit_from_plain
+    from manyworlds.lab.entry import Visitor
+    from manyworlds.rl.run_edits import read_edits
+
+    folder = find_training(cfg.run, cfg.log_root)
+    edits = [SetValue(path=path, value=value) for path, value in map(_parsed, cfg.set)]
+    if cfg.file is not None:
+        edits = [*edits, edit_from_plain(json.loads(cfg.file.read_text()))]
+    if not edits:
+        records = read_edits(folder)
+        for record in records:
+            print(f"after iteration {record.after}, {record.time}: {record.text}")
+        if not records:
+            print(f"'{folder}' has no edits.")
+        return 0
+    visitor = Visitor(folder)
+    for edit in edits:
+        record = visitor.send(edit)
+        print(f"after iteration {record.after}: {record.text}")
+    return 0
+
+
+def _parsed(text: str) -> tuple[str, object]:
+    """Return path and value of PATH=VALUE, where the value is as in JSON or Python, or a text."""
+    path, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"'{text}' sets nothing: write PATH=VALUE.")
+    plain = value.strip().replace("(", "[").replace(")", "]")
+    try:
+        return path.strip(), json.loads(plain)
+    except ValueError:
+        return path.strip(), value.strip()

@@ -1,0 +1,231 @@
+"""Values of terms that change while an environment runs."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.utils.state import Stateful
+
+if TYPE_CHECKING:
+    from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
+
+Undo = Callable[[], None]
+_MANAGERS = {
+    "rewards": "reward_manager",
+    "terminations": "termination_manager",
+    "curriculum": "curriculum_manager",
+    "events": "event_manager",
+    "commands": "command_manager",
+}
+_FIXED = {"func", "mode", "entity_name", "class_type"}
+
+
+def put_value(env: ManagerBasedRlEnv, path: str, value: object) -> Undo:
+    """Set a value of a term in a running environment.
+
+    Args:
+        env: the environment, between two control steps.
+        path: path as in the task's configuration, such as `rewards.upright.weight`.
+        value: the value; lists stand for tuples.
+
+    Returns:
+        A function that takes the change back.
+
+    Raises:
+        ValueError: there is no such value, it has another type, a curriculum sets it, or the term
+            refuses it; then nothing has changed.
+    """
+    group, name, keys = _split(env, path)
+    term = getattr(env, _MANAGERS[group]).get_term_cfg(name)
+    if owner := _curriculum_of(env, name, keys):
+        raise ValueError(
+            f"the curriculum '{owner}' sets it at each reset: change a value of "
+            f"'curriculum.{owner}.params' instead."
+        )
+    changed = _with(term, keys, value, path)
+    if group == "events":
+        if not isinstance(changed.func, type) and not inspect.isroutine(changed.func):
+            changed = dataclasses.replace(changed, func=_origin(changed))
+        return env.event_manager.put(name, changed)
+    if group == "commands":
+        return _put_command(env, name, changed)
+    return _put_term(env, group, name, changed, keys)
+
+
+def _split(env: ManagerBasedRlEnv, path: str) -> tuple[str, str, list[str]]:
+    """Return the group, the name of the term, and the keys below it."""
+    group, _, rest = path.partition(".")
+    name, _, keys = rest.partition(".")
+    if group not in _MANAGERS or not name or not keys:
+        raise ValueError(
+            f"'{path}' is no path of a value: begin with {', '.join(_MANAGERS)}, as in "
+            "'rewards.upright.weight'."
+        )
+    terms = getattr(env, _MANAGERS[group]).active_terms
+    known = [n for names in terms.values() for n in names] if group == "events" else list(terms)
+    if name not in known:
+        raise ValueError(f"{group} has no term '{name}': it has {', '.join(known) or 'none'}.")
+    if keys.split(".")[0] in _FIXED:
+        raise ValueError(f"'{path}' is fixed when the environment is built: change another value.")
+    return group, name, keys.split(".")
+
+
+def _child(owner: Any, key: str, path: str) -> Any:
+    if isinstance(owner, Mapping):
+        found = {str(known): item for known, item in owner.items()}
+    elif dataclasses.is_dataclass(owner):
+        found = {f.name: getattr(owner, f.name) for f in dataclasses.fields(owner)}
+    elif isinstance(owner, list | tuple):
+        found = {str(i): item for i, item in enumerate(owner)}
+    else:
+        found = {}
+    if key not in found:
+        raise ValueError(
+            f"'{path}' does not exist: at '{key}' there is "
+            f"{', '.join(found) or 'no further value'}."
+        )
+    return found[key]
+
+
+def _with(owner: Any, keys: list[str], value: object, path: str) -> Any:
+    """Return a copy of a config, dict or tuple with a new value in it; parts are not shared."""
+    if not keys:
+        return _like(owner, value, path)
+    key, rest = keys[0], keys[1:]
+    new = _with(_child(owner, key, path), rest, value, path)
+    if isinstance(owner, Mapping):
+        return {known: new if str(known) == key else item for known, item in owner.items()}
+    if isinstance(owner, list | tuple):
+        return type(owner)(new if str(i) == key else item for i, item in enumerate(owner))
+    changed = copy.copy(owner)
+    setattr(changed, key, new)
+    return changed
+
+
+def _like(old: object, new: object, path: str) -> object:
+    """Return a new value in the form of the old one.
+
+    Raises:
+        ValueError: it has another type, or is not finite.
+    """
+    number = isinstance(new, int | float) and not isinstance(new, bool)
+    if isinstance(old, bool | str):
+        if type(new) is type(old):
+            return new
+    elif isinstance(old, int | float):
+        if number and math.isfinite(float(new)):  # type: ignore[arg-type]
+            return new
+    elif isinstance(old, list | tuple) and isinstance(new, list | tuple):
+        if old and all(isinstance(stage, Mapping) for stage in (*old, *new)):
+            known = {key: item for stage in old for key, item in stage.items()}
+            stages = [{k: known[k] for k in stage if k in known} for stage in new]
+            return type(old)(_like(o, n, path) for o, n in zip(stages, new, strict=True))
+        if len(new) == len(old):
+            return type(old)(_like(o, n, path) for o, n in zip(old, new, strict=True))
+    elif isinstance(old, Mapping) and isinstance(new, Mapping):
+        known = {str(key): key for key in old}
+        if set(map(str, new)) == set(known):
+            return {known[str(k)]: _like(old[known[str(k)]], v, path) for k, v in new.items()}
+    elif old is None and (new is None or number or isinstance(new, str | list | tuple)):
+        return tuple(new) if isinstance(new, list) else new
+    raise ValueError(
+        f"'{path}' is {old!r}, which {new!r} cannot replace: give a finite value of the same form."
+    )
+
+
+def _curriculum_of(env: ManagerBasedRlEnv, name: str, keys: list[str]) -> str:
+    """Return the curriculum whose stages set a value, if there is one."""
+    manager = env.curriculum_manager
+    for curriculum in manager.active_terms:
+        params = manager.get_term_cfg(curriculum).params
+        if name not in [value for value in params.values() if isinstance(value, str)]:
+            continue
+        for stages in params.values():
+            for stage in stages if isinstance(stages, list | tuple) else ():
+                staged = {*stage, *stage.get("params", ())} if isinstance(stage, Mapping) else set()
+                if staged & set(keys):
+                    return curriculum
+    return ""
+
+
+def _origin(term: Any) -> Any:
+    """Return what a term's config named: the class of an instance, or a partial function."""
+    return type(term.func) if isinstance(term.func, Stateful) else term.func
+
+
+def _put_term(env: ManagerBasedRlEnv, group: str, name: str, changed: Any, keys: list[str]) -> Undo:
+    """Replace the values of a reward, a termination or a curriculum term."""
+    manager: Any = getattr(env, _MANAGERS[group])
+    term, func = manager.get_term_cfg(name), manager.get_term_cfg(name).func
+    before = dict(vars(term))
+    new_func = func
+    if isinstance(func, Stateful) and keys[0] == "params":
+        fresh = dataclasses.replace(changed, func=type(func), params=copy.deepcopy(changed.params))
+        built: Any = type(func)
+        new_func = built(cfg=fresh, env=env)
+        if hasattr(new_func, "continue_from"):
+            new_func.continue_from(func)
+        new_func.load_state_dict(func.state_dict())
+        changed = dataclasses.replace(fresh, func=new_func)
+
+    def put(values: dict[str, object], call: object) -> None:
+        vars(term).update(values)
+        if name in manager._class_terms:
+            manager._class_terms[name] = call
+
+    put(vars(changed), new_func)
+    try:
+        if group != "curriculum" and getattr(term, "weight", 1.0) != 0.0 and new_func is func:
+            _try(env, manager, name, term)
+    except BaseException:
+        put(before, func)
+        raise
+    return lambda: put(before, func)
+
+
+def _try(env: ManagerBasedRlEnv, manager: Any, name: str, term: Any) -> None:
+    """Call a plain function once, so that wrong parameters are refused now."""
+    if inspect.isroutine(term.func):
+        value = term.func(env, **term.params)
+        if not isinstance(value, torch.Tensor) or value.shape != (env.num_envs,):
+            raise ValueError(f"the term '{name}' does not return one value per world.")
+
+
+def _put_command(env: ManagerBasedRlEnv, name: str, changed: Any) -> Undo:
+    """Build a command term again with its new values, and continue with its state."""
+    term: Any = env.command_manager.get_term(name)
+    before = vars(term).copy()
+    for bounds in _bounds(vars(changed)):
+        if bounds[0] > bounds[1]:
+            raise ValueError(f"the range {bounds} is empty: give the lower bound first.")
+    if hasattr(changed, "validate"):
+        changed.validate()
+    built = copy.deepcopy(changed).build(env)
+    built.load_state_dict(term.state_dict())
+    built.cfg = changed  # a saved state may have brought back former ranges
+    vars(term).update(vars(built))
+
+    def undo() -> None:
+        vars(term).clear()
+        vars(term).update(before)
+
+    return undo
+
+
+def _bounds(value: Any) -> list[tuple[float, float]]:
+    """Return all pairs of numbers within a config."""
+    if dataclasses.is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, Mapping):
+        return [pair for item in value.values() for pair in _bounds(item)]
+    is_pair = isinstance(value, tuple) and len(value) == 2
+    if is_pair and all(isinstance(item, int | float) for item in value):
+        return [value]
+    return []

@@ -1,0 +1,329 @@
+"""Edits of a running environment: values of terms, start states, disturbances, randomization.
+
+An edit is plain data, so that it can be sent, stored and repeated. It is applied whole or not at
+all. The state of an environment contains its edits: a checkpoint restores them before it restores
+what the terms remember.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from manyworlds.envs.edited_values import put_value
+from manyworlds.envs.mdp import dr
+from manyworlds.envs.mdp.sent_back import StartState, repeat_push, start_from_moments
+from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.utils.seeding import rng_state, set_rng_state
+
+if TYPE_CHECKING:
+    from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
+
+START_STATES = "sent_start_states"
+"""Name of the event that begins episodes in states that were sent back."""
+Undo = Callable[[], None]
+_LONGEST_S = 600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentEdit(ABC):
+    """Change of an environment that other episodes or all steps from now on see."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def apply(self, env: ManagerBasedRlEnv) -> Undo:
+        """Change the environment; return a function that takes the change back.
+
+        Raises:
+            Exception: the edit is wrong; then nothing has changed.
+        """
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The edit in one line."""
+
+    def plain(self) -> dict[str, object]:
+        """Return the edit as plain data, as JSON has it."""
+        return json.loads(json.dumps({"kind": self.kind, **asdict(self)}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetValue(EnvironmentEdit):
+    """Set a value of a term: a weight, a parameter, a range of commands, a stage of a curriculum.
+
+    Ranges of an event of mode 'startup' hold from each world's next reset on.
+    """
+
+    kind: ClassVar[str] = "set"
+    path: str
+    """Path of the value as in the task's configuration, such as `rewards.upright.weight`."""
+    value: Any
+    """New value, of the type of the present one."""
+
+    def apply(self, env: ManagerBasedRlEnv) -> Undo:
+        """Set the value."""
+        return put_value(env, self.path, self.value)
+
+    @property
+    def text(self) -> str:
+        """The edit in one line."""
+        return f"{self.path} = {self.value}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddStartState(EnvironmentEdit):
+    """Begin a share of the episodes in a recorded state, or in one of those sent before."""
+
+    kind: ClassVar[str] = "start_state"
+    state: StartState
+    weight: float = 1.0
+    """Frequency relative to the other recorded states."""
+    share: float = 0.1
+    """Share of the episodes that begin in a recorded state."""
+
+    def apply(self, env: ManagerBasedRlEnv) -> Undo:
+        """Add the state."""
+        states: tuple[StartState, ...] = (self.state,)
+        weights: tuple[float, ...] = (self.weight,)
+        if START_STATES in env.event_manager.active_terms.get("reset", ()):
+            known = env.event_manager.get_term_cfg(START_STATES).params
+            states, weights = (*known["states"], *states), (*known["weights"], *weights)
+        params = {"states": states, "weights": weights, "share": self.share}
+        cfg = EventTermCfg(func=start_from_moments, mode="reset", params=params)
+        return env.event_manager.put(START_STATES, cfg)
+
+    @property
+    def text(self) -> str:
+        """The edit in one line."""
+        return f"start state, weight {self.weight:g}, share of episodes {self.share:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddDisturbance(EnvironmentEdit):
+    """Repeat a recorded push in all worlds, after random pauses."""
+
+    kind: ClassVar[str] = "disturbance"
+    name: str
+    """Name of the event."""
+    body: str
+    """Body that is pushed, `entity/body`."""
+    force: tuple[float, float, float]
+    """Force in the world, at the body's center of mass [N]."""
+    torque: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Torque in the world [N m]."""
+    duration_s: float
+    """Duration of the push [s]."""
+    pause_s: tuple[float, float] = (2.0, 6.0)
+    """Bounds of the pause before each push [s]."""
+    scale: tuple[float, float] = (1.0, 1.0)
+    """Bounds of the factor by which each push is multiplied."""
+    any_direction: bool = False
+    """Turn each push about the vertical by a random angle."""
+
+    def apply(self, env: ManagerBasedRlEnv) -> Undo:
+        """Add the event."""
+        _check_name(env, self.name)
+        entity, _, body = self.body.partition("/")
+        params = {
+            "force": self.force,
+            "torque": self.torque,
+            "duration_s": self.duration_s,
+            "cooldown_s": self.pause_s,
+            "scale_range": self.scale,
+            "any_direction": self.any_direction,
+            "asset_cfg": SceneEntityCfg(entity, body_names=(body,)),
+        }
+        cfg = EventTermCfg(func=repeat_push, mode="step", params=params)
+        return env.event_manager.put(self.name, cfg)
+
+    @property
+    def text(self) -> str:
+        """The edit in one line."""
+        force = ", ".join(f"{part:.4g}" for part in self.force)
+        return f"disturbance {self.name}: ({force}) N on {self.body} for {self.duration_s:g} s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddRandomization(EnvironmentEdit):
+    """Randomize model rows in each world, from its next reset on."""
+
+    kind: ClassVar[str] = "randomization"
+    name: str
+    """Name of the event."""
+    func: str
+    """Function of `manyworlds.envs.mdp.dr`, such as `body_mass`."""
+    params: Mapping[str, Any]
+    """Its parameters; `asset_cfg` is a dict with `name` and names of elements."""
+
+    def apply(self, env: ManagerBasedRlEnv) -> Undo:
+        """Add the event."""
+        _check_name(env, self.name)
+        function = getattr(dr, self.func, None) if self.func in dr.__all__ else None
+        if not hasattr(function, "model_fields"):
+            raise ValueError(f"manyworlds.envs.mdp.dr has no randomization '{self.func}'.")
+        params = {name: _tuples(value) for name, value in self.params.items()}
+        if isinstance(entity := self.params.get("asset_cfg"), Mapping):
+            params["asset_cfg"] = SceneEntityCfg(**_tuples(entity))
+        assert function is not None
+        cfg = EventTermCfg(func=function, mode="startup", params=params)
+        return env.event_manager.put(self.name, cfg)
+
+    @property
+    def text(self) -> str:
+        """The edit in one line."""
+        params = ", ".join(f"{name}={value}" for name, value in self.params.items())
+        return f"randomization {self.name}: {self.func}({params})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedPush:
+    """Force and torque on a body for some time."""
+
+    body: str
+    """Body that is pushed, `entity/body`."""
+    force: tuple[float, float, float]
+    """Force in the world, at the body's center of mass [N]."""
+    torque: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Torque in the world [N m]."""
+    duration_s: float
+    """Duration [s]."""
+
+    def check(self, env: ManagerBasedRlEnv) -> None:
+        """Raise an error if an environment has no such body, or a number is out of range."""
+        entity, _, body = self.body.partition("/")
+        SceneEntityCfg(entity, body_names=(body,)).resolve(env.scene)
+        if not (self.duration_s > 0.0 and all(map(math.isfinite, (*self.force, *self.torque)))):
+            raise ValueError(f"{self} has no positive duration, or a force that is not finite.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddCase(EnvironmentEdit):
+    """Test policies in a moment from now on, with or without a push; training does not change.
+
+    It succeeds in a world if no termination ends the episode before its time.
+    """
+
+    kind: ClassVar[str] = "case"
+    name: str
+    """Name of the case."""
+    state: StartState
+    push: RecordedPush | None = None
+    """Push with which the case begins."""
+    seconds: float = 5.0
+    """Duration of the case [s]."""
+
+    def apply(self, env: ManagerBasedRlEnv) -> Undo:
+        """Check the case."""
+        known = [edit["name"] for edit in env.edits if edit["kind"] == self.kind]
+        if not self.name or self.name in known:
+            raise ValueError(f"there is a case '{self.name}' already: choose another name.")
+        if not 0.0 < self.seconds <= _LONGEST_S:
+            raise ValueError(f"a case lasts more than 0 and at most {_LONGEST_S:g} s.")
+        if problem := self.state.problem(env):
+            raise ValueError(problem)
+        if self.push is not None:
+            self.push.check(env)
+        return lambda: None
+
+    @property
+    def text(self) -> str:
+        """The edit in one line."""
+        return f"case {self.name}" + ("" if self.push is None else f", push on {self.push.body}")
+
+
+_KINDS: dict[str, type[EnvironmentEdit]] = {
+    cls.kind: cls for cls in (SetValue, AddStartState, AddDisturbance, AddRandomization, AddCase)
+}
+
+
+def edit_from_plain(plain: object) -> EnvironmentEdit:
+    """Return the edit that `EnvironmentEdit.plain` described.
+
+    Raises:
+        ValueError: the data describes no edit.
+    """
+    kind = plain.get("kind") if isinstance(plain, Mapping) else None
+    if kind not in _KINDS or not isinstance(plain, Mapping):
+        raise ValueError(f"There is no edit of kind '{kind}': choose from {', '.join(_KINDS)}.")
+    cls, values = _KINDS[kind], {k: _tuples(v) for k, v in plain.items() if k != "kind"}
+    try:
+        if "state" in values:
+            values["state"] = StartState(**values["state"])
+        if values.get("push") is not None:
+            values["push"] = RecordedPush(**values["push"])
+        return cls(**values)
+    except (TypeError, KeyError) as error:
+        known = ", ".join(f.name for f in fields(cls))
+        raise ValueError(f"An edit '{kind}' has the fields {known}: {error}.") from None
+
+
+def apply_edit(env: ManagerBasedRlEnv, edit: EnvironmentEdit) -> Undo:
+    """Apply an edit between two control steps, or leave the environment as it is.
+
+    Returns:
+        A function that takes the edit back, if it is called before the next step.
+
+    Raises:
+        ValueError: the edit is refused; the message has the reason.
+    """
+    before = rng_state()
+    try:
+        with torch.inference_mode(False), torch.no_grad():
+            undo_term = edit.apply(env)
+    except Exception as error:
+        set_rng_state(before)
+        reason = error.args[0] if error.args else type(error).__name__
+        raise ValueError(f"The edit '{edit.text}' is refused: {reason}") from error
+    env.edits = [*env.edits, edit.plain()]
+
+    def undo() -> None:
+        undo_term()
+        env.edits = env.edits[:-1]
+        set_rng_state(before)
+
+    return undo
+
+
+def restore_edits(env: ManagerBasedRlEnv, edits: Sequence[Mapping[str, object]]) -> None:
+    """Apply the edits of a saved state that an environment does not have yet.
+
+    Raises:
+        ValueError: the environment has other edits than the state, or one is refused.
+    """
+    have = len(env.edits)
+    if [*map(dict, edits[:have])] != env.edits:
+        raise ValueError(
+            f"The environment has {have} edits, which are not the first ones of the saved state's "
+            f"{len(edits)}: load the state into a new environment."
+        )
+    for plain in edits[have:]:
+        apply_edit(env, edit_from_plain(plain))
+
+
+def _check_name(env: ManagerBasedRlEnv, name: str) -> None:
+    """Refuse a name that is no identifier or has been taken."""
+    if not name.isidentifier():
+        raise ValueError(f"'{name}' is no valid name of an event: use letters, digits and '_'.")
+    taken = [known for names in env.event_manager.active_terms.values() for known in names]
+    if name in taken:
+        raise ValueError(f"There is an event '{name}' already: choose another name.")
+
+
+def _tuples(value: Any) -> Any:
+    """Convert lists to tuples, as configs use them."""
+    if isinstance(value, Mapping):
+        return {_key(key): _tuples(item) for key, item in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def _key(key: Any) -> Any:
+    """Return a key of JSON as configs have it: columns of a field are numbers."""
+    return int(key) if isinstance(key, str) and key.isdecimal() else key

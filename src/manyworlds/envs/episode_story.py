@@ -1,0 +1,184 @@
+"""Story of a remembered episode: observations, actions, rewards and terminations over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from manyworlds.envs.environment_of_world import environment_of_moment
+from manyworlds.envs.mdp import terminations
+from manyworlds.envs.world_record import WorldRecord, WorldReplay, quick_checksum
+from manyworlds.utils.table import render_table
+
+if TYPE_CHECKING:
+    from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+
+_SHOWN_REWARDS = 5
+
+
+@dataclass(frozen=True)
+class StoryStep:
+    """Control step of an episode."""
+
+    time: float
+    """Time in the episode after the step [s]."""
+    observations: dict[str, list[float]]
+    """Observations after the step, by `group/term`."""
+    action: dict[str, list[float]]
+    """Unprocessed actions, by term."""
+    rewards: dict[str, float]
+    """Weighted rewards by term, per second."""
+    nearness: dict[str, float]
+    """Share of the way to each termination whose measure is known; 1 ends the episode."""
+    ended_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EpisodeStory:
+    """Last seconds of an episode, simulated again."""
+
+    env_id: int
+    steps: list[StoryStep]
+    equal_steps: int
+    """Number of steps that were equal to those of the training, bit for bit. The step that ends an
+    episode is not compared, because the training has begun another episode in it."""
+    randomized: dict[str, Any]
+    """Model rows of the world that differ from the compiled model, by field."""
+
+    @property
+    def ended_by(self) -> tuple[str, ...]:
+        """Terminations that ended the episode; empty if it goes on."""
+        return self.steps[-1].ended_by
+
+    def __str__(self) -> str:
+        """Return why the episode ended, as text."""
+        last, first = self.steps[-1], self.steps[0]
+        ends = ", ".join(self.ended_by) or "goes on"
+        lines = [f"world {self.env_id}, {last.time:.2f} s after the start of its episode: {ends}"]
+        for name in last.nearness:
+            near = [step.nearness[name] for step in self.steps]
+            half = next(step.time for step in self.steps if step.nearness[name] >= 0.5 * max(near))
+            lines.append(
+                f"  {name}: {near[0]:.2f} at {first.time:.2f} s, {near[-1]:.2f} at "
+                f"{last.time:.2f} s of a limit of 1; above half of its maximum since {half:.2f} s"
+            )
+        tenth = max(1, len(self.steps) // 10)
+        rows = sorted(
+            (
+                _mean(self.steps[-tenth:], name) - _mean(self.steps[:tenth], name),
+                name,
+                _mean(self.steps[:tenth], name),
+                _mean(self.steps[-tenth:], name),
+            )
+            for name in last.rewards
+        )
+        table = [(name, round(a, 3), round(b, 3)) for _, name, a, b in rows[:_SHOWN_REWARDS]]
+        lines.append(
+            render_table("rewards that fell most", ("reward", "at first", "at last"), table)
+        )
+        return "\n".join(lines)
+
+
+def tell(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
+    """Simulate the last seconds of an episode again, and note what each step was like.
+
+    Args:
+        record: the record; see `WorldMemory`.
+        cfg: the task.
+
+    Raises:
+        ValueError: the record is of another model, or has no steps.
+    """
+    if not record.steps:
+        raise ValueError("The record has no steps: nothing is remembered of this episode.")
+    env = environment_of_moment(record.moment, cfg)
+    env.set_auto_reset(False)
+    randomized = {
+        name.removeprefix("model."): value[0].tolist()
+        for name, value in record.moment.state["sim"].items()
+        if name.startswith("model.")
+    }
+    replay, told = WorldReplay(env, record.steps, quick_checksum), []
+    try:
+        while not replay.ended:
+            action = replay.begin()
+            with replay, torch.no_grad():
+                env.step(action)
+            told.append(_told(env))
+            replay.end()
+    finally:
+        env.close()
+    return EpisodeStory(record.moment.env_id, told, replay.done, randomized)
+
+
+def nearness(env: ManagerBasedRlEnv, name: str) -> float | None:
+    """Return the share of the way to a termination in the first world; None if it is not known."""
+    term = env.termination_manager.get_term_cfg(name)
+    measure = _MEASURES.get(term.func)
+    return None if measure is None else measure(env, **term.params)
+
+
+def _told(env: ManagerBasedRlEnv) -> StoryStep:
+    manager = env.termination_manager
+    near = {name: nearness(env, name) for name in manager.active_terms}
+    rewards = env.reward_manager.get_active_iterable_terms(0)
+    return StoryStep(
+        time=int(env.episode_length_buf[0]) * env.step_dt,
+        observations=_observations(env),
+        action={n: list(v) for n, v in env.action_manager.get_active_iterable_terms(0)},
+        rewards={name: float(values[0]) for name, values in rewards},
+        nearness={name: value for name, value in near.items() if value is not None},
+        ended_by=tuple(n for n in manager.active_terms if bool(manager.get_term(n)[0])),
+    )
+
+
+def _observations(env: ManagerBasedRlEnv) -> dict[str, list[float]]:
+    """Return the observations that the policy sees, by group and term."""
+    manager, found = env.observation_manager, {}
+    for group, value in env.obs_buf.items():
+        names = manager.active_terms[group]
+        if isinstance(value, dict):
+            parts = [value[name][0] for name in names]
+        else:
+            widths = [shape[-1] for shape in manager.group_obs_term_dim[group]]
+            parts = value[0].split(widths, dim=-1)
+        for name, part in zip(names, parts, strict=True):
+            found[f"{group}/{name}"] = part.flatten().tolist()
+    return found
+
+
+def _mean(steps: list[StoryStep], name: str) -> float:
+    return sum(step.rewards[name] for step in steps) / len(steps)
+
+
+def _tilt(env: ManagerBasedRlEnv, limit_angle: float, asset_cfg: Any = None) -> float:
+    name = "robot" if asset_cfg is None else asset_cfg.name
+    gravity = env.scene[name].data.projected_gravity_b
+    return float(torch.acos((-gravity[0, 2]).clamp(-1.0, 1.0))) / limit_angle
+
+
+def _height(env: ManagerBasedRlEnv, minimum_height: float, asset_cfg: Any = None) -> float:
+    name = "robot" if asset_cfg is None else asset_cfg.name
+    height = float(env.scene[name].data.root_link_pos_w[0, 2])
+    return minimum_height / height if height > 0.0 else 1.0
+
+
+def _force(env: ManagerBasedRlEnv, sensor_name: str, force_threshold: float = 10.0) -> float:
+    data = env.scene[sensor_name].data
+    forces = data.force if data.force_history is None else data.force_history
+    return 0.0 if forces is None else float(forces[0].norm(dim=-1).max()) / force_threshold
+
+
+def _time(env: ManagerBasedRlEnv) -> float:
+    return float(env.episode_length_buf[0]) / max(1, env.max_episode_length)
+
+
+_MEASURES: dict[Any, Callable[..., float]] = {
+    terminations.bad_orientation: _tilt,
+    terminations.root_height_below_minimum: _height,
+    terminations.illegal_contact: _force,
+    terminations.time_out: _time,
+}

@@ -1,0 +1,267 @@
+"""Memory of the last seconds of all worlds, and of the worst episodes: what led to their ends.
+
+Sparse states, actions and random numbers are kept, from which a world's past is simulated again.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.utils._pytree import tree_leaves
+
+from manyworlds.envs.types import VecEnvStepReturn
+from manyworlds.envs.world_moment import moment_of_state
+from manyworlds.envs.world_record import RecordedStep, WorldRecord, quick_checksums
+from manyworlds.utils.draw_tapes import WholeDraw, WholeRecorder, draws_of_world
+from manyworlds.utils.state import WorldRows, state_of_one
+
+if TYPE_CHECKING:
+    from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
+
+DEFAULT_BUDGET = 256 * 2**20
+"""Largest size of a memory [bytes]."""
+_SPARSE_STEPS = 50
+_DIVERGED = "diverged"
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Control step of all worlds."""
+
+    action: torch.Tensor
+    draws: list[WholeDraw]
+    checks: np.ndarray
+    """Checksum of each world after the step, shape [num_envs]."""
+    size: int
+    """Size in memory [bytes]."""
+
+
+@dataclass(frozen=True)
+class _States:
+    """States of some worlds before a step."""
+
+    step: int
+    env_ids: np.ndarray
+    state: Mapping[str, Any]
+    size: int
+
+
+@dataclass(frozen=True)
+class EndedEpisode:
+    """End of an episode, and the control steps before it."""
+
+    env_id: int
+    step: int
+    """Control steps of the batch until the end."""
+    ended_by: tuple[str, ...]
+    """Terminations that ended the episode."""
+    length: int
+    """Length of the episode [control steps]."""
+    episode_return: float
+    """Sum of rewards of the episode."""
+    record: WorldRecord
+    """Last seconds of the episode; its last step is the one that ended it."""
+
+    @property
+    def text(self) -> str:
+        """The end in one line."""
+        return (
+            f"world {self.env_id}: {', '.join(self.ended_by)} after {self.length} control steps, "
+            f"return {self.episode_return:.4g}"
+        )
+
+
+class WorldMemory:
+    """Remembers the last seconds of all worlds of a batch, which does not change by that.
+
+    The memory has the worst episodes of each rollout, too: those that ended by divergence first,
+    then those that failed, then those that reached a time limit; among these by their returns.
+
+    Args:
+        env: the batch.
+        seconds: time that is remembered, as far as the budget allows [s].
+        budget: largest size of the memory [bytes]; a third of it is for the worst episodes.
+        worst: number of episodes to keep of each rollout.
+    """
+
+    def __init__(
+        self,
+        env: ManagerBasedRlEnv,
+        seconds: float = 10.0,
+        budget: int = DEFAULT_BUDGET,
+        worst: int = 4,
+    ) -> None:
+        if not env.sim.is_bit_exact:
+            raise ValueError(
+                f"The past is simulated by MuJoCo C, but the engine of these worlds is "
+                f"{env.sim.engine}: set cfg.sim.engine = 'native'."
+            )
+        self._env, self._worst_count = env, worst
+        self._length = max(1, round(seconds / env.step_dt))
+        self._budget, self._worst_budget = budget - budget // 3, budget // 3
+        self._tape = WholeRecorder(env.num_envs)
+        self._steps: collections.deque[_Step] = collections.deque()
+        self._states: collections.deque[_States] = collections.deque()
+        self._first = self._now = 0
+        self._returns = torch.zeros(env.num_envs, device=env.device)
+        self._ends: list[EndedEpisode] = []
+        self.worst: collections.deque[EndedEpisode] = collections.deque()
+        """Worst episodes of the last rollouts, the latest last."""
+        self._edits = len(env.edits)
+        self._since = np.zeros(env.num_envs, dtype=np.int64)
+        """Step from which each world can be simulated alone: no other world has had a part."""
+        self._keep_states(np.arange(env.num_envs))
+
+    @property
+    def size(self) -> int:
+        """Size of what is remembered [bytes]."""
+        worst = sum(_size(end.record.steps) + _size(end.record.moment.state) for end in self.worst)
+        return self._recent_size() + worst
+
+    @property
+    def seconds(self) -> float:
+        """Time that is remembered now [s]."""
+        return len(self._steps) * self._env.step_dt
+
+    def step(
+        self, action: torch.Tensor, step: Callable[[torch.Tensor], VecEnvStepReturn]
+    ) -> VecEnvStepReturn:
+        """Step the batch, and remember.
+
+        Args:
+            action: actions of all worlds, shape [num_envs, num_actions].
+            step: function that advances the batch by a control step.
+        """
+        env = self._env
+        if len(env.edits) != self._edits:  # an edited world cannot be simulated from before
+            self.forget()
+        lengths = env.episode_length_buf.clone()
+        self._tape.begin()
+        with self._tape:
+            result = step(action)
+        action = action.detach().cpu().clone()
+        draws, checks = self._tape.draws, quick_checksums(env)
+        size = _size(draws) + _size(action) + checks.nbytes
+        self._steps.append(_Step(action, draws, checks, size))
+        self._now += 1
+        self._returns += result[1]
+        ended = np.flatnonzero(env.reset_buf.cpu().numpy())
+        for env_id in ended.tolist():
+            self._note_end(env_id, int(lengths[env_id]) + 1)
+        self._returns[env.reset_buf] = 0.0
+        self._since[self._tape.coupled] = self._now
+        every = self._now % _SPARSE_STEPS == 0
+        self._keep_states(np.arange(env.num_envs) if every else np.flatnonzero(self._tape.coupled))
+        self._forget_old()
+        return result
+
+    def end_rollout(self) -> None:
+        """Choose the worst episodes since the last call."""
+        chosen = sorted(self._ends, key=self._badness)[: self._worst_count]
+        self._ends = []
+        self.worst.extend(chosen)
+        while self.worst and self.size - self._recent_size() > self._worst_budget:
+            self.worst.popleft()
+
+    def past(self, env_id: int) -> WorldRecord:
+        """Return the last seconds of a world's episode, as far as they are remembered.
+
+        Raises:
+            ValueError: there is no such world.
+        """
+        if not 0 <= env_id < self._env.num_envs:
+            raise ValueError(
+                f"There is no world {env_id}: the environment has {self._env.num_envs} worlds."
+            )
+        length = int(self._env.episode_length_buf[env_id])
+        if not length or self._since[env_id] == self._now:
+            raise ValueError(f"World {env_id} has just begun anew: it has no past.")
+        if (record := self._record(env_id, self._now, length)) is None:
+            raise ValueError(f"Nothing is remembered of world {env_id}: increase the budget.")
+        return record
+
+    def forget(self) -> None:
+        """Begin again with the present state."""
+        self._steps.clear()
+        self._states.clear()
+        self._first, self._edits = self._now, len(self._env.edits)
+        self._keep_states(np.arange(self._env.num_envs))
+
+    def _note_end(self, env_id: int, length: int) -> None:
+        terms = self._env.termination_manager
+        ended_by = tuple(n for n in terms.active_terms if bool(terms.get_term(n)[env_id]))
+        value = float(self._returns[env_id])
+        if (record := self._record(env_id, self._now, length)) is None:
+            return
+        end = EndedEpisode(env_id, self._now, ended_by, length, value, record)
+        self._ends = sorted([*self._ends, end], key=self._badness)[: self._worst_count]
+
+    def _badness(self, end: EndedEpisode) -> tuple[int, float]:
+        """Return a key by which the worst episodes come first."""
+        terms = self._env.termination_manager
+        failed = any(not terms.get_term_cfg(name).time_out for name in end.ended_by)
+        kind = 0 if _DIVERGED in end.ended_by else 1 if failed else 2
+        return kind, end.episode_return
+
+    def _record(self, env_id: int, until: int, length: int) -> WorldRecord | None:
+        """Return a world's steps from the first remembered state of an episode on, if any."""
+        start = max(until - length, int(self._since[env_id]))
+        begin = (
+            each
+            for each in self._states
+            if start <= each.step < until and (each.env_ids == env_id).any()
+        )
+        if (states := next(begin, None)) is None:
+            return None
+        place = int(np.flatnonzero(states.env_ids == env_id)[0])
+        state = state_of_one(states.state, place)
+        moment = moment_of_state(self._env, env_id, states.step, state)
+        steps = [
+            RecordedStep(
+                action=step.action[env_id : env_id + 1].clone(),
+                draws=draws_of_world(step.draws, env_id, self._env.num_envs),
+                state=None,
+                check=int(step.checks[env_id]),
+            )
+            for step in list(self._steps)[states.step - self._first : until - self._first]
+        ]
+        return WorldRecord(moment, steps)
+
+    def _keep_states(self, env_ids: np.ndarray) -> None:
+        if not env_ids.size:
+            return
+        state = self._env.world_states(torch.from_numpy(env_ids))
+        self._states.append(_States(self._now, env_ids, state, _size(state)))
+
+    def _recent_size(self) -> int:
+        return sum(each.size for each in (*self._steps, *self._states))
+
+    def _forget_old(self) -> None:
+        """Leave out old steps, and states from which no remembered step begins."""
+        while len(self._steps) > self._length or (
+            len(self._steps) > 1 and self._recent_size() > self._budget
+        ):
+            self._steps.popleft()
+            self._first += 1
+            while self._states and self._states[0].step < self._first:
+                self._states.popleft()
+
+
+def _size(value: object) -> int:
+    """Return the size of all tensors in a value [bytes]."""
+    total = 0
+    for leaf in tree_leaves(value, is_leaf=lambda item: isinstance(item, WholeDraw | WorldRows)):
+        if isinstance(leaf, WholeDraw):
+            total += leaf.drawn.nbytes
+        elif isinstance(leaf, WorldRows):
+            total += leaf.rows.nbytes
+        elif isinstance(leaf, torch.Tensor):
+            total += leaf.nbytes
+        elif isinstance(leaf, RecordedStep):
+            total += leaf.action.nbytes + _size(leaf.draws)
+    return total

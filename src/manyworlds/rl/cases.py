@@ -1,0 +1,142 @@
+"""Cases: moments that were sent to a run as tests of its policies."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from manyworlds.envs.edits import START_STATES, AddCase, RecordedPush
+from manyworlds.envs.mdp.sent_back import start_from_moments
+from manyworlds.envs.types import VecEnvObs
+from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.rl.run_edits import EditRecord
+from manyworlds.utils.devices import torch_threads
+from manyworlds.utils.table import render_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseResult:
+    """Result of a case for one policy."""
+
+    name: str
+    policy: str
+    """Name of the checkpoint."""
+    worlds: int
+    """Number of worlds that began in the case's state."""
+    successes: int
+    """Number of them that have reached the case's time without a failure."""
+    ends: dict[str, int]
+    """Number of worlds that each termination ended before; several may end one world."""
+
+
+def cases_of(records: Sequence[EditRecord]) -> list[tuple[int, AddCase]]:
+    """Return the cases among the edits of a run, each with the iterations done before it."""
+    from manyworlds.envs.edits import edit_from_plain
+
+    edits = [(record.after, edit_from_plain(record.edit)) for record in records]
+    return [(after, edit) for after, edit in edits if isinstance(edit, AddCase)]
+
+
+def case_env(
+    case: AddCase, cfg: ManagerBasedRlEnvCfg, device: str | None = None
+) -> ManagerBasedRlEnv:
+    """Build worlds that all begin in the state of a case.
+
+    They differ in what the task randomizes at startup and at resets, in their commands, and in
+    noise. Events that happen during episodes are left out, so that the case is the same for all.
+
+    Args:
+        case: the case.
+        cfg: the task; it is copied.
+        device: torch device; None for the default.
+
+    Raises:
+        ValueError: the case is of another model.
+    """
+    cfg = copy.deepcopy(cfg)
+    cfg.episode_length_s, cfg.auto_reset = case.seconds, True
+    start = EventTermCfg(
+        func=start_from_moments,
+        mode="reset",
+        params={"states": (case.state,), "weights": (1.0,), "share": 1.0},
+    )
+    kept = {
+        name: term
+        for name, term in cfg.events.items()
+        if term is not None and term.mode not in ("interval", "step")
+    }
+    cfg.events = {**kept, START_STATES: start}
+    return ManagerBasedRlEnv(cfg, device=device)
+
+
+@torch.inference_mode()
+def evaluate_case(
+    env: ManagerBasedRlEnv,
+    case: AddCase,
+    policy: Callable[[VecEnvObs], torch.Tensor],
+    name: str = "",
+) -> CaseResult:
+    """Run a case once in each world.
+
+    Args:
+        env: worlds of `case_env`.
+        case: the case.
+        policy: function from observations to actions, shape [num_envs, total_action_dim].
+        name: name of the policy.
+    """
+    with torch_threads(1):
+        obs, _ = env.reset()
+        begins = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+        for entity, variant in case.state.variants.items():
+            begins &= (env.sim.world_to_variant[entity] == variant).to(env.device)
+        running, failed = begins.clone(), torch.zeros_like(begins)
+        ends = dict.fromkeys(env.termination_manager.active_terms, 0)
+        pushed = 0 if case.push is None else max(1, round(case.push.duration_s / env.step_dt))
+        for step in range(env.max_episode_length):
+            if case.push is not None and step in (0, pushed):
+                _push(env, case.push, running, float(step == 0))
+            obs, *_ = env.step(policy(obs))
+            failed |= running & env.reset_terminated
+            for end in ends:
+                terminated = env.termination_manager.get_term(end) & env.reset_terminated
+                ends[end] += int((terminated & running).sum())
+            running &= ~env.reset_buf
+            if not running.any():
+                break
+    return CaseResult(
+        name=case.name,
+        policy=name,
+        worlds=int(begins.sum()),
+        successes=int((begins & ~failed).sum()),
+        ends={end: count for end, count in ends.items() if count},
+    )
+
+
+def case_table(results: Sequence[CaseResult]) -> str:
+    """Return results as a table."""
+    rows = [
+        (
+            result.name,
+            result.policy,
+            f"{result.successes} of {result.worlds}",
+            round(100.0 * result.successes / max(1, result.worlds), 1),
+            ", ".join(f"{end} {count}" for end, count in result.ends.items()),
+        )
+        for result in results
+    ]
+    return render_table("", ("case", "policy", "success", "%", "failures"), rows)
+
+
+def _push(env: ManagerBasedRlEnv, push: RecordedPush, worlds: torch.Tensor, factor: float) -> None:
+    """Write the wrench of a push, times a factor, to its body in some worlds."""
+    entity, _, body = push.body.partition("/")
+    chosen = SceneEntityCfg(entity, body_names=(body,))
+    chosen.resolve(env.scene)
+    ids = worlds.nonzero().squeeze(-1)
+    wrench = torch.tensor([push.force, push.torque], device=env.device) * factor
+    force, torque = (part.expand(len(ids), 3) for part in wrench)
+    env.scene[entity].write_external_wrench_to_sim(force, torque, ids, chosen.index("body"))

@@ -1,0 +1,112 @@
+"""Memory of the last seconds of all worlds."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from manyworlds.envs import environment_of_moment
+from manyworlds.envs.world_memory import WorldMemory
+from manyworlds.envs.world_record import WorldReplay, quick_checksum
+from manyworlds.utils.seeding import rng_state
+from tests.envs.test_environment_of_world import TASKS, delay, make_env
+
+
+def act(env, step: int) -> torch.Tensor:
+    """Return the actions of a step, different ones in each world."""
+    width = env.action_manager.total_action_dim
+    numbers = torch.arange(env.num_envs * width).reshape(env.num_envs, width) + 31 * step
+    return torch.sin(numbers.float())
+
+
+def simulated(env, record):
+    """Simulate a record in an environment of one world; return it and how many steps are equal."""
+    alone = environment_of_moment(record.moment, env.cfg)
+    alone.set_auto_reset(False)
+    replay = WorldReplay(alone, record.steps, quick_checksum)
+    while not replay.ended:
+        action = replay.begin()
+        with replay:
+            alone.step(action)
+        replay.end()
+    return alone, replay
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_past_is_simulated_to_the_bit(task):
+    """Remember 70 steps of each task; simulate the past of three worlds: equal to the bit."""
+    env = make_env(task, delay if "Quadruped" in task else lambda cfg: None)
+    memory = WorldMemory(env, seconds=60 * env.step_dt)
+    for step in range(70):
+        memory.step(act(env, step), env.step)
+    for env_id in (0, 2, 4):
+        if not env.episode_length_buf[env_id]:
+            continue
+        record = memory.past(env_id)
+        assert 0 < len(record.steps) <= min(60, int(env.episode_length_buf[env_id]))
+        alone, replay = simulated(env, record)
+        assert replay.ended == f"All {len(record.steps)} recorded steps are repeated."
+        assert torch.equal(alone.sim.data.qpos[0], env.sim.data.qpos[env_id])
+        alone.close()
+    env.close()
+
+
+def test_the_batch_does_not_change():
+    """Step with and without a memory: worlds and random generators are equal."""
+    plain, seen = make_env("Velocity-Flat-Quadruped"), None
+    for step in range(30):
+        plain.step(act(plain, step))
+    state = rng_state()["torch"]
+    seen = make_env("Velocity-Flat-Quadruped")
+    memory = WorldMemory(seen)
+    for step in range(30):
+        memory.step(act(seen, step), seen.step)
+    assert torch.equal(plain.sim.data.qpos, seen.sim.data.qpos)
+    assert torch.equal(state, rng_state()["torch"])
+
+
+def test_the_worst_episodes_are_kept_with_their_ends():
+    """Let robots fall: falls come before time limits, low returns first; each is simulated."""
+
+    def short(cfg):
+        cfg.episode_length_s, cfg.scene.num_envs = 1.0, 12
+
+    env = make_env("Velocity-Flat-Quadruped", short)
+    memory = WorldMemory(env, worst=3)
+    for step in range(60):
+        action = 4.0 * act(env, step)
+        action[::2] = 0.0  # every second robot stands
+        memory.step(action, env.step)
+    memory.end_rollout()
+    worst = list(memory.worst)
+    assert len(worst) == 3
+    assert all(set(end.ended_by) <= {"fell_over", "illegal_contact"} for end in worst)
+    assert all(end.env_id % 2 for end in worst)
+    assert [end.episode_return for end in worst] == sorted(end.episode_return for end in worst)
+    for end in worst:
+        assert end.text.startswith(f"world {end.env_id}: ")
+        alone, replay = simulated(env, end.record)
+        assert replay.done == len(end.record.steps) - 1  # all but the last, which ends it
+        terms = alone.termination_manager
+        found = tuple(n for n in terms.active_terms if bool(terms.get_term(n)[0]))
+        assert found == end.ended_by
+        assert int(alone.episode_length_buf[0]) == end.length
+        alone.close()
+    env.close()
+
+
+def test_the_budget_is_kept():
+    """Remember with a small budget: the oldest steps are left out, and worst episodes, too."""
+    env = make_env("Velocity-Flat-Quadruped")
+    whole = WorldMemory(env, seconds=3.0)
+    for step in range(100):
+        whole.step(act(env, step), env.step)
+    assert whole.seconds == pytest.approx(2.0)
+    budget = 600_000
+    small = WorldMemory(env, seconds=3.0, budget=budget)
+    for step in range(200):
+        small.step(act(env, step), env.step)
+        small.end_rollout()
+        assert small.size <= budget
+    assert 0 < small.seconds < 3.0
+    env.close()
