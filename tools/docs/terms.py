@@ -51,6 +51,8 @@ KINDS = {
     "reset_to_start_states": "events",
     "reset_joints": "events",
     "at_startup": "events",
+    "repeat_push": "events",
+    "start_from_moments": "events",
 }
 MANAGERS = {
     "actions": "actions",
