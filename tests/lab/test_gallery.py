@@ -87,7 +87,7 @@ def test_keys_drive_the_arm():
     lab.stop()
 
 
-@pytest.mark.parametrize("name", ["bowl-and-ball", "humanoid-and-launcher", "cloth-on-a-pole"])
+@pytest.mark.parametrize("name", GALLERY)
 def test_worlds_open_without_torch(name):
     """Open a world in a process of its own: what takes long is not imported."""
     done = subprocess.run(

@@ -46,3 +46,18 @@ def test_settings_of_parts_stay_where_they_matter():
     lab.scene.add(mujoco.MjSpec.from_string(weight), "weight")
     assert lab.model.body("weight/b").mass[0] == 3.0
     lab.stop()
+
+
+def test_skins_of_files_belong_to_their_robot():
+    """Copy a prop beside a rodent, whose skin is in a file, and remove the rodent with its skin."""
+    lab = LiveLab(world_from_file(find_model("dm_control:locomotion/walkers/assets/rodent.xml")))
+    (skin,) = (lab.model.skin(i).name for i in range(lab.model.nskin))
+    lab.scene.add_prop(PropCfg.primitive("box", (0.1, 0.1, 0.1)), "crate", pos=(0.0, 2.0, 1.0))
+    lab.scene.duplicate("torso", "twin", pos=(0.0, 4.0, 0.5))
+    lab.scene.grid("crate", 1, 3)
+    assert [lab.model.skin(i).name for i in range(lab.model.nskin)] == [skin, f"twin/{skin}"]
+    lab.scene.remove("torso")
+    assert lab.model.nskin == 1 and {"crate_2", "twin"} <= {*lab.scene.items}
+    lab.scene.undo()
+    assert lab.model.nskin == 2 and not lab.loop.fault
+    lab.stop()

@@ -191,6 +191,7 @@ class Draft:
         if item.prefix:
             self._remove_rest(item.prefix)
         self._release_targets()
+        self._remove_skins()
         self._taken.discard(name)
         self.facts.pop(name, None)
         for robot in [r for r, prefix in self.robots.items() if prefix and prefix == item.prefix]:
@@ -229,6 +230,18 @@ class Draft:
                     )
                     element.targetbody = ""
                     element.mode = mujoco.mjtCamLight.mjCAMLIGHT_FIXED
+
+    def _remove_skins(self) -> None:
+        """Remove skins whose bodies are gone; those of files name them only when compiled."""
+        model, bodies = self.world.model, {body.name for body in self.spec.bodies}
+        for skin in list(self.spec.skins):
+            found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SKIN, self._former(skin.name))
+            if found < 0:
+                continue
+            start, count = int(model.skin_boneadr[found]), int(model.skin_bonenum[found])
+            bones = model.skin_bonebodyid[start : start + count]
+            if not bodies & {model.body(bone).name for bone in bones}:
+                self.spec.delete(skin)
 
     def rename(self, old: str, new: str) -> None:
         """Rename an item, and its elements if it has a prefix."""
@@ -276,6 +289,7 @@ class Draft:
             if other.prefix:
                 alone._remove_rest(other.prefix)
         alone._release_targets()
+        alone._remove_skins()
         for kind, _ in _ASSETS:
             _delete(spec, [a for a in getattr(spec, kind) if not _is_used(spec, kind, a)])
         for kind in ("numerics", "texts", "tuples"):  # without a prefix they are the world's
