@@ -7,7 +7,6 @@ import gc
 import importlib.metadata
 import importlib.util
 import os
-import resource
 import sys
 from collections.abc import Iterator
 
@@ -81,7 +80,11 @@ def free_memory() -> Iterator[None]:
 
 
 def _peak_memory() -> float:
-    """Return the largest memory that this process has had so far [MB]."""
+    """Return the largest memory that this process has had so far [MB]; 0 on Windows."""
+    if sys.platform == "win32":
+        return 0.0
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 

@@ -416,3 +416,18 @@ def test_a_broken_task_file_is_named_with_its_line(tmp_path, capsys, monkeypatch
     assert main(["list", "--load", str(path)]) == 1
     err = capsys.readouterr().err
     assert f"{path}', line 2: ModuleNotFoundError" in err and "Traceback" not in err
+
+
+def test_export_dataset_writes_an_episode_of_each_world(tmp_path, capsys):
+    """Run the policy of the newest run, and refuse a folder that exists."""
+    pytest.importorskip("pyarrow", reason="needs the extra 'data'")
+    assert train(tmp_path) == 0
+    args = ["export-dataset", "Cartpole-Swingup", "--log-root", str(tmp_path)]
+    out = ["--episodes", "2", "--output", str(tmp_path / "set")]
+    assert main([*args, *out]) == 0
+    assert "wrote 2 episodes" in capsys.readouterr().out
+    info = json.loads((tmp_path / "set" / "meta" / "info.json").read_text())
+    assert info["total_episodes"] == 2
+    assert main([*args, *out]) == 2
+    assert "exists: name another folder" in capsys.readouterr().err
+    assert main([*args, "--episodes", "0", "--output", str(tmp_path / "none")]) == 2

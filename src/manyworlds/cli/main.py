@@ -29,6 +29,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("manyworlds.cli.bench", "measure the speed of a task or a model file"),
     "validate": ("manyworlds.cli.validate", "check model files and tasks"),
     "export": ("manyworlds.cli.export", "write a scene as one MJCF file with its assets"),
+    "export-dataset": (
+        "manyworlds.cli.export_dataset",
+        "write episodes of a policy as Parquet files, as a LeRobot dataset",
+    ),
     "diff": ("manyworlds.cli.diff", "compare two model files"),
     "doctor": ("manyworlds.cli.doctor", "check packages, OpenGL, GPU, ports and disk"),
     "replay-dump": ("manyworlds.cli.replay_dump", "find the first bad value of a recorded world"),

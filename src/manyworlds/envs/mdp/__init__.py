@@ -57,6 +57,7 @@ from manyworlds.envs.mdp.observations import (
     projected_gravity_from_sensor,
     variant_id,
 )
+from manyworlds.envs.mdp.recorders import record_dataset
 from manyworlds.envs.mdp.rewards import (
     action_acc_l2,
     action_rate_l2,
@@ -139,6 +140,7 @@ __all__ = [
     "push_by_setting_velocity",
     "randomize_terrain",
     "randomize_variant",
+    "record_dataset",
     "reset_joints_by_offset",
     "reset_root_state_from_flat_patches",
     "reset_root_state_uniform",

@@ -1,0 +1,86 @@
+"""`manyworlds export-dataset RUN`: episodes of a trained policy as Parquet files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
+
+
+@dataclass(kw_only=True)
+class ExportDatasetOptions:
+    """Run the policy of a run, and write its episodes in the layout of a LeRobot dataset (v3.0).
+
+    Each world runs one episode, in the environment of the task as it is registered. A frame has the
+    observation, the action, and the reward and the end that followed.
+    """
+
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    """Run folder, name of a run, checkpoint, or a task for its newest run."""
+    output: Path
+    """Folder to make; it must not exist."""
+    episodes: int = 10
+    """Number of episodes."""
+    group: str = "actor"
+    """Observation group written as `observation.state`."""
+    description: str = ""
+    """What the episodes show, in words; empty for the name of the task."""
+    seed: int = 1_000_003
+    """Seed of the worlds."""
+    log_root: Path = Path("runs")
+    """Folder of all runs."""
+    device: str | None = None
+    """Torch device; None takes CUDA if available, else the CPU."""
+    load: Modules = ()
+    """Python file, or module, that registers tasks."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `manyworlds export-dataset`."""
+    options = parse(ExportDatasetOptions, argv, "export-dataset")
+    if options.episodes < 1:
+        raise UsageError(f"--episodes must be at least 1, got {options.episodes}.")
+    if options.output.exists():
+        raise UsageError(f"--output '{options.output}' exists: name another folder, or delete it.")
+    load_modules(options.load)
+    from manyworlds.utils.extras import require_extra
+
+    require_extra("pyarrow", "data")
+    require_extra("rsl_rl", "train")
+    print(f"wrote {options.episodes} episodes to '{_record(options)}'")
+    return 0
+
+
+def _record(options: ExportDatasetOptions) -> Path:
+    from manyworlds.cli.policies import load_run_policy, with_progress
+    from manyworlds.cli.runs import evaluation_env_cfg, named_run
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.mdp import record_dataset
+    from manyworlds.managers import RecorderTermCfg
+
+    run, checkpoint = named_run(options.run, options.log_root)
+    if checkpoint is None or run.task is None:
+        raise ValueError(f"The run '{run.path.name}' has no checkpoint yet, or names no task.")
+    cfg = evaluation_env_cfg(run.task, run)
+    cfg.scene.num_envs, cfg.seed = options.episodes, options.seed
+    params = {
+        "folder": options.output,
+        "group": options.group,
+        "task": options.description or run.task,
+        "episodes_per_world": 1,
+    }
+    cfg.recorders["dataset"] = RecorderTermCfg(func=record_dataset, params=params)
+    env = ManagerBasedRlEnv(cfg, device=options.device)
+    policy = load_run_policy(env, run.task, run, checkpoint)
+    recorder = env.recorder_manager.get_term("dataset")
+    assert isinstance(recorder, record_dataset)
+    with with_progress(policy, env.max_episode_length, "recording") as shown:
+        obs, _ = env.reset()
+        while not recorder.finished:
+            obs, *_ = env.step(shown(obs))
+    env.close()
+    return options.output
