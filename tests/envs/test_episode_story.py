@@ -51,7 +51,7 @@ def test_a_record_without_steps_is_refused():
     """Tell the past of a world that has none: the reason is named."""
     env = make_env("Cartpole-Swingup")
     memory = WorldMemory(env)
-    with pytest.raises(ValueError, match="has just begun anew"):
+    with pytest.raises(ValueError, match="has just begun an episode"):
         memory.past(1)
     with pytest.raises(ValueError, match="There is no world 9"):
         memory.past(9)

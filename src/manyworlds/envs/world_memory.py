@@ -180,7 +180,7 @@ class WorldMemory:
             )
         length = int(self._env.episode_length_buf[env_id])
         if not length or self._since[env_id] == self._now:
-            raise ValueError(f"World {env_id} has just begun anew: it has no past.")
+            raise ValueError(f"World {env_id} has just begun an episode: it has no past.")
         if (record := self._record(env_id, self._now, length)) is None:
             raise ValueError(f"Nothing is remembered of world {env_id}: increase the budget.")
         return record
@@ -219,7 +219,7 @@ class WorldMemory:
         if (states := next(begin, None)) is None:
             return None
         place = int(np.flatnonzero(states.env_ids == env_id)[0])
-        state = state_of_one(states.state, place)
+        state: Any = state_of_one(dict(states.state), place)
         moment = moment_of_state(self._env, env_id, states.step, state)
         steps = [
             RecordedStep(

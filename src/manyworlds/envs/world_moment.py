@@ -86,7 +86,7 @@ def world_moment(env: ManagerBasedRlEnv, env_id: int) -> WorldMoment:
 
 
 def moment_of_state(
-    env: ManagerBasedRlEnv, env_id: int, step: int, state: dict[str, Any]
+    env: ManagerBasedRlEnv, env_id: int, step: int, state: dict[str, object]
 ) -> WorldMoment:
     """Return a moment whose state was taken before.
 

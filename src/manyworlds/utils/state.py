@@ -36,7 +36,7 @@ class WorldFlags(NamedTuple):
     """List of worlds in a state of several; `state_of_one` returns [0] or [], as for one world."""
 
     flags: torch.Tensor
-    """Whether each of the saved worlds is in the list, shape [n]."""
+    """Mask of the saved worlds that are in the list, shape [n]."""
 
 
 class _World(NamedTuple):
@@ -158,7 +158,7 @@ class Stateful:
             yield f".{name}", getattr(self, name, None)
 
 
-def state_of_one(saved: Any, place: int) -> Any:
+def state_of_one(saved: object, place: int) -> object:
     """Return the state of one of several worlds that were saved together; see `state_of_world`.
 
     Args:
