@@ -36,7 +36,7 @@ class WorldFlags(NamedTuple):
     """List of worlds in a state of several; `state_of_one` returns [0] or [], as for one world."""
 
     flags: torch.Tensor
-    """True for the saved worlds that are in the list, shape [n]."""
+    """Mask of the saved worlds that are in the list, shape [n]."""
 
 
 class _World(NamedTuple):
