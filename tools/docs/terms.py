@@ -53,8 +53,6 @@ KINDS = {
     "start_from_moments": "events",
     "reset_joints": "events",
     "at_startup": "events",
-    "repeat_push": "events",
-    "start_from_moments": "events",
 }
 MANAGERS = {
     "actions": "actions",

@@ -28,7 +28,7 @@ class ExportDatasetOptions:
     group: str = "actor"
     """Observation group written as `observation.state`."""
     description: str = ""
-    """What the episodes show, in words; empty for the name of the task."""
+    """Description of the episodes in words; empty for the name of the task."""
     seed: int = 1_000_003
     """Seed of the worlds."""
     log_root: Path = Path("runs")

@@ -42,7 +42,7 @@ class record_dataset(RecorderTerm):  # noqa: N801
 
     @property
     def finished(self) -> bool:
-        """Whether all worlds have written `episodes_per_world` episodes."""
+        """True when all worlds have written `episodes_per_world` episodes."""
         return not self._left.any()
 
     def record_pre_reset(self, env_ids: torch.Tensor) -> None:
