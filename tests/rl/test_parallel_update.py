@@ -1,5 +1,6 @@
 """Updates of the actor and the critic at the same time."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from rsl_rl.algorithms import PPO
 
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper
+from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper, parallel_update
 from manyworlds.rl.parallel_update import can_update_in_parallel, update_in_parallel
 from manyworlds.utils.devices import torch_threads
 
@@ -61,6 +62,26 @@ def test_the_result_is_that_of_rsl_rl(env_cfg, rl_cfg, settings):
     assert [[*each.items()] for each in mine[0]] == [[*each.items()] for each in theirs[0]]
     torch.testing.assert_close(mine[1:], theirs[1:], rtol=0.0, atol=0.0)
     assert alg.optimizer.param_groups[0]["lr"] == alg.learning_rate
+
+
+def test_the_state_is_in_the_order_of_the_parameters(env_cfg, rl_cfg, monkeypatch):
+    """Save the same file whichever network learns first."""
+    runner = make_runner(env_cfg, rl_cfg)
+    alg: Any = runner.alg
+    learned, descend = threading.Event(), parallel_update._descend
+
+    def critic_first(optimizer, network, *rest):
+        if network is alg.actor:
+            assert learned.wait(60.0)
+        descend(optimizer, network, *rest)
+        learned.set()
+
+    monkeypatch.setattr(parallel_update, "_descend", critic_first)
+    collect(alg, runner.env)
+    update_in_parallel(alg, 2)
+    assert [*alg.optimizer.state] == alg.optimizer.param_groups[0]["params"]
+    names = [*alg.save()["optimizer_state_dict"]["state"]]
+    assert names == sorted(names)
 
 
 def test_a_runner_uses_it_with_several_threads(env_cfg, rl_cfg, monkeypatch):

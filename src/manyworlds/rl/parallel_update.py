@@ -67,6 +67,7 @@ def update_in_parallel(alg: PPO, num_threads: int) -> dict[str, float]:
         torch.set_num_threads(before)
     for group in alg.optimizer.param_groups:
         group["lr"] = alg.learning_rate
+    _sort_state(alg.optimizer)
     alg.storage.clear()
     return {"value": value, "surrogate": surrogate, "entropy": entropy}
 
@@ -153,6 +154,15 @@ def _part(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -> Optimizer
         for group in optimizer.param_groups
     ]
     return part
+
+
+def _sort_state(optimizer: Optimizer) -> None:
+    """Order the state as the parameters, since the first of two threads was any of them."""
+    state = optimizer.state
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    ordered = {p: state[p] for p in parameters if p in state}
+    state.clear()
+    state.update(ordered)
 
 
 def _given(value: _T | None) -> _T:
