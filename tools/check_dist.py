@@ -117,6 +117,26 @@ TRIALS = {
         film = write_video(Path("film"), [np.full((64, 64, 3), i, np.uint8) for i in range(9)], 9)
         assert film.suffix == ".mp4" and film.stat().st_size > 0
         """,
+    "data": """
+        from pathlib import Path
+        import pyarrow.dataset as dataset
+        from manyworlds.envs import ManagerBasedRlEnv
+        from manyworlds.envs.mdp import record_dataset
+        from manyworlds.managers import RecorderTermCfg
+        from manyworlds.tasks import load_env_cfg
+        import torch
+        cfg = load_env_cfg("Cartpole-Swingup")
+        cfg.scene.num_envs, cfg.episode_length_s = 2, 0.2
+        cfg.recorders["dataset"] = RecorderTermCfg(
+            func=record_dataset, params={"folder": Path("episodes"), "task": "swing up"})
+        env = ManagerBasedRlEnv(cfg)
+        env.reset()
+        for _ in range(env.max_episode_length):
+            env.step(torch.zeros(2, 1))
+        env.close()
+        rows = dataset.dataset("episodes/data", format="parquet").to_table()
+        assert rows.num_rows == 2 * env.max_episode_length, rows.num_rows
+        """,
     "robots": """
         from manyworlds.lab.scene.sources import menagerie_names
         import robot_descriptions

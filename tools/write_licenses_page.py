@@ -90,7 +90,8 @@ def license_of(name: str) -> str:
         return expression
     classifiers = [c.split(" :: ") for c in metadata.get_all("Classifier") or ()]
     named = [c[-1] for c in classifiers if c[0] == "License" and c[-1] != "OSI Approved"]
-    text = (metadata["License"] or "").strip().partition("\n")[0]
+    text = (metadata["License"] or "").strip()
+    text = "" if "\n" in text else text  # the whole license, not its name
     # "BSD License" stands for several; the text may say which.
     found = [name for name in named if name != "BSD License" or not text] or [
         text.removeprefix("The ").removesuffix(" (MIT)")
