@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from manyworlds.cli import play as play_module
+from manyworlds.cli import runs
 from manyworlds.cli.main import main
 from manyworlds.cli.runs import play_env_cfg
 from manyworlds.rl.run_folder import RunFolder
@@ -431,3 +432,21 @@ def test_export_dataset_writes_an_episode_of_each_world(tmp_path, capsys):
     assert main([*args, *out]) == 2
     assert "exists: name another folder" in capsys.readouterr().err
     assert main([*args, "--episodes", "0", "--output", str(tmp_path / "none")]) == 2
+
+
+def test_export_dataset_needs_episodes_that_end(tmp_path, capsys, monkeypatch):
+    """Refuse a task without a time limit after the length of its episodes."""
+    pytest.importorskip("pyarrow", reason="needs the extra 'data'")
+    assert train(tmp_path) == 0
+    own = runs.evaluation_env_cfg
+
+    def endless(*args):
+        cfg = own(*args)
+        cfg.episode_length_s, cfg.terminations = 0.2, {}
+        return cfg
+
+    monkeypatch.setattr(runs, "evaluation_env_cfg", endless)
+    args = ["export-dataset", "Cartpole-Swingup", "--log-root", str(tmp_path)]
+    assert main([*args, "--episodes", "2", "--output", str(tmp_path / "set")]) == 1
+    assert "have not ended after 0.2 s" in capsys.readouterr().err
+    assert not (tmp_path / "set").exists()

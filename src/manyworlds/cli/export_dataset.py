@@ -80,7 +80,14 @@ def _record(options: ExportDatasetOptions) -> Path:
     assert isinstance(recorder, record_dataset)
     with with_progress(policy, env.max_episode_length, "recording") as shown:
         obs, _ = env.reset()
-        while not recorder.finished:
+        for _ in range(env.max_episode_length):
+            if recorder.finished:
+                break
             obs, *_ = env.step(shown(obs))
+    if not recorder.finished:
+        raise ValueError(
+            f"Episodes of '{run.task}' have not ended after {env.max_episode_length_s:g} s, the "
+            "episode_length_s of the task: add the termination mdp.time_out to it."
+        )
     env.close()
     return options.output
