@@ -90,6 +90,17 @@ def test_statistics_are_those_of_all_frames(tmp_path):
     assert tasks == [{"task_index": 0, "task": "try at random"}]
 
 
+def test_tasks_have_the_index_that_pandas_looks_for(tmp_path):
+    """Describe the index column of `tasks.parquet`, without which pandas cannot read the file."""
+    record(tmp_path / "set")
+    schema = pq.read_schema(tmp_path / "set/meta/tasks.parquet")
+    about = json.loads(schema.metadata[b"pandas"])
+    assert about["index_columns"] == ["task"]
+    assert [column["field_name"] for column in about["columns"]] == ["task"]
+    pandas = pytest.importorskip("pandas", reason="the rest needs pandas")
+    assert list(pandas.read_parquet(tmp_path / "set/meta/tasks.parquet").task_index) == [0]
+
+
 def test_each_world_records_as_many_episodes_as_asked(tmp_path):
     """Stop after one episode per world, and leave nothing unfinished beside the dataset."""
     record(tmp_path / "set", worlds=4, steps=35, episodes_per_world=1)

@@ -232,5 +232,9 @@ def _statistics(column: np.ndarray, quantiles: bool = False) -> dict[str, list[A
 
 
 def _index(column: str) -> dict[str, str]:
-    """Return metadata of a table whose `column` pandas reads as the index."""
-    return {"pandas": json.dumps({"index_columns": [column], "columns": [], "column_indexes": []})}
+    """Return metadata of a table whose `column`, of strings, pandas reads as the index."""
+    described = {"name": column, "field_name": column, "pandas_type": "unicode"}
+    columns = [{**described, "numpy_type": "object", "metadata": None}]
+    return {
+        "pandas": json.dumps({"index_columns": [column], "columns": columns, "column_indexes": []})
+    }
