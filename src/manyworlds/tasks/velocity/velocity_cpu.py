@@ -29,7 +29,7 @@ _WEIGHTS = {
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
 _STAGES = (0, 1500, 3000)
 """Control steps at which weights change."""
-# Policies fall when a command changes; the task's commands last 3 to 8 s.
+# Most falls follow a change of the command; the task's commands last 3 to 8 s.
 _COMMAND_S = (2.0, 6.0)
 # A biped leaves the optimum of standing still by itself: it falls.
 _BIPED_WEIGHTS = {"action_rate_l2": (-0.02, -0.04, None)}
