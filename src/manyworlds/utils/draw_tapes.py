@@ -119,14 +119,7 @@ class DrawRecorder(Tape):
 
     def _handle(self, func: Callable[..., object], result: torch.Tensor) -> torch.Tensor:
         for i, places in self._places.items():
-            rows = [
-                result.narrow(dim, places[size], 1).detach().cpu().clone()
-                for dim, size in enumerate(result.shape)
-                if size in places
-            ]
-            if not rows and result.numel() <= _SHARED_SIZE:
-                rows = [result.detach().cpu().clone()]
-            self.draws[i].setdefault(self._part, []).append(rows)
+            self.draws[i].setdefault(self._part, []).append(_rows_of(result, places))
         return result
 
 
@@ -189,15 +182,25 @@ def draws_of_world(draws: Sequence[WholeDraw], env_id: int, num_envs: int) -> St
             if not own:
                 continue
             places[len(env_ids)] = own[0]
-        rows = [
-            drawn.narrow(dim, places[size], 1).clone()
-            for dim, size in enumerate(drawn.shape)
-            if size in places
-        ]
-        if not rows and drawn.numel() <= _SHARED_SIZE:
-            rows = [drawn.clone()]
-        found.setdefault(part, []).append(rows)
+        found.setdefault(part, []).append(_rows_of(drawn, places))
     return found
+
+
+def _rows_of(drawn: torch.Tensor, places: Mapping[int, int]) -> Rows:
+    """Return copies of one world's rows of a draw, or of the whole draw if all worlds share it.
+
+    Args:
+        drawn: the draw.
+        places: row of the world, by the number of rows.
+    """
+    rows = [
+        drawn.narrow(dim, places[size], 1).detach().cpu().clone()
+        for dim, size in enumerate(drawn.shape)
+        if size in places
+    ]
+    if not rows and drawn.numel() <= _SHARED_SIZE:
+        rows = [drawn.detach().cpu().clone()]
+    return rows
 
 
 class DrawReplay(Tape):
