@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ import mujoco
 import numpy as np
 import pytest
 import torch
+import yaml
+from torch.distributed.run import get_args_parser
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FILES = sorted(EXAMPLES.glob("*.py"))
@@ -205,3 +209,44 @@ def test_onnx_in_mujoco(monkeypatch, capsys, tmp_path):
     assert model.nq == 2
     output = run(monkeypatch, capsys, "12_onnx_in_mujoco", run_folder)
     assert "the same bits: True" in output and "after 2.00 s" in output
+
+
+def test_sweep(tmp_path):
+    """Begin a study with small trainings, and add to it from another start of the program."""
+    pytest.importorskip("optuna")
+    for trials in (2, 1):
+        example = load("17_sweep")
+        study = example["study"](tmp_path / "sweep.db")
+        small = functools.partial(example["objective"], num_envs=16, iterations=12)
+        study.optimize(lambda trial, run=small: run(trial, tmp_path / "runs"), n_trials=trials)
+    assert [trial.number for trial in study.trials] == [0, 1, 2]
+    values = [trial.value for trial in study.trials if trial.value is not None]
+    assert study.best_value == max(values) > 0.0
+    rates = [trial.params["learning_rate"] for trial in study.trials]
+    assert len({*rates}) == 3 and all(1e-4 <= rate <= 1e-2 for rate in rates)
+    runs = sorted((tmp_path / "runs").glob("*/*"))
+    assert [run.name.split("_")[-1] for run in runs] == ["trial0", "trial1", "trial2"]
+
+
+def test_cluster_files():
+    """Use options that exist, in files that a shell and YAML can read."""
+    script = EXAMPLES / "cluster/train.slurm"
+    subprocess.run(["bash", "-n", str(script)], check=True)
+    task = yaml.safe_load((EXAMPLES / "cluster/skypilot.yaml").read_text())
+    assert {"name", "resources", "envs", "file_mounts", "setup", "run"} == {*task}
+    torchrun = script.read_text().split("srun torchrun", 1)[1]
+    own = torchrun.index("-m manyworlds")
+    known = get_args_parser().format_help()
+    for option in re.findall(r"(--[\w-]+)", torchrun[:own]):
+        assert option.replace("_", "-") in known.replace("_", "-"), option
+    for command in (torchrun[own:], task["run"]):
+        options = re.findall(r"(--[\w.-]+)", command)
+        assert "--auto-resume" in options
+        help_text = train_help()
+        assert all(option in help_text for option in options), options
+
+
+def train_help() -> str:
+    """Return the help text of `manyworlds train`."""
+    command = [sys.executable, "-m", "manyworlds", "train", "Cartpole-Swingup", "--help"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

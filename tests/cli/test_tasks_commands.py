@@ -179,6 +179,26 @@ def test_resume_goes_on_with_the_runs_own_configuration(tmp_path, capsys):
     assert second.last_checkpoint().name == "model_2.pt"
 
 
+def test_auto_resume_begins_a_run_or_continues_it(tmp_path, capsys):
+    """Continue the newest run of the same name, whatever other runs there are."""
+    assert train(tmp_path, "--auto-resume") == 2
+    assert "give it one with --agent.run-name NAME" in capsys.readouterr().err
+    named = ["--auto-resume", "--agent.run-name"]
+    assert train(tmp_path, *named, "a.b", "--checkpoint", "x.pt") == 2
+    assert "leave out --resume, --checkpoint" in capsys.readouterr().err
+    assert train(tmp_path, *named, "a.b") == 0
+    first = RunFolder.latest(tmp_path)
+    for other in ("acb", "x_a.b", ""):
+        assert train(tmp_path, *(named if other else []), *([other] if other else [])) == 0
+    assert train(tmp_path, *named, "a.b") == 1
+    assert f"'{first.last_checkpoint()}' already has 2 iterations" in capsys.readouterr().err
+    assert train(tmp_path, *named, "a.b", "--agent.max-iterations", "3") == 0
+    last = RunFolder.latest(tmp_path)
+    assert last.path.name.endswith("_a.b") and last.last_checkpoint().name == "model_2.pt"
+    assert train(tmp_path, *named, "a.b", "--agent.max-iterations", "4") == 0
+    assert RunFolder.latest(tmp_path).last_checkpoint().name == "model_3.pt"
+
+
 def test_play_loads_the_newest_run_into_its_own_worlds(tmp_path, monkeypatch, capsys):
     """Show the newest policy, with the physics it was trained with and the play worlds."""
     shown = {}

@@ -103,6 +103,8 @@ def test_seeds_begin_new_runs(capsys, tmp_path, monkeypatch):
     assert main([*args, *TWO]) == 0
     assert main([*args, "--seeds", "1,2", "--resume"]) == 2
     assert "--seeds begins new runs: leave out --resume" in capsys.readouterr().err
+    assert main([*args, "--seeds", "1,2", "--auto-resume", "--agent.run-name", "x"]) == 2
+    assert "--seeds begins new runs" in capsys.readouterr().err
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert main([*args, "--seeds", "1,2"]) == 2
     assert "use it without torchrun" in capsys.readouterr().err

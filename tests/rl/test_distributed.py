@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from manyworlds.rl.checkpoint import load_checkpoint
-from manyworlds.rl.distributed import Ranks, any_rank, gather, share
+from manyworlds.rl.distributed import Ranks, any_rank, connect, gather, share
 from manyworlds.rl.run_folder import RunFolder
 
 
@@ -102,6 +105,22 @@ def test_each_process_takes_a_gpu_of_its_own(monkeypatch):
     assert third.device(None) == third.device("cuda") == "cuda:2"
     assert third.device("cpu") == "cpu" and third.device("cuda:1") == "cuda:1"
     assert Ranks().device(None) is None
+
+
+def test_restarts_need_a_store_of_their_own(monkeypatch):
+    """Warn where restarted processes would find the addresses of earlier ones."""
+    monkeypatch.setattr(dist, "init_process_group", lambda backend: None)
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+    two = Ranks(world_size=2, local_world_size=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        connect(two, "cpu")
+        monkeypatch.setenv("TORCHELASTIC_MAX_RESTARTS", "3")
+        connect(replace(two, rank=1, local_rank=1), "cpu")
+        with pytest.raises(UserWarning, match="--max-restarts 3.*TORCH_DISABLE_SHARE"):
+            connect(two, "cpu")
+        monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "False")
+        connect(two, "cpu")
 
 
 def test_a_single_process_needs_no_connection():

@@ -27,6 +27,9 @@ class TrainOptions(SeedOptions):
     """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
     resume: bool = False
     """Continue the newest run of this task, with its configuration."""
+    auto_resume: bool = False
+    """Continue the newest run of this task with the same `--agent.run-name` if there is one, and
+    start it otherwise; for a command that is repeated after failures."""
     checkpoint: Path | None = None
     """Continue from this checkpoint: a file, a run folder, or the name of a run."""
     wandb_run_path: str | None = None

@@ -7,13 +7,14 @@ import functools
 import io
 import itertools
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.cli.parsing import FRONTENDS, parse_over, parse_task
+from manyworlds.cli.parsing import FRONTENDS, UsageError, parse_over, parse_task
 from manyworlds.cli.runs import download_checkpoint, find_run
 from manyworlds.cli.train_seeds import RUN_FILE, train_seeds
 from manyworlds.utils.files import write_atomic
@@ -124,13 +125,40 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
 
 
 def find_checkpoint(task: str, cfg: TrainOptions) -> tuple[Path | None, RunFolder | None]:
-    """Find the checkpoint to continue from and its run folder; None if the options name none."""
+    """Find the checkpoint to continue from and its run folder; None if the options name none.
+
+    Raises:
+        UsageError: `--auto-resume` without a name of the run, or with another checkpoint.
+        FileNotFoundError: there is no such checkpoint.
+    """
+    if cfg.auto_resume:
+        return _newest_of_name(task, cfg)
     if cfg.wandb_run_path is not None:
         return download_checkpoint(cfg), None
     if cfg.resume or cfg.agent.resume or cfg.checkpoint is not None:
         patterns = cfg.agent.load_run, cfg.agent.load_checkpoint
         return find_run(cfg.checkpoint, cfg.log_root, task, *patterns)
     return None, None
+
+
+def _newest_of_name(task: str, cfg: TrainOptions) -> tuple[Path | None, RunFolder | None]:
+    """Find the last checkpoint of the runs with the name that the options give; None without."""
+    if not cfg.agent.run_name:
+        raise UsageError(
+            "--auto-resume continues the newest run with the same name: give it one with "
+            "--agent.run-name NAME."
+        )
+    if cfg.resume or cfg.agent.resume or cfg.checkpoint or cfg.wandb_run_path:
+        raise UsageError(
+            "--auto-resume finds the run itself: leave out --resume, --checkpoint and "
+            "--wandb-run-path."
+        )
+    # Runs that begin within the same second have numbers after their names.
+    pattern = rf"[\d_-]{{19}}_{re.escape(cfg.agent.run_name)}(_\d+_\d+)?"
+    try:
+        return find_run(None, cfg.log_root, task, pattern)
+    except FileNotFoundError:
+        return None, None
 
 
 def _use_gpus(cfg: TrainOptions, argv: Sequence[str]) -> None:

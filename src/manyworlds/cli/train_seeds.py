@@ -147,10 +147,11 @@ def _check(cfg: TrainOptions, argv: Sequence[str]) -> None:
     given = {arg.split("=")[0].replace("_", "-") for arg in argv}
     if both := given & {*_SEEDS}:
         raise UsageError(f"Give either --seeds or {sorted(both)[0]}, not both.")
-    if cfg.resume or cfg.agent.resume or cfg.checkpoint or cfg.wandb_run_path:
+    continued = cfg.resume or cfg.auto_resume or cfg.agent.resume
+    if continued or cfg.checkpoint or cfg.wandb_run_path:
         raise UsageError(
-            "--seeds begins new runs: leave out --resume, --checkpoint and --wandb-run-path, or "
-            "continue each run by itself."
+            "--seeds begins new runs: leave out --resume, --auto-resume, --checkpoint and "
+            "--wandb-run-path, or continue each run by itself."
         )
     if "WORLD_SIZE" in os.environ:
         raise UsageError("--seeds starts its own processes: use it without torchrun.")

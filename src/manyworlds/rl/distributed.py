@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -85,10 +86,24 @@ def connect(ranks: Ranks, device: torch.device | str) -> None:
     """Initialize the process group if there are several processes: nccl for GPUs, else gloo."""
     if not ranks.is_distributed or dist.is_initialized():
         return
+    if ranks.is_main:
+        _warn_of_shared_store()
     device = torch.device(device)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+
+
+def _warn_of_shared_store() -> None:
+    """Warn if `torchrun` restarts processes that would then find addresses of earlier ones."""
+    restarts = os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0")
+    if restarts != "0" and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        warnings.warn(
+            f"torchrun is to restart failed processes (--max-restarts {restarts}), which then "
+            "cannot connect, because its agents share a store that keeps the addresses of earlier "
+            "processes: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 where torchrun starts.",
+            stacklevel=3,
+        )
 
 
 def disconnect() -> None:
