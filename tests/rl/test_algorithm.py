@@ -109,6 +109,35 @@ def test_a_rate_of_the_critic_that_is_not_positive_is_refused(env_cfg, rl_cfg, r
         OnPolicyRunner(env, rl_cfg)
 
 
+def test_entropy_coefficients_change_at_their_iterations(env_cfg, rl_cfg, tmp_path):
+    """Apply each stage from its iteration on, also in a run that goes on later."""
+    rl_cfg.algorithm.entropy_coef = 0.3
+    rl_cfg.algorithm.entropy_stages = ((1, 0.2), (3, 0.1))
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
+    runner, used = OnPolicyRunner(env, rl_cfg), []
+    alg: Any = runner.alg
+    runner.on_iteration(lambda record: used.append(alg.entropy_coef))
+    runner.learn(4)
+    assert used == [0.3, 0.2, 0.2, 0.1]
+    runner.save(tmp_path / "last.pt")
+    again = OnPolicyRunner(env, rl_cfg)
+    assert again.alg.entropy_coef == 0.3
+    again.load(tmp_path / "last.pt")
+    again.learn(1)
+    assert again.alg.entropy_coef == 0.1
+
+
+@pytest.mark.parametrize(
+    "stages", [((5, 0.1), (5, 0.2)), ((5, 0.1), (3, 0.2)), ((-1, 0.1),), ((1, float("nan")),)]
+)
+def test_entropy_stages_out_of_order_are_refused(env_cfg, rl_cfg, stages):
+    """Say the value and an example before the training starts."""
+    rl_cfg.algorithm.entropy_stages = stages
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
+    with pytest.raises(ValueError, match="entropy_stages is .* such as \\(\\(200, 0.002\\),\\)"):
+        OnPolicyRunner(env, rl_cfg)
+
+
 def test_encoders_that_the_critic_shares_learn_with_the_actor(env_cfg, rl_cfg):
     """Optimize each parameter once, also if both networks have it."""
     rl_cfg.algorithm.critic_learning_rate = 0.0007

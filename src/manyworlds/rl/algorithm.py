@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -32,10 +32,11 @@ class AdjustedAlgorithm:
         second: critic or teacher.
         storage: storage with the sizes of a rollout.
         critic_learning_rate: constant learning rate of the critic; None for that of the actor.
+        entropy_stages: iterations from which on other entropy coefficients apply.
         kwargs: settings of the algorithm.
 
     Raises:
-        ValueError: the critic's learning rate is not positive.
+        ValueError: the critic's learning rate is not positive, or stages are not in order.
     """
 
     device: str
@@ -44,6 +45,9 @@ class AdjustedAlgorithm:
     transition: RolloutStorage.Transition
     update_threads: int | None = None
     """Number of torch threads that `update` runs with; None for the present number."""
+    iteration: int = 0
+    """Number of updates so far, in all runs that were continued."""
+    entropy_coef: float
     symmetry: Symmetry | None
     collector: Collector | None = None
     """Policy and rollout on the device of the worlds, if that is not the learner's."""
@@ -55,10 +59,12 @@ class AdjustedAlgorithm:
         storage: RolloutStorage,
         *,
         critic_learning_rate: float | None = None,
+        entropy_stages: Sequence[Sequence[float]] = (),
         **kwargs: object,
     ) -> None:
         learner: Any = super()
         learner.__init__(first, second, ShuffledStorage.like(storage), **kwargs)
+        self._entropy_stages = _checked_stages(entropy_stages)
         if (symmetry := getattr(self, "symmetry", None)) is not None:
             self.symmetry = MirrorSymmetry(**vars(symmetry))
         optimizer = getattr(self, "optimizer", None)
@@ -116,6 +122,10 @@ class AdjustedAlgorithm:
     def update(self) -> dict[str, float]:
         """Learn from the collected steps; return mean losses."""
         learner: Any = super()
+        for start, coefficient in self._entropy_stages:
+            if self.iteration >= start:
+                self.entropy_coef = coefficient
+        self.iteration += 1
         threads = self.update_threads or torch.get_num_threads()
         own = learner.update.__func__ is not PPO.update
         if threads > 1 and not own and can_update_in_parallel(self):
@@ -229,6 +239,22 @@ class AdjustedAlgorithm:
                 value = critic(extras["final_obs"][ended]).detach().squeeze(1)
                 rewards = rewards.index_add(0, ended, value, alpha=self.gamma)
         learner.process_env_step(obs, rewards, dones, extras)
+
+
+def _checked_stages(stages: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
+    """Return the stages of the entropy coefficient as pairs.
+
+    Raises:
+        ValueError: iterations do not increase from 0 on, or a coefficient is negative.
+    """
+    pairs = [(start, coefficient) for start, coefficient in stages]
+    starts = [start for start, _ in pairs]
+    if starts != sorted({*starts}) or not all(x >= 0 for pair in pairs for x in pair):
+        raise ValueError(
+            f"algorithm.entropy_stages is {stages}, but must be pairs of iteration and coefficient "
+            "with increasing iterations and without negative numbers, such as ((200, 0.002),)."
+        )
+    return pairs
 
 
 def _with_own_rates(optimizer: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:

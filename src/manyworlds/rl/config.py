@@ -108,6 +108,9 @@ class RslRlPpoAlgorithmCfg:
     critic_learning_rate: float | None = field(default=None, kw_only=True)
     """Constant learning rate of the critic; None for that of the actor. The adaptive rate becomes
     small for policies with many joints or little noise, and the critic learns slowly with it."""
+    entropy_stages: tuple[tuple[int, float], ...] = field(default=(), kw_only=True)
+    """Iterations from which on other entropy coefficients apply, such as `((200, 0.002),)`: the
+    bonus keeps the noise that finds a gait, and later slows its refinement."""
     symmetry_cfg: RslRlSymmetryCfg = field(default_factory=RslRlSymmetryCfg, kw_only=True)
     """Uses of the robot's mirror symmetry; none by default."""
     rnd_cfg: RslRlRndCfg = field(default_factory=RslRlRndCfg, kw_only=True)

@@ -264,7 +264,9 @@ class OnPolicyRunner(_RslRlRunner):
             self.alg.broadcast_parameters()
         # torchrun sets one thread per process; elsewhere the present number is the user's choice.
         threads = self.ranks.threads if self.ranks.is_distributed else torch.get_num_threads()
-        cast("AdjustedAlgorithm", self.alg).update_threads = threads
+        algorithm = cast("AdjustedAlgorithm", self.alg)
+        algorithm.update_threads = threads
+        algorithm.iteration = self.current_learning_iteration
         with torch_threads(1):
             super().learn(num_learning_iterations, init_at_random_ep_len)
 

@@ -104,8 +104,7 @@ def train(
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
     runner = runner_cls(wrapped, asdict(rl_cfg), None, learner or str(env.device))
     try:
-        resume = share(resume)  # other processes may have looked a moment later
-        remaining = _load(runner, resume, rl_cfg.max_iterations)
+        remaining = _load(runner, resume := share(resume), rl_cfg.max_iterations)
         result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg, command))
         if resume is not None:
             result.records = _earlier_records(resume, runner.current_learning_iteration)

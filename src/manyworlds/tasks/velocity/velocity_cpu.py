@@ -57,7 +57,9 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.desired_kl = 0.97, 0.015
+    # Noise finds the gait; afterwards its bonus would only delay turning and a steady gait.
     rl_cfg.algorithm.entropy_coef = 0.012
+    rl_cfg.algorithm.entropy_stages = ((180, 0.002),)
 
 
 def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
