@@ -15,6 +15,7 @@ from manyworlds.envs.entrance import ENTRANCE_FILE
 from manyworlds.envs.world_record import WorldRecord
 from manyworlds.rl.run_edits import EditRecord
 from manyworlds.utils.plain_archive import unpack
+from manyworlds.utils.platforms import read_private
 from manyworlds.utils.web_access import is_local
 
 if TYPE_CHECKING:
@@ -222,24 +223,25 @@ def _age(path: Path) -> float:
 
 def _read(path: Path) -> tuple[str, int, str]:
     """Return host, port and token."""
+    damaged = ValueError(f"'{path}' is damaged: start the training again, or delete the file.")
     try:
-        with path.open() as file:
-            mode = path.stat().st_mode & 0o777
-            content = json.load(file)
-        host, _, port = content["address"].rpartition(":")
-        number, token = int(port), str(content["token"])
+        text = read_private(path, "the token of a training", "start the training again")
     except FileNotFoundError:
         raise FileNotFoundError(
             f"No training that can be entered runs in '{path.parent}': start it with `manyworlds "
             "train TASK --enter`, or with --view."
         ) from None
+    except UnicodeDecodeError:
+        raise damaged from None
+    try:
+        content = json.loads(text)
+        host, _, port = content["address"].rpartition(":")
+        number, token = int(port), str(content["token"])
     except (ValueError, KeyError, TypeError, AttributeError):
+        raise damaged from None
+    if not is_local(host):
         raise ValueError(
-            f"'{path}' is damaged: start the training again, or delete the file."
-        ) from None
-    if mode & 0o077 or not is_local(host):
-        raise ValueError(
-            f"'{path}' can be read by other users (mode {mode:o}), or names another machine "
-            f"({host}): it is not used."
+            f"'{path}' names another machine ({host}), where this training does not run: start it "
+            "again."
         )
     return host, number, token
