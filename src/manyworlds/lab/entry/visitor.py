@@ -7,7 +7,7 @@ import json
 import time
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 from urllib.parse import urlencode
 
 from manyworlds.envs.edits import EnvironmentEdit
@@ -50,6 +50,17 @@ class Ended(TypedDict):
     episode_return: float
     text: str
     """The end in one line."""
+
+
+class Outcome(TypedDict):
+    """State of an edit that was sent."""
+
+    done: bool
+    """True if it was applied or refused."""
+    record: dict[str, Any] | None
+    """Fields of its `EditRecord`; None before it is applied, or if it was refused."""
+    refusal: str
+    """Reason why it was refused; empty if it was not."""
 
 
 class Answer(Facts):
@@ -162,9 +173,8 @@ class Visitor:
             ValueError: the edit is refused; the message has the reason.
         """
         end = time.monotonic() + timeout_s
-        content = json.dumps(edit.plain()).encode()
-        number = json.loads(self._ask("POST", "/edit", content))["number"]
-        while not (state := json.loads(self._get("/edit", number=number)))["done"]:
+        number = self.post(edit)
+        while not (state := self.outcome(number))["done"]:
             if time.monotonic() > end:
                 raise TimeoutError(
                     f"The training has not finished its iteration in {timeout_s:g} s: the edit "
@@ -174,6 +184,25 @@ class Visitor:
         if state["record"] is None:
             raise ValueError(state["refusal"])
         return EditRecord(**state["record"])
+
+    def post(self, edit: EnvironmentEdit) -> int:
+        """Send an edit, and return its number at once, for `outcome`.
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+            ValueError: the training accepts no such edits.
+        """
+        content = json.dumps(edit.plain()).encode()
+        return json.loads(self._ask("POST", "/edit", content))["number"]
+
+    def outcome(self, number: int) -> Outcome:
+        """Return what has become of an edit.
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+            ValueError: there is no such edit.
+        """
+        return json.loads(self._get("/edit", number=number))
 
     def _get(self, path: str, **query: int) -> bytes:
         return self._ask("GET", f"{path}?{urlencode(query)}")
