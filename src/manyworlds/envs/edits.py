@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 START_STATES = "sent_start_states"
 """Name of the event that begins episodes in states that were sent back."""
 Undo = Callable[[], None]
+"""Takes an edit back."""
 _LONGEST_S = 600.0
 
 

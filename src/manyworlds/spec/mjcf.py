@@ -72,8 +72,8 @@ def mark_bare(spec: mujoco.MjSpec) -> str:
     spec.add_material(name=marker, rgba=[0.5, 0.5, 0.5, 1])  # does not replace colors of geoms
     for kind in _WITH_MATERIAL:
         for element in getattr(spec, f"{kind}s"):
-            # Tendons have this name for what is `classname` elsewhere.
-            default = element.default if kind == "tendon" else element.classname
+            # Tendons have a method for what is an attribute elsewhere.
+            default = element.default() if kind == "tendon" else element.classname
             for owner in (element, getattr(default, kind)):
                 owner.material = owner.material or marker
     return marker

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 
+import msgpack
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,8 @@ from manyworlds.cli.main import main
 from manyworlds.envs.edits import AddRandomization, RecordedPush, SetValue, edit_from_plain
 from manyworlds.lab import LabCfg, RecorderCfg, VerbError
 from manyworlds.lab.entry import enter_run
+from manyworlds.lab.verbs import VERBS
+from manyworlds.lab.verbs.registry import ALWAYS
 from manyworlds.rl.run_edits import read_edits
 from tests.browser import free_port
 from tests.lab.page.conftest import give, press
@@ -254,6 +258,49 @@ def test_the_page_sends_back(training, entered):
         assert "data:image/gif" in part.film.content, page.context.message
     finally:
         page.close()
+
+
+def test_the_verbs_reply_as_declared(training, entered):
+    """Carry out each verb of a training: its reply has the declared fields, of their types."""
+    lab = entered.lab
+    joint = next(name for name in _names(lab.model, "joint") if "hip" in name)
+    lab.set_model(f"joint:{joint}", "damping", 0.7)
+    value = {"kind": "set", "path": "rewards.upright.weight", "value": 1.5}
+    while not entered.visitor.worst():
+        training.wait_for_iterations(1)
+    script = (
+        ("read_training", {}),
+        ("read_worst_episodes", {}),
+        ("push_training", {"body": "robot/trunk", "force": [0, 50, 0]}),
+        ("compare_futures", {"seconds": 0.2}),
+        ("send_start_state", {"share": 0.05}),
+        ("send_disturbance", {"name": "by_verb", "pause_s": [1, 2]}),
+        ("send_case", {"name": "by verb", "seconds": 1.0, "with_push": True}),
+        ("send_randomization", {"preview": True}),
+        ("send_randomization", {}),
+        ("send_value", {"path": "rewards.upright.weight", "value": 1.25}),
+        ("send_edit", {"edit": value}),
+        ("read_task_details", {}),
+    )
+    for name, fields in script:
+        reply = lab.call(name, **fields)
+        declared = {**VERBS[name].reply, **ALWAYS}
+        assert set(reply) == set(declared), name
+        for key, field in declared.items():
+            field.check(reply[key], lab)
+        msgpack.packb(reply), json.dumps(reply)
+    training.wait_for_iterations(2)
+    outcomes = lab.call("read_training")["edits"]
+    assert len(outcomes) == 6
+    assert all("after iteration" in each["outcome"] for each in outcomes), outcomes
+    with pytest.raises(VerbError, match="no name of a checkpoint"):
+        lab.call("compare_futures", checkpoint="../other/model_0.pt")
+    for _ in range(200):
+        try:
+            assert lab.call("rewind_training", seconds=0.1)["equal_steps"] >= 0
+            break
+        except VerbError as error:
+            assert "just begun" in str(error)
 
 
 def test_a_value_of_terrain_and_curriculum_is_sent(training, entered):
