@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from typing import TYPE_CHECKING, cast
@@ -52,6 +53,8 @@ class WorldView:
         self.model = model
         self.on_mesh: OnMesh = lambda handle, body_at: None
         """Called for each mesh that is created from now on."""
+        self.labels = [""] + [body_label(model, body) for body in range(1, model.nbody)]
+        """Names of the bodies for people, by id; empty for the world."""
         self.meshes: list[tuple[viser.BatchedGlbHandle | viser.MeshHandle, BodyAt]] = []
         """Handles of meshes, and the bodies that each draws."""
         self.follow = 0
@@ -114,8 +117,27 @@ class WorldView:
             frame.remove()
 
     def name_of(self, body: int) -> str:
-        """Return the name of a body; empty for none."""
+        """Return the name of a body; empty for none, and for one without a name."""
         return self.model.body(body).name if body else ""
+
+    def find_again(self, body: int, before: WorldView) -> int:
+        """Return the id of a body of an earlier drawing; 0 if it is not there any more."""
+        place = before._places[body]
+        return self._places.index(place) if place in self._places else 0
+
+    @functools.cached_property
+    def _places(self) -> list[tuple[str, ...]]:
+        """Names of bodies; those without one are counted on the body above them."""
+        places: list[tuple[str, ...]] = [()]
+        counts: dict[int, int] = {}
+        for body in range(1, self.model.nbody):
+            place = (self.model.body(body).name,)
+            if not place[0]:
+                above = int(self.model.body_parentid[body])
+                counts[above] = counts.get(above, 0) + 1
+                place = (*places[above], f"{counts[above]}")
+            places.append(place)
+        return places
 
     def id_of(self, name: str) -> int:
         """Return the id of a body; 0 if there is none of this name."""
@@ -159,6 +181,11 @@ class WorldView:
             box = frame_all(self.model, poses, self.grid.drawn_geoms, points)
         middle = box.mean(axis=0)
         return middle + _AROUND * (box - middle)
+
+
+def body_label(model: mujoco.MjModel, body: int) -> str:
+    """Return the name of a body for people: `body 4` for the fourth one if it has none."""
+    return model.body(body).name or f"body {body}"
 
 
 def _looks(model: mujoco.MjModel) -> bytes:
