@@ -112,10 +112,10 @@ def training_view(seconds: float) -> Figures | None:
     def block(with_page: bool, steps: int) -> float:
         nonlocal page
         os.kill(pid, signal.SIGCONT if with_page else signal.SIGSTOP)
-        start, busy = perf_counter(), _cpu_seconds(pid)
+        start, busy = perf_counter(), cpu_seconds(pid)
         for _ in range(steps):
             (view if with_page else env).step(action)
-        page += _cpu_seconds(pid) - busy
+        page += cpu_seconds(pid) - busy
         return perf_counter() - start
 
     pairs: list[dict[bool, float]] = []
@@ -156,7 +156,7 @@ def _copying_share(view: Any) -> float:
     return 10 * (process_time() - start) / 200
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Return the processor time of all threads of a process [s]; Linux only."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -8,6 +8,7 @@ from functools import partial
 from benchmarks import (
     convert_workloads,
     edit_workloads,
+    entry_workloads,
     env_workloads,
     lab_workloads,
     lever_workloads,
@@ -86,6 +87,16 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         "Go1, 256 worlds: share of the cores' time that the page, with a client, leaves training",
         0.99,
         viewer_workloads.training_view,
+    ),
+    "enter-training": (
+        "Quadrupeds that train on all cores: share of the cores that an entered world leaves",
+        None,
+        entry_workloads.entry,
+    ),
+    "remember-worlds": (
+        "1024 quadrupeds, control steps without / with the memory of the last 10 s",
+        None,
+        entry_workloads.memory,
     ),
     "lab-real-time": (
         "G1 in the lab at 500 Hz, 2 cores, a page and a client: simulated / real time",

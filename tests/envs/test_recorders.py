@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
@@ -12,6 +13,7 @@ from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.envs.mdp import record_dataset
 from manyworlds.managers import RecorderTermCfg
 from manyworlds.tasks import load_env_cfg
+from manyworlds.utils.episode_dataset import EpisodeDatasetWriter
 
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra 'data'")
 
@@ -117,3 +119,52 @@ def test_a_group_without_a_vector_and_an_existing_folder_are_refused(tmp_path):
     with pytest.raises(FileExistsError, match="give the dataset another folder"):
         record(tmp_path / "set")
     assert (tmp_path / "set/mine.txt").read_text() == "kept"
+
+
+@pytest.mark.parametrize("task", ["Lift-Cube-Arm-Rgb", "Lift-Cube-Arm-Depth"])
+def test_images_are_in_the_dataset(tmp_path, task):
+    """Compare the PNG file of each frame with the image that the policy was given."""
+    pil = pytest.importorskip("PIL.Image", reason="needs the extra 'data'")
+    cfg = load_env_cfg(task)
+    cfg.scene.num_envs, cfg.seed = 2, 5
+    cfg.episode_length_s = 5 * cfg.decimation * cfg.sim.mujoco.timestep
+    params = {"folder": tmp_path / "set", "task": "look"}
+    cfg.recorders = {"dataset": RecorderTermCfg(func=record_dataset, params=params)}
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    torch.manual_seed(0)
+    obs, _ = env.reset()
+    seen: list[list[np.ndarray]] = [[], []]
+    for _ in range(10):
+        for world in range(2):
+            image = obs["camera"][world].permute(1, 2, 0).numpy()
+            seen[world].append(np.round(image.clip(0, 1) * 255).astype(np.uint8))
+        obs, *_ = env.step(torch.rand(2, env.action_manager.total_action_dim) * 2.0 - 1.0)
+    env.close()
+    key = "observation.images.camera"
+    rows = pq.read_table(tmp_path / "set/data/chunk-000/file-000.parquet").to_pydict()
+    found = []
+    for cell in rows[key]:
+        picture = np.asarray(pil.open(io.BytesIO(cell["bytes"])))
+        found.append(picture if picture.ndim == 3 else picture[..., None])
+    expected = np.stack(
+        [frame for half in (0, 5) for world in seen for frame in world[half : half + 5]]
+    )
+    assert len(found) == 20 and expected.std() > 1.0
+    np.testing.assert_array_equal(np.stack(found), expected)
+    info = json.loads((tmp_path / "set/meta/info.json").read_text())
+    feature = info["features"][key]
+    assert feature["dtype"] == "image" and feature["shape"] == list(expected.shape[1:])
+    stats = json.loads((tmp_path / "set/meta/stats.json").read_text())[key]
+    scaled = expected / 255.0
+    for name, of in (("mean", np.mean), ("std", np.std), ("min", np.min), ("max", np.max)):
+        np.testing.assert_allclose(np.ravel(stats[name]), of(scaled, axis=(0, 1, 2)), atol=1e-9)
+    middle = np.quantile(expected, 0.5, axis=(0, 1, 2), method="inverted_cdf") / 255.0
+    np.testing.assert_allclose(np.ravel(stats["q50"]), middle)
+    assert np.shape(stats["mean"]) == (expected.shape[-1], 1, 1)
+
+
+def test_arrays_that_are_no_images_are_refused(tmp_path):
+    """Give frames with two dimensions of floats: the error says what can be written."""
+    writer = EpisodeDatasetWriter(tmp_path / "set", 10.0, "look", {})
+    with pytest.raises(ValueError, match="Feature 'map' has frames of shape .* give vectors, or"):
+        writer.add_episode({"map": np.zeros((3, 4, 4), np.float32)})

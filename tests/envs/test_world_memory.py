@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from manyworlds.envs import environment_of_moment
+from manyworlds.envs.episode_story import tell
 from manyworlds.envs.world_memory import WorldMemory
 from manyworlds.envs.world_record import WorldReplay, quick_checksum
 from manyworlds.utils.seeding import rng_state
@@ -63,6 +64,26 @@ def test_the_batch_does_not_change():
         memory.step(act(seen, step), seen.step)
     assert torch.equal(plain.sim.data.qpos, seen.sim.data.qpos)
     assert torch.equal(state, rng_state()["torch"])
+
+
+def test_lengths_that_a_runner_sets_are_remembered():
+    """Set the time in the episodes after the memory was made: ends by time are simulated, too."""
+
+    def short(cfg):
+        cfg.episode_length_s, cfg.scene.num_envs = 1.0, 6
+
+    env = make_env("Velocity-Flat-Quadruped", short)
+    memory = WorldMemory(env, worst=6)
+    env.episode_length_buf[:] = torch.arange(6) * 8
+    for step in range(12):
+        memory.step(act(env, step), env.step)
+    memory.end_rollout()
+    ends = [end for end in memory.worst if end.ended_by == ("time_out",)]
+    assert ends and ends[0].length > 12
+    story = tell(ends[0].record, env.cfg)
+    assert story.ended_by == ("time_out",)
+    assert story.steps[-1].time == pytest.approx(1.0)
+    env.close()
 
 
 def test_the_worst_episodes_are_kept_with_their_ends():

@@ -182,6 +182,12 @@ ELSEWHERE |= {"set_twist", "set_gains", "show_state"}  # need a policy, a PD law
 ELSEWHERE |= {  # they need an environment
     *("steer_command", "seek_motion", "set_auto_reset"),
     *("read_task", "read_task_report", "read_debug_shapes", "reset_task", "step_task"),
+    *("read_task_details", "set_terrain_cell"),
+}
+ELSEWHERE |= {  # they need a training
+    *("read_training", "read_worst_episodes", "rewind_training", "push_training"),
+    *("compare_futures", "send_start_state", "send_disturbance", "send_case"),
+    *("send_randomization", "send_value", "send_edit"),
 }
 ELSEWHERE |= {"capture_camera", "release_client"}  # need OpenGL, a server
 

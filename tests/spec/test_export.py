@@ -9,7 +9,7 @@ import pytest
 
 from manyworlds.spec.edits import export_spec
 from tests.robots import robot_file
-from tests.spec.parity import assert_same
+from tests.spec.parity import assert_same, find_model
 
 ROBOTS = ("unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml")
 MESH = """<mujoco><compiler meshdir="parts"/><asset><mesh name="part" file="part.obj"/></asset>
@@ -226,6 +226,50 @@ def test_notation(tmp_path):
         assert written in text
     assert "<frame" in text and text.count('group="3"') == 1
     assert_same(load(path), spec.compile())
+
+
+PROP = """<mujoco><worldbody><body name="prop"><freejoint/><geom name="shape" size=".1"/>
+<site name="grip"/><site name="end" pos="0 0 .1"/></body></worldbody>
+<tendon><spatial name="cord"><site site="grip"/><site site="end"/></spatial></tendon></mujoco>"""
+
+
+@pytest.mark.filterwarnings("ignore:.*six digits")
+@pytest.mark.parametrize(
+    "model, same",
+    [
+        ("gymnasium:envs/mujoco/assets/hopper.xml", False),
+        ("dm_control:suite/cheetah.xml", False),
+        ("dm_control:suite/humanoid.xml", True),
+        ("dm_control:suite/stacker.xml", True),
+        ("dm_control:suite/lqr.xml", True),
+    ],
+)
+def test_without_material(model, same, tmp_path):
+    """Keep elements without a material that are in a class with one."""
+    spec = mujoco.MjSpec.from_file(str(find_model(model)))
+    spec.attach(mujoco.MjSpec.from_string(PROP), prefix="a/", frame=spec.worldbody.add_frame())
+    body = spec.worldbody.add_body(name="bare")
+    body.add_geom(spec.geoms[-1].classname, size=[0.1, 0.1, 0.1]).material = ""
+    for geom in spec.geoms[:3]:  # without a material in a class that has one
+        body.add_geom(geom.classname, size=[0.1] * 3, type=2, rgba=[0.5] * 3 + [1]).material = ""
+    expected = spec.compile()
+    assert {-1} < set(expected.geom_matid.tolist())
+    model = load(export_spec(spec, tmp_path / "out"))
+    for field in ("geom_matid", "site_matid", "tendon_matid", "geom_rgba"):
+        np.testing.assert_allclose(getattr(model, field), getattr(expected, field), atol=1e-6)
+    if same:
+        assert_same(model, expected)
+    again = mujoco.MjSpec.from_file(str(tmp_path / "out" / "scene.xml"))
+    assert_same(load(export_spec(again, tmp_path / "again")), model)
+
+
+def test_no_material_is_not_written(tmp_path):
+    """Write no empty materials where no class has one."""
+    spec = mujoco.MjSpec.from_string(MESH, assets={"parts/part.obj": wavefront(1.0)})
+    spec.add_material(name="paint")
+    spec.worldbody.add_geom(size=[0.1, 0, 0], material="paint")
+    path = export_spec(spec, tmp_path / "out")
+    assert (path / "scene.xml").read_text().count("material=") == 1
 
 
 def test_parts_with_settings_of_their_own(tmp_path):

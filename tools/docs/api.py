@@ -26,7 +26,7 @@ PAGES = {
     "signals": ("manyworlds.signals",),
     "terrains": ("manyworlds.terrains", "manyworlds.terrains.config"),
     "managers": ("manyworlds.managers", "manyworlds.managers.mirror"),
-    "envs": ("manyworlds.envs", "manyworlds.utils.draws"),
+    "envs": ("manyworlds.envs", "manyworlds.envs.edits", "manyworlds.utils.draws"),
     "mdp": ("manyworlds.envs.mdp",),
     "dr": ("manyworlds.envs.mdp.dr",),
     "rl": (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ATTACH = "--attach"
 _HEARTBEAT_S = 0.2
+_EPISODE_S = 5.0
 
 
 @dataclass(kw_only=True)
@@ -40,6 +41,12 @@ class AttachOptions:
     repeat: int = 0
     """Control steps of the training to repeat first: the lab waits until the training has made so
     many, goes back to where it entered, and does the same, to the bit."""
+    back: float = 0.0
+    """Time before the present at which the world begins [s], as far as the training remembers it
+    (`train --remember`): it repeats what happened until it is disturbed."""
+    episode: int | None = None
+    """Go back to one of the worst episodes instead, 0 for the latest: its last 5 s, or those that
+    --back says."""
     wait: bool = False
     """Enter worlds whose numbers come by standard input, a line each; for the training's page."""
     paused: bool = False
@@ -79,8 +86,13 @@ def _attach(cfg: AttachOptions) -> None:
         page = None if cfg.headless else stack.enter_context(_page(cfg.port))
         folder = find_training(cfg.run, cfg.log_root)
         lab_cfg = LabCfg(start_paused=cfg.paused or bool(cfg.repeat))
-        entered = enter_run(folder, cfg.world, lab_cfg, record=cfg.repeat)
+        world, end = cfg.world, -1
+        if cfg.episode is not None:
+            world, end = _worst_episode(folder, cfg.episode)
+        entered = enter_run(folder, world, lab_cfg, record=cfg.repeat, end=end)
         lab = stack.enter_context(entered.lab)
+        if cfg.back or end >= 0:
+            entered.rewind(cfg.back or _EPISODE_S, end=end)
         if page is not None:
             page.show(lab)
             page.start()
@@ -102,7 +114,7 @@ def _wait(cfg: AttachOptions) -> None:
         return
     _limit_threads()
     from manyworlds.lab.entry import enter_run
-    from manyworlds.lab.entry.entered_world import EntryStock
+    from manyworlds.lab.entry.entry_stock import EntryStock
 
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_page(cfg.port))
@@ -179,6 +191,20 @@ def find_training(name: str, log_root: Path) -> Path:
         f"There is no run '{name}': give the path of a run folder, or the name of a run in "
         f"'{log_root}'."
     )
+
+
+def _worst_episode(folder: Path, number: int) -> tuple[int, int]:
+    """Return the world of one of the worst episodes, the latest first, and the step of its end."""
+    from manyworlds.lab.entry import Visitor
+
+    worst = Visitor(folder).worst()[::-1]
+    if not 0 <= number < len(worst):
+        raise ValueError(
+            f"There is no episode {number}: the training remembers {len(worst)} (`manyworlds why` "
+            "tells them; start it with --remember)."
+        )
+    print(worst[number]["text"])
+    return worst[number]["env_id"], worst[number]["step"]
 
 
 def _described(entered: EnteredWorld, folder: Path) -> str:

@@ -34,7 +34,7 @@ from manyworlds.spec.config import (
 )
 from manyworlds.spec.edits import auto_wrap_fixed_base_mocap, export_spec, get_free_joint
 from manyworlds.spec.elements import TRANSMISSIONS, is_position_actuator, qpos_width
-from manyworlds.spec.mjcf import fix_spec_xml, strip_buffer_textures
+from manyworlds.spec.mjcf import fix_spec_xml, mark_bare, strip_buffer_textures
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.files import write_atomic
@@ -253,8 +253,9 @@ class Entity(StateWriters, NamedElements, Stateful):
         """Write the entity alone as one MJCF file, which refers to its assets."""
         spec = self.spec.copy()
         strip_buffer_textures(spec)
+        bare = mark_bare(spec)
         spec.compile()
-        write_atomic(Path(xml_path), fix_spec_xml(spec.to_xml()))
+        write_atomic(Path(xml_path), fix_spec_xml(spec.to_xml(), bare=bare))
 
     def to_zip(self, path: str | Path) -> Path:
         """Write the entity alone and its assets into one archive; return its path."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 START_STATES = "sent_start_states"
 """Name of the event that begins episodes in states that were sent back."""
 Undo = Callable[[], None]
+"""Takes an edit back."""
 _LONGEST_S = 600.0
 
 
@@ -128,6 +129,26 @@ class AddDisturbance(EnvironmentEdit):
     any_direction: bool = False
     """Turn each push about the vertical by a random angle."""
 
+    @staticmethod
+    def of(
+        push: RecordedPush,
+        name: str,
+        pause_s: tuple[float, float] = (2.0, 6.0),
+        scale: tuple[float, float] = (1.0, 1.0),
+        any_direction: bool = False,
+    ) -> AddDisturbance:
+        """Return the edit that repeats a push."""
+        return AddDisturbance(
+            name=name,
+            body=push.body,
+            force=push.force,
+            torque=push.torque,
+            duration_s=push.duration_s,
+            pause_s=pause_s,
+            scale=scale,
+            any_direction=any_direction,
+        )
+
     def apply(self, env: ManagerBasedRlEnv) -> Undo:
         """Add the event."""
         _check_name(env, self.name)
@@ -202,6 +223,25 @@ class RecordedPush:
         SceneEntityCfg(entity, body_names=(body,)).resolve(env.scene)
         if not (self.duration_s > 0.0 and all(map(math.isfinite, (*self.force, *self.torque)))):
             raise ValueError(f"{self} has no positive duration, or a force that is not finite.")
+
+    @property
+    def text(self) -> str:
+        """The push in one line."""
+        force = ", ".join(f"{part:.4g}" for part in self.force)
+        return f"({force}) N on {self.body} for {self.duration_s:g} s"
+
+    def steps(self, env: ManagerBasedRlEnv) -> int:
+        """Return its duration in control steps, at least 1."""
+        return max(1, round(self.duration_s / env.step_dt))
+
+    def write(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor, factor: float = 1.0) -> None:
+        """Write the force and the torque, times a factor, to the body in some worlds."""
+        entity, _, body = self.body.partition("/")
+        chosen = SceneEntityCfg(entity, body_names=(body,))
+        chosen.resolve(env.scene)
+        wrench = torch.tensor([self.force, self.torque], device=env.device) * factor
+        force, torque = (part.expand(len(env_ids), 3) for part in wrench)
+        env.scene[entity].write_external_wrench_to_sim(force, torque, env_ids, chosen.index("body"))
 
 
 @dataclass(frozen=True, kw_only=True)

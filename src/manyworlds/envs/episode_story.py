@@ -107,7 +107,7 @@ def tell(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
             action = replay.begin()
             with replay, torch.no_grad():
                 env.step(action)
-            told.append(_told(env))
+            told.append(step_of(env))
             replay.end()
     finally:
         env.close()
@@ -121,7 +121,8 @@ def nearness(env: ManagerBasedRlEnv, name: str) -> float | None:
     return None if measure is None else measure(env, **term.params)
 
 
-def _told(env: ManagerBasedRlEnv) -> StoryStep:
+def step_of(env: ManagerBasedRlEnv) -> StoryStep:
+    """Return what the last control step of the first world was like."""
     manager = env.termination_manager
     near = {name: nearness(env, name) for name in manager.active_terms}
     rewards = env.reward_manager.get_active_iterable_terms(0)

@@ -112,7 +112,7 @@ class WorldMemory:
         self._ends: list[EndedEpisode] = []
         self.worst: collections.deque[EndedEpisode] = collections.deque()
         """Worst episodes of the last rollouts, the latest last."""
-        self._edits = len(env.edits)
+        self._edits, self._lengths = len(env.edits), env.episode_length_buf.clone()
         self._since = np.zeros(env.num_envs, dtype=np.int64)
         """Step from which each world can be simulated alone: no other world has had a part."""
         self._keep_states(np.arange(env.num_envs))
@@ -138,9 +138,11 @@ class WorldMemory:
             step: function that advances the batch by a control step.
         """
         env = self._env
-        if len(env.edits) != self._edits:  # an edited world cannot be simulated from before
-            self.forget()
         lengths = env.episode_length_buf.clone()
+        # What was changed between two steps cannot be simulated from before: an edit, or, as
+        # runners do at first, the time in the episodes.
+        if len(env.edits) != self._edits or not torch.equal(lengths, self._lengths):
+            self.forget()
         self._tape.begin()
         with self._tape:
             result = step(action)
@@ -158,6 +160,7 @@ class WorldMemory:
         every = self._now % _SPARSE_STEPS == 0
         self._keep_states(np.arange(env.num_envs) if every else np.flatnonzero(self._tape.coupled))
         self._forget_old()
+        self._lengths = env.episode_length_buf.clone()
         return result
 
     def end_rollout(self) -> None:

@@ -179,6 +179,22 @@ class WorldReplay:
         if self.done == len(self._steps):
             self.stop(f"All {self.done} recorded steps are repeated.")
 
+    def skip(self, count: int, before: Callable[[], object]) -> None:
+        """Make steps of the environment at once.
+
+        Args:
+            count: number of steps; fewer are made if the replay ends before.
+            before: called before each step, for example a policy with a memory.
+        """
+        for _ in range(count):
+            if self.ended:
+                return
+            before()
+            action = self.begin()
+            with self, torch.no_grad():
+                step_past_end(self._env, action)
+            self.end()
+
     def stop(self, reason: str) -> None:
         """End the replay; the environment draws new numbers from now on."""
         self.ended = self.ended or reason
@@ -204,6 +220,15 @@ def repeat(env: ManagerBasedRlEnv, steps: Sequence[RecordedStep]) -> Iterable[Ve
         yield result
     if replay.done < len(steps):
         raise RuntimeError(replay.ended)
+
+
+def step_past_end(env: ManagerBasedRlEnv, action: torch.Tensor) -> None:
+    """Make a control step, also of a world whose episode has ended without a reset."""
+    env.begin_step(action)
+    for substep in range(env.cfg.decimation):
+        env.write_controls(substep)
+        env.step_physics(substep)
+    env.end_step()
 
 
 def checksum(env: ManagerBasedRlEnv, env_id: int) -> int:

@@ -15,6 +15,7 @@ from manyworlds.envs.world_moment import WorldMoment, world_moment
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import ENVIRONMENT, TaskSettings
+from manyworlds.lab.env_models import ModelExchange
 from manyworlds.lab.env_policies import EnvironmentPolicy, RecurrentPolicy, ResettablePolicy
 from manyworlds.lab.faults import FaultError
 from manyworlds.lab.model_facts import INITIAL_KEYFRAME, STATE
@@ -50,7 +51,6 @@ _FAILED = (
     | WorldStatus.MEMORY
 )
 _WIDGETS = ("create_gui", "create_debug_vis_gui")
-_REFUSED = mujoco.mjtEnableBit.mjENBL_SLEEP | mujoco.mjtEnableBit.mjENBL_IPC
 
 
 class EnvironmentLaw(Controller):
@@ -140,6 +140,7 @@ class EnvironmentDriver:
         self._drive: Drive | None = None
         self._shapes: MujocoNativeDebugVisualizer | None = None
         self._reference, self._reference_data = next(iter(env.sim.world_copies()))
+        self._models = ModelExchange(env, self._reference)
         self.report = self._report()
 
     def start(self, loop: PhysicsLoop) -> None:
@@ -151,8 +152,8 @@ class EnvironmentDriver:
             robot.take(POLICY)
 
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-            self._compare(model)
-            self._import_model(model)  # options that the lab's config changes
+            self._models.compare(model)
+            self._models.take(model)  # options that the lab's config changes
             self._drive = loop.drivers.push(self, self.name)
             self._show(model, data)
 
@@ -219,12 +220,15 @@ class EnvironmentDriver:
 
         self._loop.do(go, edits_model=False)
 
-    def go_to(self, state: dict[str, object], replay: WorldReplay | None = None) -> None:
+    def go_to(
+        self, state: dict[str, object], replay: WorldReplay | None = None, skip: int = 0
+    ) -> None:
         """Continue from a state of `ManagerBasedRlEnv.world_state`, with the present policy.
 
         Args:
             state: the state.
             replay: recorded steps that follow the state; None for none.
+            skip: number of recorded steps that are made at once.
         """
 
         def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -233,10 +237,38 @@ class EnvironmentDriver:
             self._substep, self._action, self._error = 0, None, None
             self._forget()
             self.replay = replay
+            if replay is not None:
+                replay.skip(skip, lambda: self.policy and self.policy(self.env.get_observations()))
             self._show(model, data)
             self.report = self._report()
 
         self._loop.do(go, edits_model=False)
+
+    def move_to_cell(
+        self, model: mujoco.MjModel, data: mujoco.MjData, level: int, column: int
+    ) -> None:
+        """Move the world to a cell of generated terrain, and all free bodies by as much.
+
+        Runs in the physics thread.
+
+        Raises:
+            ValueError: there is no such cell.
+        """
+        terrain = self.env.scene.terrain
+        if terrain is None:
+            raise ValueError("This task has no terrain: there are no cells.")
+        world, before = torch.zeros(1, dtype=torch.long), self.env.scene.env_origins[0].clone()
+        self._import_state(model, data)
+        terrain.place(world, torch.tensor([level]), torch.tensor([column]))
+        shift = (self.env.scene.env_origins[0] - before).cpu().numpy()
+        mujoco.mj_getState(self._reference, self._reference_data, self._row, STATE)
+        for joint in np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
+            at = int(model.jnt_qposadr[joint])
+            data.qpos[at : at + 3] += shift
+        data.mocap_pos[:] += shift
+        self._import_state(model, data)
+        self._end_replay("The world was moved.")
+        self._show(model, data)
 
     def moment(self) -> WorldMoment:
         """Return the present moment of the world, with what was changed in the lab."""
@@ -265,7 +297,7 @@ class EnvironmentDriver:
         if self._error is not None:
             raise self._error
         with torch.no_grad(), self.replay or contextlib.nullcontext():
-            self._import_model(model, shared=self._substep == 0)
+            self._models.take(model, shared=self._substep == 0)
             self._import_state(model, data)
             if self._substep == 0:
                 self.env.begin_step(self._act())
@@ -344,7 +376,7 @@ class EnvironmentDriver:
         self._substep, self._episodes, self._last_end, steered = saved["own"]
         self.put_settings((steered, self.auto_reset))
         self._error = None
-        self._export_model(model)
+        self._loop.model_version += self._models.give(model)
         mujoco.mj_getState(self._reference, self._reference_data, self._row, STATE)
         self.report = self._report()
 
@@ -434,65 +466,13 @@ class EnvironmentDriver:
                 f"the state diverged ({names}): reset the world, or restore a saved state."
             )
 
-    def _compare(self, model: mujoco.MjModel) -> None:
-        """Find the arrays of a model that may differ between worlds, beside the reference's.
-
-        Bounding volumes are left out: they are large, and derive from other fields.
-        """
-        names = [name for name in dir(self.env.sim.model) if not name.startswith(("_", "bvh_"))]
-        names = [name for name in names if isinstance(getattr(model, name, None), np.ndarray)]
-        self._fields: list[tuple[str, np.ndarray, np.ndarray]] = [
-            (name, getattr(model, name), getattr(self._reference, name)) for name in names
-        ]
-        options = (name for name in dir(self.env.sim.model.opt) if not name.startswith("_"))
-        self._options = [name for name in options if hasattr(model.opt, name)]
-        self._own_fields: list[tuple[str, np.ndarray, np.ndarray]] = []
-        self._own_options: list[str] = []
-        self._expanded: set[str] = set()
-        self._note_expanded()
-
-    def _note_expanded(self) -> None:
-        """Find the fields of which the environment has rows of its own."""
-        if len(self._expanded) != len(expanded := self.env.sim.expanded_fields):
-            self._expanded = expanded
-            self._own_fields = [field for field in self._fields if field[0] in expanded]
-            self._own_options = [name for name in self._options if f"opt.{name}" in expanded]
-
     def adopt_model(self, model: mujoco.MjModel) -> None:
         """Write what a command has changed in the lab's model to the environment at once.
 
         An episode that begins before the next control step then has it, too.
         """
         with torch.no_grad():
-            self._import_model(model)
-
-    def _import_model(self, model: mujoco.MjModel, shared: bool = True) -> None:
-        """Write what differs in the lab's model from the environment's to the latter.
-
-        Args:
-            model: the lab's model.
-            shared: whether to compare the fields of which the environment has no rows, too.
-        """
-        fields = self._fields if shared else self._own_fields
-        new = {name: own for name, own, other in fields if own.tobytes() != other.tobytes()}
-        for name in self._options if shared else self._own_options:
-            own, other = (np.asarray(getattr(m.opt, name)) for m in (model, self._reference))
-            if own.tobytes() != other.tobytes():
-                new[f"opt.{name}"] = own
-        if not new:
-            return
-        if int(model.opt.enableflags) & _REFUSED:
-            model.opt.enableflags = self._reference.opt.enableflags
-            raise ValueError("sleeping bodies are not available in an environment.")
-        sim = self.env.sim
-        sim.expand_model_fields(tuple(new))
-        state = sim.get_state()
-        for name, value in new.items():
-            row = state[f"model.{name}"]
-            row.copy_(torch.from_numpy(np.array(value)).reshape(row.shape))
-        sim.set_state(state)
-        next(iter(sim.world_copies()))  # brings the reference up to date
-        self._note_expanded()
+            self._models.take(model)
 
     def _import_state(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Write the lab's state to the environment, if it is not that of the last step."""
@@ -516,23 +496,11 @@ class EnvironmentDriver:
 
     def _show(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Copy the environment's world to the lab's, and compute derived fields there."""
-        self._export_model(model)
+        self._loop.model_version += self._models.give(model)
         mujoco.mj_getState(self._reference, self._reference_data, self._row, STATE)
         mujoco.mj_setState(model, data, self._row, STATE)
         mujoco.mj_forward(model, data)
         mujoco.mj_setState(model, data, self._row, STATE)  # the solver's warm start, too
-
-    def _export_model(self, model: mujoco.MjModel) -> None:
-        next(iter(self.env.sim.world_copies()))  # into the reference
-        self._note_expanded()
-        differs = False
-        for _, own, other in self._own_fields:
-            if own.tobytes() != other.tobytes():
-                np.copyto(own, other)
-                differs = True
-        for name in self._own_options:
-            setattr(model.opt, name, getattr(self._reference.opt, name))
-        self._loop.model_version += differs  # the task has randomized it
 
     def describe_task(self) -> dict[str, object]:
         """Return what stays the same about the task, as plain data; see the verb `read_task`."""

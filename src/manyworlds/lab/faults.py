@@ -47,7 +47,7 @@ _KINDS = [
 def explain_warnings(counts: Mapping[str, int]) -> list[str]:
     """Return the numbers of warnings since the last reset, by type, as text with their meaning."""
     return [
-        f"{count} warnings since the reset: {kind}"
+        f"{count} warning{'s' * (count > 1)} since the reset: {kind}"
         + (f" ({_MEANINGS[kind]})" if kind in _MEANINGS else "")
         for kind, count in counts.items()
     ]

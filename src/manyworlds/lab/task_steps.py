@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import gymnasium
 
 if TYPE_CHECKING:
     from manyworlds.envs.types import VecEnvStepReturn
+    from manyworlds.lab.env_driver import EnvironmentDriver
+
+
+@runtime_checkable
+class _Estimator(Protocol):
+    """Policy with an estimate of the value, as `InferencePolicy`."""
+
+    def estimate(self, obs: Any, /) -> Any: ...
 
 
 def plain_step(result: VecEnvStepReturn) -> dict[str, object]:
@@ -27,6 +35,29 @@ def plain_reset(observations: object, extras: Mapping[str, object]) -> dict[str,
     told: Any = extras["log"]
     log = {name: float(value) for name, value in told.items()}
     return {"observations": _row(observations), "log": log}
+
+
+def plain_details(driver: EnvironmentDriver) -> dict[str, object]:
+    """Return what the last control step was like; see the verb `read_task_details`."""
+    from manyworlds.envs.episode_story import step_of
+
+    step, value, deviation = step_of(driver.env), None, {}
+    if isinstance(driver.policy, _Estimator):
+        found = driver.policy.estimate(driver.env.get_observations())
+        value = None if found.value is None else float(found.value[0])
+        if found.deviation is not None:
+            manager = driver.env.action_manager
+            parts = found.deviation[0].split(manager.action_term_dim)
+            rows = zip(manager.active_terms, parts, strict=True)
+            deviation = {name: part.tolist() for name, part in rows}
+    return {
+        "episode_time": step.time,
+        "observations": step.observations,
+        "action": step.action,
+        "deviation": deviation,
+        "value": value,
+        "nearness": step.nearness,
+    }
 
 
 def shapes_of(space: gymnasium.Space) -> object:  # type: ignore[type-arg]

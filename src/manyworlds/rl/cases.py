@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.envs.edits import START_STATES, AddCase, RecordedPush
+from manyworlds.envs.edits import START_STATES, AddCase
 from manyworlds.envs.mdp.sent_back import start_from_moments
 from manyworlds.envs.types import VecEnvObs
-from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.managers import EventTermCfg
 from manyworlds.rl.run_edits import EditRecord
 from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.table import render_table
@@ -95,10 +95,10 @@ def evaluate_case(
             begins &= (env.sim.world_to_variant[entity] == variant).to(env.device)
         running, failed = begins.clone(), torch.zeros_like(begins)
         ends = dict.fromkeys(env.termination_manager.active_terms, 0)
-        pushed = 0 if case.push is None else max(1, round(case.push.duration_s / env.step_dt))
+        pushed = 0 if case.push is None else case.push.steps(env)
         for step in range(env.max_episode_length):
             if case.push is not None and step in (0, pushed):
-                _push(env, case.push, running, float(step == 0))
+                case.push.write(env, running.nonzero().squeeze(-1), float(step == 0))
             obs, *_ = env.step(policy(obs))
             failed |= running & env.reset_terminated
             for end in ends:
@@ -129,14 +129,3 @@ def case_table(results: Sequence[CaseResult]) -> str:
         for result in results
     ]
     return render_table("", ("case", "policy", "success", "%", "failures"), rows)
-
-
-def _push(env: ManagerBasedRlEnv, push: RecordedPush, worlds: torch.Tensor, factor: float) -> None:
-    """Write the wrench of a push, times a factor, to its body in some worlds."""
-    entity, _, body = push.body.partition("/")
-    chosen = SceneEntityCfg(entity, body_names=(body,))
-    chosen.resolve(env.scene)
-    ids = worlds.nonzero().squeeze(-1)
-    wrench = torch.tensor([push.force, push.torque], device=env.device) * factor
-    force, torque = (part.expand(len(ids), 3) for part in wrench)
-    env.scene[entity].write_external_wrench_to_sim(force, torque, ids, chosen.index("body"))

@@ -17,6 +17,8 @@ class SentPolicy(TypedDict):
 
     iteration: int
     actor: Weights
+    critic: Weights
+    """Network of the value; empty for a student, which has none."""
     hidden: list[torch.Tensor]
     """Memory of a recurrent policy for one world."""
 
@@ -30,16 +32,18 @@ class TrainingPolicy:
 
     def __init__(self, runner: OnPolicyRunner) -> None:
         self._runner = runner
-        self._held: Weights | None = None
+        self._held: tuple[Weights, Weights] | None = None
 
     def of_world(self, env_id: int) -> SentPolicy:
         """Return iteration, networks, and the memory of a recurrent policy for one world."""
         actor: Any = self._runner.alg.get_policy()
         hidden = actor.get_hidden_state()
         parts = () if hidden is None else hidden if isinstance(hidden, tuple) else (hidden,)
+        weights, critic = self._weights() if self._held is None else self._held
         return {
             "iteration": self._runner.current_learning_iteration,
-            "actor": self._weights() if self._held is None else self._held,
+            "actor": weights,
+            "critic": critic,
             "hidden": [part[:, env_id : env_id + 1].detach().cpu().clone() for part in parts],
         }
 
@@ -51,6 +55,11 @@ class TrainingPolicy:
         """Use the networks themselves again: learning has changed them."""
         self._held = None
 
-    def _weights(self) -> Weights:
-        actor = self._runner.alg.get_policy()
-        return {name: value.detach().cpu().clone() for name, value in actor.state_dict().items()}
+    def _weights(self) -> tuple[Weights, Weights]:
+        """Return copies of the networks of the policy and of the value."""
+        critic = getattr(self._runner.alg, "critic", None)
+        return _copied(self._runner.alg.get_policy()), {} if critic is None else _copied(critic)
+
+
+def _copied(network: torch.nn.Module) -> Weights:
+    return {name: value.detach().cpu().clone() for name, value in network.state_dict().items()}

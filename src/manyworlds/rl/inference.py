@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,6 +16,18 @@ if TYPE_CHECKING:
     from manyworlds.envs.types import VecEnvObs
 
 
+@dataclass(frozen=True)
+class PolicyEstimate:
+    """Value of the present observations, and how far actions differ while learning."""
+
+    value: torch.Tensor | None
+    """Expected sum of discounted rewards from now on, shape [worlds]; None without a critic, or
+    with one that has a memory."""
+    deviation: torch.Tensor | None
+    """Standard deviation of the actions while learning, shape [worlds, actions]; None if the policy
+    has no distribution."""
+
+
 class InferencePolicy:
     """Function from observations to mean actions, shape [worlds, actions].
 
@@ -23,6 +36,7 @@ class InferencePolicy:
         clip_actions: bound on the magnitude of actions; None for no bound.
         env: environment at whose starts of episodes the memory of a world is cleared; None leaves
             this to `reset`.
+        critic: network of the value, for `estimate`; None for none.
     """
 
     def __init__(
@@ -30,8 +44,10 @@ class InferencePolicy:
         actor: MLPModel,
         clip_actions: float | None = None,
         env: ManagerBasedRlEnv | None = None,
+        critic: MLPModel | None = None,
     ) -> None:
         self.actor = actor
+        self.critic = critic
         self.clip_actions = clip_actions
         self.env = env
 
@@ -45,6 +61,20 @@ class InferencePolicy:
         return actions if clip is None else actions.clamp(-clip, clip)
 
     @torch.inference_mode()
+    def estimate(self, obs: TensorDict | VecEnvObs) -> PolicyEstimate:
+        """Return value and deviation; the memory of a recurrent policy stays as it is."""
+        value = deviation = None
+        if (distribution := self.actor.distribution) is not None:
+            memory = self.state_dict()
+            distribution.update(self.actor.mlp(self.actor.get_latent(obs)))  # type: ignore[arg-type]
+            deviation = distribution.std
+            if memory:
+                self.load_state_dict(memory)
+        if self.critic is not None and not self.critic.is_recurrent:
+            value = self.critic(obs).squeeze(-1)  # type: ignore[arg-type]
+        return PolicyEstimate(value, deviation)
+
+    @torch.inference_mode()
     def reset(self, dones: torch.Tensor | None = None) -> None:
         """Clear the memory of the worlds in a mask of shape [worlds]; None for all."""
         self.actor.reset(dones)
@@ -53,7 +83,9 @@ class InferencePolicy:
         """Return a copy with the memory of one world, for an environment of that world alone."""
         memory = self.state_dict()
         actor = copy.deepcopy(self.actor).to(env.device)
-        policy = InferencePolicy(actor, self.clip_actions, None if self.env is None else env)
+        critic = None if self.critic is None else copy.deepcopy(self.critic).to(env.device)
+        own_env = None if self.env is None else env
+        policy = InferencePolicy(actor, self.clip_actions, own_env, critic)
         parts = {
             name: [part[:, env_id : env_id + 1].to(env.device) for part in parts]
             for name, parts in memory.items()

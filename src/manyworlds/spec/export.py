@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import mujoco
 
-from manyworlds.spec.mjcf import fix_spec_xml, write_buffer_textures
+from manyworlds.spec.mjcf import fix_spec_xml, mark_bare, write_buffer_textures
 from manyworlds.utils.files import atomic_path
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
@@ -89,10 +89,10 @@ def spec_files(spec: mujoco.MjSpec) -> Iterator[tuple[str, bytes]]:
     """Yield the paths and contents of the files of an export: `scene.xml`, and its assets."""
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder, "scene.mjz")
-        _encode(spec, archive)
+        bare = _encode(spec, archive)
         with zipfile.ZipFile(archive) as source:
             xml, names = _flatten(source.read("model.xml").decode())
-            yield _SCENE, fix_spec_xml(xml, meshdir=_ASSETS).encode()
+            yield _SCENE, fix_spec_xml(xml, meshdir=_ASSETS, bare=bare).encode()
             members = {str(PurePosixPath(member)): member for member in source.namelist()}
             for path, name in names.items():
                 yield f"{_ASSETS}/{name}", source.read(members[path])
@@ -124,8 +124,12 @@ def _flatten(xml: str) -> tuple[str, dict[str, str]]:
     return ElementTree.tostring(root, encoding="unicode"), names
 
 
-def _encode(spec: mujoco.MjSpec, archive: Path) -> None:
-    """Write a spec and its files to an archive; MuJoCo finds the files of all attached parts."""
+def _encode(spec: mujoco.MjSpec, archive: Path) -> str:
+    """Write a spec and its files to an archive; MuJoCo finds the files of all attached parts.
+
+    Returns:
+        Name that stands for no material; see `mark_bare`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         for as_compiled in (False, True):
             messages: list[str] = []
@@ -133,6 +137,7 @@ def _encode(spec: mujoco.MjSpec, archive: Path) -> None:
                 with mujoco_warnings(messages.append):
                     copy = spec.copy()
                     write_buffer_textures(copy, Path(folder))
+                    bare = mark_bare(copy)
                     copy.compile()  # assembles the keyframes of attached parts
                     copy.compiler.savecompiled = as_compiled
                     copy.compiler.savecanonical = as_compiled or _has_two_units(copy)
@@ -147,7 +152,8 @@ def _encode(spec: mujoco.MjSpec, archive: Path) -> None:
                     stacklevel=4,
                 )
             else:
-                return
+                return bare
+    raise AssertionError
 
 
 def _has_two_units(spec: mujoco.MjSpec) -> bool:

@@ -10,6 +10,11 @@ from xml.etree import ElementTree
 import mujoco
 import numpy as np
 
+from manyworlds.validation.names import free_name
+
+_WITH_MATERIAL = ("geom", "site", "tendon")
+"""Kinds of elements to which a class can give a material."""
+
 
 def strip_buffer_textures(spec: mujoco.MjSpec) -> None:
     """Remove textures that are defined by pixels, which XML cannot contain, and all references.
@@ -57,7 +62,40 @@ def _png(pixels: np.ndarray) -> bytes:
     )
 
 
-def fix_spec_xml(xml: str, meshdir: str | None = None) -> str:
+def mark_bare(spec: mujoco.MjSpec) -> str:
+    """Give a material to geoms, sites and tendons that have none; return its name, a new one.
+
+    MuJoCo does not write empty attributes, so that such an element would get the material of its
+    class. `fix_spec_xml` replaces the name, and removes the material.
+    """
+    marker = free_name("none", {material.name for material in spec.materials})
+    spec.add_material(name=marker, rgba=[0.5, 0.5, 0.5, 1])  # does not replace colors of geoms
+    for kind in _WITH_MATERIAL:
+        for element in getattr(spec, f"{kind}s"):
+            # Tendons have a method for what is an attribute elsewhere.
+            default = element.default() if kind == "tendon" else element.classname
+            for owner in (element, getattr(default, kind)):
+                owner.material = owner.material or marker
+    return marker
+
+
+def _fix_materials(root: ElementTree.Element, bare: str) -> None:
+    """Replace the material named `bare`: by none, or by nothing where no class has another."""
+    for kind in _WITH_MATERIAL:
+        tags = {kind, "spatial"} if kind == "tendon" else {kind}
+        classes = {e.get("material", bare) for e in root.iterfind(f".//default/{kind}")}
+        for element in root.iter():
+            if element.tag in tags and element.get("material") == bare:
+                element.set("material", "")
+                if classes <= {bare}:
+                    del element.attrib["material"]
+    for assets in root.iterfind("asset"):
+        for material in assets.findall("material"):
+            if bare and material.get("name") == bare:
+                assets.remove(material)
+
+
+def fix_spec_xml(xml: str, meshdir: str | None = None, bare: str = "") -> str:
     """Clean up the XML of a spec.
 
     Unused empty default classes are removed: attaching leaves one per spec. User sensors of nothing
@@ -67,6 +105,7 @@ def fix_spec_xml(xml: str, meshdir: str | None = None) -> str:
         xml: result of `spec.to_xml()`.
         meshdir: folder of meshes, height fields and textures, relative to the file; None keeps
             that of the XML.
+        bare: result of `mark_bare`, if it was called before.
     """
     root = ElementTree.fromstring(xml)
     used = {
@@ -75,6 +114,7 @@ def fix_spec_xml(xml: str, meshdir: str | None = None) -> str:
         for name, value in element.attrib.items()
         if name == "childclass" or (name == "class" and element.tag != "default")
     }
+    _fix_materials(root, bare)
     _prune_defaults(root, used)
     for sensor in root.iterfind("sensor/user"):
         if "objtype" not in sensor.attrib:

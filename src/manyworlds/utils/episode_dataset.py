@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Mapping
@@ -56,6 +57,7 @@ class EpisodeDatasetWriter:
         self._names = dict(names)
         self._features: dict[str, Any] = {}
         self._episodes: list[dict[str, Any]] = []
+        self._histograms: dict[str, np.ndarray] = {}
         self._frames = self._file = 0
         self._writer: Any = None
 
@@ -68,8 +70,13 @@ class EpisodeDatasetWriter:
         """Add an episode.
 
         Args:
-            columns: values by feature, each of shape [frames] or [frames, size], and the same
-                features and sizes in all episodes.
+            columns: values by feature, each of shape [frames] or [frames, size], or images as uint8
+                of shape [frames, height, width, channels] with 1 or 3 channels; the same features
+                and sizes in all episodes.
+
+        Raises:
+            ValueError: features or sizes differ from those of other episodes, or an array has
+                another shape.
         """
         frames = len(next(iter(columns.values())))
         rows = dict(columns)
@@ -86,6 +93,9 @@ class EpisodeDatasetWriter:
             )
         self._features = features
         self._write_rows(_table(rows))
+        pictures = {key: _histogram(value) for key, value in rows.items() if value.ndim == 4}
+        for key, histogram in pictures.items():
+            self._histograms[key] = self._histograms.get(key, 0) + histogram
         self._episodes.append(
             {
                 "episode_index": self.num_episodes,
@@ -98,7 +108,11 @@ class EpisodeDatasetWriter:
                 **{
                     f"stats/{key}/{name}": value
                     for key, column in rows.items()
-                    for name, value in _statistics(column).items()
+                    for name, value in (
+                        _picture_statistics(pictures[key], frames)
+                        if key in pictures
+                        else _statistics(column)
+                    ).items()
                 },
             }
         )
@@ -126,6 +140,13 @@ class EpisodeDatasetWriter:
 
     def _feature(self, key: str, value: np.ndarray) -> dict[str, Any]:
         shape = list(value.shape[1:]) or [1]
+        if value.ndim == 4 and value.dtype == np.uint8 and shape[2] in (1, 3):
+            return {"dtype": "image", "shape": shape, "names": ["height", "width", "channels"]}
+        if value.ndim > 2:
+            raise ValueError(
+                f"Feature '{key}' has frames of shape {shape} and type {value.dtype}: give "
+                "vectors, or images as uint8 with 1 or 3 channels last."
+            )
         names = self._names.get(key)
         if names is not None and len(names) != shape[0]:
             raise ValueError(f"Feature '{key}' has {shape[0]} elements, but {len(names)} names.")
@@ -172,7 +193,9 @@ class EpisodeDatasetWriter:
 
         rows = ds.dataset(self._aside / "data", format="parquet")
         return {
-            key: _statistics(_array(rows.to_table([key]).column(key)), quantiles=True)
+            key: _picture_statistics(self._histograms[key], self._frames, quantiles=True)
+            if key in self._histograms
+            else _statistics(_array(rows.to_table([key]).column(key)), quantiles=True)
             for key in self._features
         }
 
@@ -198,7 +221,11 @@ class EpisodeDatasetWriter:
 def _table(columns: Mapping[str, np.ndarray]) -> Any:
     import pyarrow as pa
 
+    picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+
     def column(value: np.ndarray) -> Any:
+        if value.ndim == 4:
+            return pa.array([{"bytes": _png(picture), "path": None} for picture in value], picture)
         flat = pa.array(np.ascontiguousarray(value).reshape(-1))
         return flat if value.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, value.shape[1])
 
@@ -229,6 +256,44 @@ def _statistics(column: np.ndarray, quantiles: bool = False) -> dict[str, list[A
         found = np.quantile(values, list(_QUANTILES.values()), axis=0)
         result |= {name: found[i].tolist() for i, name in enumerate(_QUANTILES)}
     return result
+
+
+def _png(picture: np.ndarray) -> bytes:
+    """Return an image of shape [height, width, channels] as a PNG file."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(picture.squeeze(2) if picture.shape[2] == 1 else picture).save(file, "PNG")
+    return file.getvalue()
+
+
+def _histogram(pictures: np.ndarray) -> np.ndarray:
+    """Return how often each value is in each channel of images, shape [channels, 256]."""
+    channels = np.moveaxis(pictures, -1, 0).reshape(pictures.shape[-1], -1)
+    return np.stack([np.bincount(channel, minlength=256) for channel in channels])
+
+
+def _picture_statistics(
+    histogram: np.ndarray, frames: int, quantiles: bool = False
+) -> dict[str, list[Any]]:
+    """Return the statistics of images by channel, with values in [0, 1], shape [channels, 1, 1]."""
+    values = np.arange(256) / 255.0
+    share = histogram / histogram.sum(axis=1, keepdims=True)
+    mean = share @ values
+    found = {
+        "min": [values[np.flatnonzero(row)[0]] for row in histogram],
+        "max": [values[np.flatnonzero(row)[-1]] for row in histogram],
+        "mean": mean,
+        "std": np.sqrt(np.maximum(share @ values**2 - mean**2, 0.0)),
+    }
+    if quantiles:
+        reached = share.cumsum(axis=1)
+        found |= {
+            name: [values[min(255, np.searchsorted(row, q))] for row in reached]
+            for name, q in _QUANTILES.items()
+        }
+    nested = {name: [[[float(v)]] for v in channels] for name, channels in found.items()}
+    return {**nested, "count": [frames]}
 
 
 def _index(column: str) -> dict[str, str]:

@@ -73,12 +73,15 @@ def write_private_once(path: Path, text: str) -> bool:
     return True
 
 
-def read_private(path: Path, what: str) -> str:
+def read_private(
+    path: Path, what: str, renewal: str = "delete the file, which is then made again"
+) -> str:
     """Return the text of a file that only its owner can read.
 
     Args:
         path: the file.
         what: words for the content, such as "the token", for the error.
+        renewal: words for how to get another content, which nobody else has read.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -90,7 +93,7 @@ def read_private(path: Path, what: str) -> str:
     if mode & 0o077 and not is_windows():  # where the mode says nothing about others
         raise ValueError(
             f"Other users can read {what} in '{path}' (mode {mode:o}): run `chmod 600 {path}`, or "
-            "delete the file, which is then made again."
+            f"{renewal}."
         )
     return text
 

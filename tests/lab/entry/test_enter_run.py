@@ -104,7 +104,7 @@ def test_a_lab_that_dies_does_not_disturb_the_training(training):
     assert Visitor(training.folder).facts()["num_envs"] == 12
 
 
-def test_trainings_are_found(training, tmp_path):
+def test_trainings_are_found(training, tmp_path, monkeypatch):
     """Look for trainings: one that runs is found, one that was killed is not."""
     dead = tmp_path / "experiment" / "killed"
     dead.mkdir(parents=True)
@@ -116,8 +116,19 @@ def test_trainings_are_found(training, tmp_path):
     with pytest.raises(ConnectionError, match="does not answer"):
         Visitor(dead).facts()
     os.chmod(dead / ENTRANCE_FILE, 0o644)
-    with pytest.raises(ValueError, match="can be read by other users"):
+    with pytest.raises(ValueError, match=r"Other users can read the token of a training in .* 644"):
         Visitor(dead)
+    monkeypatch.setattr("sys.platform", "win32")  # where each file has this mode
+    assert Visitor(dead).folder == dead
+    monkeypatch.undo()
+    os.chmod(dead / ENTRANCE_FILE, 0o600)
+    (dead / ENTRANCE_FILE).write_text(json.dumps({**content, "address": "example.com:1"}))
+    with pytest.raises(ValueError, match=r"names another machine \(example.com\)"):
+        Visitor(dead)
+    for damaged in (b"{", b'{"address": 3}', b"\xff\xfe"):
+        (dead / ENTRANCE_FILE).write_bytes(damaged)
+        with pytest.raises(ValueError, match="is damaged: start the training again"):
+            Visitor(dead)
     with pytest.raises(FileNotFoundError, match="train TASK --enter"):
         Visitor(tmp_path)
     with pytest.raises(ValueError, match="no world 12"):

@@ -156,6 +156,8 @@ def test_warnings_of_mujoco_are_on_the_page(page):
     page.lab["arm"].controller.compute = lambda *_: np.full(2, np.nan)  # type: ignore[method-assign]
     iterate_once(page)
     assert "badctrl" in status(page) and "actuator &#x27;shoulder&#x27;" in status(page)
+    assert "1 warning since the reset: badctrl" in status(page)
+    assert "slider" not in status(page), "the fault is the reason"
     page.lab.loop._warnings.add("contactfull", 12)
     iterate_once(page)
     assert "12 warnings since the reset: contactfull" in status(page)

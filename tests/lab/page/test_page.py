@@ -160,7 +160,7 @@ def test_a_fault_of_a_world_without_a_robot_is_told(open_page):
     iterate_once(page)
     assert "STOPPED" in page.parts["TopBar"].banner.content
     reason = page.lab.snapshot.fault[1:]
-    assert "of body 'b'" in reason
+    assert "of body 'b'" in reason and not page.parts["AppliedPart"].folder.visible
     assert reason in html.unescape(page.parts["TopBar"].status.content)
 
 
@@ -404,6 +404,7 @@ def test_plots_have_different_numbers_at_their_ticks(page):
         iterate_once(page)
     low, high = plot.handle.scales["y"]["range"]
     assert low < 0.2 < 0.2002 < high and high - low >= 0.01
+    assert plot.handle.padding[0] >= 6, "a number at the upper end is not cut off"
     page.lab.post(lambda model, data: data.qpos.__setitem__(0, 0.5))
     iterate_once(page)
     assert "y" not in plot.handle.scales

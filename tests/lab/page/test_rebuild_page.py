@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -105,6 +106,40 @@ def test_what_is_gone_is_noted(page):
     assert ctx.body == ctx.view.follow == 0 and parts["OverlayPart"].follow.value == "nothing"
 
 
+def test_bodies_without_names_stay():
+    """Select and follow legs of the ant that have no names: both stay, or are named as gone."""
+    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    from manyworlds.lab.page import InProcessPage
+
+    assets = Path(pytest.importorskip("gymnasium").__path__[0]) / "envs" / "mujoco" / "assets"
+    text = (assets / "ant.xml").read_text()
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(text)), LabCfg(mode="direct"))
+    page = InProcessPage(lab, port=free_port())
+    try:
+        parts, ctx = page.parts, page.context
+        assert "" not in parts["OverlayPart"].follow.options
+        give(parts["TreePart"].choice, "body 7")
+        give(parts["OverlayPart"].follow, "body 4")
+        box = '<worldbody><body name="box" pos="3 0 1"><freejoint/><geom size=".1"/></body>'
+        more = text.replace("<worldbody>", box, 1).replace('name="aux_4"', 'name="aux_5"')
+        assert lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(more)))
+        update(page)
+        assert (ctx.body, ctx.view.follow) == (8, 5) and ctx.note == "the world was rebuilt"
+        assert parts["OverlayPart"].follow.value == "body 5"
+        give(parts["FilmPart"].shot, "follow")
+        press(parts["FilmPart"].film)
+        assert "has no name" in ctx.message
+        assert parts["TreePart"].choice.value == "body 8"
+        shorter = more.replace('name="aux_2"', 'name="aux_6"')
+        assert lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(shorter)))
+        update(page)
+        assert (ctx.body, ctx.view.follow) == (0, 5)
+        assert "the selected body 'body 8' is gone" in ctx.note
+    finally:
+        page.close()
+        lab.stop()
+
+
 @pytest.mark.parametrize("name", SUITE)
 def test_pages_of_the_suite_continue(name):
     """Rebuild robots of dm_control with a box and back: each part shows each world."""
@@ -161,8 +196,9 @@ def test_robots_come_and_go(open_page):
     assert page.lab.rebuild(world_from_spec(mujoco.MjSpec.from_string("<mujoco/>")))
     update(page)
     assert ctx.robot == "" and not bar.robot.visible
+    assert not page.parts["AppliedPart"].folder.visible
     rebuild(page)
-    assert ctx.robot == "arm"
+    assert ctx.robot == "arm" and page.parts["AppliedPart"].folder.visible
 
 
 class Note:

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from manyworlds.entity import EntityCfg, PropCfg
-from manyworlds.lab import CompileError, LiveLab, world_from_spec
+from manyworlds.lab import CompileError, LiveLab, world_from_file, world_from_spec
 from manyworlds.lab.scene import ItemRequest, SceneEditor, editor
 from manyworlds.lab.scene.sources import load_source
+from tests.lab.conftest import ARM
+from tests.robots import robot_file
 
 
 def fields_that_differ(one: mujoco.MjModel, other: mujoco.MjModel) -> list[str]:
@@ -425,6 +427,88 @@ def test_a_driven_robot_is_removed_with_a_word(scene, cup):
     assert np.isfinite(scene._lab.step(5).qpos).all()
     scene.undo()
     assert "cup" in scene._lab.robots
+
+
+@pytest.mark.parametrize("file", ["unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml"])
+def test_a_robot_goes_with_its_bodies(cup, file):
+    """Remove all bodies of a robot's own file: its name goes, too; undo brings it back."""
+    lab = LiveLab(world_from_file(robot_file(file)))
+    robots, sources = dict(lab.robots), dict(lab.world.sources)
+    (robot,) = robots
+    try:
+        lab.scene.add(cup, pos=(3.0, 0.0, 0.0))
+        bodies = [i.name for i in lab.scene.items.values() if i.kind == "body"]
+        for name in bodies:
+            assert robot in lab.robots
+            lab.scene.remove(name)
+        assert dict(lab.robots) == {"cup": "cup/"} and robot not in lab.world.sources
+        assert np.isfinite(lab.step(5).qpos).all()
+        lab.scene.remove("cup")
+        assert not lab.robots and not list(lab.controls) and lab.step(5).time > 0.0
+        for _ in range(len(bodies) + 1):
+            lab.scene.undo()
+        assert dict(lab.robots) == robots | {"cup": "cup/"}
+        assert lab.world.sources.items() >= sources.items() and lab.owner_of(1) == robot
+    finally:
+        lab.stop()
+
+
+def test_a_robot_of_several_items_goes_with_its_actuators(tmp_path):
+    """Remove the arm of a world with props: the rest is no robot, nor is a table without balls."""
+    path = tmp_path / "cell.xml"
+    path.write_text(ARM)
+    lab = LiveLab(world_from_file(path))
+    try:
+        (robot,) = lab.robots
+        lab.scene.remove("post")
+        assert robot in lab.robots
+        lab.scene.remove("upper")
+        assert not lab.model.nactuator and not lab.robots
+        lab.scene.undo()
+        assert lab[robot].actuators.names
+    finally:
+        lab.stop()
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(SNOOKER), "balls"))
+    try:
+        lab.scene.remove("red")
+        assert "balls" in lab.robots
+        lab.scene.remove("white")
+        assert not lab.robots
+    finally:
+        lab.stop()
+
+
+@pytest.mark.parametrize(
+    ("item", "count"),
+    [("gymnasium/envs/mujoco/assets/ant.xml", 8), ("dm_control/suite/quadruped.xml", 12)],
+)
+def test_what_has_no_name_belongs_to_its_item(item, count):
+    """Add a robot whose actuators or bodies have no names: they are its own, not the world's."""
+    package, _, file = item.partition("/")
+    root = pytest.importorskip(package).__path__[0]
+    lab = LiveLab(world_from_file(robot_file("unitree_g1/g1.xml")))
+    try:
+        (robot,) = lab.robots
+        own = lab.model.nbody
+        added = lab.scene.add(f"{root}/{file}", pos=(3.0, 0.0, 0.0)).name
+        assert [r.name for r in lab.controls] == [added]
+        assert len(lab[added].actuators.ids) == count == lab.model.nactuator
+        owners = [lab.owner_of(body) for body in range(1, lab.model.nbody)]
+        assert owners == [robot] * (own - 1) + [added] * (lab.model.nbody - own)
+        lab[added].write("panel", {lab[added].actuators.names[1]: 0.5})
+        assert lab.step(3).ctrl[1] == 0.5
+        assert lab.scene.rename(added, "spider").name == "spider"
+        assert len(lab["spider"].actuators.ids) == count
+        lab.scene.remove("spider")
+        assert dict(lab.robots) == {robot: ""} and lab.model.nbody == own
+    finally:
+        lab.stop()
+
+
+SNOOKER = """<mujoco><worldbody><geom name="cloth" type="plane" size="1 1 1"/>
+  <body name="red" pos="0 0 1"><freejoint/><geom size=".1"/></body>
+  <body name="white" pos="1 0 1"><freejoint/><geom size=".1"/></body>
+</worldbody></mujoco>"""
 
 
 def test_a_light_is_an_item(scene):

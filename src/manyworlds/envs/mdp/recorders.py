@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 class record_dataset(RecorderTerm):  # noqa: N801
     """Write episodes as Parquet files, in the layout of a LeRobot dataset of version 3.
 
-    A frame has the observation before an action (`observation.state`), the unprocessed action
-    (`action`), and what followed it: `next.reward`, `next.done` and `next.truncated`. An episode is
-    written when its world is reset; `close` of the environment completes the dataset and leaves
-    out episodes that still run.
+    A frame has the observation before an action (`observation.state`, and images), the unprocessed
+    action (`action`), and what followed it: `next.reward`, `next.done` and `next.truncated`. An
+    episode is written when its world is reset; `close` of the environment completes the dataset
+    and leaves out episodes that still run.
 
     Params:
         folder: folder of the dataset, which must not exist.
         group: observation group of `observation.state`. Default: "actor".
+        images: whether observations that are images with 1 or 3 channels are written, as
+            `observation.images.GROUP` or `observation.images.GROUP.TERM`. Default: True.
         task: what the episodes show, in words. Default: "".
         episodes_per_world: episodes to write of each world, so that short ones are not more
             frequent in the dataset than in the task. Default: None, for all.
@@ -32,11 +34,11 @@ class record_dataset(RecorderTerm):  # noqa: N801
 
     def __init__(self, cfg: RecorderTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
-        self._params: dict[str, Any] = {"group": "actor", "task": "", **cfg.params}
+        self._params: dict[str, Any] = {"group": "actor", "task": "", "images": True, **cfg.params}
         limit = self._params.get("episodes_per_world")
         self._left = np.full(env.num_envs, np.inf if limit is None else limit)
         self._frames: list[list[tuple[np.ndarray, ...]]] = [[] for _ in range(env.num_envs)]
-        self._before: torch.Tensor | None = None
+        self._before: dict[str, torch.Tensor] | None = None
         self._taken = np.full(env.num_envs, env.common_step_counter)
         self._writer: EpisodeDatasetWriter | None = None
 
@@ -52,21 +54,23 @@ class record_dataset(RecorderTerm):  # noqa: N801
         for world in worlds:
             if self._frames[world] and self._left[world]:
                 columns = [np.stack(column) for column in zip(*self._frames[world], strict=True)]
-                self._dataset.add_episode(dict(zip(_FEATURES, columns, strict=True)))
+                names = (*self._observations, *_FEATURES)
+                self._dataset.add_episode(dict(zip(names, columns, strict=True)))
                 self._left[world] -= 1
             self._frames[world] = []
 
     def record_post_reset(self, env_ids: torch.Tensor) -> None:
         """Keep the first observation of episodes."""
-        obs = self._observation
+        obs = self._observations
         if self._before is None:
-            self._before = obs.clone()
-        self._before[env_ids] = obs[env_ids]
+            self._before = {name: value.clone() for name, value in obs.items()}
+        for name, value in obs.items():
+            self._before[name][env_ids] = value[env_ids]
 
     def record_post_step(self) -> None:
         """Take a frame of each world whose episode goes on."""
         self._take(np.arange(self.num_envs))
-        self._before = self._observation.clone()
+        self._before = {name: value.clone() for name, value in self._observations.items()}
 
     def close(self) -> None:
         """Complete the dataset."""
@@ -75,7 +79,20 @@ class record_dataset(RecorderTerm):  # noqa: N801
             self._writer = None
 
     @property
-    def _observation(self) -> torch.Tensor:
+    def _observations(self) -> dict[str, torch.Tensor]:
+        """The vector and the images of all worlds, as the dataset has them."""
+        found = {"observation.state": self._vector.float()}
+        for group, value in self._env.obs_buf.items() if self._params["images"] else ():
+            terms = (
+                {f".{n}": v for n, v in value.items()} if isinstance(value, dict) else {"": value}
+            )
+            for name, image in terms.items():
+                if image.ndim == 4 and image.shape[1] in (1, 3):
+                    found[f"observation.images.{group}{name}"] = _bytes(image)
+        return found
+
+    @property
+    def _vector(self) -> torch.Tensor:
         group = self._params["group"]
         obs = self._env.obs_buf.get(group)
         if not isinstance(obs, torch.Tensor) or obs.ndim != 2:
@@ -96,7 +113,7 @@ class record_dataset(RecorderTerm):  # noqa: N801
         columns = [
             value[worlds].cpu().numpy()
             for value in (
-                self._before.float(),
+                *self._before.values(),
                 env.action_manager.action.float(),
                 env.reward_buf.float(),
                 env.reset_buf,
@@ -126,7 +143,14 @@ class record_dataset(RecorderTerm):  # noqa: N801
         return self._writer
 
 
-_FEATURES = ("observation.state", "action", "next.reward", "next.done", "next.truncated")
+_FEATURES = ("action", "next.reward", "next.done", "next.truncated")
+
+
+def _bytes(images: torch.Tensor) -> torch.Tensor:
+    """Return images of shape [worlds, channels, height, width] as uint8, channels last."""
+    if images.is_floating_point():
+        images = (images.clamp(0.0, 1.0) * 255.0).round()
+    return images.to(torch.uint8).permute(0, 2, 3, 1).contiguous()
 
 
 def _element_names(terms: list[str], sizes: list[int]) -> list[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from manyworlds.envs import ManagerBasedRlEnv, environment_of_moment
+from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.envs.edits import (
     AddCase,
     AddDisturbance,
@@ -18,22 +19,22 @@ from manyworlds.envs.edits import (
     RecordedPush,
     SetValue,
 )
-from manyworlds.envs.environment_of_world import restore_moment
 from manyworlds.envs.mdp.sent_back import StartState
 from manyworlds.envs.world_moment import WorldMoment
-from manyworlds.envs.world_record import WorldReplay
+from manyworlds.envs.world_record import WorldRecord, WorldReplay, quick_checksum
+from manyworlds.lab.entry.entry_stock import EntryStock, sent_policy
+from manyworlds.lab.entry.field_changes import changes_of, edits_of
+from manyworlds.lab.entry.futures import TwoFutures, future_of
 from manyworlds.lab.entry.visitor import Visitor
+from manyworlds.lab.env_policies import policy_of_world
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.world_card import read_card
 from manyworlds.rl.run_edits import EditRecord
-from manyworlds.rl.run_folder import RunFolder
-from manyworlds.tasks.run_configs import configs_of_run
 
 if TYPE_CHECKING:
     from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.lab.env_policies import EnvironmentPolicy
     from manyworlds.lab.lab_cfg import LabCfg
-    from manyworlds.rl.entered_policy import SentPolicy
 
 
 Vector = tuple[float, float, float]
@@ -56,6 +57,10 @@ class EnteredWorld:
     """Number of following control steps that the training records."""
     pushed: tuple[StartState, RecordedPush] | None = field(default=None, repr=False)
     """State before the last push, and the push; None before the first."""
+    sent: dict[int, EnvironmentEdit] = field(default_factory=dict, repr=False)
+    """Edits that were sent, by their numbers."""
+    futures: TwoFutures | None = field(default=None, repr=False)
+    """Result of the last `compare`; None before the first."""
 
     def repeat(self, timeout_s: float = 600.0) -> WorldReplay:
         """Go back to the moment, and repeat what the world has done since in the training.
@@ -77,6 +82,117 @@ class EnteredWorld:
         replay = WorldReplay(self._driver.env, found.steps)
         self._driver.go_to(found.moment.state, replay)
         return replay
+
+    def rewind(
+        self, seconds: float, world: int | None = None, end: int = -1, *, follow: bool = True
+    ) -> WorldReplay:
+        """Go back into what the training remembers of this world, or of another one.
+
+        Until it is disturbed, the world then repeats what it has done in the training, to the
+        bit; afterwards the policy acts.
+
+        Args:
+            seconds: time before the present of the training, or before the end of an episode [s];
+                at most what is remembered.
+            world: world of the training; None for this one.
+            end: control steps of the training at the end of one of its worst episodes, see
+                `Visitor.worst`; -1 for the present episode. The end of the episode is then shown,
+                and does not begin another one.
+            follow: False to let the policy act at once.
+
+        Raises:
+            ConnectionError: the training has ended.
+            ValueError: nothing is remembered, or the other world has other variants.
+        """
+        world = self.env_id if world is None else world
+        record = self.visitor.past(world, end)
+        if record.moment.variants != self.moment.variants:
+            raise ValueError(
+                f"World {world} has other variants than this one: enter it by "
+                f"`manyworlds lab --attach RUN --world {world}`."
+            )
+        own = self._driver.env.edits
+        if record.moment.state.get("edits", [])[: len(own)] != own:
+            raise ValueError(
+                f"An edit has changed the training since: enter that moment of world {world} in a "
+                "lab of its own (`manyworlds lab --attach RUN --episode N`, enter_run with end=)."
+            )
+        return self._go_back(record, seconds, follow=follow, shows_end=end >= 0)
+
+    def _go_back(
+        self, record: WorldRecord, seconds: float, *, follow: bool, shows_end: bool
+    ) -> WorldReplay:
+        driver = self._driver
+        count = min(len(record.steps), max(1, round(seconds / driver.env.step_dt)))
+        replay = WorldReplay(driver.env, record.steps, quick_checksum)
+        if shows_end:
+            driver.auto_reset = False
+        driver.go_to(record.moment.state, replay, len(record.steps) - count)
+        if not follow:
+            replay.stop("The policy acts.")
+        card = read_card(driver.env, 0)
+        num_envs = self.visitor.facts()["num_envs"]
+        world = record.moment.env_id
+        self.lab.world.card = dataclasses.replace(card, env_id=world, num_envs=num_envs)
+        self.env_id, self.step = world, record.moment.step + replay.done
+        return replay
+
+    def compare(
+        self,
+        seconds: float = 5.0,
+        *,
+        checkpoint: str | Path | None = None,
+        push: RecordedPush | None = None,
+    ) -> TwoFutures:
+        """Simulate two futures of the present moment; the world waits meanwhile.
+
+        The first one has the present policy. The second one has that of a checkpoint, or begins
+        with a push. Both have the same random numbers.
+
+        Args:
+            seconds: duration [s].
+            checkpoint: checkpoint of the run, by its name in the run folder or its path.
+            push: the push.
+
+        Raises:
+            FileNotFoundError: there is no such checkpoint.
+            ValueError: neither checkpoint nor push is given, or both.
+        """
+        if (checkpoint is None) == (push is None):
+            raise ValueError("Give a checkpoint or a push: the second future differs by it.")
+        moment, driver = self._driver.moment(), self._driver
+        second = None if checkpoint is None else sent_policy(self._checkpoint(checkpoint))
+        stock = EntryStock(self.visitor.folder)
+        with self.lab.lock():
+            env, other = stock.take(moment, second)
+            try:
+                own = policy_of_world(driver.policy, 0, env)
+                first = "no policy" if own is None else f"policy of iteration {self.iteration}"
+                if push is not None:
+                    push.check(env)
+                    pairs = ((own, "without push", None), (own, "with push", push))
+                else:
+                    assert second is not None
+                    older = f"policy of iteration {second['iteration']}"
+                    pairs = ((own, first, None), (other, older, None))
+                found = []
+                for policy, label, wrench in pairs:
+                    mine = policy_of_world(policy, 0, env)
+                    found.append(future_of(env, moment, mine, label, seconds, wrench))
+            finally:
+                env.close()
+        self.futures = TwoFutures(found[0], found[1], copy.copy(self.lab.model))
+        return self.futures
+
+    def _checkpoint(self, name: str | Path) -> Path:
+        path = self.visitor.folder / name
+        if not path.is_file():
+            known = sorted(found.name for found in self.visitor.folder.glob("model_*.pt"))
+            raise FileNotFoundError(
+                f"There is no checkpoint '{name}' in '{self.visitor.folder}': it has "
+                f"{', '.join(known) or 'none yet'}."
+            )
+        return path
 
     def start_state(self) -> StartState:
         """Return the present state, from which episodes can begin."""
@@ -116,6 +232,40 @@ class EnteredWorld:
         """Set a value of the training's task; see `SetValue`."""
         return self.send(SetValue(path=path, value=value))
 
+    def post(self, edit: EnvironmentEdit) -> int:
+        """Send an edit without waiting for the training; return its number, for `outcomes`."""
+        number = self.visitor.post(edit)
+        self.sent[number] = edit
+        return number
+
+    def outcomes(self) -> list[dict[str, str]]:
+        """Return what has become of the edits that `post` has sent, the latest last."""
+        found = []
+        for number, edit in self.sent.items():
+            state = self.visitor.outcome(number)
+            told = f"after iteration {state['record']['after']}" if state["record"] else ""
+            told = told or state["refusal"] or "waits for the end of the iteration"
+            found.append({"edit": edit.text, "outcome": told})
+        return found
+
+    def randomization(self) -> list[EnvironmentEdit]:
+        """Return edits that make worlds have values up to those that `set_model` has set here.
+
+        An event that draws a field already gets a wider range; else a new event draws it, between
+        the compiled and the changed value.
+
+        Raises:
+            ValueError: nothing was changed, or a changed field cannot be randomized.
+        """
+        changes = changes_of(self.lab)
+        if not changes:
+            raise ValueError("No field of the model was changed: call `lab.set_model` first.")
+        return edits_of(self._driver.env, changes)
+
+    def send_randomization(self) -> list[EditRecord]:
+        """Send the edits of `randomization`; they apply to each world at its next reset."""
+        return [self.send(edit) for edit in self.randomization()]
+
     def send_start_state(self, weight: float = 1.0, share: float = 0.1) -> EditRecord:
         """Let a share of the training's episodes begin in the present state; see `AddStartState`.
 
@@ -137,18 +287,8 @@ class EnteredWorld:
         Raises:
             ValueError: nothing was pushed, or the training refuses.
         """
-        push = self._last_push()[1]
         return self.send(
-            AddDisturbance(
-                name=name,
-                body=push.body,
-                force=push.force,
-                torque=push.torque,
-                duration_s=push.duration_s,
-                pause_s=pause_s,
-                scale=scale,
-                any_direction=any_direction,
-            )
+            AddDisturbance.of(self.last_push()[1], name, pause_s, scale, any_direction)
         )
 
     def send_case(self, name: str, seconds: float = 5.0, with_push: bool = False) -> EditRecord:
@@ -162,7 +302,7 @@ class EnteredWorld:
         Raises:
             ValueError: nothing was pushed, or the training refuses.
         """
-        state, push = self._last_push() if with_push else (self.start_state(), None)
+        state, push = self.last_push() if with_push else (self.start_state(), None)
         return self.send(AddCase(name=name, state=state, push=push, seconds=seconds))
 
     @property
@@ -171,7 +311,12 @@ class EnteredWorld:
         assert driver is not None
         return driver
 
-    def _last_push(self) -> tuple[StartState, RecordedPush]:
+    def last_push(self) -> tuple[StartState, RecordedPush]:
+        """Return the state before the last push, and the push.
+
+        Raises:
+            ValueError: nothing was pushed.
+        """
         if self.pushed is None:
             raise ValueError("Nothing was pushed: call `push` first.")
         return self.pushed
@@ -205,6 +350,7 @@ def enter_run(
     cfg: LabCfg | None = None,
     *,
     record: int = 0,
+    end: int = -1,
     stock: EntryStock | None = None,
 ) -> EnteredWorld:
     """Open one world of a training that runs in another process as a lab; the caller starts it.
@@ -217,6 +363,8 @@ def enter_run(
         env_id: index of the world.
         cfg: settings of the lab.
         record: number of following control steps to record, for `EnteredWorld.repeat`.
+        end: control steps of the training at the end of one of its worst episodes, whose first
+            remembered moment is entered instead of the present; see `EnteredWorld.rewind`.
         stock: environment and policy that were built in advance; they are used up.
 
     Raises:
@@ -226,6 +374,8 @@ def enter_run(
     visitor = Visitor(folder)
     content = visitor.enter(env_id, record)
     moment, shown = WorldMoment.from_bytes(content["moment"]), content["policy"]
+    if end >= 0:
+        moment = visitor.past(env_id, end).moment
     stock = EntryStock(folder) if stock is None else stock
     env, policy = stock.take(moment, shown)
     try:
@@ -239,86 +389,3 @@ def enter_run(
     entered = EnteredWorld(lab, env_id, moment.step, iteration, moment, visitor, record)
     lab.entered = entered
     return entered
-
-
-class EntryStock:
-    """Environment and policy of a run's task for one world, built in advance to be used once.
-
-    Args:
-        folder: run folder of the training.
-
-    Raises:
-        ValueError: the folder does not name a task that is registered here.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._run = RunFolder(folder)
-        task = self._run.task
-        if task is None:
-            raise ValueError(f"'{folder}' does not name its task: name a run folder.")
-        self._task: str = task
-        self._env_cfg, self._rl_cfg = configs_of_run(self._run)
-        self._ready: tuple[dict[str, int], ManagerBasedRlEnv, Any] | None = None
-
-    def prepare(self, moment: WorldMoment) -> None:
-        """Build for a world like this one, whose state is replaced when the stock is used."""
-        self.close()
-        env = environment_of_moment(moment, self._env_cfg)
-        self._ready = moment.variants, env, self._runner(env)
-
-    def prepare_any(self) -> None:
-        """Ask the training for its first world, and prepare for it.
-
-        Raises:
-            ConnectionError: the training has ended.
-        """
-        self.prepare(WorldMoment.from_bytes(Visitor(self._run.path).enter(0)["moment"]))
-
-    def take(
-        self, moment: WorldMoment, shown: SentPolicy | None
-    ) -> tuple[ManagerBasedRlEnv, EnvironmentPolicy | None]:
-        """Return an environment at a moment, and the policy that the training has sent.
-
-        Raises:
-            ValueError: the moment is of another model, or the policy of other networks.
-        """
-        ready, self._ready = self._ready, None
-        if ready is not None and ready[0] == moment.variants:
-            _, env, runner = ready
-            restore_moment(env, moment)
-        else:
-            if ready is not None:
-                ready[1].close()
-            env, runner = environment_of_moment(moment, self._env_cfg), None
-        if shown is None:
-            return env, None
-        return env, self._policy(runner or self._runner(env), shown)
-
-    def close(self) -> None:
-        """Close what was not used."""
-        if self._ready is not None:
-            self._ready[1].close()
-            self._ready = None
-
-    def _runner(self, env: ManagerBasedRlEnv) -> Any:
-        from manyworlds.rl.runner import OnPolicyRunner
-        from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
-        from manyworlds.tasks import load_runner_cls
-
-        make = load_runner_cls(self._task) or OnPolicyRunner
-        return make(RslRlVecEnvWrapper(env), asdict(self._rl_cfg), log_dir=None, device="cpu")
-
-    def _policy(self, runner: Any, shown: SentPolicy) -> EnvironmentPolicy:
-        weights = shown["actor"]
-        checkpoint = {"actor_state_dict": weights, "student_state_dict": weights}
-        try:
-            runner.alg.load(checkpoint, {"actor": True}, True)
-        except (KeyError, RuntimeError) as error:
-            raise ValueError(
-                "The policy of the training does not fit the networks that its run folder "
-                f"describes: {str(error).splitlines()[-1].strip()}"
-            ) from None
-        policy = runner.get_inference_policy()
-        policy.clip_actions = self._rl_cfg.clip_actions
-        policy.load_state_dict({"hidden": shown["hidden"]} if shown["hidden"] else {})
-        return policy

@@ -7,7 +7,7 @@ import json
 import time
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 from urllib.parse import urlencode
 
 from manyworlds.envs.edits import EnvironmentEdit
@@ -15,6 +15,7 @@ from manyworlds.envs.entrance import ENTRANCE_FILE
 from manyworlds.envs.world_record import WorldRecord
 from manyworlds.rl.run_edits import EditRecord
 from manyworlds.utils.plain_archive import unpack
+from manyworlds.utils.platforms import read_private
 from manyworlds.utils.web_access import is_local
 
 if TYPE_CHECKING:
@@ -49,6 +50,17 @@ class Ended(TypedDict):
     episode_return: float
     text: str
     """The end in one line."""
+
+
+class Outcome(TypedDict):
+    """State of an edit that was sent."""
+
+    done: bool
+    """True if it was applied or refused."""
+    record: dict[str, Any] | None
+    """Fields of its `EditRecord`; None before it is applied, or if it was refused."""
+    refusal: str
+    """Reason why it was refused; empty if it was not."""
 
 
 class Answer(Facts):
@@ -161,9 +173,8 @@ class Visitor:
             ValueError: the edit is refused; the message has the reason.
         """
         end = time.monotonic() + timeout_s
-        content = json.dumps(edit.plain()).encode()
-        number = json.loads(self._ask("POST", "/edit", content))["number"]
-        while not (state := json.loads(self._get("/edit", number=number)))["done"]:
+        number = self.post(edit)
+        while not (state := self.outcome(number))["done"]:
             if time.monotonic() > end:
                 raise TimeoutError(
                     f"The training has not finished its iteration in {timeout_s:g} s: the edit "
@@ -173,6 +184,25 @@ class Visitor:
         if state["record"] is None:
             raise ValueError(state["refusal"])
         return EditRecord(**state["record"])
+
+    def post(self, edit: EnvironmentEdit) -> int:
+        """Send an edit, and return its number at once, for `outcome`.
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+            ValueError: the training accepts no such edits.
+        """
+        content = json.dumps(edit.plain()).encode()
+        return json.loads(self._ask("POST", "/edit", content))["number"]
+
+    def outcome(self, number: int) -> Outcome:
+        """Return what has become of an edit.
+
+        Raises:
+            ConnectionError: the training has ended, or does not answer.
+            ValueError: there is no such edit.
+        """
+        return json.loads(self._get("/edit", number=number))
 
     def _get(self, path: str, **query: int) -> bytes:
         return self._ask("GET", f"{path}?{urlencode(query)}")
@@ -222,24 +252,25 @@ def _age(path: Path) -> float:
 
 def _read(path: Path) -> tuple[str, int, str]:
     """Return host, port and token."""
+    damaged = ValueError(f"'{path}' is damaged: start the training again, or delete the file.")
     try:
-        with path.open() as file:
-            mode = path.stat().st_mode & 0o777
-            content = json.load(file)
-        host, _, port = content["address"].rpartition(":")
-        number, token = int(port), str(content["token"])
+        text = read_private(path, "the token of a training", "start the training again")
     except FileNotFoundError:
         raise FileNotFoundError(
             f"No training that can be entered runs in '{path.parent}': start it with `manyworlds "
             "train TASK --enter`, or with --view."
         ) from None
+    except UnicodeDecodeError:
+        raise damaged from None
+    try:
+        content = json.loads(text)
+        host, _, port = content["address"].rpartition(":")
+        number, token = int(port), str(content["token"])
     except (ValueError, KeyError, TypeError, AttributeError):
+        raise damaged from None
+    if not is_local(host):
         raise ValueError(
-            f"'{path}' is damaged: start the training again, or delete the file."
-        ) from None
-    if mode & 0o077 or not is_local(host):
-        raise ValueError(
-            f"'{path}' can be read by other users (mode {mode:o}), or names another machine "
-            f"({host}): it is not used."
+            f"'{path}' names another machine ({host}), where this training does not run: start it "
+            "again."
         )
     return host, number, token

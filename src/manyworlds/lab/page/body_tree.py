@@ -47,7 +47,7 @@ class TreePart:
 
     def _read(self) -> None:
         self._model = self._ctx.lab.world.model
-        self._names = [_NONE, *(_name(self._model, b) for b in range(1, self._model.nbody))]
+        self._names = [_NONE, *self._ctx.view.labels[1:]]
 
     def renew(self) -> list[str]:
         """List the bodies of the new world."""
@@ -110,10 +110,6 @@ def parts_of(model: mujoco.MjModel, body: int) -> dict[str, list[int]]:
         if ids:
             found[kind] = ids
     return found
-
-
-def _name(model: mujoco.MjModel, body: int) -> str:
-    return model.body(body).name or f"body {body}"
 
 
 def _tree(model: mujoco.MjModel, names: list[str], selected: int) -> str:

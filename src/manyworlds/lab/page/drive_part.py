@@ -8,18 +8,17 @@ from typing import Any
 from manyworlds.lab.page.camera_controls import find_target
 from manyworlds.lab.page.chase_camera import ChaseCamera
 from manyworlds.lab.page.drive_socket import DriveSocket
-from manyworlds.lab.page.page_boxes import box_html
+from manyworlds.lab.page.page_boxes import BoxPart
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.verb_error import VerbError
 from manyworlds.viewer.browser.server import page_access, route
 
 _PATH = "/lab-drive"
-_LAST = 1e13  # order on the page
 _READ_S = 0.5  # period in which bindings are read while a browser drives
 
 
-class DrivePart:
+class DrivePart(BoxPart):
     """Connects the inputs that browsers hold to the lab, and follows the robot that they drive.
 
     Args:
@@ -29,7 +28,7 @@ class DrivePart:
     period = 0.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._robots: dict[str, str] = {}  # that browsers of this page drive, and the browsers
         self._inputs: dict[str, list[str]] = {}
         self._camera: ChaseCamera | None = None
@@ -38,7 +37,7 @@ class DrivePart:
         self.socket = DriveSocket(access, self._answer, self._leave, host)
         self.address = route(ctx.server, _PATH, self.socket.port)
         """Address of the WebSocket: `:PORT` under the page's host, or a path of its server."""
-        self.html = ctx.gui.add_html(box_html("drive_box", f'"{self.address}"'), order=_LAST)
+        self._add_box("drive_box", self.address)
 
     def renew(self) -> list[str]:
         """Keep on; a robot that is gone cannot be followed."""

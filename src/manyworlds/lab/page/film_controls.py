@@ -132,6 +132,8 @@ class FilmPart:
         if kind == "camera path":
             return {"kind": "path", "path": self._path.to_plain()}
         if kind in ("follow", "first person"):
+            if not target and (ctx.body or ctx.view.follow):
+                raise ValueError("The selected body has no name: select one that has a name.")
             if not target:
                 raise ValueError("No body is selected: click one, or choose it in the tab World.")
             return {"kind": kind.replace(" ", "_"), "body": target}

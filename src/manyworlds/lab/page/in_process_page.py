@@ -125,7 +125,7 @@ class InProcessPage:
             first["DrivePart"] = drive = DrivePart(self.context)
             first["TimelinePart"] = TimelinePart(self.context, drive.address)
             first["TreeClicksPart"] = TreeClicksPart(self.context, drive.address)
-            self._parts = PageParts(self.context, first, {**_task_tab(lab), **self._tabs})
+            self._parts = PageParts(self.context, first, {**_task_tabs(lab), **self._tabs})
             self.parts = self._parts.by_name
             self.keys = lab_keys(self.context, top_bar, self.parts, self._collapsed)
             self.keys.add(self._more_keys)
@@ -145,7 +145,7 @@ class InProcessPage:
             gone = self.context.renew(lab, view)
             self.parts["WorldView"] = view
             self._due = dict.fromkeys(self.parts, 0.0)
-            gone += self._parts.renew({**_task_tab(lab), **self._tabs})
+            gone += self._parts.renew({**_task_tabs(lab), **self._tabs})
             self._due = dict.fromkeys(self.parts, 0.0)
         notes: Any = lab.status["rebuild_notes"]
         self.context.note = "; ".join(["the world was rebuilt", *gone, *notes])
@@ -266,11 +266,17 @@ def _fits(snapshot: Snapshot, model: mujoco.MjModel) -> bool:
     return all(len(getattr(snapshot, name)) == size for name, size in sizes.items())
 
 
-def _task_tab(lab: LabMirror) -> dict[str, tuple[PartMaker, ...]]:
-    """Return the tab of the task whose environment drives the world, if one does."""
+def _task_tabs(lab: LabMirror) -> dict[str, tuple[PartMaker, ...]]:
+    """Return the tabs of the task whose environment drives the world, and of its training."""
     task = lab.environment
     if task is None:
         return {}
+    from manyworlds.lab.page.task_details import TaskDetailsPart
     from manyworlds.lab.page.task_panel import TaskPart
+    from manyworlds.lab.page.training_part import TrainingPart
 
-    return {"Task": (lambda ctx: TaskPart(ctx, task),)}
+    tabs: dict[str, tuple[PartMaker, ...]] = {}
+    tabs["Task"] = (lambda ctx: TaskPart(ctx, task), TaskDetailsPart)
+    if task.is_entered:
+        tabs["Training"] = (TrainingPart,)
+    return tabs

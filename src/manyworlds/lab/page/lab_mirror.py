@@ -174,6 +174,7 @@ class MirroredTask:
         self.decimation: int = task["decimation"]
         self.most_rewards: int = task["most_rewards"]
         self.own_widgets: list[str] = task["own_widgets"]
+        self.is_entered: bool = task["entered"]
         self.terms: dict[str, object] = {
             name: SimpleNamespace(steering=bounds, steer=self._refuse)
             for name, bounds in task["steered"].items()

@@ -174,7 +174,10 @@ class AppliedPart:
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
         gui = ctx.gui
-        with gui.add_folder("Commanded and applied", expand_by_default=False):
+        self.folder = gui.add_folder(
+            "Commanded and applied", expand_by_default=False, visible=bool(ctx.robots)
+        )
+        with self.folder:
             self.box = gui.add_checkbox(
                 "Show the numbers", False, hint="Target, control and force of each actuator."
             )
@@ -182,6 +185,7 @@ class AppliedPart:
 
     def renew(self) -> list[str]:
         """Keep the choice."""
+        self.folder.visible = bool(self._ctx.robots)
         return []
 
     def update(self, snapshot: Snapshot) -> None:

@@ -60,11 +60,10 @@ class OverlayPart:
         ctx = self._ctx
         model = self._model = ctx.lab.world.model
         self._add_robots(ctx.gui)
-        names = {model.body(body).name: body for body in range(1, model.nbody)}
-        self._names = {body: name for name, body in names.items()}
+        self._names = [*_NOTHING, *ctx.view.labels[1:]]
         self._following = ctx.view.follow
-        self.follow.options = ("nothing", *names)
-        self.follow.value = self._names.get(self._following, "nothing")
+        self.follow.options = tuple(self._names)
+        self.follow.value = self._names[self._following]
         prefixes = ctx.lab.world.robots
         self._entity_of = _owners_of_bodies(model, list(prefixes.values()))
         self._robot_of = _owners_of_bodies(model, [prefixes[robot] for robot in self.own])
@@ -99,7 +98,7 @@ class OverlayPart:
         self.see_through = gui.add_checkbox("Transparent", False)
         self.coloring = gui.add_dropdown("Color by", COLORINGS, hint="Sleeping bodies are dim.")
         self.follow = gui.add_dropdown("Follow", _NOTHING)
-        ctx.on_change(self.follow, lambda name: self._follow(ctx.view.id_of(name)))
+        ctx.on_change(self.follow, lambda name: self._follow(self._names.index(name)))
         with gui.add_folder("Geom groups", expand_by_default=False):
             for group, shown in enumerate(ctx.view.grid.groups["geom"]):
                 box = gui.add_checkbox(f"Group {group}", shown)
@@ -163,7 +162,7 @@ class OverlayPart:
         """Draw the overlays that are on; nothing is copied or computed while all are off."""
         if self._ctx.view.follow != self._following:  # the program has changed it
             self._following = self._ctx.view.follow
-            self.follow.value = self._names.get(self._following, "nothing")
+            self.follow.value = self._names[self._following]
         for robot, folder in self._folders.items():
             folder.visible = robot == self._ctx.robot and len(self._folders) > 1
         self._show_mujoco(snapshot)

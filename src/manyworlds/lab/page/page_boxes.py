@@ -6,6 +6,34 @@ import functools
 import html
 from pathlib import Path
 
+from manyworlds.lab.page.page_context import PageContext
+
+_LAST = 1e13  # order on the page
+
+
+class BoxPart:
+    """Part of a page with a box that a script of its own makes, and that outlives rebuilds.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+
+    def _add_box(self, name: str, address: str) -> None:
+        """Add the box.
+
+        Args:
+            name: name of the script's file without its suffix.
+            address: address of the page's own WebSocket, see `DrivePart`.
+        """
+        self.html = self._ctx.gui.add_html(box_html(name, f'"{address}"'), order=_LAST)
+
+    def renew(self) -> list[str]:
+        """Keep the box over a rebuild."""
+        return []
+
 
 def box_html(name: str, argument: str) -> str:
     """Return HTML that runs the script of a box in a browser, once however often it is built.

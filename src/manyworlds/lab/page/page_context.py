@@ -101,15 +101,13 @@ class PageContext:
         self.failures.clear()
         self._list_robots()
         gone = [f"the robot '{robot}' is gone"] * (self.robot != robot)
-        selected = before.name_of(body)
-        self.body = view.id_of(selected)
+        self.body = view.find_again(body, before)
         if body and not self.body:
-            gone.append(f"the selected body '{selected}' is gone")
-        followed = before.name_of(before.follow)
-        view.follow = view.id_of(followed)
+            gone.append(f"the selected body '{before.labels[body]}' is gone")
+        view.follow = view.find_again(before.follow, before)
         self.part = ""
         if before.follow and not view.follow:
-            gone.append(f"the followed body '{followed}' is gone")
+            gone.append(f"the followed body '{before.labels[before.follow]}' is gone")
         return gone
 
     def attempt(self, action: Callable[[], _T]) -> _T | None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from manyworlds.lab.page.page_boxes import box_html
+from manyworlds.lab.page.page_boxes import BoxPart
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
-_LAST = 1e13  # order on the page
 _MARGIN_S = 0.3  # the oldest moments, which may be dropped before the world is paused
 
 
-class TimelinePart:
+class TimelinePart(BoxPart):
     """Gives the bar in browsers the state of the timeline, and carries out what it asks for.
 
     Args:
@@ -23,14 +22,10 @@ class TimelinePart:
     period = 0.1
 
     def __init__(self, ctx: PageContext, address: str) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._state: dict[str, Any] = ctx.lab.status["timeline"]
-        self.html = ctx.gui.add_html(box_html("timeline_box", f'"{address}"'), order=_LAST)
+        self._add_box("timeline_box", address)
         ctx.answers["timeline"] = self._answer
-
-    def renew(self) -> list[str]:
-        """Keep the bar over a rebuild."""
-        return []
 
     def step(self, num_frames: int) -> None:
         """Show an earlier or later moment."""

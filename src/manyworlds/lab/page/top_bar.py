@@ -8,6 +8,7 @@ import numpy as np
 
 from manyworlds.lab.control import POLICY
 from manyworlds.lab.drivers import ENVIRONMENT, PHYSICS
+from manyworlds.lab.model_facts import robot_of
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
@@ -104,8 +105,8 @@ class TopBar:
             labels = POLICY_DRIVERS if owner == POLICY else DRIVERS
             rows.append(("Owner", owner))
             rows.append(("Driver", labels.get(snapshot.driver, snapshot.driver)))
-            notes = self._notes(snapshot)
-        elif snapshot.fault:
+            notes = notes if snapshot.fault else self._notes(snapshot)
+        if snapshot.fault:
             notes.insert(0, snapshot.fault)
         if ctx.note:
             notes.insert(0, ctx.note)
@@ -125,8 +126,8 @@ class TopBar:
         """Return reasons why the robot does not move, or may stop moving."""
         lab, robot = self._ctx.lab, self._ctx.robot
         model = lab.world.model
-        prefix = lab.world.robots[robot]
-        own = [model.joint(j).name.startswith(prefix) for j in model.dof_jntid.tolist()]
+        bodies = (model.body(body).name for body in model.dof_bodyid.tolist())
+        own = [robot_of(body, lab.world.robots) == robot for body in bodies]
         speed = np.abs(snapshot.qvel[own]).max(initial=0.0)
         reasons = lab.why_not_moving(robot)
         if reasons and (speed <= _STILL or snapshot.paused):

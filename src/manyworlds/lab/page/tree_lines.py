@@ -6,14 +6,12 @@ import html
 from collections.abc import Iterable
 from typing import Any
 
-from manyworlds.lab.page.page_boxes import box_html
+from manyworlds.lab.page.page_boxes import BoxPart
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.snapshot import Snapshot
 
-_LAST = 1e13  # order on the page
 
-
-class TreeClicksPart:
+class TreeClicksPart(BoxPart):
     """Selects the bodies whose lines are clicked in browsers.
 
     Args:
@@ -24,13 +22,9 @@ class TreeClicksPart:
     period = 60.0
 
     def __init__(self, ctx: PageContext, address: str) -> None:
-        self._ctx = ctx
-        self.html = ctx.gui.add_html(box_html("tree_box", f'"{address}"'), order=_LAST)
+        super().__init__(ctx)
+        self._add_box("tree_box", address)
         ctx.answers["select_body"] = self._select
-
-    def renew(self) -> list[str]:
-        """Keep on over a rebuild."""
-        return []
 
     def update(self, snapshot: Snapshot) -> None:
         """Do nothing: clicks come by themselves."""

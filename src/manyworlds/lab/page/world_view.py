@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from typing import TYPE_CHECKING, cast
@@ -52,6 +53,8 @@ class WorldView:
         self.model = model
         self.on_mesh: OnMesh = lambda handle, body_at: None
         """Called for each mesh that is created from now on."""
+        self.labels = [""] + [body_label(model, body) for body in range(1, model.nbody)]
+        """Names of the bodies for people, by id; empty for the world."""
         self.meshes: list[tuple[viser.BatchedGlbHandle | viser.MeshHandle, BodyAt]] = []
         """Handles of meshes, and the bodies that each draws."""
         self.follow = 0
@@ -85,9 +88,7 @@ class WorldView:
             self.meshes.clear()
             self.grid.rebuild()
         self.grid.update(snapshot.xpos[None], snapshot.xquat[None], np.zeros((1, 3)), 0)
-        offset = np.zeros(3)
-        if self.follow and np.isfinite(snapshot.xpos[self.follow]).all():
-            offset[:2] = self._home[:2] - snapshot.xpos[self.follow, :2]
+        offset = self._offset_of(snapshot)
         self.grid.ground.center(self._home - offset)
         if (offset != self.offset).any():
             self.offset = offset
@@ -114,8 +115,27 @@ class WorldView:
             frame.remove()
 
     def name_of(self, body: int) -> str:
-        """Return the name of a body; empty for none."""
+        """Return the name of a body; empty for none, and for one without a name."""
         return self.model.body(body).name if body else ""
+
+    def find_again(self, body: int, before: WorldView) -> int:
+        """Return the id of a body of an earlier drawing; 0 if it is not there any more."""
+        place = before._places[body]
+        return self._places.index(place) if place in self._places else 0
+
+    @functools.cached_property
+    def _places(self) -> list[tuple[str, ...]]:
+        """Names of bodies; those without one are counted on the body above them."""
+        places: list[tuple[str, ...]] = [()]
+        counts: dict[int, int] = {}
+        for body in range(1, self.model.nbody):
+            place = (self.model.body(body).name,)
+            if not place[0]:
+                above = int(self.model.body_parentid[body])
+                counts[above] = counts.get(above, 0) + 1
+                place = (*places[above], f"{counts[above]}")
+            places.append(place)
+        return places
 
     def id_of(self, name: str) -> int:
         """Return the id of a body; 0 if there is none of this name."""
@@ -140,14 +160,21 @@ class WorldView:
             body: the body; 0 for everything.
             move_open: whether to move the cameras of connected browsers, too.
         """
-        box = self._wide_box(snapshot, body) + self.offset
+        box = self._wide_box(snapshot, body) + self._offset_of(snapshot)
         view = (self.server, box, _AZIMUTH, _ELEVATION, FOVY, _ASPECT)
         point_cameras(*view, move_open=move_open)
 
     def look_from(self, client: viser.ClientHandle, snapshot: Snapshot) -> None:
         """Point the camera of one browser at everything that moves."""
-        box = self._wide_box(snapshot, 0) + self.offset
+        box = self._wide_box(snapshot, 0) + self._offset_of(snapshot)
         point_camera(client, box, _AZIMUTH, _ELEVATION, FOVY, _ASPECT)
+
+    def _offset_of(self, snapshot: Snapshot) -> np.ndarray:
+        """Return the offset for a snapshot, which may not be drawn yet [m], shape [3]."""
+        offset = np.zeros(3)
+        if self.follow and np.isfinite(snapshot.xpos[self.follow]).all():
+            offset[:2] = self._home[:2] - snapshot.xpos[self.follow, :2]
+        return offset
 
     def _wide_box(self, snapshot: Snapshot, body: int) -> np.ndarray:
         poses = cast("Poses", snapshot)  # its fields are those of `mujoco.MjData`
@@ -159,6 +186,11 @@ class WorldView:
             box = frame_all(self.model, poses, self.grid.drawn_geoms, points)
         middle = box.mean(axis=0)
         return middle + _AROUND * (box - middle)
+
+
+def body_label(model: mujoco.MjModel, body: int) -> str:
+    """Return the name of a body for people: `body 4` for the fourth one if it has none."""
+    return model.body(body).name or f"body {body}"
 
 
 def _looks(model: mujoco.MjModel) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import mujoco
 import numpy as np
 
-from manyworlds.lab.model_facts import INITIAL_KEYFRAME, hash_model
+from manyworlds.lab.model_facts import INITIAL_KEYFRAME, hash_model, robot_of
 from manyworlds.lab.rebuild import Transition
 from manyworlds.lab.scene.items import (
     ItemFacts,
@@ -159,8 +159,11 @@ class Draft:
         for option in {*fields, *non_default_option_fields(self.spec.option)}:
             setattr(spec.option, option, getattr(self.spec.option, option))
         adopt_settings(spec, self.spec)
-        for kind, elements in (("body", "bodies"), ("geom", "geoms"), ("site", "sites")):
-            _name_all(getattr(spec.worldbody, elements), kind)
+        # By their names, a robot's bodies and actuators belong to it.
+        _name_all(spec.bodies[1:], "body")
+        _name_all(spec.actuators, "actuator")
+        for kind in ("geom", "site"):
+            _name_all(getattr(spec.worldbody, f"{kind}s"), kind)
         _name_all(spec.worldbody.cameras, "camera")
         _name_all(spec.worldbody.lights, "light")
         _name_all([t for t in spec.textures if t.name or not t.file], "texture")
@@ -185,7 +188,7 @@ class Draft:
 
     def remove(self, name: str) -> None:
         """Remove an item, and all that refers to it."""
-        item = self.find(name)
+        item, before = self.find(name), self._owners()
         for _, element, _ in item.elements:
             self.spec.delete(element)
         if item.prefix:
@@ -194,9 +197,21 @@ class Draft:
         self._remove_skins()
         self._taken.discard(name)
         self.facts.pop(name, None)
-        for robot in [r for r, prefix in self.robots.items() if prefix and prefix == item.prefix]:
+        # What is left without its actuators, or without bodies, is no robot any more.
+        left = self._owners()
+        for robot in {r for kind in before for r in before[kind] - left[kind]}:
             del self.robots[robot]
             self.sources.pop(robot, None)
+
+    def _owners(self) -> dict[str, set[str]]:
+        """Return the robots that have actuators, and those that have bodies."""
+        top = {body.id for body in self.spec.worldbody.bodies}
+        named = [b for b in self.spec.bodies[1:] if b.name or b.id in top]
+        elements = {"actuators": self.spec.actuators, "bodies": named}
+        owners = {
+            kind: {robot_of(e.name, self.robots) for e in elements[kind]} for kind in elements
+        }
+        return {kind: {r for r in robots if r is not None} for kind, robots in owners.items()}
 
     def _remove_rest(self, prefix: str) -> None:
         """Delete elements of a prefix outside of the tree of bodies, and assets nothing uses."""
@@ -519,8 +534,8 @@ def _name_all(elements: Any, kind: str) -> None:
     for number, element in enumerate(elements):
         if not element.name:
             name = kind if kind not in taken else f"{kind}_{number}"
-            element.name = name
-            taken.add(name)
+            element.name = free_name(name, taken)
+            taken.add(element.name)
 
 
 def _delete(spec: mujoco.MjSpec, elements: list[Any]) -> None:

@@ -17,6 +17,7 @@ from manyworlds.lab.verbs import (  # noqa: F401  they register verbs
     status,
     time,
     timeline,
+    training,
     world,
 )
 from manyworlds.lab.verbs.fields import Field, VerbError

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from manyworlds.lab.task_steps import plain_details
 from manyworlds.lab.verbs.fields import (
+    Anything,
     Field,
     Flag,
     Integer,
@@ -61,10 +63,11 @@ def seek_motion(
     own_widgets=Texts(text="command terms with widgets of their own"),
     observations=Values(text="shape of each observation, by group and, in some groups, by term"),
     num_actions=Integer(text="number of values of an action"),
+    entered=Flag(text="true if the world is one of a running training"),
 )
 def read_task(lab: LiveLab) -> Reply:
     """Return what stays the same about the environment's task."""
-    return _environment(lab).describe_task()
+    return _environment(lab).describe_task() | {"entered": lab.entered is not None}
 
 
 @verb(
@@ -82,6 +85,33 @@ def read_task_report(lab: LiveLab) -> Reply:
         "auto_reset": driver.auto_reset,
         "substep": driver.substep,
     }
+
+
+@verb(
+    episode_time=Number(unit="s", text="time since the episode began"),
+    observations=Values(text="what the policy sees, by `group/term`"),
+    action=Values(text="unprocessed actions, by term"),
+    deviation=Values(text="their standard deviation while learning, by term; empty if not known"),
+    value=Anything(text="sum of discounted rewards that the critic expects; null without a critic"),
+    nearness=Values(text="share of the way to each termination whose measure is known"),
+)
+def read_task_details(lab: LiveLab) -> Reply:
+    """Return what the environment's last control step was like, for people."""
+    driver = _environment(lab)
+    with lab.lock():
+        return plain_details(driver)
+
+
+@verb()
+def set_terrain_cell(
+    lab: LiveLab,
+    level: Annotated[int, Integer(low=0, text="row of the cell, a level of difficulty")],
+    column: Annotated[int, Integer(low=0, text="column of the cell")],
+) -> Reply:
+    """Move the world to another cell of generated terrain; all free bodies move along."""
+    driver = _environment(lab)
+    lab.loop.do(lambda model, data: driver.move_to_cell(model, data, level, column))
+    return {}
 
 
 @verb(observations=_OBSERVATIONS, log=_LOG)

@@ -21,6 +21,7 @@ from manyworlds.lab.client.written.scene import SceneVerbs
 from manyworlds.lab.client.written.status import StatusVerbs
 from manyworlds.lab.client.written.time import TimeVerbs
 from manyworlds.lab.client.written.timeline import TimelineVerbs
+from manyworlds.lab.client.written.training import TrainingVerbs
 from manyworlds.lab.client.written.world import WorldVerbs
 
 
@@ -41,6 +42,7 @@ class LabVerbs(
     StatusVerbs,
     TimeVerbs,
     TimelineVerbs,
+    TrainingVerbs,
     WorldVerbs,
 ):
     """All verbs of a live world, as methods of the same names."""

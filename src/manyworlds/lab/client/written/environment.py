@@ -50,7 +50,8 @@ class EnvironmentVerbs(VerbCaller):
             `motions` (map, number of frames of each motion that can be sought, by name),
             `own_widgets` (string[], command terms with widgets of their own), `observations` (map,
             shape of each observation, by group and, in some groups, by term), `num_actions` (int,
-            number of values of an action), `frame_id`, `time`.
+            number of values of an action), `entered` (bool, true if the world is one of a running
+            training), `frame_id`, `time`.
         """
         return self.call("read_task")
 
@@ -64,6 +65,32 @@ class EnvironmentVerbs(VerbCaller):
             step began), `frame_id`, `time`.
         """
         return self.call("read_task_report")
+
+    def read_task_details(self) -> Reply:
+        """Return what the environment's last control step was like, for people.
+
+        Returns:
+            `episode_time` (float, time since the episode began), `observations` (map, what the
+            policy sees, by `group/term`), `action` (map, unprocessed actions, by term), `deviation`
+            (map, their standard deviation while learning, by term; empty if not known), `value`
+            (any, sum of discounted rewards that the critic expects; null without a critic),
+            `nearness` (map, share of the way to each termination whose measure is known),
+            `frame_id`, `time`.
+        """
+        return self.call("read_task_details")
+
+    def set_terrain_cell(
+        self,
+        level: int,
+        column: int,
+    ) -> Reply:
+        """Move the world to another cell of generated terrain; all free bodies move along.
+
+        Args:
+            level: row of the cell, a level of difficulty, from 0.
+            column: column of the cell, from 0.
+        """
+        return self.call("set_terrain_cell", level=level, column=column)
 
     def reset_task(
         self,

@@ -1,0 +1,111 @@
+"""Environment and policy for one world of a running training, built before it is entered."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from manyworlds.envs import ManagerBasedRlEnv, environment_of_moment
+from manyworlds.envs.environment_of_world import restore_moment
+from manyworlds.envs.world_moment import WorldMoment
+from manyworlds.lab.entry.visitor import Visitor
+from manyworlds.rl.checkpoint import load_checkpoint
+from manyworlds.rl.run_folder import RunFolder
+from manyworlds.tasks.run_configs import configs_of_run
+
+if TYPE_CHECKING:
+    from manyworlds.lab.env_policies import EnvironmentPolicy
+    from manyworlds.rl.entered_policy import SentPolicy
+
+
+class EntryStock:
+    """Environment and policy of a run's task for one world, built in advance to be used once.
+
+    Args:
+        folder: run folder of the training.
+
+    Raises:
+        ValueError: the folder does not name a task that is registered here.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._run = RunFolder(folder)
+        task = self._run.task
+        if task is None:
+            raise ValueError(f"'{folder}' does not name its task: name a run folder.")
+        self._task: str = task
+        self._env_cfg, self._rl_cfg = configs_of_run(self._run)
+        self._ready: tuple[dict[str, int], ManagerBasedRlEnv, Any] | None = None
+
+    def prepare(self, moment: WorldMoment) -> None:
+        """Build for a world like this one, whose state is replaced when the stock is used."""
+        self.close()
+        env = environment_of_moment(moment, self._env_cfg)
+        self._ready = moment.variants, env, self._runner(env)
+
+    def prepare_any(self) -> None:
+        """Ask the training for its first world, and prepare for it.
+
+        Raises:
+            ConnectionError: the training has ended.
+        """
+        self.prepare(WorldMoment.from_bytes(Visitor(self._run.path).enter(0)["moment"]))
+
+    def take(
+        self, moment: WorldMoment, shown: SentPolicy | None
+    ) -> tuple[ManagerBasedRlEnv, EnvironmentPolicy | None]:
+        """Return an environment at a moment, and the policy that the training has sent.
+
+        Raises:
+            ValueError: the moment is of another model, or the policy of other networks.
+        """
+        ready, self._ready = self._ready, None
+        if ready is not None and ready[0] == moment.variants:
+            _, env, runner = ready
+            restore_moment(env, moment)
+        else:
+            if ready is not None:
+                ready[1].close()
+            env, runner = environment_of_moment(moment, self._env_cfg), None
+        if shown is None:
+            return env, None
+        return env, self._policy(runner or self._runner(env), shown)
+
+    def close(self) -> None:
+        """Close what was not used."""
+        if self._ready is not None:
+            self._ready[1].close()
+            self._ready = None
+
+    def _runner(self, env: ManagerBasedRlEnv) -> Any:
+        from manyworlds.rl.runner import OnPolicyRunner
+        from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+        from manyworlds.tasks import load_runner_cls
+
+        make = load_runner_cls(self._task) or OnPolicyRunner
+        return make(RslRlVecEnvWrapper(env), asdict(self._rl_cfg), log_dir=None, device="cpu")
+
+    def _policy(self, runner: Any, shown: SentPolicy) -> EnvironmentPolicy:
+        weights, critic = shown["actor"], shown["critic"]
+        checkpoint = {"actor_state_dict": weights, "student_state_dict": weights}
+        try:
+            parts = {"actor": True, "critic": bool(critic)}
+            runner.alg.load({**checkpoint, "critic_state_dict": critic}, parts, True)
+        except (KeyError, RuntimeError) as error:
+            raise ValueError(
+                "The policy of the training does not fit the networks that its run folder "
+                f"describes: {str(error).splitlines()[-1].strip()}"
+            ) from None
+        policy = runner.get_inference_policy()
+        policy.clip_actions = self._rl_cfg.clip_actions
+        policy.critic = runner.alg.critic if critic else None
+        policy.load_state_dict({"hidden": shown["hidden"]} if shown["hidden"] else {})
+        return policy
+
+
+def sent_policy(path: Path) -> SentPolicy:
+    """Return the policy of a checkpoint as a training sends it."""
+    checkpoint = load_checkpoint(path, "cpu")
+    weights = checkpoint.get("student_state_dict") or checkpoint["actor_state_dict"]
+    return {"iteration": int(checkpoint["iter"]), "actor": weights, "critic": {}, "hidden": []}

@@ -1,0 +1,190 @@
+"""World of a running training on the page: go back, compare futures, send something back."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.snapshot import Snapshot
+from manyworlds.viewer.browser.markup import note_html, status_html
+
+_PRESENT = "present episode"
+_LAST_PUSH = "the last push"
+_LARGEST_FILM = 2**23
+
+
+class TrainingPart:
+    """Moments that the training remembers, futures, and buttons that send something back.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    period = 0.5
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+        self._episodes: dict[str, dict[str, Any]] = {}
+        self._comparison: threading.Thread | None = None
+        gui = ctx.gui
+        self.facts = gui.add_html("")
+        with gui.add_folder("Go back", expand_by_default=False):
+            self._add_past()
+        with gui.add_folder("Push", expand_by_default=False):
+            self._add_push()
+        with gui.add_folder("Two futures", expand_by_default=False):
+            self._add_futures()
+        with gui.add_folder("Send to the training", expand_by_default=False):
+            self._add_sending()
+
+    def _add_past(self) -> None:
+        ctx, gui = self._ctx, self._ctx.gui
+        self.episode: Any = gui.add_dropdown("Episode", (_PRESENT,))
+        self.seconds = gui.add_number("Before its end [s]", 5.0, min=0.02, max=600.0, step=0.1)
+        self.follow = gui.add_checkbox(
+            "Repeat what happened", True, hint="Until the world is disturbed; else the policy acts."
+        )
+        self.back = ctx.on_click(gui.add_button("Go back"), self._go_back)
+        self.refresh = ctx.on_click(gui.add_button("Read the episodes"), self._read_episodes)
+
+    def _add_push(self) -> None:
+        ctx, gui = self._ctx, self._ctx.gui
+        self.force = gui.add_vector3("Force [N]", (0.0, 100.0, 0.0), step=1.0)
+        self.duration = gui.add_number("Duration [s]", 0.2, min=0.01, max=60.0, step=0.01)
+        self.push = ctx.on_click(
+            gui.add_button("Push the selected body", hint="Kept, to be sent."), self._push
+        )
+
+    def _add_futures(self) -> None:
+        ctx, gui = self._ctx, self._ctx.gui
+        self.second: Any = gui.add_dropdown("The second one has", (_LAST_PUSH,))
+        self.length = gui.add_number("Length [s]", 5.0, min=0.1, max=60.0, step=0.1)
+        self.compare = ctx.on_click(gui.add_button("Compare"), self._compare)
+        self.result = gui.add_html("")
+        self.film = gui.add_html("")
+
+    def _add_sending(self) -> None:
+        ctx, gui = self._ctx, self._ctx.gui
+        self.share = gui.add_number("Share of episodes", 0.1, min=0.001, max=1.0, step=0.01)
+        self.start_state = ctx.on_click(
+            gui.add_button("This moment as a start state"),
+            lambda: self._send("send_start_state", share=float(self.share.value)),
+        )
+        self.name = gui.add_text("Name", "sent_push", hint="Of the disturbance, or of the case.")
+        self.disturbance = ctx.on_click(
+            gui.add_button("The last push as a disturbance", hint="Any direction, 0.3 to 1 times."),
+            lambda: self._send(
+                "send_disturbance", name=self.name.value, scale=[0.3, 1.0], any_direction=True
+            ),
+        )
+        self.case = ctx.on_click(
+            gui.add_button("The last push as a test"),
+            lambda: self._send("send_case", name=self.name.value, with_push=True),
+        )
+        self.moment_case = ctx.on_click(
+            gui.add_button("This moment as a test"),
+            lambda: self._send("send_case", name=self.name.value),
+        )
+        self.changes = gui.add_html("")
+        self.randomization = ctx.on_click(
+            gui.add_button("The changed fields as randomization"),
+            lambda: self._send("send_randomization"),
+        )
+        self.path = gui.add_text("Path of a value", "rewards.", hint="As in the configuration.")
+        self.value = gui.add_text("Value", "", hint="As in JSON: 2.0, [0, 1], true ...")
+        self.set_value = ctx.on_click(gui.add_button("Set the value"), self._set_value)
+        self.outcomes = gui.add_html("")
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the training, and what has become of what was sent."""
+        found: Any = self._ctx.call("read_training")
+        training = found["training"]
+        rows = [
+            ("Training", Path(training["run"]).name),
+            ("World", f"{training['env_id']}, after {training['step']} control steps"),
+            ("Policy", f"of iteration {training['iteration']}"),
+            ("Last push", training["pushed"] or "none"),
+        ]
+        self.facts.content = status_html(rows, name_em=5.0)
+        options = (_LAST_PUSH, *found["checkpoints"][::-1])
+        if tuple(self.second.options) != options:
+            chosen = self.second.value
+            self.second.options = options
+            self.second.value = chosen if chosen in options else _LAST_PUSH
+        self.changes.content = note_html("\n".join(found["changes"]) or "No field was changed.")
+        lines = [f"{each['edit']}: {each['outcome']}" for each in found["edits"]]
+        self.outcomes.content = note_html("\n".join(lines[::-1]))
+
+    def _read_episodes(self) -> None:
+        found: Any = self._ctx.call("read_worst_episodes")["episodes"]
+        self._episodes = {end["text"]: end for end in found[::-1]}
+        self.episode.options = (_PRESENT, *self._episodes)
+        self._ctx.note = f"{len(found)} episodes are remembered"
+
+    def _go_back(self) -> None:
+        end = self._episodes.get(self.episode.value)
+        fields = {} if end is None else {"env_id": end["env_id"], "end": end["step"]}
+        self._ctx.call(
+            "rewind_training",
+            seconds=float(self.seconds.value),
+            follow=self.follow.value,
+            **fields,
+        )
+
+    def _push(self) -> None:
+        ctx = self._ctx
+        if not ctx.body:
+            raise ValueError("No body is selected: click one, or choose it in the tab World.")
+        ctx.call(
+            "push_training",
+            body=ctx.view.name_of(ctx.body),
+            force=[float(part) for part in self.force.value],
+            duration_s=float(self.duration.value),
+        )
+
+    def _compare(self) -> None:
+        """Simulate and film two futures beside the page, which goes on."""
+        if self._comparison is not None and self._comparison.is_alive():
+            raise RuntimeError("Two futures are being simulated: wait for them.")
+        chosen = self.second.value
+        fields = {"seconds": float(self.length.value)}
+        checkpoint = "" if chosen == _LAST_PUSH else chosen
+        self.result.content = note_html("simulating and filming ...")
+
+        def work() -> None:
+            def made() -> str:
+                found: Any = self._ctx.call("compare_futures", checkpoint=checkpoint, **fields)
+                self.film.content = _futures_html(found["table"], Path(found["film"]))
+                return found["film"]
+
+            self._ctx.attempt_at(self.result, made)
+
+        self._comparison = threading.Thread(target=work, name="manyworlds-futures", daemon=True)
+        self._comparison.start()
+
+    def _set_value(self) -> None:
+        text = self.value.value.strip()
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        self._send("send_value", path=self.path.value.strip(), value=value)
+
+    def _send(self, verb: str, **fields: object) -> None:
+        edits: Any = self._ctx.call(verb, **fields)["edits"]
+        self._ctx.note = f"sent: {'; '.join(edits)}"
+
+
+def _futures_html(table: str, film: Path) -> str:
+    """Return a table and a film as HTML; a film that is large is left out."""
+    text = f'<pre style="font-size:.7em;overflow:auto;padding:0 1em">{html.escape(table)}</pre>'
+    content = film.read_bytes()
+    if len(content) > _LARGEST_FILM:
+        return text
+    data = base64.b64encode(content).decode()
+    return text + f'<img style="width:100%" alt="" src="data:image/gif;base64,{data}">'
