@@ -294,7 +294,7 @@ def test_the_verbs_reply_as_declared(training, entered):
     assert len(outcomes) == 6
     assert all("after iteration" in each["outcome"] for each in outcomes), outcomes
     entered.visitor._port = free_port()  # as if the training had ended
-    entered.sent[99] = entered.sent[0]
+    entered.sent[10**6] = next(iter(entered.sent.values()))
     outcomes = lab.call("read_training")["edits"]
     assert outcomes[-1]["outcome"] == "the training has ended before"
     assert "after iteration" in outcomes[0]["outcome"]
