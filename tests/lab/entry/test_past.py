@@ -13,7 +13,7 @@ import torch
 from manyworlds.cli.main import main
 from manyworlds.envs.edits import AddRandomization, RecordedPush, SetValue, edit_from_plain
 from manyworlds.lab import LabCfg, RecorderCfg, VerbError
-from manyworlds.lab.entry import enter_run
+from manyworlds.lab.entry import Visitor, enter_run
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs.registry import ALWAYS
 from manyworlds.rl.run_edits import read_edits
@@ -293,6 +293,14 @@ def test_the_verbs_reply_as_declared(training, entered):
     outcomes = lab.call("read_training")["edits"]
     assert len(outcomes) == 6
     assert all("after iteration" in each["outcome"] for each in outcomes), outcomes
+    entered.visitor._port = free_port()  # as if the training had ended
+    entered.sent[10**6] = next(iter(entered.sent.values()))
+    outcomes = lab.call("read_training")["edits"]
+    assert outcomes[-1]["outcome"] == "the training has ended before"
+    assert "after iteration" in outcomes[0]["outcome"]
+    with pytest.raises(VerbError, match="does not answer .*: it has ended"):
+        lab.call("read_worst_episodes")
+    entered.visitor = Visitor(training.folder)
     with pytest.raises(VerbError, match="no name of a checkpoint"):
         lab.call("compare_futures", checkpoint="../other/model_0.pt")
     for _ in range(200):

@@ -142,6 +142,22 @@ def test_a_robot_with_a_policy_is_followed(task, floats):
         lab.stop()
 
 
+def test_a_followed_body_that_moved_unseen_is_framed(open_page):
+    """Move a followed body before a browser comes: it is in the middle of the first picture."""
+    page = open_page(balls(0.3))
+    view, lab = page.context.view, page.lab
+    view.follow = lab.model.body("a").id
+    page.update()
+    lab.post(lambda model, data: data.qpos.__setitem__(slice(0, 2), [30.0, 40.0]))
+    lab.loop.iterate_once()
+    view.look(lab.snapshot, view.follow)
+    seen = lab.snapshot.xpos[view.follow] + view._offset_of(lab.snapshot)
+    x, y, _ = picture(page.server.initial_camera, [seen])[0]
+    assert abs(x) < 0.5 and abs(y) < 0.8
+    page.update()
+    assert np.allclose(view.offset[:2], seen[:2] - [30.0, 40.0])
+
+
 def test_a_world_without_actuators_says_what_to_do(open_page, monkeypatch):
     """Say that bodies can be pulled and mocap bodies moved, or that nothing can move."""
     import viser

@@ -59,6 +59,7 @@ class EnteredWorld:
     """State before the last push, and the push; None before the first."""
     sent: dict[int, EnvironmentEdit] = field(default_factory=dict, repr=False)
     """Edits that were sent, by their numbers."""
+    _outcomes: dict[int, str] = field(default_factory=dict, repr=False)
     futures: TwoFutures | None = field(default=None, repr=False)
     """Result of the last `compare`; None before the first."""
 
@@ -240,13 +241,21 @@ class EnteredWorld:
 
     def outcomes(self) -> list[dict[str, str]]:
         """Return what has become of the edits that `post` has sent, the latest last."""
-        found = []
-        for number, edit in self.sent.items():
-            state = self.visitor.outcome(number)
-            told = f"after iteration {state['record']['after']}" if state["record"] else ""
-            told = told or state["refusal"] or "waits for the end of the iteration"
-            found.append({"edit": edit.text, "outcome": told})
-        return found
+        for number in self.sent.keys() - self._outcomes.keys():
+            try:
+                state = self.visitor.outcome(number)
+            except ConnectionError:
+                self._outcomes[number] = "the training has ended before"
+                continue
+            if state["record"] is not None:
+                self._outcomes[number] = f"after iteration {state['record']['after']}"
+            elif state["done"]:
+                self._outcomes[number] = state["refusal"]
+        waits = "waits for the end of the iteration"
+        return [
+            {"edit": edit.text, "outcome": self._outcomes.get(number, waits)}
+            for number, edit in self.sent.items()
+        ]
 
     def randomization(self) -> list[EnvironmentEdit]:
         """Return edits that make worlds have values up to those that `set_model` has set here.

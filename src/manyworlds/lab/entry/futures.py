@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import shutil
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +16,10 @@ import torch
 from manyworlds.envs.environment_of_world import restore_moment
 from manyworlds.envs.episode_story import StoryStep, step_of
 from manyworlds.envs.world_record import step_past_end
-from manyworlds.lab.film.program import draw_frames
-from manyworlds.lab.film.shots import make_shot
+from manyworlds.lab.film.filmer import start_drawing, write_job
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.table import render_table
-from manyworlds.viewer.video import Format, write_video
+from manyworlds.viewer.video import Format, check_format
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _SEED = 0
 _FIELDS = ("qpos", "mocap_pos", "mocap_quat")
-_BETWEEN_PX = 4
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,8 @@ class TwoFutures:
     ) -> Path:
         """Write a film of both, the first one on the left; return its path.
 
+        It is drawn in a process of its own.
+
         Args:
             path: the file; its suffix becomes that of the format.
             body: body that the camera follows; empty for everything that moves.
@@ -93,19 +95,27 @@ class TwoFutures:
             height: height [pixel], even.
             fps: frames per second [1/s].
             format: `mp4`, `gif`, or empty for MP4 where the encoder is installed.
+
+        Raises:
+            RuntimeError: the film cannot be drawn, for example without OpenGL.
         """
         seconds = max(float(f.states["times"][-1]) for f in (self.first, self.second))
-        job = {"frames": max(1, round(seconds * fps)), "fps": fps, "fovy": 45.0}
-        job |= {"width": width, "height": height}
-
-        def frames(future: FutureRollout) -> Iterator[np.ndarray]:
-            shot = make_shot({"kind": "orbit", "target": body, "speed": 0.0}, self.model)
-            return draw_frames(self.model, future.states, job, shot)
-
-        between = np.full((height, _BETWEEN_PX, 3), 255, np.uint8)
-        both = zip(frames(self.first), frames(self.second), strict=True)
-        images = (np.hstack([left, between, right]) for left, right in both)
-        return write_video(Path(path).with_suffix(""), images, fps, format)
+        frames = max(1, round(seconds * fps))
+        job: dict[str, object] = {"frames": frames, "fps": fps, "fovy": 45.0}
+        job |= {"width": width, "height": height, "format": check_format(format)}
+        job["shot"] = {"kind": "orbit", "target": body, "speed": 0.0}
+        with tempfile.TemporaryDirectory(prefix="manyworlds-film-") as name:
+            write_job(Path(name), self.model, job, self.first.states, self.second.states)
+            with start_drawing(Path(name)) as process:
+                assert process.stdout is not None
+                said = json.loads(process.stdout.read().splitlines()[-1])
+            if "file" not in said:
+                raise RuntimeError(f"The film was not drawn: {said.get('error', 'no reason')}.")
+            file = Path(name, said["file"])
+            target = Path(path).with_suffix(file.suffix)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(file, target)
+        return target
 
 
 def future_of(

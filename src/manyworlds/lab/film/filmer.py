@@ -24,6 +24,7 @@ import numpy as np
 
 from manyworlds.lab.cameras.camera import MAX_FOVY, MAX_PIXELS, MIN_FOVY
 from manyworlds.lab.film.camera_path import CameraPath
+from manyworlds.lab.film.program import BESIDE, STATES
 from manyworlds.lab.film.shots import make_shot
 from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.recording import Recording, state_index
@@ -225,9 +226,7 @@ class Filmer:
                 return
             states = _states(recording, film, model)
             job |= {"frames": film.frames}
-            np.savez(folder / "states.npz", allow_pickle=False, **states)
-            mujoco.mj_saveModel(model, str(folder / "model.mjb"), None)
-            (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+            write_job(folder, model, job, states)
             film.state = "drawing"
             self._draw(film, folder)
         except ReferenceError:
@@ -261,15 +260,7 @@ class Filmer:
         return lab.timeline.recording(film.seconds)
 
     def _draw(self, film: Film, folder: Path) -> None:
-        command = [sys.executable, "-P", "-m", "manyworlds.lab.film.program", str(folder)]
-        paths = os.pathsep.join(path for path in sys.path if path)
-        self._process = process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            text=True,
-            # Software OpenGL would take all cores, and delay the steps.
-            env={"LP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": paths},
-        )
+        self._process = process = start_drawing(folder)
         said: dict[str, Any] = {}
         assert process.stdout is not None
         with process:
@@ -286,6 +277,36 @@ class Filmer:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(folder / said["file"], target)
         film.path, film.state = str(target.absolute()), "done"
+
+
+def write_job(
+    folder: Path, model: mujoco.MjModel, job: Mapping[str, object], *worlds: Mapping[str, Any]
+) -> None:
+    """Write the files that the program of `manyworlds.lab.film.program` reads.
+
+    Args:
+        folder: folder of the job.
+        model: the model.
+        job: frames, size, shot and format; see `draw_frames`.
+        *worlds: states of one world, or of two for a film with both side by side.
+    """
+    for name, states in zip((STATES, BESIDE), worlds, strict=False):
+        np.savez(folder / name, allow_pickle=False, **states)
+    mujoco.mj_saveModel(model, str(folder / "model.mjb"), None)
+    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+
+
+def start_drawing(folder: Path) -> subprocess.Popen[str]:
+    """Start the program that draws the film of a job's folder, and tells its progress."""
+    command = [sys.executable, "-P", "-m", "manyworlds.lab.film.program", str(folder)]
+    paths = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        # Software OpenGL would take all cores, and delay the steps.
+        env={"LP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": paths},
+    )
 
 
 def _states(recording: Recording, film: Film, model: mujoco.MjModel) -> dict[str, np.ndarray]:

@@ -1,7 +1,8 @@
 """Program that draws a film: `python -m manyworlds.lab.film.program FOLDER`.
 
-The folder has the job: `job.json`, `model.mjb` and `states.npz`. Each line of the output is JSON:
-the number of frames drawn so far, or at the end the file of the film, or an error.
+The folder has the job: `job.json`, `model.mjb` and `states.npz`, and `beside.npz` for a film with
+two worlds side by side. Each line of the output is JSON: the number of frames drawn so far, or at
+the end the file of the film, or an error.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,8 +25,10 @@ from manyworlds.utils.renderer import Renderer
 from manyworlds.viewer.video import write_video
 from manyworlds.viewer.world_mirror import WorldMirror
 
-_NICE = 15
+_NICE = 10
 """Reduction of the priority, so that the world's steps come first."""
+STATES, BESIDE = "states.npz", "beside.npz"
+_BETWEEN_PX = 4
 
 
 def draw_frames(
@@ -68,16 +71,27 @@ def draw_film(folder: Path) -> Path:
     """Draw the film of a job's folder, and return its file there."""
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     model = mujoco.MjModel.from_binary_path(str(folder / "model.mjb"))
-    with np.load(folder / "states.npz") as archive:
-        states = {name: archive[name] for name in archive.files}
-    shot = make_shot(job["shot"], model)
+    worlds = [_read(folder / name) for name in (STATES, BESIDE) if (folder / name).is_file()]
+    drawn = (draw_frames(model, states, job, make_shot(job["shot"], model)) for states in worlds)
 
     def told() -> Iterator[np.ndarray]:
-        for number, image in enumerate(draw_frames(model, states, job, shot), 1):
-            yield image
+        for number, images in enumerate(zip(*drawn, strict=True), 1):
+            yield _side_by_side(images)
             _tell({"drawn": number})
 
     return write_video(folder / "film", told(), job["fps"], job["format"])
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _side_by_side(images: Sequence[np.ndarray]) -> np.ndarray:
+    """Join images from left to right, with white between them."""
+    between = np.full((len(images[0]), _BETWEEN_PX, 3), 255, np.uint8)
+    parts = [part for image in images for part in (between, image)]
+    return np.hstack(parts[1:])
 
 
 def _tell(line: dict[str, object]) -> None:

@@ -88,9 +88,7 @@ class WorldView:
             self.meshes.clear()
             self.grid.rebuild()
         self.grid.update(snapshot.xpos[None], snapshot.xquat[None], np.zeros((1, 3)), 0)
-        offset = np.zeros(3)
-        if self.follow and np.isfinite(snapshot.xpos[self.follow]).all():
-            offset[:2] = self._home[:2] - snapshot.xpos[self.follow, :2]
+        offset = self._offset_of(snapshot)
         self.grid.ground.center(self._home - offset)
         if (offset != self.offset).any():
             self.offset = offset
@@ -162,14 +160,21 @@ class WorldView:
             body: the body; 0 for everything.
             move_open: whether to move the cameras of connected browsers, too.
         """
-        box = self._wide_box(snapshot, body) + self.offset
+        box = self._wide_box(snapshot, body) + self._offset_of(snapshot)
         view = (self.server, box, _AZIMUTH, _ELEVATION, FOVY, _ASPECT)
         point_cameras(*view, move_open=move_open)
 
     def look_from(self, client: viser.ClientHandle, snapshot: Snapshot) -> None:
         """Point the camera of one browser at everything that moves."""
-        box = self._wide_box(snapshot, 0) + self.offset
+        box = self._wide_box(snapshot, 0) + self._offset_of(snapshot)
         point_camera(client, box, _AZIMUTH, _ELEVATION, FOVY, _ASPECT)
+
+    def _offset_of(self, snapshot: Snapshot) -> np.ndarray:
+        """Return the offset for a snapshot, which may not be drawn yet [m], shape [3]."""
+        offset = np.zeros(3)
+        if self.follow and np.isfinite(snapshot.xpos[self.follow]).all():
+            offset[:2] = self._home[:2] - snapshot.xpos[self.follow, :2]
+        return offset
 
     def _wide_box(self, snapshot: Snapshot, body: int) -> np.ndarray:
         poses = cast("Poses", snapshot)  # its fields are those of `mujoco.MjData`

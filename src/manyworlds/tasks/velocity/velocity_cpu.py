@@ -36,7 +36,9 @@ _BIPED_WEIGHTS = {"action_rate_l2": (-0.02, -0.04, None)}
 _BIPED_STAGES = (0, 6000, 14000)
 
 
-def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
+def use_cpu_preset(
+    env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg, noisy_iterations: int = 350
+) -> None:
     """Simplify physics, and learn from few samples with small symmetric networks.
 
     Observations, actions, commands and terminations do not change. Weights of rewards change during
@@ -45,6 +47,7 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     Args:
         env_cfg: the environment; it is modified.
         rl_cfg: the learner; it is modified.
+        noisy_iterations: iterations with a large entropy coefficient.
     """
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     _simplify_contacts(env_cfg, self_collisions=False)
@@ -59,7 +62,7 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.desired_kl = 0.97, 0.015
     # Noise finds the gait; afterwards its bonus would only delay turning and a steady gait.
     rl_cfg.algorithm.entropy_coef = 0.012
-    rl_cfg.algorithm.entropy_stages = ((180, 0.002),)
+    rl_cfg.algorithm.entropy_stages = ((noisy_iterations, 0.002),)
 
 
 def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
