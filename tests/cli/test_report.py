@@ -10,11 +10,13 @@ import pytest
 import yaml
 
 from manyworlds.cli.main import main
+from manyworlds.cli.report_content import _named
 from manyworlds.cli.runs import evaluation_env_cfg
 from manyworlds.rl.comparison import RunCurves, _groups, _labels
 from manyworlds.rl.progress import read_progress
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from manyworlds.utils.config import flatten
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
@@ -211,3 +213,14 @@ def test_evaluations_take_the_files_that_a_task_needs_from_the_run(tmp_path):
     used = evaluation_env_cfg("Tracking-Flat-G1", run)
     assert used.commands["motion"].motion_file == "motion.npz"
     assert used.decimation == load_env_cfg("Tracking-Flat-G1").decimation != 7
+
+
+def test_settings_in_lists_are_compared_one_by_one():
+    """Change one value of one sensor: the path names the sensor, the rest is not listed."""
+    sensors = [{"name": "scan", "max_distance": 1.0}, {"name": "touch", "history_length": 4}]
+    here, there = {"sensors": sensors}, {"sensors": [dict(sensor) for sensor in sensors]}
+    there["sensors"][1]["history_length"] = 2
+    pair = [flatten(_named(settings), "env") for settings in (here, there)]
+    differing = {path for path in pair[0] if pair[0][path] != pair[1][path]}
+    assert differing == {"env.sensors.touch.history_length"}
+    assert _named({"stages": [{"step": 0}]}) == {"stages": {"0": {"step": 0}}}

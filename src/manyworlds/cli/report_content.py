@@ -186,6 +186,15 @@ def _add_settings(page: Page, run: RunFolder) -> None:
             page.code(path.read_text(errors="replace").rstrip(), f"All settings: {name}")
 
 
+def _named(plain: Any) -> Any:
+    """Return settings in which items of lists of settings have their names, or numbers, as keys."""
+    if isinstance(plain, dict):
+        return {key: _named(value) for key, value in plain.items()}
+    if isinstance(plain, list) and plain and all(isinstance(item, dict) for item in plain):
+        return {str(item.get("name", i)): _named(item) for i, item in enumerate(plain)}
+    return plain
+
+
 def _changes(run: RunFolder) -> Iterator[tuple[str, str, str]]:
     """Yield the settings in which a run differs from its task as registered."""
     from manyworlds.tasks import load_env_cfg, load_rl_cfg
@@ -195,7 +204,7 @@ def _changes(run: RunFolder) -> Iterator[tuple[str, str, str]]:
         ("env", run.env_params(), load_env_cfg(task)),
         ("agent", run.agent_params(), load_rl_cfg(task)),
     ):
-        here, there = flatten(params, name), flatten(to_plain(cfg), name)
+        here, there = flatten(_named(params), name), flatten(_named(to_plain(cfg)), name)
         for key in dict.fromkeys((*here, *there)):
             values = here.get(key, _ABSENT), there.get(key, _ABSENT)
             if values[0] != values[1]:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import gymnasium
 
 if TYPE_CHECKING:
-    from manyworlds.envs.types import VecEnvStepReturn
+    from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
     from manyworlds.lab.env_driver import EnvironmentDriver
+    from manyworlds.rl.inference import PolicyEstimate
 
 
 @runtime_checkable
 class _Estimator(Protocol):
     """Policy with an estimate of the value, as `InferencePolicy`."""
 
-    def estimate(self, obs: Any, /) -> Any: ...
+    def estimate(self, obs: VecEnvObs, /) -> PolicyEstimate: ...
 
 
 def plain_step(result: VecEnvStepReturn) -> dict[str, object]:

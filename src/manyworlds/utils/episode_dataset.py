@@ -79,7 +79,8 @@ class EpisodeDatasetWriter:
                 another shape.
         """
         frames = len(next(iter(columns.values())))
-        rows = dict(columns)
+        # LeRobot reads features of one element as numbers.
+        rows = {k: v[:, 0] if v.ndim == 2 and v.shape[1] == 1 else v for k, v in columns.items()}
         steps = np.arange(frames, dtype=np.int64)
         rows["timestamp"] = (steps / self._fps).astype(np.float32)
         rows["frame_index"], rows["index"] = steps, steps + self._frames
