@@ -280,7 +280,10 @@ class Filmer:
 
 
 def write_job(
-    folder: Path, model: mujoco.MjModel, job: Mapping[str, object], *worlds: Mapping[str, Any]
+    folder: Path,
+    model: mujoco.MjModel,
+    job: Mapping[str, object],
+    *worlds: Mapping[str, np.ndarray],
 ) -> None:
     """Write the files that the program of `manyworlds.lab.film.program` reads.
 
@@ -291,7 +294,7 @@ def write_job(
         *worlds: states of one world, or of two for a film with both side by side.
     """
     for name, states in zip((STATES, BESIDE), worlds, strict=False):
-        np.savez(folder / name, allow_pickle=False, **states)
+        np.savez(folder / name, allow_pickle=False, **dict(states))
     mujoco.mj_saveModel(model, str(folder / "model.mjb"), None)
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
 
