@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from types import SimpleNamespace
 
 import msgpack
 import mujoco
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 import zmq
 
-from manyworlds.lab import LabCfg, LiveLab, world_from_file, world_from_scene
+from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_file, world_from_scene
 from manyworlds.lab.cameras import LabCameraCfg, decode_image, quat_to_look
 from manyworlds.lab.network import Dispatcher, HubProcess, LabServerCfg
+from manyworlds.lab.network.camera_server import CameraServer
 from manyworlds.lab.network.images import robot_cameras
 from manyworlds.lab.network.roster import RosterCache
 from manyworlds.scene import SceneCfg
@@ -289,3 +291,30 @@ def test_cameras_of_robots(name):
         assert set(found.values()) == set(lab.cameras)
         named = [name for name in roster.names["cam"] if name]
         assert {f"{robot}_{short}" for _, short in found} >= set(named)
+
+
+def test_a_model_that_is_edited_often_is_listed_later(monkeypatch):
+    """Let the model change during each look at it: only if that goes on, it is reported."""
+    reports: list[str] = []
+    stub = SimpleNamespace(
+        new_outlets=lambda *_, **__: [], pause=lambda seconds: None, report=reports.append
+    )
+    server = CameraServer(stub)  # type: ignore[arg-type]
+    server._present = server._next = object(), object()  # type: ignore[assignment]
+    port = SimpleNamespace(poll=lambda now: True)
+    monkeypatch.setattr(CameraServer, "ports", [port])
+    looks: list[Exception] = []
+
+    def look(painter) -> None:
+        raise looks[-1]
+
+    monkeypatch.setattr(server, "_list", look)
+    looks.append(VerbError("not_ready", "The model changes all the time: try again later."))
+    for expected in (0, 0, 0, 0, 1, 1):
+        server._listed = 0.0
+        server.run_once()
+        assert len(reports) == expected
+    looks.append(ValueError("two cameras have one name."))
+    server._listed = 0.0
+    server.run_once()
+    assert reports[1:] == ["Images are not published: two cameras have one name."]

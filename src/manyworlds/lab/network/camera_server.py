@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from manyworlds.lab.network.hub import LabHub
 
 _LIST_S = 0.5  # period in which cameras are looked for that have come or gone
+_MOST_MISSES = 5
 _IDLE_S = 0.05  # longest wait for a frame or a subscription
 _BACKLOG = 10  # frames that wait for a slow reader before further ones are dropped
 _TRIES = 10  # further ports that are tried for the colors of a camera
@@ -51,6 +52,7 @@ class CameraServer:
         self._arrived = threading.Event()
         self._listed = 0.0
         self._error = ""
+        self._misses = 0  # times in a row that the model changed meanwhile
         self._num_sent = 0
 
     @property
@@ -94,9 +96,14 @@ class CameraServer:
                 self._list(painter)
                 self._subscribe(painter)
         except (VerbError, ValueError) as error:
-            self._tell(str(error))
+            # A model that is edited many times a second is listed a little later.
+            busy = isinstance(error, VerbError) and error.code == "not_ready"
+            self._misses = self._misses + 1 if busy else _MOST_MISSES
+            if self._misses >= _MOST_MISSES:
+                self._tell(str(error))
             self._hub.pause(1.0)
             return
+        self._misses = 0
         self._arrived.wait(_IDLE_S)
         self._arrived.clear()
         for stream in list(self._streams.values()):
