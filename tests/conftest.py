@@ -9,6 +9,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 # As the command line does, before torch is imported: see `manyworlds.cli.main`.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -64,6 +65,16 @@ def pytest_collection_finish() -> None:
     """Leave what is imported out of all later collections of garbage, which makes them quick."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def leave_no_recordings() -> Iterator[None]:
+    """Fail if the tests of a module write recordings or films into the default folder."""
+    folder = Path("recordings").absolute()
+    before = set(folder.glob("*"))
+    yield
+    new = set(folder.glob("*")) - before
+    assert not new, f"{new} was written beside the project: give `RecorderCfg(folder=tmp_path)`."
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -283,6 +283,10 @@ def test_names_are_unique(tmp_path):
     with pytest.raises(CompileError, match="repeated name 'upper'") as caught:
         world_from_file(path)
     assert caught.value.element == "upper"
+    path.write_text(ARM.replace('type="capsule"', 'type="mesh" mesh="none"', 1))
+    with pytest.raises(CompileError, match="mesh 'none' not found") as caught:
+        world_from_file(path)
+    assert str(caught.value).startswith(f"{path}: "), "the file is named"
     cfg = scene(box=rod())
     with pytest.raises(ValueError, match="has an entity 'box'"):
         add_entities(cfg, {"box": rod()})

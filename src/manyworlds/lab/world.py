@@ -295,7 +295,10 @@ def world_from_file(
         raise CompileError(str(error)) from error
     if plane:
         add_ground_plane(spec)
-    world = _world_of(spec, name, robots, _attached(path), path.stem)
+    try:
+        world = _world_of(spec, name, robots, _attached(path), path.stem)
+    except CompileError as error:
+        raise CompileError(f"{path}: {error}") from error
     if by_prefix:
         world.robots = _slashed(world.model)
     world.sources = dict.fromkeys(world.robots, path.name)

@@ -90,6 +90,24 @@ def test_a_page_that_cannot_show_a_rebuilt_world_goes_on(page, monkeypatch):
     assert page.context.failures[0] == "The page failed: OSError: cannot draw"
 
 
+def test_a_refused_action_is_told_in_the_view(page, monkeypatch):
+    """Refuse an edit below the top of the panel: the view says so, once for equal errors."""
+    told = []
+    client = SimpleNamespace(add_notification=lambda title, body, **_: told.append(body))
+    monkeypatch.setattr(page.server, "get_clients", lambda: {1: client})
+
+    def set_mass(mass: float) -> None:
+        page.context.call("set_model", element="body:upper", field="mass", value=mass)
+
+    for mass in (-1.0, -1.0, -2.0):
+        page.context.attempt(lambda mass=mass: set_mass(mass))
+    assert ["got -1" in told[0], "got -2" in told[1]] == [True, True] and len(told) == 2
+    page.context.attempt(lambda: set_mass(1.0))
+    assert len(told) == 2 and not page.context.message
+    page.context.attempt(lambda: set_mass(-1.0))
+    assert len(told) == 3
+
+
 def test_imports_say_beside_the_button_if_they_fail(open_page, tmp_path):
     """Import broken files and good ones: the outcome is beside the button that was pressed."""
     page = open_page(recorder=RecorderCfg(folder=tmp_path))

@@ -57,19 +57,21 @@ class FilmPart:
 
     def _add_film(self, gui: viser.GuiApi) -> None:
         ctx = self._ctx
-        self.source = gui.add_dropdown("Of the", tuple(_SOURCES))
+        self.source = gui.add_dropdown("Film the", tuple(_SOURCES))
         self.seconds = gui.add_number("Length [s]", 5.0, min=0.1, max=60.0, step=0.1)
         self.shot = gui.add_dropdown("Camera", _SHOTS)
         self.size = gui.add_dropdown("Size", tuple(_SIZES))
         self.fps = gui.add_number("Frames per second", 30, min=1, max=120, step=1)
         self.format = gui.add_dropdown("Format", ("best", "mp4", "gif"))
-        self.film = ctx.on_click(gui.add_button("Film"), self._toggle_film)
+        self.film = ctx.on_click(
+            gui.add_button("Film", hint="Into a file, beside the recordings."), self._toggle_film
+        )
         self.progress = gui.add_html("")
 
     def _add_camera(self, gui: viser.GuiApi) -> None:
         ctx = self._ctx
         moves = {"Orbit": lambda: self._toggle("orbit"), "Path": lambda: self._toggle("path")}
-        self.moves = add_choice(gui, "Start, stop", moves, ctx.attempt)
+        self.moves = add_choice(gui, "Move along", moves, ctx.attempt)
         edits = {"Add this view": self._capture, "Remove last": self._remove}
         self.edits = add_choice(gui, "Path", edits, ctx.attempt)
         self.curve = gui.add_dropdown("Curve", ("cubic", "linear"))

@@ -122,7 +122,7 @@ class InspectorPart:
     def _add(self, field: dict[str, Any]) -> None:
         gui, name, value = self._ctx.gui, field["name"], field["value"]
         label = f"{name} [{field['unit']}]" if field["unit"] else name
-        hint = f"A change needs: {field['consequence'].replace('`', '')}."
+        hint = _effect(field["consequence"])
         handles: list[Any]
         if field["choices"] is not None:
             handles = [gui.add_dropdown(label, [c or "none" for c in field["choices"]], hint=hint)]
@@ -167,6 +167,15 @@ class InspectorPart:
 
     def _go_back(self) -> None:
         self._ctx.call("reset_model", element=self._element)
+
+
+def _effect(consequence: str) -> str:
+    """Return a sentence about when a change of a field takes effect."""
+    if consequence.startswith("none"):
+        return "Takes effect in the next step."
+    _, _, follows = consequence.partition("(")
+    also = f" ({follows.rstrip(')')} follow from this field)" if follows else ""
+    return f"The model is compiled again{also}; the state stays."
 
 
 def _is_long(field: dict[str, Any]) -> bool:

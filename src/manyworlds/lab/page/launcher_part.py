@@ -31,13 +31,29 @@ class LauncherPart:
             self.target: Any = gui.add_dropdown("Target", ("",))
             self.path = gui.add_dropdown("Path", get_args(LaunchPath), initial_value="ballistic")
             self.speed = add_number(
-                gui, "Speed [m/s]", 10.0, min=SLOWEST, max=FASTEST, step=0.1, hint="If direct."
+                gui,
+                "Speed [m/s]",
+                10.0,
+                min=SLOWEST,
+                max=FASTEST,
+                step=0.1,
+                hint="Used if the path is direct.",
             )
             self.arc = add_number(
-                gui, "Arc", 0.3, min=0.0, max=10.0, step=0.05, hint="Height by distance."
+                gui,
+                "Arc",
+                0.3,
+                min=0.0,
+                max=10.0,
+                step=0.05,
+                hint="Height of a ballistic path, divided by its length.",
             )
-            self.reset = gui.add_checkbox("Reset before", True)
-            self.auto = gui.add_checkbox("Auto-fire", False)
+            self.reset = gui.add_checkbox(
+                "Put back first", True, hint="Launch the body from where it was after a reset."
+            )
+            self.auto = gui.add_checkbox(
+                "Auto-fire", False, hint="Launch again and again, after each delay."
+            )
             self.delay = add_number(gui, "Delay [s]", 2.0, min=0.1, max=1e3, step=0.1)
             self.note = gui.add_html("")
             ctx.on_click(gui.add_button("Aim and launch"), self.launch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from manyworlds.lab.editable_fields import body_of, name_of
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
-from manyworlds.viewer.browser.widgets import on_change, on_click
+from manyworlds.viewer.browser.widgets import notify, on_change, on_click
 
 if TYPE_CHECKING:
     import viser
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 Answer = Callable[[str, dict[str, Any]], dict[str, object]]
 """Maps the name of a browser and a message to the reply."""
+_NOTICE_PERIOD_S = 2.0  # shortest time between two notices of the same error
 _INPUT_ERRORS = (ValueError, KeyError, OSError, RuntimeError)
 _T = TypeVar("_T")
 _Button = TypeVar("_Button", bound="viser.GuiButtonHandle")
@@ -70,6 +73,7 @@ class PageContext:
         """The selected element that is no body, as `geom:rim`; empty for none."""
         self.message = ""
         """Error of the user's last action; empty if there was none."""
+        self._next_notice = -math.inf
         self.failures: list[str] = []
         """Sentences about parts of the page that failed."""
         self.note = ""
@@ -113,8 +117,20 @@ class PageContext:
     def attempt(self, action: Callable[[], _T]) -> _T | None:
         """Run an action of a user; show an error instead of raising it.
 
-        Errors that invalid input does not explain are also printed, with their traceback.
+        The error is at the top of the panel, which may be out of sight, and for some seconds in
+        the view. Errors that invalid input does not explain are also printed, with their traceback.
         """
+        before, now = self.message, time.monotonic()
+        result = self._run(action)
+        # A drag repeats the same error with each move of the mouse.
+        if self.message and (self.message != before or now >= self._next_notice):
+            self._next_notice = now + _NOTICE_PERIOD_S
+            for client in self.server.get_clients().values():
+                notify(client, "Not done", self.message)
+        return result
+
+    def _run(self, action: Callable[[], _T]) -> _T | None:
+        """Run an action; keep its error, instead of raising it."""
         self.note = ""
         try:
             result = action()
@@ -136,7 +152,7 @@ class PageContext:
             note: place of the outcome.
             action: returns the outcome, as a sentence.
         """
-        outcome = self.attempt(action)
+        outcome = self._run(action)
         note.content = note_html(outcome or self.message, error=outcome is None)
 
     def call(self, verb: str, **fields: object) -> dict[str, object]:

@@ -113,5 +113,10 @@ class PageShell:
             gui.add_html(box_html("network_box", str(self._network_port)))
         if self._on_reload is not None:
             reload = self._on_reload
-            self.button = gui.add_button("Reload", order=1e12, color="gray")
+            self.button = gui.add_button(
+                "Reload",
+                order=1e12,
+                color="gray",
+                hint="Read the model again from where it came; the page stays as it is.",
+            )
             self.button.on_click(lambda _: reload())

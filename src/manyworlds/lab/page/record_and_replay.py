@@ -87,7 +87,9 @@ class RecordPart:
         self.restore = gui.add_checkbox(
             "Restore state on stop", True, hint="Off: physics continues from the shown frame."
         )
-        self.look = gui.add_checkbox("Recorded camera", False, disabled=True)
+        self.look = gui.add_checkbox(
+            "Recorded camera", False, hint="Look from where the page looked.", disabled=True
+        )
         with gui.add_folder("Robots in the replay", expand_by_default=False):
             self._robots = Section(gui)
         self.roles: dict[str, viser.GuiDropdownHandle[str]] = {}

@@ -69,7 +69,7 @@ class ScenePart:
     def _add_actions(self) -> None:
         ctx, gui = self._ctx, self._ctx.gui
         actions = {"Duplicate": self._duplicate, "Remove": self._remove}
-        self.actions = add_choice(gui, "Copy", self._told(actions), ctx.attempt)
+        self.actions = add_choice(gui, "Selected item", self._told(actions), ctx.attempt)
         with gui.add_folder("Name and grid", expand_by_default=False):
             self.name = gui.add_text("New name", "")
             self.rename = ctx.on_click(gui.add_button("Rename"), lambda: self._tell(self._rename))

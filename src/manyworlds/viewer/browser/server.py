@@ -13,6 +13,7 @@ import rich
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.web_access import WebAccess, is_local
+from manyworlds.viewer.browser.any_thread_event import use_any_thread_events
 from manyworlds.viewer.browser.gate import Gate
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def new_server(host: str, port: int, token: str = "") -> viser.ViserServer:
         ValueError: the port is out of range, or this machine does not have the address.
     """
     module = require_extra("viser", "lab")
+    use_any_thread_events()
     _check_address(host, port)
     local = is_local(host)
     logging.getLogger("websockets.server").addFilter(_no_handshakes)  # once, however often added

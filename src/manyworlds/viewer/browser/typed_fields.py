@@ -2,8 +2,8 @@
 
 Viser's inputs report each key. With the script of this module a browser keeps what is typed in a
 number field until Enter, Tab or a click elsewhere; Escape restores the value. Until then the page
-cannot overwrite the field. The first click into a number or search field selects its text, so that
-typing replaces it.
+cannot overwrite the field. Text that is no number flashes red, and the value is restored. The first
+click into a number or search field, and Enter, select its text, so that typing replaces it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ window.typedFields ||= (() => {
   function settle(field) {
     const text = field.value.trim().replace(',', '.'), number = Number(text);
     restore(field);
-    if (!text || !Number.isFinite(number)) return;
+    if (!text || !Number.isFinite(number)) {
+      field.animate([{outline: '2px solid red'}, {outline: '2px solid transparent'}], 2000);
+      return;
+    }
     // As if the user had selected all and typed a key: viser compares with the last selection.
     field.setSelectionRange(0, field.value.length);
     field.dispatchEvent(new KeyboardEvent('keydown', {bubbles: true}));
@@ -81,6 +84,7 @@ window.typedFields ||= (() => {
     if (!['Enter', 'ArrowUp', 'ArrowDown'].includes(event.key)) return;
     commit(field);
     event.preventDefault();  // a step starts at the committed value: press again
+    if (event.key == 'Enter') field.select();
   });
   listen('focusout', numbers, (field, event) => {
     commit(field);

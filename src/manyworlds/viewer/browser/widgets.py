@@ -74,13 +74,13 @@ def _bounded(handle: viser.GuiInputHandle[Any], client: viser.ClientHandle) -> A
         ", ".join(f"{number:.9g}" for number in np.ravel(values)) for values in (value, nearest)
     )
     handle.value = nearest if isinstance(value, tuple) else nearest.item()
-    client.add_notification(
-        handle.label,
-        f"{given} is out of bounds: the nearest value, {limit}, is used.",
-        auto_close_seconds=_NOTICE_S,
-        color="orange",
-    )
+    notify(client, handle.label, f"{given} is out of bounds: the nearest value, {limit}, is used.")
     return handle.value
+
+
+def notify(client: viser.ClientHandle, title: str, text: str) -> None:
+    """Show a text in the view of one browser for some seconds."""
+    client.add_notification(title, text, auto_close_seconds=_NOTICE_S, color="orange")
 
 
 def add_number(
