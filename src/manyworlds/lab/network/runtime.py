@@ -93,7 +93,7 @@ def step(
     answer = request.call(
         "step", n_steps=max(n_steps, 1), targets=targets, wrenches=wrenches, owner=NET
     )
-    return _state(request, cameras, ignored=answer["ignored"])
+    return _state(request, cameras, answer["inputs"], ignored=answer["ignored"])
 
 
 def _show(request: Request, present: str, cameras: Wishes, **fields: Any) -> Reply:
@@ -109,15 +109,21 @@ def _show(request: Request, present: str, cameras: Wishes, **fields: Any) -> Rep
     return _state(request, cameras, ignored={}, **pull)
 
 
-def _state(request: Request, cameras: Wishes | None = None, **more: object) -> PlainDict:
+def _state(
+    request: Request,
+    cameras: Wishes | None = None,
+    inputs: PlainMap | None = None,
+    **more: object,
+) -> PlainDict:
+    """Return the present state; without `inputs` of the robots, their status is asked for."""
     level = request.session.observations
     roster = request.server.refresh()  # the world may have been rebuilt since the request came
     snapshot = request.face.snapshot
     if cameras is not None:
         more["cameras"] = take_images(request, cameras, snapshot)
-    # Asking the lab for the status would delay a step now and then; few levels have any of it.
-    status = {} if level == "minimal" else request.server.status()
-    return {**observe(roster, snapshot, level, status), **more}
+    if inputs is None:
+        inputs = {} if level == "minimal" else request.server.status()
+    return {**observe(roster, snapshot, level, inputs), **more}
 
 
 def _read_robots(
@@ -167,7 +173,7 @@ def _read_targets(robot: Member, fields: PlainMap) -> dict[str, float]:
                 f"step: '{robot.name}' has {len(robot.controls)} controls, got {values.size}.",
             )
         targets = dict(zip(robot.controls, values.tolist(), strict=True))
-    known = dict(zip(robot.control_names, robot.controls, strict=True))
+    known = dict(zip(robot.control_names, robot.controls, strict=True)) if named else {}
     for name, value in _check(f"step: ctrl_map of '{robot.name}'", NumberMap(), named).items():
         short = name.removeprefix(f"{robot.name}_")
         targets[known.get(short) or short] = value
