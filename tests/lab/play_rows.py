@@ -52,6 +52,9 @@ PLAY_ROWS = {
     "AF4": "lab/test_contact_events.py::test_bodies_sleep_and_wake",
     "AF5": "lab/test_views.py::test_views_are_the_raw_arrays",
     "AF6": "lab/page/test_driving.py::test_commanded_and_applied_controls",
-    "AF7": "lab/network/test_process.py::test_ports_in_use_are_on_the_page",
+    "AF7": (
+        "lab/network/test_process.py::test_ports_in_use_are_on_the_page "
+        "lab/page/test_network_box.py::test_the_page_takes_over_and_drives"
+    ),
     "AF8": "lab/test_policy.py::test_a_robot_moves_as_in_plain_mujoco",
 }

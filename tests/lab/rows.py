@@ -16,7 +16,7 @@ _HEADINGS = (
     "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z AA AB AC AD AE AF BA BB BC BD BE BF BG BH "
     "BI BJ BK BL"
 )
-SCOPE = dict.fromkeys(_HEADINGS.split(), "") | {"BC": "BC5", "BJ": "BJ4 BJ5", "BK": "BK11"}
+SCOPE = dict.fromkeys(_HEADINGS.split(), "") | {"BC": "BC5", "BJ": "BJ4 BJ5"}
 """Headings that the lab follows, and the rows of each that are left for later work."""
 
 ROWS = NETWORK_ROWS | {

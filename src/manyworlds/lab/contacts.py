@@ -43,7 +43,10 @@ def check_filter(model: mujoco.MjModel, names: PlainMap) -> dict[str, int]:
             bodies = [model.body(i).name for i in range(model.nbody)]
             hint = near(name, bodies) if _KINDS[key] == mujoco.mjtObj.mjOBJ_BODY else ""
             code = "bad_value" if key.startswith("geom") else "unknown_body"
-            raise VerbError(code, f"get_contacts: {key} must be a name, got {name!r}{hint}.")
+            raise VerbError(
+                code,
+                f"get_contacts: {key} must be the name of a {key[:4]}, got {name!r}{hint or '.'}",
+            )
         wanted[key] = found
     return wanted
 

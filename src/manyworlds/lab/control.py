@@ -106,7 +106,10 @@ class RobotControl:
             ValueError: the number of targets is wrong, or one is not finite.
             KeyError: there is no actuator of a given name.
         """
-        indices, numbers = self.check(targets)
+        return self.put(owner, *self.check(targets))
+
+    def put(self, owner: str, indices: list[int] | slice, numbers: np.ndarray) -> bool:
+        """Set targets that `check` has returned; see `write`."""
         with self._lock:
             if owner != self.owner:
                 self.ignored[owner] = self.ignored.get(owner, 0) + 1
@@ -135,7 +138,10 @@ class RobotControl:
         if isinstance(targets, Mapping):
             indices = self.actuators.indices(targets)
             values = list(targets.values())  # type: ignore[assignment]
-        numbers = np.asarray(values, float)
+        try:
+            numbers = np.asarray(values, float)
+        except (TypeError, ValueError):
+            raise ValueError(f"Targets of '{self.name}' must be numbers, got {values!r}.") from None
         expected = len(indices) if isinstance(indices, list) else len(self.neutral)
         if numbers.shape != (expected,):
             raise ValueError(

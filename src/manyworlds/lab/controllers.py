@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,12 +34,17 @@ class RobotActuators:
         Raises:
             KeyError: there is no actuator of a given name.
         """
+        places = self._places
         for name in values:
-            if name not in self.names:
+            if name not in places:
                 raise KeyError(
                     f"There is no actuator '{name}'; available: {', '.join(self.names) or 'none'}."
                 )
-        return [self.names.index(name) for name in values]
+        return [places[name] for name in values]
+
+    @functools.cached_property
+    def _places(self) -> dict[str, int]:
+        return dict(zip(reversed(self.names), reversed(range(len(self.names))), strict=True))
 
 
 class Controller:

@@ -93,7 +93,7 @@ class Launcher:
         if isinstance(target, str):
             names = [model.body(i).name for i in range(model.nbody)]
             if target not in names:
-                raise KeyError(f"There is no body '{target}' to aim at{near(target, names)}.")
+                raise KeyError(f"There is no body '{target}' to aim at{near(target, names) or '.'}")
             if target == body:
                 raise ValueError(f"'{body}' cannot be aimed at itself: name another body.")
             aimed: str | tuple[float, float, float] = target

@@ -29,6 +29,9 @@ _SEQUENCE = struct.Struct("<q")
 _HEAD = struct.Struct("<qqqqdq")  # frame id, step, model version, length of the text, time, paused
 _SLOT_HEAD = 64  # sequence number and head; keeps the block aligned
 
+Texts = tuple[str, str, str, Mapping[str, int]]
+"""Mode, driver, fault and warnings of a snapshot."""
+
 
 class _Memory:
     """Memory for snapshots of one layout: the number of the newest one, and slots.
@@ -88,7 +91,7 @@ class SnapshotWriter:
         """File descriptor of the memory, for readers."""
         self._memory = _Memory(self.descriptor, size, mmap.ACCESS_WRITE)
         self._count = 0
-        self._texts: tuple[str, str, str, Mapping[str, int]] = "", "", "", {}
+        self._texts: Texts = "", "", "", {}
         self._text = b""
 
     def write(self, snapshot: Snapshot) -> None:
@@ -143,6 +146,7 @@ class SnapshotReader:
         self._lock = threading.Lock()
         self._count = 0
         self._snapshot: Snapshot | None = None
+        self._text: tuple[bytes, Texts] = b"", ("", "", "", {})
 
     def read(self) -> Snapshot:
         """Return the newest snapshot: the same object until there is another one.
@@ -174,7 +178,9 @@ class SnapshotReader:
         memory.fence()
         if _SEQUENCE.unpack_from(raw, start)[0] != turn:
             return None
-        mode, driver, fault, warnings = json.loads(text)
+        if text != self._text[0]:
+            self._text = text, json.loads(text)
+        mode, driver, fault, warnings = self._text[1]
         block.flags.writeable = False
         return Snapshot(
             frame_id=frame_id,

@@ -27,6 +27,15 @@ def read_twist(lab: LiveLab, robot: RobotControl) -> list[float]:
     return np.ravel(commands[name]).tolist() if name else []
 
 
+def read_inputs(lab: LiveLab) -> dict[str, dict[str, object]]:
+    """Return `twist` and `actions` of each robot that has any, for programs that step it."""
+    robots = {
+        robot.name: {"twist": read_twist(lab, robot), "actions": robot.actions}
+        for robot in lab.controls
+    }
+    return {name: inputs for name, inputs in robots.items() if any(inputs.values())}
+
+
 def write_twist(lab: LiveLab, robot: RobotControl, values: np.ndarray) -> bool:
     """Set the command that `read_twist` returns, unless it is set; return False without one."""
     commands = _commands(lab, robot)

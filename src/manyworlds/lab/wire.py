@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import socket
 import struct
 import threading
@@ -119,7 +120,7 @@ def unpack(text: bytes | bytearray, content: bytes | bytearray) -> Message:
         if not rest:
             return bytes(memoryview(content)[start:end])
         dtype, shape = rest
-        count = int(np.prod(shape))
+        count = math.prod(shape)
         return np.frombuffer(content, np.dtype(dtype), count, start).reshape(shape)
 
     return json.loads(text, object_hook=restore)

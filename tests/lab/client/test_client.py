@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -26,14 +27,16 @@ from manyworlds.lab.client import (
     LabTimeoutError,
     LabVersionError,
     NotOwnerError,
+    NotReadyError,
     SessionError,
     UnknownNameError,
     connect,
 )
+from manyworlds.lab.network import LabHub, LabServerCfg
 from manyworlds.scene import SceneCfg
 from tests.lab.client.conftest import address, serve
 from tests.lab.network.conftest import GO, entity, two_robots
-from tests.lab.network.waiting import until
+from tests.lab.network.waiting import ANY, until
 
 
 def test_data_follow_each_step(client, lab):
@@ -341,3 +344,23 @@ def test_recordings_and_states(client, lab, folder):
     content = client.recording_export("a.mcap")["content"]
     assert isinstance(content, bytes) and content == (folder / "a.mcap").read_bytes()
     assert os.listdir(folder)
+
+
+def test_a_world_that_loads_is_waited_for():
+    """Connect before the lab has a world: the first request waits for it, or says so."""
+    with (
+        LabHub(LabServerCfg(**ANY)) as hub,
+        LiveLab(two_robots(), LabCfg(mode="direct")) as lab,
+    ):
+        until(hub.is_open, "the ports are not open")
+        with connect(address(hub), patience=0.2) as hasty:
+            with pytest.raises(NotReadyError, match="There is no world at present"):
+                hasty.step()
+            hasty.release_driver()
+            with connect(address(hub), patience=60.0) as client:
+                later = threading.Timer(0.3, hub.attach, (lab,))
+                later.start()
+                client.step(3)
+                assert lab.snapshot.step == 3 and client.model.nq == lab.model.nq
+                later.join()
+        hub.attach(None)

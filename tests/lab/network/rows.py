@@ -64,6 +64,7 @@ NETWORK_ROWS = {
     ),
     "BC2": "cli/test_lab.py::test_programs_reach_the_world",
     "BC3": (
+        "lab/page/test_page.py::test_the_top_bar_follows_the_engine "
         "lab/page/test_network_box.py::test_the_page_takes_over_and_drives "
         "lab/network/test_web.py::test_events_are_pushed"
     ),
@@ -176,7 +177,17 @@ NETWORK_ROWS = {
         "lab/test_policy.py::test_a_robot_moves_as_in_plain_mujoco "
         "lab/client/test_examples.py::test_a_policy_runs_elsewhere"
     ),
-    "BK10": "lab/page/test_page.py::test_sliders_are_locked_while_another_steers",
+    "BK10": (
+        "lab/page/test_page.py::test_sliders_are_locked_while_another_steers "
+        "lab/page/test_page.py::test_read_outs_have_units "
+        "lab/page/test_camera_images.py::test_the_page_shows_a_camera"
+    ),
+    "BK11": (
+        "lab/ros/test_ros.py::test_third_party_robots "
+        "lab/ros/test_ros.py::test_imus_and_cameras "
+        "lab/ros/test_ros.py::test_the_file_is_read_by_ros_tools "
+        "lab/ros/test_ros.py::test_rosbags_reads_the_file"
+    ),
     "BK12": "lab/client/test_examples.py::test_an_arm_follows_the_sticks",
     "BK13": "test_examples.py::test_each_example_has_a_number_and_a_test",
     "BK14": "lab/client/test_client.py::test_another_version_of_mujoco",

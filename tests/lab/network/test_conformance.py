@@ -361,8 +361,20 @@ def test_speeds_and_options(client, lab):
         "iterations": 33,
         "disableflags": flags,
     }
+    own = {"enable_multiccd": False, "enable_sleep": True, "num_worker_threads": 2}
+    options = client.ask("set_sim_options", options=own)["options"]
+    assert {name: options.pop(name) for name in own} == own
+    assert lab.loop.num_threads == 2 <= 1 + options.pop("max_worker_threads")
+    assert lab.model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_SLEEP
+    for name, wrong in {"enable_sleep": 1, "num_worker_threads": -1, "iterations": 0.5}.items():
+        with pytest.raises(ReplyError, match=name):
+            client.ask("set_sim_options", options={"density": 7.0, name: wrong})
+    assert lab.model.opt.density == 0.0
+    client.ask("set_sim_options", options={"enable_sleep": False, "num_worker_threads": 0})
     options = client.ask("set_sim_options", options=wanted)["options"]
     assert {name: options[name] for name in wanted} == wanted
+    assert not options.pop("num_worker_threads") and options.pop("max_worker_threads") > 0
+    assert options.pop("enable_multiccd") and not options.pop("enable_sleep")  # bits of the flags
     for name, value in options.items():
         assert np.array_equal(getattr(lab.model.opt, name), value), name
     client.hello()
@@ -516,6 +528,9 @@ def test_velocities(client, lab):
     state = client.ask("step")["per_articulation"]
     assert state["go"]["twist"] == {"linear": [0.4, 0.1, 0.0], "angular": [0.0, 0.0, 0.5]}
     assert state["go"]["ctrl"] == [0.4, 0.1] and "twist" not in state["go2"]
+    law.commands["twist"][:] = 0.25  # not by a verb
+    state = client.ask("step")["per_articulation"]
+    assert state["go"]["twist"] == {"linear": [0.25, 0.25, 0.0], "angular": [0.0, 0.0, 0.25]}
 
 
 def test_seeds():

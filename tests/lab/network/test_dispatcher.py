@@ -90,7 +90,7 @@ WRONG = (
     ("set_qpos", {"target": "go", "qpos": [1]}, "dim_mismatch", "has 12 or 7 positions, got 1"),
     ("set_mocap_pose", {"body": "go_base"}, "not_mocap_body", "must be a mocap body"),
     ("read_mocap_pose", {"body": "x"}, "unknown_body", "must be the name of a body"),
-    ("get_contacts", {"filter": {"body1": "x"}}, "unknown_body", "body1 must be a name"),
+    ("get_contacts", {"filter": {"body1": "x"}}, "unknown_body", "the name of a body, got"),
     ("get_contacts", {"max_contacts": -1}, "bad_value", "from 0"),
     ("set_twist", {"articulation": "go"}, "no_twist_controller", "takes a velocity"),
     ("set_twist", {"articulation": "x"}, "unknown_articulation", "no articulation"),
@@ -115,6 +115,18 @@ WRONG = (
     ("call_verb", {"verb": "run_policy"}, "path_not_readable", "in the lab's own process"),
     ("run_policy", {"path": "/etc/passwd"}, "unknown_op", "run_policy"),
     ("call_verb", {"verb": "step", "fields": {"x": 1}}, "bad_request", "no field 'x'"),
+    (
+        "call_verb",
+        {"verb": "step", "fields": {"wrenches": {"go/legs": [0] * 6}}},
+        "unknown_body",
+        "step: the body of a wrench must be the name of a body",
+    ),
+    (
+        "call_verb",
+        {"verb": "step", "fields": {"targets": {"go": ["a", "b"]}}},
+        "bad_value",
+        r"Targets of 'go' must be numbers, got \['a', 'b'\]",
+    ),
     ("set_targets", {"robot": "x", "targets": {}}, "unknown_articulation", "robot must be"),
 )
 
@@ -127,6 +139,7 @@ def test_wrong_requests_are_one_sentence(server, lab, op, fields, code, message)
     error = error_of(client, op, **fields)
     assert error.code == code
     assert message.replace("\\", "") in str(error), str(error)
+    assert not str(error).endswith("?.")
     assert np.array_equal(lab.snapshot.block, before.block)
     assert server.errors[code] == 1
 
@@ -416,18 +429,19 @@ def test_each_request_is_logged_and_counted(server, caplog):
         client.ask("forward")
         error_of(client, "set_paused")
     assert re.search(r"forward: \d+\.\d\d ms", caplog.text)
-    assert "set_paused: " in caplog.text
+    assert re.search(r"set_paused: \d+\.\d\d ms missing_field", caplog.text)
     counters = client.ask("network_status")["counters"]
     assert counters["ops"]["forward"] == 1 and counters["errors"] == {"missing_field": 1}
 
 
-def test_minimal_states_ask_the_lab_for_nothing_else(lab, monkeypatch):
-    """Step at the level `minimal`: the only verb that the lab carries out is the step."""
+@pytest.mark.parametrize("level", ["minimal", "standard", "full"])
+def test_steps_ask_the_lab_for_nothing_else(lab, monkeypatch, level):
+    """Step at each level: the only verb that the lab carries out is the step."""
     verbs, call = [], lab.call
     monkeypatch.setattr(lab, "call", lambda verb, **f: verbs.append(verb) or call(verb, **f))
     clock = iter(range(1000))
     server = Dispatcher(lab, clock=lambda: float(next(clock)))
-    key = _ask(server, op="hello", observations="minimal")["session_id"]
+    key = _ask(server, op="hello", observations=level)["session_id"]
     _ask(server, op="set_mode", mode="direct", session_id=key)
     verbs.clear()
     for _ in range(3):

@@ -157,6 +157,8 @@ def test_ports_in_use_are_on_the_page(lab):
         cfg = LabServerCfg(**{**ANY, "state_port": holder.getsockname()[1]})
         with HubProcess(cfg, said.append) as process:
             process.attach(lab)
+            assert f"state {cfg.state_port} (in use), " in process.greeting
+            assert process.greeting.count("(in use)") == 1
             until(lambda: said, "the port in use is not told")
             assert f"in use by process {os.getpid()} (" in said[0]
             until(lambda: said[0] in lab.call("read_status")["failures"], "the page does not know")

@@ -110,6 +110,8 @@ def test_the_top_bar_follows_the_engine(page):
     iterate_once(page, 3)
     assert bar.play.label == "Pause" and bar.banner.content == ""
     assert "0.006 s" in bar.status.content and "Not moving" not in bar.status.content
+    assert re.search(r"Steps\W.*?>3<", bar.status.content)
+    assert re.search(r"\d\.\d\dx real time", bar.status.content)
     page.lab.pause()
     iterate_once(page, 2)
     assert bar.play.label == "Play" and "PAUSED" in bar.banner.content

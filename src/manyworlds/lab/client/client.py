@@ -67,7 +67,7 @@ class LabClient(LabVerbs):
             raise UnknownNameError(
                 "unknown_robot",
                 f"There is no robot '{robot}' (there is {', '.join(robots) or 'none'})"
-                f"{near(robot, robots)}.",
+                f"{near(robot, robots) or '.'}",
             )
         if self._model is not self.model:
             self._model = self.model
@@ -261,7 +261,8 @@ def connect(
             place of any other client.
         name: name of this program, for people; by default that of its file.
         timeout: longest wait for the reply to a request [s].
-        patience: longest time of attempts to connect, also after the lab was restarted [s].
+        patience: longest time of attempts to connect, also after the lab was restarted, and of
+            waits for a world that is being loaded [s].
         keys: copy of the server's file `client.key`, for a lab of another machine (`--listen`),
             whose encrypted port of requests is 6559.
 

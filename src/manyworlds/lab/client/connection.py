@@ -14,6 +14,7 @@ from manyworlds.lab.client.errors import (
     LabError,
     LabTimeoutError,
     LabVersionError,
+    NotReadyError,
     SessionError,
 )
 from manyworlds.lab.client.request_socket import (
@@ -35,6 +36,7 @@ Role = Literal["driver", "observer", "takeover"]
 
 _BEAT_S = 0.5  # period of heartbeats; a session ends after 2 s without any
 _FIRST_S, _LONGEST_S = 0.05, 2.0  # pauses between attempts to connect
+_LOADS_S = 0.1  # pause between requests while the lab loads its world
 _PROTOCOL = 1
 
 
@@ -49,7 +51,7 @@ class Connection:
         name: name of this program, for people.
         role: part that it plays.
         timeout: longest wait for the reply to a request [s].
-        patience: longest time of attempts to connect [s].
+        patience: longest time of attempts to connect, and of waiting for the lab's world [s].
         keys: keys of an encrypted port; None for a port without encryption.
 
     Raises:
@@ -104,6 +106,18 @@ class Connection:
         Raises:
             LabError: the lab refuses, or does not answer.
         """
+        end = time.monotonic() + self.patience
+        while True:
+            try:
+                return self._ask(op, fields, repeat)
+            except NotReadyError as error:  # nothing was carried out
+                if error.code != "no_active_manager" or time.monotonic() > end:
+                    raise
+                if self._stopping.wait(_LOADS_S):
+                    raise
+
+    def _ask(self, op: str, fields: dict[str, Any], repeat: bool) -> Reply:
+        """Request an operation, again after a lost connection or session if that is safe."""
         with self._lock:
             if self._stopping.is_set():
                 raise LabConnectionError("disconnected", f"{op}: this client is closed.")

@@ -106,7 +106,8 @@ def pack_request(op: str, session: str | None, fields: Mapping[str, object]) -> 
     try:
         return msgpack.packb({"op": op, "session_id": session, **given}, default=_plain)
     except (TypeError, OverflowError, ValueError) as error:
-        raise BadValueError("bad_value", f"{op}: {error}.") from error
+        name = fields["verb"] if op == "call_verb" else op
+        raise BadValueError("bad_value", f"{name}: {error}.") from error
 
 
 def unpack_reply(content: bytes) -> Reply:

@@ -131,7 +131,8 @@ class ClientRobot(EntityReads):
         short = name.removeprefix(self.prefix)
         if short not in known:
             raise UnknownNameError(
-                f"unknown_{kind}", f"'{self.name}' has no {kind} '{name}'{near(short, known)}."
+                f"unknown_{kind}",
+                f"'{self.name}' has no {kind} '{name}'{near(short, known) or '.'}",
             )
         model, data = self._elements.model, self._client.data
         index = known[short]

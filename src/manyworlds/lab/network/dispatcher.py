@@ -151,7 +151,7 @@ class Dispatcher:
         """
         session = self.sessions.of_peer(peer)
         encoding = reply_as or (session.encoding if session is not None else "msgpack")
-        name = "request"
+        name, code = "request", ""
         began = time.perf_counter()
         try:
             self._count_rate(peer)
@@ -166,13 +166,15 @@ class Dispatcher:
         except VerbError as error:
             if again and isinstance(error, NotYetError):
                 raise
-            content = encode(self._error(_CODES.get(error.code, error.code), str(error)), encoding)
+            code = _CODES.get(error.code, error.code)
+            content = encode(self._error(code, str(error)), encoding)
         except Exception as error:
             # A defect of this program: the client and the log know of it, and the world goes on.
             _LOG.exception("The operation '%s' failed.", name)
             text = f"{name} failed: {type(error).__name__}: {' '.join(str(error).split())}"
-            content = encode(self._error("internal_error", text), encoding)
-        _LOG.debug("%s: %.2f ms", name, 1e3 * (time.perf_counter() - began))
+            code = "internal_error"
+            content = encode(self._error(code, text), encoding)
+        _LOG.debug("%s: %.2f ms %s", name, 1e3 * (time.perf_counter() - began), code)
         return content
 
     def disconnected(self, peer: Hashable) -> None:

@@ -228,15 +228,15 @@ class LabHub:
         return all(port.state == "open" for port in self._ports())
 
     def wait_until_open(self, timeout: float) -> bool:
-        """Wait until all ports are open, or one is in use; return True if they are open.
+        """Wait until each port is open or in use; return True if all are open.
 
         Args:
             timeout: longest wait [s].
         """
         end = time.monotonic() + timeout
-        while not self.is_open() and time.monotonic() < end:
-            if any(port.error for port in self._ports()):
-                return False
+        while time.monotonic() < end:
+            if all(port.state == "open" or port.error for port in self._ports()):
+                break
             self._stopping.wait(_POLL_S)
         return self.is_open()
 

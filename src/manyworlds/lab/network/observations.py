@@ -29,7 +29,7 @@ def observe(roster: Roster, snapshot: Snapshot, level: Level, status: PlainMap) 
         roster: members of the world.
         snapshot: the moment.
         level: amount of data.
-        status: `robots` of the verb `read_status`.
+        status: `robots` of the verb `read_status`, or `inputs` of the verb `step`.
     """
     return {
         **clocks(snapshot),
@@ -68,7 +68,8 @@ def articulation(robot: Member, snapshot: Snapshot, level: Level, status: PlainM
     }
     if level == "minimal":
         return state
-    act = np.append(snapshot.act, 0.0)  # stateless actuators have index -1
+    act = np.zeros(snapshot.act.size + 1)  # stateless actuators have index -1
+    act[:-1] = snapshot.act
     state["ctrl"], state["act"] = snapshot.ctrl[robot.ctrl], act[robot.act]
     state["sensors"] = {
         sensor.name: snapshot.sensordata[sensor.start : sensor.start + sensor.size]

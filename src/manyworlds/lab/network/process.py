@@ -71,11 +71,11 @@ class HubProcess(ReaderProcess):
     def greeting(self) -> str:
         """Sentences about who reaches the lab where; waits for the start."""
         said, cfg = self.wait_until_ready(), self.cfg
-        text = f"programs on this machine: {_named(said['ports'], secure=False)}"
+        text = f"programs on this machine: {_named(said, secure=False)}"
         if cfg.listen:
             text += (
                 f"\nprograms on other machines, at {cfg.listen}: "
-                f"{_named(said['ports'], secure=True)}; they need a copy of {said['client_file']}\n"
+                f"{_named(said, secure=True)}; they need a copy of {said['client_file']}\n"
                 "the other ports cannot authenticate, and stay on this machine"
             )
         return text
@@ -147,7 +147,11 @@ class HubProcess(ReaderProcess):
             _LOG.warning("After the end of the server for programs: %s", error)
 
 
-def _named(ports: Mapping[str, int], secure: bool) -> str:
+def _named(said: Mapping[str, Any], secure: bool) -> str:
+    """Return the ports of this machine, or those for others, as text."""
     mark = "secure "
-    found = [(use, port) for use, port in ports.items() if use.startswith(mark) == secure]
-    return ", ".join(f"{use.removeprefix(mark)} {port}" for use, port in found)
+    return ", ".join(
+        f"{use.removeprefix(mark)} {port}{' (in use)' * (use in said['waiting'])}"
+        for use, port in said["ports"].items()
+        if use.startswith(mark) == secure
+    )

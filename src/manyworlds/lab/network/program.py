@@ -42,7 +42,8 @@ class HubProgram(ReaderProgram):
         threading.Thread(target=self._watch, name="status", daemon=True).start()
         access = self._hub.access
         file = "" if access is None else str(access.client_file)
-        return {"ports": self._hub.ports, "client_file": file}
+        waiting = [port["use"] for port in self._hub.dispatcher.ports() if port["error"]]
+        return {"ports": self._hub.ports, "waiting": waiting, "client_file": file}
 
     def show(self) -> None:
         """Serve the lab in place of the one before."""

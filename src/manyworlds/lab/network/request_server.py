@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 _IDLE_S = 0.05  # longest wait for a request
 _AGAIN_S = 0.005  # longest wait while a request waits for its answer
 _PATIENCE_S = 4.0  # longest wait for an answer that is being prepared; old clients wait 5 s
-_MOST = 10_000  # messages that are read before anything else is done
 
 
 class _Asked(NamedTuple):
@@ -54,7 +53,7 @@ class RequestServer:
         if not self.port.socket.poll(int(1e3 * (_AGAIN_S if self._later else _IDLE_S))):
             self._hub.tick()
             return
-        for frames in self.port.receive(_MOST):
+        for frames in self.port.receive(1):  # to look for a second one takes longer than a wait
             self._watch()  # the number of a lost connection may be that of a new one
             peer = frames[-1].get(self._zmq.SRCFD)
             if len(frames) != 3 or frames[1].bytes:
@@ -76,9 +75,10 @@ class RequestServer:
 
     def _watch(self) -> None:
         """Find the connections that were lost."""
-        from zmq.utils.monitor import recv_monitor_message
+        # Looked at before each request: twice as fast as `poll`, which makes a poller.
+        while self._monitor.get(self._zmq.EVENTS) & self._zmq.POLLIN:
+            from zmq.utils.monitor import recv_monitor_message
 
-        while self._monitor.poll(0):
             lost = recv_monitor_message(self._monitor)["value"]
             self._later = [asked for asked in self._later if asked.peer != lost]
             self._hub.disconnected(lost)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
@@ -62,12 +63,12 @@ class Member:
     details: PlainMap = field(default_factory=dict)
     """Its part of the reply of `describe_world`."""
 
-    @property
+    @functools.cached_property
     def is_body(self) -> bool:
         """True for a loose body, which has a free joint only; false for an articulation."""
         return self.free is not None and len(self.joints) == 1 and not self.controls
 
-    @property
+    @functools.cached_property
     def control_names(self) -> tuple[str, ...]:
         """Name of each control for clients, without the robot's."""
         return tuple(name.replace("/", "_") for name in self.controls)
@@ -88,16 +89,20 @@ class Roster:
     details: PlainMap
     """Reply of `describe_world`."""
 
-    @property
-    def articulations(self) -> list[Member]:
+    @functools.cached_property
+    def articulations(self) -> tuple[Member, ...]:
         """Members with joints or controls, except loose bodies."""
         members = self.members.values()
-        return [m for m in members if (m.joints or m.controls) and not m.is_body]
+        return tuple(m for m in members if (m.joints or m.controls) and not m.is_body)
 
-    @property
-    def entities(self) -> list[Member]:
+    @functools.cached_property
+    def entities(self) -> tuple[Member, ...]:
         """Loose bodies."""
-        return [member for member in self.members.values() if member.is_body]
+        return tuple(member for member in self.members.values() if member.is_body)
+
+    @functools.cached_property
+    def _articulations(self) -> dict[str, Member]:
+        return {member.name: member for member in self.articulations}
 
     def articulation(self, name: object) -> Member:
         """Return an articulation by its name.
@@ -105,12 +110,12 @@ class Roster:
         Raises:
             VerbError: there is none of this name.
         """
-        known = {member.name: member for member in self.articulations}
+        known = self._articulations
         if not isinstance(name, str) or name not in known:
             raise VerbError(
                 "unknown_articulation",
                 f"There is no articulation {name!r} (there is {', '.join(known) or 'none'})"
-                f"{near(name, known)}.",
+                f"{near(name, known) or '.'}",
             )
         return known[name]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Annotated, Any, cast
@@ -14,6 +15,7 @@ from manyworlds.lab.network.images import Wishes, read_wishes, take_images
 from manyworlds.lab.network.observations import LEVELS, Level, clocks, mode_of, observe
 from manyworlds.lab.network.operations import Request, operation, pass_to_verb
 from manyworlds.lab.network.roster import Member, Roster
+from manyworlds.lab.options import read_flag
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs.fields import (
     Anything,
@@ -51,6 +53,13 @@ _ALL = {**_STATE_REPLY, **_ALL_ROBOTS, "entities": Values(text="state of each lo
 _CLAMPED = VERBS["set_sim_speed"].fields["percent"]
 _GAINS = {"kp": "kp", "kv": "kd", "torque_limit": "limit"}
 _DEFAULT_GAINS = {"default_kp": 100.0, "default_kv": 5.0, "default_torque_limit": 200.0}
+_FLAGS = ("enable_multiccd", "enable_sleep")
+_NUM_THREADS = "num_worker_threads"
+_OWN_OPTIONS: dict[str, Field] = {
+    **dict.fromkeys(_FLAGS, Flag()),
+    _NUM_THREADS: VERBS["set_threads"].fields["num_threads"],
+}
+"""Options of the protocol that are none of `mjOption`."""
 _OPTIONS = tuple(
     name for name in dir(mujoco.MjModel.from_xml_string("<mujoco/>").opt) if name[0] != "_"
 )
@@ -93,7 +102,7 @@ def step(
     answer = request.call(
         "step", n_steps=max(n_steps, 1), targets=targets, wrenches=wrenches, owner=NET
     )
-    return _state(request, cameras, ignored=answer["ignored"])
+    return _state(request, cameras, answer["inputs"], ignored=answer["ignored"])
 
 
 def _show(request: Request, present: str, cameras: Wishes, **fields: Any) -> Reply:
@@ -109,15 +118,21 @@ def _show(request: Request, present: str, cameras: Wishes, **fields: Any) -> Rep
     return _state(request, cameras, ignored={}, **pull)
 
 
-def _state(request: Request, cameras: Wishes | None = None, **more: object) -> PlainDict:
+def _state(
+    request: Request,
+    cameras: Wishes | None = None,
+    inputs: PlainMap | None = None,
+    **more: object,
+) -> PlainDict:
+    """Return the present state; without `inputs` of the robots, their status is asked for."""
     level = request.session.observations
     roster = request.server.refresh()  # the world may have been rebuilt since the request came
     snapshot = request.face.snapshot
     if cameras is not None:
         more["cameras"] = take_images(request, cameras, snapshot)
-    # Asking the lab for the status would delay a step now and then; few levels have any of it.
-    status = {} if level == "minimal" else request.server.status()
-    return {**observe(roster, snapshot, level, status), **more}
+    if inputs is None:
+        inputs = {} if level == "minimal" else request.server.status()
+    return {**observe(roster, snapshot, level, inputs), **more}
 
 
 def _read_robots(
@@ -167,7 +182,7 @@ def _read_targets(robot: Member, fields: PlainMap) -> dict[str, float]:
                 f"step: '{robot.name}' has {len(robot.controls)} controls, got {values.size}.",
             )
         targets = dict(zip(robot.controls, values.tolist(), strict=True))
-    known = dict(zip(robot.control_names, robot.controls, strict=True))
+    known = dict(zip(robot.control_names, robot.controls, strict=True)) if named else {}
     for name, value in _check(f"step: ctrl_map of '{robot.name}'", NumberMap(), named).items():
         short = name.removeprefix(f"{robot.name}_")
         targets[known.get(short) or short] = value
@@ -380,12 +395,36 @@ def controller_params(gains: Mapping[str, Mapping[str, float]]) -> PlainDict:
 @operation(options=Values(text="all options, by name"))
 def set_sim_options(
     request: Request,
-    options: Annotated[PlainMap, Values(text="values by their names in mjOption")],
+    options: Annotated[
+        PlainMap,
+        Values(
+            text="values by their names in mjOption; also enable_multiccd, enable_sleep, and "
+            "num_worker_threads"
+        ),
+    ],
 ) -> Reply:
     """Change options of MuJoCo from the next step on, all or none."""
-    request.call("set_sim_options", options=dict(options))
+    own = {
+        name: _check(f"set_sim_options: {name}", field, options[name])
+        for name, field in _OWN_OPTIONS.items()
+        if name in options
+    }
+    request.call("set_sim_options", options={k: v for k, v in options.items() if k not in own})
+    for name, value in own.items():
+        if name == _NUM_THREADS:
+            request.call("set_threads", num_threads=value)
+        else:
+            request.call("set_sim_flag", flag=name.removeprefix("enable_"), on=value)
     opt = request.server.refresh().model.opt
-    return {"options": {name: np.asarray(getattr(opt, name)).tolist() for name in _OPTIONS}}
+    threads = request.call("read_sim_options")["num_threads"]
+    return {
+        "options": {
+            **{name: np.asarray(getattr(opt, name)).tolist() for name in _OPTIONS},
+            **{name: read_flag(opt, name.removeprefix("enable_")) for name in _FLAGS},
+            _NUM_THREADS: threads,
+            "max_worker_threads": os.cpu_count() or 1,
+        }
+    }
 
 
 @operation("recording", name=Field(text="name of the file"), max_duration_s=Number(unit="s"))

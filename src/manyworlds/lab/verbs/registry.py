@@ -153,7 +153,7 @@ def check_fields(
             known = ", ".join(declared) or "none"
             hint = near(name, declared)
             raise VerbError(
-                "bad_request", f"{subject} has no field '{name}'; fields: {known}{hint}."
+                "bad_request", f"{subject} has no field '{name}'; fields: {known}{hint or '.'}"
             )
     values = dict(defaults)
     for name, field in declared.items():

@@ -10,6 +10,7 @@ import numpy as np
 
 from manyworlds.lab.control import PANEL
 from manyworlds.lab.pacing import FASTEST, SLOWEST
+from manyworlds.lab.twist import read_inputs
 from manyworlds.lab.verb_error import VerbError, near
 from manyworlds.lab.verbs.cameras import encode
 from manyworlds.lab.verbs.fields import (
@@ -60,6 +61,7 @@ def set_paused(lab: LiveLab, paused: Annotated[bool, Flag(text="true to pause")]
     step=_STEP,
     ignored=Values(text="owner of each robot that took no targets"),
     cameras=Values(text="header and pixels of each image, as of capture_camera, by camera"),
+    inputs=Values(text="twist and actions of each robot that is given any"),
 )
 def step(
     lab: LiveLab,
@@ -72,15 +74,14 @@ def step(
     include_cameras: Annotated[PlainMap, _IMAGES] = _NONE,
 ) -> Reply:
     """Set targets and forces, advance by some steps, paused or not, and wait for them."""
-    forces = {Body().check(body, lab): _six(body, force, lab) for body, force in wrenches.items()}
+    forces = {_body(body, lab): _six(body, force, lab) for body, force in wrenches.items()}
     robots = {_known(lab, "robot", robot): value for robot, value in targets.items()}
-    for robot, value in robots.items():
-        lab[robot].check(value)
+    checked = {robot: lab[robot].check(value) for robot, value in robots.items()}
     _check_cameras(lab, include_cameras)
     ignored = {
         robot: lab[robot].owner
-        for robot, value in robots.items()
-        if not lab[robot].write(owner, value)
+        for robot, value in checked.items()
+        if not lab[robot].put(owner, *value)
     }
     if forces:
         _push(lab, forces)
@@ -93,7 +94,12 @@ def step(
     for name, when in include_cameras.items():
         frame = lab.cameras.newest(name) if when == "latest" else None
         images[name] = encode(frame or lab.camera(name).frame(snapshot=snapshot))
-    return {"step": snapshot.step, "ignored": ignored, "cameras": images}
+    return {
+        "step": snapshot.step,
+        "ignored": ignored,
+        "cameras": images,
+        "inputs": read_inputs(lab),
+    }
 
 
 def _check_cameras(lab: LiveLab, include_cameras: PlainMap) -> None:
@@ -114,6 +120,14 @@ def _push(lab: LiveLab, forces: Mapping[int, np.ndarray]) -> None:
     lab.loop.do(push, edits_model=False)
 
 
+def _body(body: str, lab: LiveLab) -> int:
+    try:
+        return Body().check(body, lab)
+    except VerbError as error:
+        end = "" if str(error).endswith("?") else "."
+        raise VerbError(error.code, f"step: the body of a wrench {error}{end}") from None
+
+
 def _six(body: str, force: object, lab: LiveLab) -> np.ndarray:
     try:
         return Numbers(size=6, unit="N, N m").check(force, lab)
@@ -127,7 +141,7 @@ def _known(lab: LiveLab, kind: str, name: str) -> str:
         raise VerbError(
             f"unknown_{kind}",
             f"There is no {kind} '{name}' (there is {', '.join(known) or 'none'})"
-            f"{near(name, known)}.",
+            f"{near(name, known) or '.'}",
         )
     return name
 
@@ -205,7 +219,7 @@ def _find_keyframe(lab: LiveLab, name: str) -> int:
         raise VerbError(
             "unknown_keyframe",
             f"There is no keyframe '{name}' (there is {', '.join(known) or 'none'})"
-            f"{near(name, known)}.",
+            f"{near(name, known) or '.'}",
         )
     return known.index(name) if name else -1
 

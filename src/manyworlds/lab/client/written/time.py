@@ -50,7 +50,8 @@ class TimeVerbs(VerbCaller):
         Returns:
             `step` (int, number of physics steps so far), `ignored` (map, owner of each robot that
             took no targets), `cameras` (map, header and pixels of each image, as of capture_camera,
-            by camera), `frame_id`, `time`.
+            by camera), `inputs` (map, twist and actions of each robot that is given any),
+            `frame_id`, `time`.
         """
         return self.call(
             "step",

@@ -34,9 +34,25 @@ class WorldVerbs(VerbCaller):
 
         Returns:
             `options` (map, the present values, by name), `model_options` (map, those of the
-            compiled model, before all changes), `frame_id`, `time`.
+            compiled model, before all changes), `num_threads` (int, number of further threads for
+            one step; 0 for none), `frame_id`, `time`.
         """
         return self.call("read_sim_options")
+
+    def set_threads(
+        self,
+        num_threads: int,
+    ) -> Reply:
+        """Let further threads help with each step, which speeds up large worlds.
+
+        Args:
+            num_threads: number of further threads for one step; 0 for none, from 0, to 64.
+
+        Returns:
+            `num_threads` (int, number of further threads for one step; 0 for none), `frame_id`,
+            `time`.
+        """
+        return self.call("set_threads", num_threads=num_threads)
 
     def set_sim_flag(
         self,
