@@ -77,6 +77,26 @@ def test_two_props_at_once_are_both_added(lab):
     assert lab.model.nq == 28
 
 
+def test_props_without_a_name_get_one(lab, tmp_path):
+    """Add a shape without a name, and meshes whose files have names that items may not have."""
+    shape = lab.call("add_prop", shape="box", size=[0.1] * 3, pos=[0, 0, 1], name="")
+    content = trimesh.creation.box((0.1, 0.1, 0.1)).export(file_type="stl")
+    (tmp_path / "my part (2).stl").write_bytes(content)
+    fields = {"threshold": 0.0, "pos": [1, 0, 1]}
+    mesh = lab.call("add_mesh_prop_from_file", path=tmp_path / "my part (2).stl", **fields)
+    again = lab.call("add_mesh_prop", content=content, file_name="../my part (2).stl", **fields)
+    assert [shape["name"], mesh["name"], again["name"]] == ["box", "my_part__2", "my_part__2_1"]
+    assert {"box", "my_part__2", "my_part__2_1"} <= lab.scene.items.keys()
+
+
+def test_positions_have_mujocos_limit(lab):
+    """Refuse positions from which MuJoCo would reset the world; the world goes on."""
+    for pos in ([1e300, 0, 0], [0, 2e10, 0]):
+        with pytest.raises(VerbError, match=r"up to MuJoCo's limit of 1e\+10"):
+            lab.call("add_prop", shape="box", size=[0.1] * 3, pos=pos)
+    assert lab.step(2).time > 0.0
+
+
 def test_errors_are_one_sentence(lab):
     """Refuse bad meshes and settings; the world stays as it is."""
     model = lab.model
@@ -86,6 +106,7 @@ def test_errors_are_one_sentence(lab):
         ({"content": b"x", "file_name": "a.obj", "mode": "flying"}, "mode must be one of"),
         ({"content": b"x", "file_name": "a.obj", "threshold": 0.001}, "threshold must be in"),
         ({"content": b"x", "file_name": "a.obj", "scale": [0]}, "other than zero"),
+        ({"content": b"x", "file_name": "a.obj", "name": "a/b"}, "no valid name"),
     ):
         with pytest.raises(VerbError, match=message) as error:
             lab.call("add_mesh_prop", **fields)

@@ -285,3 +285,29 @@ def test_parts_with_settings_of_their_own(tmp_path):
     with pytest.warns(UserWarning, match="six digits.*inertiafromgeom"):
         path = export_spec(scene, tmp_path)
     np.testing.assert_allclose(load(path).body_mass, scene.compile().body_mass)
+
+
+def test_classes_of_one_name(tmp_path):
+    """Export a model that attaches another without a prefix, whose classes have equal names."""
+    (tmp_path / "part.xml").write_text(
+        """<mujoco><default><default class="arm"><geom margin=".1"/>
+        <default class="visual"><geom contype="0" group="3"/></default>
+        <default class="red"><geom rgba="1 0 0 1"/></default></default></default>
+        <worldbody><body name="part" childclass="arm"><joint/><geom size=".1" class="visual"/>
+        <geom size=".2" class="red"/><body childclass="visual"><joint/><geom size=".3"/>
+        <frame childclass="red"><geom size=".4"/></frame></body></body></worldbody></mujoco>"""
+    )
+    (tmp_path / "model.xml").write_text(
+        """<mujoco><default><default class="arm"><geom friction=".3"/>
+        <default class="blue"><geom rgba="0 0 1 1"/></default></default>
+        <default class="visual"><geom group="2"/></default></default>
+        <asset><model name="part" file="part.xml"/></asset>
+        <worldbody><geom size=".5" class="visual"/><body childclass="arm"><geom size=".6"/>
+        <geom size=".7" class="blue"/></body>
+        <attach model="part" prefix=""/></worldbody></mujoco>"""
+    )
+    spec = mujoco.MjSpec.from_file(str(tmp_path / "model.xml"))
+    path = export_spec(spec, tmp_path / "out")
+    assert_same(load(path), spec.compile())
+    again = export_spec(mujoco.MjSpec.from_file(str(path / "scene.xml")), tmp_path / "again")
+    assert_same(load(again), spec.compile())

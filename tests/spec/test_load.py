@@ -385,18 +385,20 @@ def test_images(tmp_path, monkeypatch):
         ("a.glb", b"glTF" + os.urandom(200), "cannot be read"),
         ("a.ply", b"ply\nformat ascii 1.0\nend_header\n", "has no triangles|cannot be read"),
         ("a.obj", b"v nan 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "vertex that is not finite: number 0"),
+        ("a.obj", b"v inf 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "vertex that is not finite: number 0"),
         ("a.gltf", b'{"buffers":[{"uri":"../../secret.bin"}]}', "outside its folder"),
         ("a.dae", b"<COLLADA/>", "cannot be read as a mesh.*pycollada"),
         ("a.stl", b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     ],
 )
-def test_broken_meshes(name, content, message, tmp_path):
-    """Refuse meshes without triangles or with wrong ones, in one sentence."""
+def test_broken_meshes(name, content, message, tmp_path, recwarn):
+    """Refuse meshes without triangles or with wrong ones, in one sentence that names them once."""
     trimesh()
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ModelFileError, match=message) as raised:
         load_spec(tmp_path / name)
-    assert "\n" not in str(raised.value)
+    assert "\n" not in str(raised.value) and str(raised.value).count(name) == 1
+    assert not [warning for warning in recwarn if warning.category is RuntimeWarning]
 
 
 def test_open_meshes(tmp_path):

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from manyworlds.lab.scene.items import check_name
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.validation.names import free_name
 
@@ -110,11 +111,15 @@ class Conversions:
 
         Args:
             cfg: the entity.
-            name: its name; a number is added if it is taken.
+            name: its name, `prop` if empty; a number is added if it is taken.
             pos: its position [m].
             quat: its orientation (wxyz).
             cleanup: called at the end.
+
+        Raises:
+            ValueError: the name is not valid.
         """
+        name = check_name(name or "prop")
         with self._lock:
             running = {c.name for c in self._all.values() if c.state == "running"}
             name = free_name(name, running | {*self._lab.scene.items, *self._lab.robots})

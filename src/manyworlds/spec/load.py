@@ -333,7 +333,7 @@ def _spec_of_mesh(path: Path, up_axis: UpAxis) -> tuple[mujoco.MjSpec, list[str]
             return spec, []
         parts = read_mesh(path, up_axis)
     except ValueError as error:
-        raise ModelFileError(path, str(error)) from None
+        raise ModelFileError(path, str(error).removeprefix(f"{path.name} ")) from None
     _Converter(spec, up_axis).add_body(path, parts)
     vertices = np.concatenate([part.vertices for part in parts])
     size = float(np.ptp(vertices, axis=0).max())

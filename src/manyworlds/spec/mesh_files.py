@@ -252,7 +252,8 @@ def _parts(scene: trimesh.Scene, path: Path, upright: bool) -> Iterator[MeshPart
         faces = np.asarray(getattr(mesh, "faces", ()))
         if not len(faces):
             continue
-        vertices = np.asarray(mesh.vertices) @ transform[:3, :3].T + transform[:3, 3]
+        with np.errstate(invalid="ignore"):  # what is not finite is refused below
+            vertices = np.asarray(mesh.vertices) @ transform[:3, :3].T + transform[:3, 3]
         if np.linalg.det(transform[:3, :3]) < 0:  # a mirror turns faces inside out
             faces = faces[:, ::-1]
         if upright:

@@ -98,8 +98,9 @@ def _fix_materials(root: ElementTree.Element, bare: str) -> None:
 def fix_spec_xml(xml: str, meshdir: str | None = None, bare: str = "") -> str:
     """Clean up the XML of a spec.
 
-    Unused empty default classes are removed: attaching leaves one per spec. User sensors of nothing
-    lose the names of objects that `<replicate>` and `<attach>` give them.
+    Unused empty default classes are removed: attaching leaves one per spec. Classes of one name get
+    names of their own: attaching without a prefix repeats them. User sensors of nothing lose the
+    names of objects that `<replicate>` and `<attach>` give them.
 
     Args:
         xml: result of `spec.to_xml()`.
@@ -115,6 +116,7 @@ def fix_spec_xml(xml: str, meshdir: str | None = None, bare: str = "") -> str:
         if name == "childclass" or (name == "class" and element.tag != "default")
     }
     _fix_materials(root, bare)
+    _rename_repeated_classes(root)
     _prune_defaults(root, used)
     for sensor in root.iterfind("sensor/user"):
         if "objtype" not in sensor.attrib:
@@ -129,6 +131,20 @@ def fix_spec_xml(xml: str, meshdir: str | None = None, bare: str = "") -> str:
         compiler.set("texturedir", meshdir)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _rename_repeated_classes(root: ElementTree.Element) -> None:
+    """Rename all default classes of one name but the last, relative to which elements are written.
+
+    MuJoCo finds the last one by the name; the others only matter to the classes in them.
+    """
+    last = {default.get("class"): default for default in root.iter("default")}
+    taken = {name for name in last if name is not None}
+    for default in root.iter("default"):
+        name = default.get("class")
+        if name is not None and last[name] is not default:
+            default.set("class", free_name(name, taken))
+            taken.add(default.get("class", ""))
 
 
 def _prune_defaults(parent: ElementTree.Element, used: set[str]) -> None:

@@ -438,6 +438,7 @@ def test_a_robot_goes_with_its_bodies(cup, file):
     try:
         lab.scene.add(cup, pos=(3.0, 0.0, 0.0))
         bodies = [i.name for i in lab.scene.items.values() if i.kind == "body"]
+        lab.scene.add_prop(PropCfg.primitive("box", (0.1, 0.1, 0.1)), "crate", pos=(5.0, 0.0, 0.1))
         for name in bodies:
             assert robot in lab.robots
             lab.scene.remove(name)
@@ -447,7 +448,7 @@ def test_a_robot_goes_with_its_bodies(cup, file):
         assert not lab.robots and not list(lab.controls) and lab.step(5).time > 0.0
         for _ in range(len(bodies) + 1):
             lab.scene.undo()
-        assert dict(lab.robots) == robots | {"cup": "cup/"}
+        assert dict(lab.robots) == robots | {"cup": "cup/"} and "crate" in lab.scene.items
         assert lab.world.sources.items() >= sources.items() and lab.owner_of(1) == robot
     finally:
         lab.stop()

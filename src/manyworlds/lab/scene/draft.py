@@ -206,7 +206,13 @@ class Draft:
     def _owners(self) -> dict[str, set[str]]:
         """Return the robots that have actuators, and those that have bodies."""
         top = {body.id for body in self.spec.worldbody.bodies}
-        named = [b for b in self.spec.bodies[1:] if b.name or b.id in top]
+        # To a robot without a prefix, props that were added do not belong, though all names match.
+        props = tuple(f"{name}/" for name in self._taken if f"{name}/" not in self.robots.values())
+        named = [
+            body
+            for body in self.spec.bodies[1:]
+            if (body.name or body.id in top) and not body.name.startswith(props)
+        ]
         elements = {"actuators": self.spec.actuators, "bodies": named}
         owners = {
             kind: {robot_of(e.name, self.robots) for e in elements[kind]} for kind in elements

@@ -565,8 +565,10 @@ def _pose(pos: Vector | None, quat: Vector | None) -> Pose | None:
     if pos is None and quat is None:
         return None
     place = np.zeros(3) if pos is None else np.array(pos, float)
-    if place.shape != (3,) or not np.isfinite(place).all():
-        raise ValueError(f"pos must be 3 finite numbers [m], got {pos}.")
+    if place.shape != (3,) or not (np.abs(place) <= mujoco.mjMAXVAL).all():
+        raise ValueError(
+            f"pos must be 3 numbers [m] up to MuJoCo's limit of {mujoco.mjMAXVAL:.0e}, got {pos}."
+        )
     return place, _IDENTITY if quat is None else _unit(quat)
 
 

@@ -72,7 +72,7 @@ def load_source(source: Source) -> tuple[ItemContent, str]:
 
     if isinstance(source, mujoco.MjSpec):
         name = source.modelname if source.modelname != "MuJoCo Model" else ""
-        return _of_spec(source.copy(), name or "item"), _plain_name(name or "item")
+        return _of_spec(source.copy(), name or "item"), plain_name(name or "item")
     if isinstance(source, EntityCfg):
         return _of_config(source, "entity"), "item"
     text = str(source)
@@ -82,9 +82,9 @@ def load_source(source: Source) -> tuple[ItemContent, str]:
         return _of_config(make(), text), text
     path = Path(source)
     if path.suffix.lower() in MODEL_SUFFIXES + MESH_SUFFIXES or path.exists():
-        return _of_file(path), _plain_name(path.stem)
+        return _of_file(path), plain_name(path.stem)
     name = text.removeprefix(MENAGERIE)
-    return _of_spec(_menagerie_spec(name), f"{MENAGERIE}{name}"), _plain_name(name)
+    return _of_spec(_menagerie_spec(name), f"{MENAGERIE}{name}"), plain_name(name)
 
 
 def _of_config(cfg: EntityCfg, name: str) -> ItemContent:
@@ -92,7 +92,8 @@ def _of_config(cfg: EntityCfg, name: str) -> ItemContent:
         entity = cfg.build()
         model = compile_copy(entity.spec)
     except ValueError as error:
-        raise CompileError(f"{name}: {error}") from error
+        reason = str(error).removeprefix(f"{name} ")  # errors of a mesh begin with its file
+        raise CompileError(f"{name}: {reason}") from error
     return ItemContent.of_entity(entity, name, model)
 
 
@@ -162,7 +163,7 @@ def _menagerie_spec(name: str) -> mujoco.MjSpec:
     return _read_file(path)[0]
 
 
-def _plain_name(name: str) -> str:
+def plain_name(name: str) -> str:
     """Return a name that items may have."""
     plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in name).strip("_-")
     return plain[:64] or "item"

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.conversions import Conversion, ConversionState
+from manyworlds.lab.scene.sources import plain_name
 from manyworlds.lab.verbs.fields import (
     Choice,
     Content,
@@ -80,7 +81,7 @@ def add_prop(
     from manyworlds.entity import PropCfg
 
     cfg = PropCfg.primitive(shape, size.tolist(), _mode(mode), mass=mass or None)
-    return _describe(lab.conversions.start(cfg, name, pos, quat), wait=True)
+    return _describe(lab.conversions.start(cfg, name or shape, pos, quat), wait=True)
 
 
 @verb(**_CONVERSION)
@@ -107,10 +108,11 @@ def add_mesh_prop(
     path.write_bytes(content)
     try:
         cfg = _mesh_prop(path, mode, threshold, mass, scale)
+        chosen = name or plain_name(given.stem)
+        conversion = lab.conversions.start(cfg, chosen, pos, quat, folder.cleanup)
     except Exception:
         folder.cleanup()
         raise
-    conversion = lab.conversions.start(cfg, name or given.stem, pos, quat, folder.cleanup)
     return _describe(conversion, wait=wait)
 
 
@@ -129,7 +131,9 @@ def add_mesh_prop_from_file(
 ) -> Reply:
     """Convert a mesh file to a prop with convex pieces, and add it to the world."""
     cfg = _mesh_prop(path, mode, threshold, mass, scale)
-    return _describe(lab.conversions.start(cfg, name or path.stem, pos, quat), wait=wait)
+    return _describe(
+        lab.conversions.start(cfg, name or plain_name(path.stem), pos, quat), wait=wait
+    )
 
 
 @verb(**_CONVERSION)
