@@ -342,7 +342,10 @@ ROWS = NETWORK_ROWS | {
     "V13": "lab/test_control.py::test_sequences_go_smoothly_through_their_poses",
     "V14": "lab/test_control.py::test_laws_can_be_switched_off",
     # X
-    "N6": "lab/test_contact_events.py::test_kinematic_entities_push_and_are_not_pushed",
+    "N6": (
+        "lab/test_contact_events.py::test_kinematic_entities_push_and_are_not_pushed "
+        "spec/test_model_kinds.py::test_a_moved_body_pushes_and_is_not_pushed"
+    ),
     "X1": "lab/test_option_layers.py::test_each_option_can_be_given_and_changed",
     "X2": (
         "lab/test_world.py::test_one_robots_options_count "
@@ -541,9 +544,14 @@ ROWS = NETWORK_ROWS | {
     # BI
     "BI7": (
         "lab/test_model_edits.py::test_names_and_types_of_the_file "
-        "lab/page/test_inspector.py::test_edits_are_drawn"
+        "lab/page/test_inspector.py::test_edits_are_drawn "
+        "spec/test_model_kinds.py::test_actuators "
+        "lab/page/test_robot_sliders.py::test_kinds_of_actuators_are_as_written"
     ),
-    "BI8": "lab/test_model_edits.py::test_names_of_the_robots_files",
+    "BI8": (
+        "lab/test_model_edits.py::test_names_of_the_robots_files "
+        "lab/test_world.py::test_clients_know_names_of_their_own"
+    ),
     # BJ
     "BJ1": (
         "lab/page/test_browser_edits.py::test_a_body_is_selected_and_edited "

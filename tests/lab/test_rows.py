@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections import Counter
 from pathlib import Path
 
 from tests.compat.names import shared_file
@@ -52,6 +53,17 @@ def test_each_row_has_its_entry():
     assert all(rows.values()), "headings of SCOPE that the contract does not have"
     missing = sorted(set().union(*rows.values()) - set(ROWS))
     assert not missing, f"rows without a test: {missing}"
+
+
+def test_no_row_has_two_entries():
+    """Read the tables as they are written: of two entries of a row, one would not count."""
+    tables = [path for path in (TESTS / "lab").rglob("*rows.py") if path.name != "test_rows.py"]
+    maps = [
+        n for t in tables for n in ast.walk(ast.parse(t.read_text())) if isinstance(n, ast.Dict)
+    ]
+    keys = Counter(key.value for n in maps for key in n.keys if isinstance(key, ast.Constant))
+    assert len(keys) > 400, "the tables are elsewhere"
+    assert not [key for key, count in keys.items() if count > 1]
 
 
 def test_each_entry_is_a_test():
