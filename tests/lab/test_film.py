@@ -233,6 +233,7 @@ def test_a_film_can_be_canceled(film_lab, tmp_path):
     film_lab.filmer.cancel()
     assert film.state == "canceled" and list(tmp_path.iterdir()) == []
     for settings, words in (
+        ({"source": "lst"}, "is last, next, now or a recording such as 'a.mcap', got 'lst'"),
         ({"width": 3}, "width of a film must be from 16"),
         ({"seconds": 90.0}, "keeps 60 s, which is less than a film of 90 s"),
         ({"fps": 0.0}, "fps of a film"),

@@ -28,6 +28,7 @@ from manyworlds.lab.film.camera_path import CameraPath
 from manyworlds.lab.film.program import BESIDE, STATES
 from manyworlds.lab.film.shots import make_shot
 from manyworlds.lab.model_facts import STATE
+from manyworlds.lab.recorder import LIVE
 from manyworlds.lab.recording import Recording, state_index
 from manyworlds.viewer.video import Format, check_format
 
@@ -168,6 +169,11 @@ class Filmer:
             seconds = seconds or CameraPath.from_plain(plain["path"]).duration or None
         model = self._lab.loop.do(lambda model, data: copy.copy(model), edits_model=False)
         make_shot(plain, model)
+        if source not in SOURCES and source not in ("", LIVE) and "." not in source:
+            known = ", ".join(SOURCES)
+            raise ValueError(
+                f"The source of a film is {known} or a recording such as 'a.mcap', got '{source}'."
+            )
         recording = None if source in SOURCES else self._lab.recorder.load(source)
         if recording is not None:
             seconds = seconds or recording.segments[-1].duration
