@@ -90,6 +90,7 @@ FILE_ROWS = {
     "BI7": (
         "spec/test_model_kinds.py::test_actuators "
         "lab/page/test_robot_sliders.py::test_kinds_of_actuators_are_as_written "
+        "lab/page/test_inspector.py::test_edits_are_drawn "
         "lab/test_model_edits.py::test_names_and_types_of_the_file"
     ),
     "BI8": (

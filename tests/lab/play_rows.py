@@ -23,7 +23,9 @@ PLAY_ROWS = {
         "lab/page/test_driving.py::test_keys_and_pads_drive"
     ),
     "W6": (
+        "lab/test_driving.py::test_inputs_are_held_for_a_while "
         "lab/test_driving.py::test_a_lab_that_runs_stops_the_robot "
+        "lab/page/test_driving.py::test_keys_and_pads_drive "
         "lab/page/test_driving.py::test_the_socket_of_the_page"
     ),
     "W7": "lab/page/test_driving.py::test_the_camera_stays_behind",

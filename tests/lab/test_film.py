@@ -11,10 +11,13 @@ import pytest
 from PIL import Image
 
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
-from manyworlds.lab.film import CameraPath, Waypoint, make_shot
+from manyworlds.lab.film import CameraPath, Film, Waypoint, make_shot
 from manyworlds.lab.film.shots import FirstPersonShot, FollowShot, OrbitShot, everything, fit_radius
+from manyworlds.lab.page.film_controls import _told
 from tests.lab.test_rebuild import suite_file
 from tests.robots import robot_file
+
+PATIENCE_S = 300.0  # films give way to other programs
 
 
 @pytest.fixture
@@ -165,7 +168,7 @@ def test_wrong_paths_and_shots_are_named(lab, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["mp4", "gif"])
-def test_a_film_has_all_frames(film_lab, format):
+def test_a_film_has_all_frames(film_lab, format, capfd):
     """Film the last second: as many frames as rate times length, of the size, and things move."""
     if format == "mp4":
         pytest.importorskip("imageio_ffmpeg")
@@ -175,14 +178,33 @@ def test_a_film_has_all_frames(film_lab, format):
         "last", 1.0, fps=20.0, width=96, height=64, format=format, name="arm",
         shot={"kind": "fixed", "pos": [0.3, -2.0, 0.8], "look_at": [0.2, 0.0, 0.4]},
     )  # fmt: skip
-    film_lab.filmer.wait(60.0)
+    film_lab.filmer.wait(PATIENCE_S)
     assert film.state == "done" and film.error == film.note == "", film
     assert film.frames == film.drawn == 20 and Path(film.path).name == f"arm.{format}"
+    assert capfd.readouterr().err == "", "its program warns of something"
     images = frames_of(film.path)
     if format == "mp4":
         assert len(images) == 20
     assert images[0].shape == (64, 96, 3) and images[0].std() > 5.0
     assert np.abs(images[0].astype(int) - images[-1]).max() > 40
+
+
+def test_slow_drawing_is_told():
+    """Draw slowly, as beside programs that use the processor: the page says how long it takes."""
+    film = Film(name="a", source="last", seconds=3.0, fps=30.0, frames=90)
+    assert "moved on by 3 s" in _told(film.describe())
+    film.note_drawn(0, 100.0)
+    film.state = "drawing"
+    assert _told(film.describe(104.0)) == "0 of 90 frames after 4 s"
+    assert "after 57 s, slow, because drawing gives way" in _told(film.describe(157.0))
+    film.note_drawn(1, 160.0)
+    assert film.describe(161.0)["left"] is None
+    film.note_drawn(3, 162.0)
+    assert film.describe(163.0) | {"elapsed": 63.0, "left": 1.5 * 87} == film.describe(163.0)
+    assert "about 130 s left" in _told(film.describe(163.0))
+    assert "_first" not in film.describe() and film.drawn == 3
+    film.state, film.path = "done", "a.mp4"
+    assert _told(film.describe()) == "90 frames: a.mp4"
 
 
 def test_films_of_faults_end_before_them(world, tmp_path):
@@ -200,7 +222,7 @@ def test_films_of_faults_end_before_them(world, tmp_path):
 
         lab.loop.on_pre_step(explode)
         lab.play()
-        lab.filmer.wait(60.0)
+        lab.filmer.wait(PATIENCE_S)
         assert film.state == "done" and "The world stopped" in film.note, film
         assert 9 <= film.frames == film.drawn <= 11
 
@@ -211,6 +233,7 @@ def test_a_film_can_be_canceled(film_lab, tmp_path):
     film_lab.filmer.cancel()
     assert film.state == "canceled" and list(tmp_path.iterdir()) == []
     for settings, words in (
+        ({"source": "lst"}, "is last, next, now or a recording such as 'a.mcap', got 'lst'"),
         ({"width": 3}, "width of a film must be from 16"),
         ({"seconds": 90.0}, "keeps 60 s, which is less than a film of 90 s"),
         ({"fps": 0.0}, "fps of a film"),
@@ -233,7 +256,7 @@ def test_a_path_is_filmed(film_lab):
 
     def images(name: str, **kwargs) -> list[np.ndarray]:
         film = film_lab.film("last", name=name, **size, **kwargs)
-        film_lab.filmer.wait(60.0)
+        film_lab.filmer.wait(PATIENCE_S)
         assert film.state == "done" and film.drawn == film.frames == 10, film
         return [image.astype(float) for image in frames_of(film.path)]
 

@@ -94,6 +94,8 @@ def test_the_arc_is_a_share_of_the_distance():
 def test_direct_launches_have_their_speed():
     """Launch straight: the velocity points to the target; without gravity the body gets there."""
     lab = throw(gravity="0 0 0")
+    aimed = lab.launcher.aim("ball", "goal")
+    assert (aimed.path, aimed.speed, aimed.arc, aimed.delay) == ("direct", 10.0, 0.3, 2.0)
     lab.launcher.aim("ball", "goal", speed=6.0)
     velocity = lab.launcher.fire()["ball"]
     way = lab.model.body("goal").pos - [0.2, -0.3, 0.4]

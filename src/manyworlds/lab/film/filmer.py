@@ -12,9 +12,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +28,7 @@ from manyworlds.lab.film.camera_path import CameraPath
 from manyworlds.lab.film.program import BESIDE, STATES
 from manyworlds.lab.film.shots import make_shot
 from manyworlds.lab.model_facts import STATE
+from manyworlds.lab.recorder import LIVE
 from manyworlds.lab.recording import Recording, state_index
 from manyworlds.viewer.video import Format, check_format
 
@@ -65,15 +67,45 @@ class Film:
     note: str = ""
     """Sentence about what the film lacks; empty if it is as long as asked for."""
     error: str = ""
+    _begun: float = field(default=math.inf, repr=False)
+    _first: float = field(default=math.inf, repr=False)
 
     @property
     def is_running(self) -> bool:
         """True until the film is done, failed or canceled."""
         return self.state in ("waiting", "drawing")
 
-    def describe(self) -> dict[str, object]:
-        """Return all as plain data."""
-        return asdict(self)
+    def note_drawn(self, drawn: int, now: float) -> None:
+        """Note the progress of the drawing.
+
+        Args:
+            drawn: number of frames drawn so far.
+            now: real time [s].
+        """
+        self.drawn = drawn
+        self._begun = min(self._begun, now)
+        if drawn:
+            self._first = min(self._first, now)
+
+    def describe(self, now: float | None = None) -> dict[str, object]:
+        """Return all as plain data, and how long the drawing takes.
+
+        Args:
+            now: real time [s]; None is the present.
+
+        Returns:
+            The fields; `elapsed`, the real time since the drawing began [s], 0 unless it is being
+            drawn; and `left`, an estimate of the time until it is done [s], None before the second
+            frame.
+        """
+        elapsed, left = 0.0, None
+        if self.state == "drawing":
+            now = time.monotonic() if now is None else now
+            elapsed = now - self._begun
+            if self.drawn > 1:
+                left = (now - self._first) / (self.drawn - 1) * (self.frames - self.drawn)
+        plain = {name: value for name, value in asdict(self).items() if name[0] != "_"}
+        return plain | {"elapsed": elapsed, "left": left}
 
 
 class Filmer:
@@ -137,6 +169,11 @@ class Filmer:
             seconds = seconds or CameraPath.from_plain(plain["path"]).duration or None
         model = self._lab.loop.do(lambda model, data: copy.copy(model), edits_model=False)
         make_shot(plain, model)
+        if source not in SOURCES and source not in ("", LIVE) and "." not in source:
+            known = ", ".join(SOURCES)
+            raise ValueError(
+                f"The source of a film is {known} or a recording such as 'a.mcap', got '{source}'."
+            )
         recording = None if source in SOURCES else self._lab.recorder.load(source)
         if recording is not None:
             seconds = seconds or recording.segments[-1].duration
@@ -227,6 +264,7 @@ class Filmer:
             states = _states(recording, film, model)
             job |= {"frames": film.frames}
             write_job(folder, model, job, states)
+            film.note_drawn(0, time.monotonic())
             film.state = "drawing"
             self._draw(film, folder)
         except ReferenceError:
@@ -267,7 +305,7 @@ class Filmer:
             for line in process.stdout:
                 if line.startswith("{"):
                     said = json.loads(line)
-                    film.drawn = said.get("drawn", film.drawn)
+                    film.note_drawn(said.get("drawn", film.drawn), time.monotonic())
         self._process = None
         if self._cancel.is_set():
             return
@@ -301,7 +339,7 @@ def write_job(
 
 def start_drawing(folder: Path) -> subprocess.Popen[str]:
     """Start the program that draws the film of a job's folder, and tells its progress."""
-    command = [sys.executable, "-P", "-m", "manyworlds.lab.film.program", str(folder)]
+    command = [sys.executable, "-P", "-m", "manyworlds.lab.film", str(folder)]
     paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(
         command,
@@ -343,10 +381,10 @@ def _check(fps: float, width: int, height: int, fovy: float, name: str) -> None:
         ("height", height, 16, MAX_PIXELS, "pixels"),
         ("fovy", fovy, MIN_FOVY, MAX_FOVY, "degrees"),
     )
-    for field, value, low, high, unit in bounds:
+    for what, value, low, high, unit in bounds:
         if not low <= value <= high:
             raise ValueError(
-                f"The {field} of a film must be from {low:g} to {high:g} {unit}, got {value}."
+                f"The {what} of a film must be from {low:g} to {high:g} {unit}, got {value}."
             )
     if name and not _NAME.fullmatch(name):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Program that draws a film: `python -m manyworlds.lab.film.program FOLDER`.
+"""Program that draws a film: `python -m manyworlds.lab.film FOLDER`.
 
 The folder has the job: `job.json`, `model.mjb` and `states.npz`, and `beside.npz` for a film with
 two worlds side by side. Each line of the output is JSON: the number of frames drawn so far, or at
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -108,7 +107,3 @@ def main(folder: str) -> int:
         _tell({"error": f"{error}"})
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

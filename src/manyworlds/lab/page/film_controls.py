@@ -26,6 +26,7 @@ _SOURCES = {"last seconds": "last", "next seconds": "next", "present state": "no
 _SHOTS = ("this view", "orbit", "camera path", "follow", "first person")
 _SIZES = {"640 x 480": (640, 480), "1280 x 720": (1280, 720), "1920 x 1080": (1920, 1080)}
 _READ_S = 0.25  # period in which the progress of a film is read
+_SLOW_S = 5.0  # time for a frame from which the drawing is called slow
 _STEP_S = 2.0  # time from a captured waypoint to the next one
 _AIM_M = 2.0  # distance of the point that the camera looks at
 _LINE = "/camera_path"
@@ -236,9 +237,14 @@ def _told(film: dict[str, Any]) -> str:
         return ""
     if film["error"]:
         return film["error"]
+    drawing = [f"{film['drawn']} of {film['frames']} frames after {film['elapsed']:.0f} s"]
+    if film["left"] is not None:
+        drawing.append(f"about {film['left']:.0f} s left")
+    if film["elapsed"] > (film["drawn"] + 2) * _SLOW_S:
+        drawing.append("slow, because drawing gives way to other programs")
     texts = {
-        "waiting": f"waiting for {film['seconds']:g} s",
-        "drawing": f"{film['drawn']} of {film['frames']} frames",
+        "waiting": f"waiting until the world has moved on by {film['seconds']:g} s",
+        "drawing": ", ".join(drawing),
         "done": f"{film['frames']} frames: {film['path']}",
         "canceled": "canceled",
     }

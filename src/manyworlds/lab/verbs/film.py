@@ -19,7 +19,9 @@ from manyworlds.lab.verbs.registry import Reply, verb
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
-_FILM = Values(text="name, state, frames drawn and in all, path, note and error of the newest film")
+_FILM = Values(
+    text="newest film: name, state, frames drawn and in all, elapsed, left [s], path, note, error"
+)
 _PATH = Values(text="waypoints (time, pos, and quat or look_at), curve, loop, delay, autoplay")
 _SIZE = Integer(low=16, high=MAX_PIXELS, unit="pixel", text="size of the film")
 _FILE = Field(text="name of a file NAME.camera.json in the folder of the recordings")
