@@ -255,7 +255,6 @@ def _serve(
     # Ctrl-C is handled by the training, which terminates this process at its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lab = None if walk_in is None else walk_in()  # with the priority of the training
-    lower_priority(19)
     frames = Frames(layout, name)
     try:
         shown = _TrainingPage(frames, *page, walk_in=lab)
@@ -265,6 +264,7 @@ def _serve(
         with contextlib.suppress(BrokenPipeError):  # the training was stopped meanwhile
             pipe.send(f"{type(error).__name__}: {error}")
         return
+    lower_priority(19)  # until now the training has waited for the page
 
     def end(*_: object) -> None:
         for server in (shared, lab):
