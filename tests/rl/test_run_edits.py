@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -178,7 +179,7 @@ BAD = [
     (AddRandomization(name="p", func="requires_model_fields", params={}), "no randomization"),
     (AddRandomization(name="p", func="body_mass", params={"rangs": [1, 2]}), "rangs"),
     (AddRandomization(name="p", func="body_mass", params=None), "wrong type"),
-    (AddRandomization(name="p", func="body_mass", params={"ranges": [float("nan"), 1]}), "finite"),
+    (AddRandomization(name="p", func="geom_friction", params={"ranges": [math.nan, 1]}), "finite"),
     (AddDisturbance(name="p", body="robot/trunk", force=None, duration_s=1.0), "wrong type"),
     (AddDisturbance(name=5, body="robot/trunk", force=(1, 0, 0), duration_s=1.0), "is refused"),
 ]  # fmt: skip

@@ -183,9 +183,9 @@ def _put_term(env: ManagerBasedRlEnv, group: str, name: str, changed: Any, keys:
     put(vars(changed), new_func)
     try:
         if group != "curriculum" and getattr(term, "weight", 1.0) != 0.0:
-            if inspect.isroutine(func) or new_func is not func:
+            if new_func is not func or inspect.isroutine(func):
                 _try(env, name, term)
-            if new_func is not func:
+            if isinstance(func, Stateful) and new_func is not func:
                 new_func.load_state_dict(func.state_dict())  # as before it was tried
     except BaseException:
         put(before, func)

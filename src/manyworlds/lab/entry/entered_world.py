@@ -271,7 +271,10 @@ class EnteredWorld:
         """
         changes = changes_of(self.lab)
         if not changes:
-            raise ValueError("No field of the model was changed: call `lab.set_model` first.")
+            raise ValueError(
+                "No field of the model was changed: change one in the tab World, or by "
+                "`lab.set_model`."
+            )
         return edits_of(self._driver.env, changes)
 
     def send_randomization(self) -> list[EditRecord]:
