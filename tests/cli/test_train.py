@@ -1,4 +1,4 @@
-"""What `manyworlds train` says while it trains."""
+"""Lines that `manyworlds train` prints while it trains."""
 
 import io
 from types import SimpleNamespace
