@@ -81,10 +81,12 @@ def test_ports(monkeypatch):
 def test_ports_of_programs(monkeypatch):
     """Look at the ports of `lab --serve`, too."""
     monkeypatch.setattr(machine_checks, "_holder", lambda number: "" if number == 5559 else None)
-    (found,) = check_ports()
-    assert found == MachineCheck(
+    used, free = check_ports()
+    assert used == MachineCheck(
         "port 5559", "in use", f"end that process, or {machine_checks._SHIFTED}"
     )
+    assert free.what == "free ports" and free.found.startswith("8080, 5555") and not free.mend
+    assert "5559" not in free.found
 
 
 def test_disk(monkeypatch, tmp_path):

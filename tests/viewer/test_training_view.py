@@ -1,8 +1,10 @@
 """A page of a running training."""
 
+import multiprocessing
 import time
 import urllib.request
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -168,6 +170,16 @@ def test_page_that_cannot_be_served(env):
     """Say why there is no page, and leave no process and no memory behind."""
     with pytest.raises(RuntimeError, match="could not be served: ValueError: Cannot serve"):
         TrainingView(env, host="203.0.113.1", port=8099)
+
+
+def test_a_training_that_ends_before_its_page_is_there(monkeypatch):
+    """Kill the training while its page starts: the page's process ends without an error."""
+    for name in ("lower_priority", "signal", "Frames", "_TrainingPage"):
+        monkeypatch.setattr(training_view, name, MagicMock())
+    answers, pipe = multiprocessing.Pipe(duplex=False)
+    answers.close()
+    training_view._serve("", {}, (), pipe, None, None)
+    pipe.close()
 
 
 @pytest.mark.parametrize("cost", [0.0001, 0.005, 0.2])

@@ -29,8 +29,8 @@ _EPISODE_S = 5.0
 class AttachOptions:
     """Enter a world of a running training: it goes on in a lab, with the present policy.
 
-    The training must have been started with `--enter` or `--view`. It goes on meanwhile; nothing
-    that is done in the lab reaches it.
+    The training must have been started with `--enter` or `--view`. It goes on meanwhile; of what
+    is done in the lab, only what is sent back reaches it.
     """
 
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]")] = ""

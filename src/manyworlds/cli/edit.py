@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     folder = find_training(cfg.run, cfg.log_root)
     edits = [SetValue(path=path, value=value) for path, value in map(_parsed, cfg.set)]
     if cfg.file is not None:
-        edits = [*edits, edit_from_plain(json.loads(cfg.file.read_text()))]
+        edits = [*edits, edit_from_plain(_read(cfg.file))]
     if not edits:
         records = read_edits(folder)
         for record in records:
@@ -55,6 +55,21 @@ def main(argv: list[str]) -> int:
         record = visitor.send(edit)
         print(f"after iteration {record.after}: {record.text}")
     return 0
+
+
+def _read(file: Path) -> object:
+    """Return the content of a JSON file.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(
+            f"'{file}' is not JSON ({error}): write one edit, as a line of `edits.jsonl` has it "
+            'under "edit".'
+        ) from None
 
 
 def _parsed(text: str) -> tuple[str, object]:

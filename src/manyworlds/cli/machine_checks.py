@@ -80,12 +80,15 @@ def check_ports() -> Iterator[MachineCheck]:
     """Check whether the ports of pages and of `lab --serve` are free."""
     from manyworlds.lab.network.config import LabServerCfg
 
-    for number, mend in (
-        (PAGE_PORT, "--port NUMBER; the next free port is taken without it"),
-        *((n, _SHIFTED) for n in sorted(LabServerCfg().ports.values())),
-    ):
-        if (holder := _holder(number)) is not None:
-            yield MachineCheck(f"port {number}", f"in use{holder}", f"end that process, or {mend}")
+    mends = {PAGE_PORT: "--port NUMBER; the next free port is taken without it"}
+    mends |= dict.fromkeys(sorted(LabServerCfg().ports.values()), _SHIFTED)
+    holders = {number: _holder(number) for number in mends}
+    for number, holder in holders.items():
+        if holder is not None:
+            mend = f"end that process, or {mends[number]}"
+            yield MachineCheck(f"port {number}", f"in use{holder}", mend)
+    if free := ", ".join(str(number) for number, holder in holders.items() if holder is None):
+        yield MachineCheck("free ports", free)
 
 
 def _holder(number: int) -> str | None:

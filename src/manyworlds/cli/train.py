@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from manyworlds.cli.task_options import TrainOptions
     from manyworlds.envs.entrance import Entrance
     from manyworlds.rl.progress import IterationRecord
+    from manyworlds.rl.run_edits import EditRecord
     from manyworlds.rl.run_folder import RunFolder
     from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.training import TrainingResult
@@ -199,6 +200,7 @@ class _Watchers:
         cfg = self._cfg
         if run_file := os.environ.get(RUN_FILE):
             write_atomic(Path(run_file), str(run.path.resolve()))
+        runner.edits.on_applied = self._tell
         if cfg.video:
             from manyworlds.viewer.video_recorder import VideoRecorder
 
@@ -249,6 +251,10 @@ class _Watchers:
         )
         text = f"go on from one of its worlds: manyworlds lab --attach {run.path} --world 0"
         self._console.print(text, highlight=False, soft_wrap=True)
+
+    def _tell(self, edit: EditRecord) -> None:
+        text = f"edit after iteration {edit.after}: {edit.text}"
+        self._console.print(text, highlight=False, soft_wrap=True, markup=False)
 
     def note(self, record: IterationRecord) -> None:
         """Pass on the report of an iteration."""

@@ -182,20 +182,24 @@ def _put_term(env: ManagerBasedRlEnv, group: str, name: str, changed: Any, keys:
 
     put(vars(changed), new_func)
     try:
-        if group != "curriculum" and getattr(term, "weight", 1.0) != 0.0 and new_func is func:
-            _try(env, manager, name, term)
+        if group != "curriculum" and getattr(term, "weight", 1.0) != 0.0:
+            if new_func is not func or inspect.isroutine(func):
+                _try(env, name, term)
+            if isinstance(func, Stateful) and new_func is not func:
+                new_func.load_state_dict(func.state_dict())  # as before it was tried
     except BaseException:
         put(before, func)
         raise
     return lambda: put(before, func)
 
 
-def _try(env: ManagerBasedRlEnv, manager: Any, name: str, term: Any) -> None:
-    """Call a plain function once, so that wrong parameters are refused now."""
-    if inspect.isroutine(term.func):
-        value = term.func(env, **term.params)
-        if not isinstance(value, torch.Tensor) or value.shape != (env.num_envs,):
-            raise ValueError(f"the term '{name}' does not return one value per world.")
+def _try(env: ManagerBasedRlEnv, name: str, term: Any) -> None:
+    """Call a term once, so that wrong parameters are refused now."""
+    value = term.func(env, **term.params)
+    if not isinstance(value, torch.Tensor) or value.shape != (env.num_envs,):
+        raise ValueError(f"the term '{name}' does not return one value per world.")
+    if not torch.isfinite(value).all():
+        raise ValueError(f"the term '{name}' then returns values that are not finite.")
 
 
 def _put_command(env: ManagerBasedRlEnv, name: str, changed: Any) -> Undo:

@@ -263,7 +263,9 @@ class AddCase(EnvironmentEdit):
     def apply(self, env: ManagerBasedRlEnv) -> Undo:
         """Check the case."""
         known = [edit["name"] for edit in env.edits if edit["kind"] == self.kind]
-        if not self.name or self.name in known:
+        if not self.name or not isinstance(self.name, str):
+            raise ValueError("a case needs a name.")
+        if self.name in known:
             raise ValueError(f"there is a case '{self.name}' already: choose another name.")
         if not 0.0 < self.seconds <= _LONGEST_S:
             raise ValueError(f"a case lasts more than 0 and at most {_LONGEST_S:g} s.")
@@ -291,7 +293,7 @@ def edit_from_plain(plain: object) -> EnvironmentEdit:
         ValueError: the data describes no edit.
     """
     kind = plain.get("kind") if isinstance(plain, Mapping) else None
-    if kind not in _KINDS or not isinstance(plain, Mapping):
+    if not isinstance(kind, str) or kind not in _KINDS or not isinstance(plain, Mapping):
         raise ValueError(f"There is no edit of kind '{kind}': choose from {', '.join(_KINDS)}.")
     cls, values = _KINDS[kind], {k: _tuples(v) for k, v in plain.items() if k != "kind"}
     try:
@@ -299,10 +301,12 @@ def edit_from_plain(plain: object) -> EnvironmentEdit:
             values["state"] = StartState(**values["state"])
         if values.get("push") is not None:
             values["push"] = RecordedPush(**values["push"])
-        return cls(**values)
+        edit = cls(**values)
     except (TypeError, KeyError) as error:
         known = ", ".join(f.name for f in fields(cls))
-        raise ValueError(f"An edit '{kind}' has the fields {known}: {error}.") from None
+        raise ValueError(f"An edit '{kind}' has the fields {known}: {_last(error)}.") from None
+    _text(edit)
+    return edit
 
 
 def apply_edit(env: ManagerBasedRlEnv, edit: EnvironmentEdit) -> Undo:
@@ -314,14 +318,14 @@ def apply_edit(env: ManagerBasedRlEnv, edit: EnvironmentEdit) -> Undo:
     Raises:
         ValueError: the edit is refused; the message has the reason.
     """
-    before = rng_state()
+    before, text = rng_state(), _text(edit)
     try:
         with torch.inference_mode(False), torch.no_grad():
             undo_term = edit.apply(env)
     except Exception as error:
         set_rng_state(before)
         reason = error.args[0] if error.args else type(error).__name__
-        raise ValueError(f"The edit '{edit.text}' is refused: {reason}") from error
+        raise ValueError(f"The edit '{text}' is refused: {reason}") from error
     env.edits = [*env.edits, edit.plain()]
 
     def undo() -> None:
@@ -346,6 +350,23 @@ def restore_edits(env: ManagerBasedRlEnv, edits: Sequence[Mapping[str, object]])
         )
     for plain in edits[have:]:
         apply_edit(env, edit_from_plain(plain))
+
+
+def _text(edit: EnvironmentEdit) -> str:
+    """Return an edit in one line.
+
+    Raises:
+        ValueError: a value is of another type than its field.
+    """
+    try:
+        return edit.text
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"A value of {edit} is of a wrong type: {error}.") from None
+
+
+def _last(error: Exception) -> str:
+    """Return the message of an error about arguments, without the function's name."""
+    return str(error).partition("() ")[2] or str(error)
 
 
 def _check_name(env: ManagerBasedRlEnv, name: str) -> None:

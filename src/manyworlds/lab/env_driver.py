@@ -270,6 +270,13 @@ class EnvironmentDriver:
         self._end_replay("The world was moved.")
         self._show(model, data)
 
+    def terrain_cell(self) -> dict[str, int]:
+        """Return the present `level` and `column` on generated terrain; empty on other ground."""
+        terrain = self.env.scene.terrain
+        if terrain is None or terrain.terrain_origins is None:
+            return {}
+        return {"level": int(terrain.terrain_levels[0]), "column": int(terrain.terrain_types[0])}
+
     def moment(self) -> WorldMoment:
         """Return the present moment of the world, with what was changed in the lab."""
 
@@ -521,6 +528,7 @@ class EnvironmentDriver:
             },
             "observations": shapes_of(env.single_observation_space),
             "num_actions": env.action_manager.total_action_dim,
+            "terrain_cells": _terrain_cells(env),
             "own_widgets": [
                 name for name, term in terms.items() if overrides(term, CommandTerm, *_WIDGETS)
             ],
@@ -565,3 +573,11 @@ class EnvironmentDriver:
             metrics=metrics,
             commands={name: tuple(values) for name, values in commands},
         )
+
+
+def _terrain_cells(env: ManagerBasedRlEnv) -> dict[str, int]:
+    """Return the number of `levels` and `columns` of generated terrain; empty on other ground."""
+    terrain = env.scene.terrain
+    if terrain is None or terrain.terrain_origins is None:
+        return {}
+    return dict(zip(("levels", "columns"), terrain.terrain_origins.shape[:2], strict=True))

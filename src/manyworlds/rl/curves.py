@@ -62,11 +62,13 @@ def draw_edits(
         record.iteration: t for record, t in zip(records, training_minutes(records), strict=True)
     }
     shown = [(i, edit) for i, edit in enumerate(edits, 1) if edit.after in ends]
-    for i, edit in shown:
+    for _, edit in shown:
         for each in axes:
             each.axvline(ends[edit.after], color="0.4", lw=0.8, ls=":")
-        place = {"xy": (ends[edit.after], 1.0), "xycoords": axes[0].get_xaxis_transform()}
-        axes[0].annotate(f" {i}", fontsize=8, color="0.3", va="top", **place)
+    width = 0.03 * max(ends.values(), default=0.0)
+    for time, label in _labels([(i, ends[edit.after]) for i, edit in shown], width):
+        place = {"xy": (time, 1.0), "xycoords": axes[0].get_xaxis_transform()}
+        axes[0].annotate(f" {label}", fontsize=8, color="0.3", va="top", **place)
     if shown:
         lines = [f"{i}  after {edit.after}: {_shortened(edit.text)}" for i, edit in shown]
         axes[-1].annotate(
@@ -79,6 +81,23 @@ def draw_edits(
             parse_math=False,
             annotation_clip=False,
         )
+
+
+def _labels(numbered: Sequence[tuple[int, float]], width: float) -> list[tuple[float, str]]:
+    """Return the times of labels, each with one number, or with several that are close together.
+
+    Args:
+        numbered: number and time of each line, in the order of time.
+        width: least time between labels.
+    """
+    groups: list[list[tuple[int, float]]] = []
+    for number, time in numbered:
+        if groups and time - groups[-1][0][1] < width:
+            groups[-1].append((number, time))
+        else:
+            groups.append([(number, time)])
+    ends = [(group[-1][1], group[0][0], group[-1][0]) for group in groups]
+    return [(time, str(low) if low == high else f"{low}-{high}") for time, low, high in ends]
 
 
 def _shortened(text: str) -> str:

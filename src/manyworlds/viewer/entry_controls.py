@@ -78,4 +78,4 @@ class EntryControls:
         threading.Thread(target=warm, name="warm lab", daemon=True).start()
 
 
-_HINT = "Open this world in a lab, where it can be pushed; nothing reaches the training"
+_HINT = "Open this world in a lab; only what is sent there reaches the training"

@@ -7,6 +7,7 @@ worlds shown into shared memory; it does nothing else for the page.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _FRAMES_PER_SECOND = 10.0
 _CPU_SHARE = 0.005
 """Largest share of all cores for the page; it draws fewer frames where it would need more."""
-_START_SECONDS = 60.0
+_START_SECONDS = 300.0  # on machines with other work; an end of the process is seen at once
 _STATE = ("time", "qpos", "qvel", "mocap_pos", "mocap_quat")
 _RECORD = ("iteration", "total", "mean_return", "steps_per_s")
 
@@ -254,15 +255,16 @@ def _serve(
     # Ctrl-C is handled by the training, which terminates this process at its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lab = None if walk_in is None else walk_in()  # with the priority of the training
-    lower_priority(19)
     frames = Frames(layout, name)
     try:
         shown = _TrainingPage(frames, *page, walk_in=lab)
         shared = None if share is None else share(frames, page[0])
         pipe.send((shown.url, "" if shared is None else shared.address))
     except Exception as error:
-        pipe.send(f"{type(error).__name__}: {error}")
+        with contextlib.suppress(BrokenPipeError):  # the training was stopped meanwhile
+            pipe.send(f"{type(error).__name__}: {error}")
         return
+    lower_priority(19)  # until now the training has waited for the page
 
     def end(*_: object) -> None:
         for server in (shared, lab):

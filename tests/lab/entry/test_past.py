@@ -78,6 +78,8 @@ def test_go_back_and_repeat(entered):
         assert replay.ended == f"All {replay.done} recorded steps are repeated."
         assert replay.done - begun <= max(1, round(seconds / driver.env.step_dt))
     assert rewound(entered, 1.0, follow=False).ended == "The policy acts."
+    with pytest.raises(ValueError, match="at least 0 s, got -1"):
+        entered.rewind(-1.0)
     # A field that was changed in between does not stay.
     mass = lab.model.body("robot/trunk").mass[0]
     lab.set_model("body:robot/trunk", "mass", 2.0 * mass)

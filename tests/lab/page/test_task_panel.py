@@ -15,7 +15,7 @@ from manyworlds.lab.remote_lab import RemoteLab
 from manyworlds.lab.wire import Wire
 from manyworlds.viewer import requests
 from tests.browser import free_port
-from tests.lab.page.conftest import give
+from tests.lab.page.conftest import give, press
 from tests.lab.test_env_driver import open_task
 
 
@@ -123,6 +123,22 @@ def test_a_task_is_shown_through_a_link(open_task_page):
     assert not driver.auto_reset
     part.request_action("single_step")
     assert not page.context.message and lab.snapshot.paused
+
+
+def test_the_world_moves_to_another_cell(open_task_page):
+    """Choose a cell of generated terrain and move there; flat ground has no cells."""
+    page = open_task_page("Velocity-Rough-Quadruped", reach=0.1)
+    part = page.parts["TerrainCellPart"]
+    before = page.lab.snapshot.qpos[:2].copy()
+    give(part.level, 2)
+    give(part.column, 3)
+    press(part.move)
+    show(page)
+    assert "level 2, column 3" in part.facts.content
+    assert page.lab.environment.terrain_cell() == {"level": 2, "column": 3}
+    assert np.abs(page.lab.snapshot.qpos[:2] - before).max() > 1.0
+    flat = open_task_page("Velocity-Flat-Quadruped", reach=0.1)
+    assert "TerrainCellPart" not in flat.parts
 
 
 def test_motions_can_be_sought(open_task_page):

@@ -98,6 +98,13 @@ class StartState:
                 "The start state belongs to another compiled model than this task: take it from a "
                 "world of this training."
             )
+        sizes = {n: mujoco.mj_stateSize(env.sim.mj_model, int(p)) for n, p in _FIELDS.items()}
+        wanted = {name: size for name, size in sizes.items() if size}
+        given = {name: len(values) for name, values in self.fields.items()}
+        if given != wanted:
+            return f"The start state has the fields {given}, but the model has {wanted}."
+        if len(self.origin) != len("xyz") or not all(map(math.isfinite, self.origin)):
+            return f"The start state's origin is {self.origin}: give three finite numbers."
         for name, values in self.fields.items():
             if not all(map(math.isfinite, values)):
                 return f"The start state's {name} is not finite: take it at another moment."
@@ -225,10 +232,16 @@ class repeat_push(apply_body_impulse):  # noqa: N801
             if len(params[name]) != 3 or not all(map(math.isfinite, params[name])):
                 raise ValueError(f"The push's {name} is {params[name]}: give three finite numbers.")
         low, high = params["cooldown_s"]
-        if not 0.0 <= low <= high:
+        if not 0.0 <= low <= high < math.inf:
             raise ValueError(f"The pauses between pushes are {low} to {high} s: 0 <= low <= high.")
-        if not params["duration_s"] > 0.0:
+        if not 0.0 < params["duration_s"] < math.inf:
             raise ValueError(f"The push lasts {params['duration_s']} s: give a positive duration.")
+        low, high = self._scale
+        if not (isinstance(self._any_direction, bool) and -math.inf < low <= high < math.inf):
+            raise ValueError(
+                f"The push is multiplied by {low} to {high}, in any direction: "
+                f"{self._any_direction}; give low <= high, and true or false."
+            )
         super().__init__(cfg, env)
 
     def __call__(  # type: ignore[override]

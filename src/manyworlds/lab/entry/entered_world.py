@@ -103,8 +103,11 @@ class EnteredWorld:
 
         Raises:
             ConnectionError: the training has ended.
-            ValueError: nothing is remembered, or the other world has other variants.
+            ValueError: the time is negative, nothing is remembered, or the other world has
+                other variants.
         """
+        if not seconds >= 0.0:
+            raise ValueError(f"A world goes back by at least 0 s, got {seconds:g}.")
         world = self.env_id if world is None else world
         record = self.visitor.past(world, end)
         if record.moment.variants != self.moment.variants:
@@ -268,7 +271,10 @@ class EnteredWorld:
         """
         changes = changes_of(self.lab)
         if not changes:
-            raise ValueError("No field of the model was changed: call `lab.set_model` first.")
+            raise ValueError(
+                "No field of the model was changed: change one in the tab World, or by "
+                "`lab.set_model`."
+            )
         return edits_of(self._driver.env, changes)
 
     def send_randomization(self) -> list[EditRecord]:

@@ -273,10 +273,13 @@ def _task_tabs(lab: LabMirror) -> dict[str, tuple[PartMaker, ...]]:
         return {}
     from manyworlds.lab.page.task_details import TaskDetailsPart
     from manyworlds.lab.page.task_panel import TaskPart
+    from manyworlds.lab.page.terrain_cell import TerrainCellPart
     from manyworlds.lab.page.training_part import TrainingPart
 
     tabs: dict[str, tuple[PartMaker, ...]] = {}
     tabs["Task"] = (lambda ctx: TaskPart(ctx, task), TaskDetailsPart)
+    if task.terrain_cells:
+        tabs["Task"] += (lambda ctx: TerrainCellPart(ctx, task),)
     if task.is_entered:
         tabs["Training"] = (TrainingPart,)
     return tabs

@@ -175,6 +175,7 @@ class MirroredTask:
         self.most_rewards: int = task["most_rewards"]
         self.own_widgets: list[str] = task["own_widgets"]
         self.is_entered: bool = task["entered"]
+        self.terrain_cells: dict[str, int] = task["terrain_cells"]
         self.terms: dict[str, object] = {
             name: SimpleNamespace(steering=bounds, steer=self._refuse)
             for name, bounds in task["steered"].items()
@@ -194,6 +195,7 @@ class MirroredTask:
         self.frames: dict[str, int] = reply["frames"]
         self.auto_reset: bool = reply["auto_reset"]
         self.substep: int = reply["substep"]
+        self.terrain_cell: dict[str, int] = reply["terrain_cell"]
 
     def _refuse(self, *_: object) -> None:
         raise RuntimeError("The page's copy of a command cannot be set: call the lab's verbs.")

@@ -63,6 +63,7 @@ def seek_motion(
     own_widgets=Texts(text="command terms with widgets of their own"),
     observations=Values(text="shape of each observation, by group and, in some groups, by term"),
     num_actions=Integer(text="number of values of an action"),
+    terrain_cells=Values(text="number of `levels` and `columns` of generated terrain, if any"),
     entered=Flag(text="true if the world is one of a running training"),
 )
 def read_task(lab: LiveLab) -> Reply:
@@ -75,6 +76,7 @@ def read_task(lab: LiveLab) -> Reply:
     frames=Values(text="present frame of each motion, by name"),
     auto_reset=Flag(text="true if the end of an episode resets the world"),
     substep=Integer(text="physics steps since the control step began"),
+    terrain_cell=Values(text="present `level` and `column` on generated terrain"),
 )
 def read_task_report(lab: LiveLab) -> Reply:
     """Return the results of the environment's last control step."""
@@ -84,6 +86,7 @@ def read_task_report(lab: LiveLab) -> Reply:
         "frames": driver.motion_frames(),
         "auto_reset": driver.auto_reset,
         "substep": driver.substep,
+        "terrain_cell": driver.terrain_cell(),
     }
 
 

@@ -219,6 +219,7 @@ def test_shared_draws(many):
         ({"ranges": {}}, "Invalid axes"),
         ({"ranges": {0: (0.3, 1.2)}, "axes": [0, 1]}, "none for axes"),
         ({"ranges": (1.2, 0.3)}, "above its upper bound 0.3"),
+        ({"ranges": (float("nan"), 0.3)}, "not finite"),
         ({"ranges": (0.0, 1.0), "distribution": "log_uniform"}, "must be > 0"),
         ({"ranges": (1.0, -1.0), "distribution": "gaussian"}, "must be >= 0"),
         ({"ranges": 0.5}, "two numbers"),

@@ -100,6 +100,9 @@ def check_bounds(distribution: Distribution, low: torch.Tensor, high: torch.Tens
     Raises:
         ValueError: says which.
     """
+    built_in = distribution in (GAUSSIAN, UNIFORM, LOG_UNIFORM)
+    if built_in and not (torch.isfinite(low).all() and torch.isfinite(high).all()):
+        raise ValueError("A range has a bound that is not finite: give two finite numbers.")
     if distribution is GAUSSIAN:
         if (high < 0).any():
             raise ValueError(

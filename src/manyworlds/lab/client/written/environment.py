@@ -50,7 +50,8 @@ class EnvironmentVerbs(VerbCaller):
             `motions` (map, number of frames of each motion that can be sought, by name),
             `own_widgets` (string[], command terms with widgets of their own), `observations` (map,
             shape of each observation, by group and, in some groups, by term), `num_actions` (int,
-            number of values of an action), `entered` (bool, true if the world is one of a running
+            number of values of an action), `terrain_cells` (map, number of `levels` and `columns`
+            of generated terrain, if any), `entered` (bool, true if the world is one of a running
             training), `frame_id`, `time`.
         """
         return self.call("read_task")
@@ -62,7 +63,8 @@ class EnvironmentVerbs(VerbCaller):
             `report` (map, the last control step: rewards, metrics, commands, ends of episodes),
             `frames` (map, present frame of each motion, by name), `auto_reset` (bool, true if the
             end of an episode resets the world), `substep` (int, physics steps since the control
-            step began), `frame_id`, `time`.
+            step began), `terrain_cell` (map, present `level` and `column` on generated terrain),
+            `frame_id`, `time`.
         """
         return self.call("read_task_report")
 

@@ -279,7 +279,7 @@ class UniformVelocityCommand(CommandTerm):
 
     def _update_metrics(self) -> None:
         # Normalized so that an episode's mean is about the mean over the time of one command.
-        share = self._env.step_dt / self.cfg.resampling_time_range[1]
+        share = self._env.step_dt / max(self.cfg.resampling_time_range[1], self._env.step_dt)
         data = self.robot.data
         command = self.command
         linear = command[:, :2] - data.root_link_lin_vel_b[:, :2]
