@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import importlib
 from typing import Any, Literal
 
 
@@ -50,13 +51,12 @@ def use_any_thread_events() -> None:
     "deque mutated during iteration" in the program, whose page then stops.
     """
     with contextlib.suppress(ImportError, AttributeError):  # another viser, with other internals
-        from viser.infra import _infra
-
-        known: Any = _infra.AsyncMessageBuffer
+        infra: Any = importlib.import_module("viser.infra._infra")
+        known: Any = infra.AsyncMessageBuffer
 
         class Buffer(known):
             def __init__(self, *args: Any, **kwargs: Any) -> None:
                 super().__init__(*args, **kwargs)
                 self.message_event = AnyThreadEvent()
 
-        _infra.AsyncMessageBuffer = Buffer  # type: ignore[assignment, misc]
+        infra.AsyncMessageBuffer = Buffer
