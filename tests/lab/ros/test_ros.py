@@ -296,7 +296,8 @@ def test_what_is_wrong_is_one_sentence(hub, lab, tmp_path, monkeypatch, capsys):
     assert "rate must be above 0" in capsys.readouterr().err
     path.write_text("")
     assert main(["ros2", port, "--output", str(path)]) == 1
-    assert "exists" in capsys.readouterr().err and path.exists()
+    said = capsys.readouterr().err
+    assert f"error: {path} exists already: choose another file.\n" == said and path.exists()
 
 
 def test_images_come_from_the_lab(hub, tmp_path):

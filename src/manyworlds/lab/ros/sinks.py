@@ -41,7 +41,10 @@ class McapSink:
         self.path = path
         self.num_messages = 0
         """Number of messages in the file."""
-        self._stream = path.open("xb")
+        try:
+            self._stream = path.open("xb")
+        except FileExistsError:
+            raise FileExistsError(f"{path} exists already: choose another file.") from None
         self._writer = library.Writer(self._stream)
         self._schemas: dict[str, Any] = {}
 
