@@ -64,7 +64,8 @@ def test_each_row_has_one_entry():
     tables = (NETWORK_ROWS, FILE_ROWS, PLAY_ROWS, SCENE_ROWS)
     rows = Counter(row for table in tables for row in table)
     here = ast.walk(ast.parse((TESTS / "lab/rows.py").read_text()))
-    rows.update(k.value for n in here if isinstance(n, ast.Dict) for k in n.keys if k is not None)
+    keys = [key for node in here if isinstance(node, ast.Dict) for key in node.keys]
+    rows.update(key.value for key in keys if isinstance(key, ast.Constant))
     assert {row for row, count in rows.items() if count > 1} == set()
 
 
