@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import mujoco
 
 from manyworlds.spec.mjcf import fix_spec_xml, mark_bare, write_buffer_textures
+from manyworlds.spec.references import copy_spec
 from manyworlds.utils.files import atomic_path
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
@@ -135,7 +136,7 @@ def _encode(spec: mujoco.MjSpec, archive: Path) -> str:
             messages: list[str] = []
             try:
                 with mujoco_warnings(messages.append):
-                    copy = spec.copy()
+                    copy = copy_spec(spec)
                     write_buffer_textures(copy, Path(folder))
                     bare = mark_bare(copy)
                     copy.compile()  # assembles the keyframes of attached parts

@@ -29,6 +29,7 @@ from manyworlds.lab.world import CompileError, World
 from manyworlds.spec.compiler_settings import adopt_settings
 from manyworlds.spec.edits import non_default_option_fields
 from manyworlds.spec.elements import qpos_width
+from manyworlds.spec.references import copy_spec
 from manyworlds.spec.renaming import rename_elements
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
@@ -487,7 +488,7 @@ def compile_copy(spec: mujoco.MjSpec) -> mujoco.MjModel:
         CompileError: it does not compile.
     """
     try:
-        return cast("mujoco.MjModel", spec.copy().compile())
+        return cast("mujoco.MjModel", copy_spec(spec).compile())
     except ValueError as error:
         raise CompileError(" ".join(str(error).split())) from error
 

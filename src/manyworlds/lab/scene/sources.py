@@ -16,6 +16,7 @@ from manyworlds.lab.verb_error import near
 from manyworlds.lab.world import CompileError
 from manyworlds.spec.load import ModelFileError, load_spec
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
+from manyworlds.spec.references import copy_spec
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.utils.extras import MissingExtraError, require_extra
 
@@ -72,7 +73,7 @@ def load_source(source: Source) -> tuple[ItemContent, str]:
 
     if isinstance(source, mujoco.MjSpec):
         name = source.modelname if source.modelname != "MuJoCo Model" else ""
-        return _of_spec(source.copy(), name or "item"), plain_name(name or "item")
+        return _of_spec(copy_spec(source), name or "item"), plain_name(name or "item")
     if isinstance(source, EntityCfg):
         return _of_config(source, "entity"), "item"
     text = str(source)
