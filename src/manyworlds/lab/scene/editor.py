@@ -567,7 +567,7 @@ def _pose(pos: Vector | None, quat: Vector | None) -> Pose | None:
     place = np.zeros(3) if pos is None else np.array(pos, float)
     if place.shape != (3,) or not (np.abs(place) <= mujoco.mjMAXVAL).all():
         raise ValueError(
-            f"pos must be 3 finite numbers [m], at most {mujoco.mjMAXVAL:.0e} by MuJoCo's limit, "
+            f"pos must be 3 finite numbers [m], up to MuJoCo's limit of {mujoco.mjMAXVAL:.0e}, "
             f"got {pos}."
         )
     return place, _IDENTITY if quat is None else _unit(quat)
