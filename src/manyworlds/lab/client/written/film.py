@@ -40,8 +40,8 @@ class FilmVerbs(VerbCaller):
             name: name of the file without suffix; the date if empty.
 
         Returns:
-            `film` (map, name, state, frames drawn and in all, path, note and error of the newest
-            film), `frame_id`, `time`.
+            `film` (map, newest film: name, state, frames drawn and in all, elapsed, left [s], path,
+            note, error), `frame_id`, `time`.
         """
         return self.call(
             "film_start",
@@ -60,8 +60,8 @@ class FilmVerbs(VerbCaller):
         """Return the progress of the newest film; nothing before the first one.
 
         Returns:
-            `film` (map, name, state, frames drawn and in all, path, note and error of the newest
-            film), `frame_id`, `time`.
+            `film` (map, newest film: name, state, frames drawn and in all, elapsed, left [s], path,
+            note, error), `frame_id`, `time`.
         """
         return self.call("read_film")
 
