@@ -355,7 +355,7 @@ def test_ten_million_triangles(tmp_path, monkeypatch):
     head = struct.pack("<4sIIII", b"glTF", 2, 20 + len(tree), len(tree), 0x4E4F534A)
     (tmp_path / "big.glb").write_bytes(head + tree)
     for name in ("big.stl", "big.ply", "big.msh", "big.gltf", "big.glb"):
-        with pytest.raises(ModelFileError, match=f"{name} has 10000000 triangles"):
+        with pytest.raises(ModelFileError, match=f"{name}: has 10000000 triangles"):
             load_spec(tmp_path / name)
         (tmp_path / "m.xml").write_text(mjcf(name))
         with pytest.raises(ModelFileError, match=f"{name} has 10000000 triangles"):
