@@ -362,7 +362,7 @@ def test_ten_million_triangles(tmp_path, monkeypatch):
             load_spec(tmp_path / "m.xml")
     monkeypatch.setattr(mesh_files, "MAX_TRIANGLES", 3)
     (tmp_path / "part.obj").write_bytes(wavefront(1.0))
-    with pytest.raises(ModelFileError, match="part.obj has 4 triangles"):
+    with pytest.raises(ModelFileError, match="part.obj: has 4 triangles"):
         load_spec(tmp_path / "part.obj")
 
 
