@@ -3,7 +3,7 @@
 Viser's inputs report each key. With the script of this module a browser keeps what is typed in a
 number field until Enter, Tab or a click elsewhere; Escape restores the value. Until then the page
 cannot overwrite the field. Text that is no number flashes red, and the value is restored. The first
-click into a number or search field, and Enter, select its text, so that typing replaces it.
+click into a number or search field selects its text, so that typing replaces it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,6 @@ window.typedFields ||= (() => {
     if (!['Enter', 'ArrowUp', 'ArrowDown'].includes(event.key)) return;
     commit(field);
     event.preventDefault();  // a step starts at the committed value: press again
-    if (event.key == 'Enter') field.select();
   });
   listen('focusout', numbers, (field, event) => {
     commit(field);
