@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from manyworlds.envs import mdp
-from manyworlds.managers import RewardTermCfg, TerminationTermCfg
+from manyworlds.managers import EventTermCfg, RewardTermCfg, TerminationTermCfg
 from manyworlds.managers.manager_base import ManagerTermBaseCfg
 from tests.envs.mdp.robot import make_env
 
@@ -25,12 +25,19 @@ def late(env, limit: float) -> torch.Tensor:
     return env.episode_length_buf > limit
 
 
+def push(env, env_ids, strength: float) -> None:
+    """Do nothing."""
+
+
 @pytest.fixture
 def env(engine):
-    """Build an environment with a reward and a termination that have parameters."""
+    """Build an environment with a reward, a termination and an event that have parameters."""
     reward = RewardTermCfg(func=scaled, weight=-0.5, params={"std": 4.0, "other": 1.0})
     termination = TerminationTermCfg(func=late, params={"limit": 100.0})
-    return make_env(rewards={"pose": reward}, terminations={"late": termination})
+    event = EventTermCfg(func=push, mode="reset", params={"strength": 1.0})
+    return make_env(
+        rewards={"pose": reward}, terminations={"late": termination}, events={"push": event}
+    )
 
 
 def curriculum(env, stages, kind=mdp.reward_curriculum):
@@ -97,3 +104,17 @@ def test_a_resumed_run_has_the_values_that_it_had(env):
     assert (cfg.weight, cfg.params["std"]) == (-0.5, 4.0)
     term.load_state_dict(end)
     assert (cfg.weight, cfg.params["std"]) == (-1.0, 1.5)
+
+
+def test_events_follow_their_stages(env):
+    """Change parameters of an event by step; refuse what it does not have, and weights."""
+    cfg = env.event_manager.get_term_cfg("push")
+    params = {"event_name": "push", "stages": [{"step": 5, "params": {"strength": 2.0}}]}
+    term = mdp.event_curriculum(ManagerTermBaseCfg(mdp.event_curriculum, params=params), env)
+    for step, strength in ((4, 1.0), (5, 2.0)):
+        env.common_step_counter = step
+        assert term(env, None, **params)["strength"].item() == strength == cfg.params["strength"]
+    for stage, error in (({"params": {"no": 1.0}}, KeyError), ({"weight": 1.0}, ValueError)):
+        params = {"event_name": "push", "stages": [{"step": 5, **stage}]}
+        with pytest.raises(error):
+            mdp.event_curriculum(ManagerTermBaseCfg(mdp.event_curriculum, params=params), env)

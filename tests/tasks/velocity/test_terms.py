@@ -86,6 +86,26 @@ def test_edges_of_cells_are_measured_from_the_origin():
     assert not mdp.terrain_edge_reached(env).any()
 
 
+def test_robots_that_do_not_advance_stall():
+    """End episodes of robots that stand, unless little is commanded; a reset starts anew."""
+    velocity = torch.tensor([[0.0, 0.0, 0.0], [0.4, 0.5, 0.0], [0.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
+    command = [[0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [0.1, 0.1, 1.0], [0.0, 1.0, 0.0]]
+    env = stub_env(command, robot=entity(root_link_lin_vel_b=velocity))
+    env.num_envs, env.device, env.step_dt = 4, "cpu", 0.02
+    progress = mdp.command_progress(env, "twist")
+    torch.testing.assert_close(progress, torch.tensor([0.0, 0.8, 0.0, 0.0]))
+    velocity[3, 1] = -3.0
+    assert mdp.command_progress(env, "twist")[3] == -1.0
+    term = mdp.stalled(None, env)
+    ends = [term(env, 0.15, "twist").tolist() for _ in range(61)]
+    assert ends[-1] == [True, False, False, True] and not any(ends[10])
+    # 0.5 falls to 0.15 in ln(0.5 / 0.15) = 1.2 s; to the other direction, in ln(1.5 / 1.15) s.
+    assert [sum(not end[i] for end in ends) for i in (0, 3)] == [59, 13]
+    term.reset(torch.tensor([0]))
+    assert term(env, 0.15, "twist").tolist() == [False, False, False, True]
+    assert not term(env, -1.5, "twist").any()
+
+
 def test_levels_rise_and_fall_with_the_distance_walked():
     """Move up who left the cell, down who walked less than half as far as told, no others."""
     env, terrain = on_terrain(torch.zeros(4, 3), max_episode_length_s=6.0)

@@ -38,7 +38,7 @@ def weights_at(cfg: ManagerBasedRlEnvCfg, step: int) -> dict[str, float]:
     for term in cfg.curriculum.values():
         assert term is not None
         for stage in term.params.get("stages", ()):
-            if stage["step"] <= step:
+            if stage["step"] <= step and "weight" in stage:
                 weights[term.params["reward_name"]] = stage["weight"]
     return weights
 
@@ -47,7 +47,11 @@ def weights_at(cfg: ManagerBasedRlEnvCfg, step: int) -> dict[str, float]:
     ("task", "raised", "added"),
     [
         (TASK, {"track_linear_velocity", "action_rate_l2"}, {"is_terminated"}),
-        ("Velocity-Rough-Humanoid", set(), set()),
+        (
+            "Velocity-Rough-Humanoid",
+            {"track_linear_velocity"},
+            {"is_terminated", "command_progress"},
+        ),
     ],
 )
 def test_the_preset_is_the_same_task_in_the_end(task, raised, added):
@@ -57,10 +61,15 @@ def test_the_preset_is_the_same_task_in_the_end(task, raised, added):
     assert all(weights_at(cheap, 10**9)[name] < weights_at(cheap, 0)[name] for name in added)
     for name in added:
         del cheap.rewards[name], cheap.curriculum[f"{name}_weight"]
-    if added:  # the same commands, only more often
-        own_twist, twist = own.commands["twist"], cheap.commands["twist"]
+    own_twist, twist = own.commands["twist"], cheap.commands["twist"]
+    if task == TASK:  # the same commands, only more often
         assert twist.resampling_time_range < own_twist.resampling_time_range
         twist.resampling_time_range = own_twist.resampling_time_range
+    else:
+        assert twist.rel_standing_envs == 0.0
+        twist.rel_standing_envs = own_twist.rel_standing_envs
+        del cheap.terminations["stalled"]
+        cheap.rewards["air_time"].params["threshold_min"] = 0.05
     for name in ("observations", "actions", "commands", "events", "terminations"):
         assert getattr(cheap, name) == getattr(own, name)
     assert period(cheap) == period(own)
@@ -144,6 +153,7 @@ def test_the_robot_moves_as_in_the_task(task):
     for cfg in preset(task):
         cfg.scene.num_envs, cfg.seed = 8, 1
         cfg.events = {name: cfg.events[name] for name in ("reset_base", "reset_robot_joints")}
+        cfg.curriculum.pop("push_strength", None)
         env = ManagerBasedRlEnv(cfg)
         for _ in range(25):
             env.step(torch.zeros(8, env.action_manager.total_action_dim))
@@ -186,3 +196,30 @@ def test_sensors_that_no_term_reads_are_left_out(robot):
         assert ("robot/imu_lin_acc" in env.scene.sensors) == (names is None)
     for one, two in zip(*seen, strict=True):
         assert torch.equal(one, two)
+
+
+def test_tasks_of_bipeds_begin_easily_and_become_the_task():
+    """Begin with weak pushes and commands straight ahead, end episodes that stall; later not."""
+    own, cheap = preset("Velocity-Flat-Humanoid")
+    cheap.scene.num_envs, cheap.seed = 4, 1
+    del cheap.terminations["fell_over"]  # without actions, robots fall forward first
+    env = ManagerBasedRlEnv(cheap)
+    push = env.event_manager.get_term_cfg("push_robot").params
+    whole = own.events["push_robot"].params["velocity_range"]
+    ranges = env.command_manager.get_term_cfg("twist").ranges
+    stalled = env.termination_manager.get_term_cfg("stalled").params
+    assert push["velocity_range"]["x"] == pytest.approx([0.2 * bound for bound in whole["x"]])
+    assert ranges.lin_vel_x[0] > 0.0 and ranges.lin_vel_y[1] == 0.1
+    stands = torch.zeros(4, env.action_manager.total_action_dim)
+    while not env.termination_manager.get_term("stalled").any():
+        env.step(stands)
+        assert env.common_step_counter < 300
+    env.common_step_counter = 9000
+    env.reset()
+    assert 0.2 * whole["x"][1] < push["velocity_range"]["x"][1] < whole["x"][1]
+    assert -1.0 < ranges.lin_vel_x[0] < 0.0
+    env.common_step_counter = 18000
+    env.reset()
+    assert push["velocity_range"] == whole and stalled["limit"] < -1.0
+    assert ranges == own.commands["twist"].ranges
+    assert env.reward_manager.get_term_cfg("command_progress").weight == 0.0

@@ -24,8 +24,10 @@ from manyworlds.envs.mdp.actions import (
     TendonVelocityActionCfg,
 )
 from manyworlds.envs.mdp.curriculums import (
+    EventCurriculumStage,
     RewardCurriculumStage,
     TerminationCurriculumStage,
+    event_curriculum,
     reward_curriculum,
     termination_curriculum,
 )
@@ -90,6 +92,7 @@ __all__ = [
     "BaseActionCfg",
     "DifferentialIKAction",
     "DifferentialIKActionCfg",
+    "EventCurriculumStage",
     "JointEffortAction",
     "JointEffortActionCfg",
     "JointPositionAction",
@@ -119,6 +122,7 @@ __all__ = [
     "builtin_sensor",
     "dr",
     "electrical_power_cost",
+    "event_curriculum",
     "flat_orientation_l2",
     "generated_commands",
     "height_scan",

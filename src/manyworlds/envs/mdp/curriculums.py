@@ -31,6 +31,14 @@ class TerminationCurriculumStage(TypedDict):
     params: NotRequired[dict[str, Any]]
 
 
+class EventCurriculumStage(TypedDict):
+    """Values of an event from a step on; values that are left out do not change."""
+
+    step: int
+    """First control step of the stage (`common_step_counter`)."""
+    params: NotRequired[dict[str, Any]]
+
+
 class _StageCurriculum(ManagerTermBase):
     """Curriculum that sets a term's weight and parameters to those of the last stage reached.
 
@@ -152,6 +160,37 @@ class termination_curriculum(_StageCurriculum):  # noqa: N801
             env: the environment.
             env_ids: unused, because a termination is the same in all worlds.
             termination_name: name of the termination term.
+            stages: values by step, in nondecreasing order of steps.
+
+        Returns:
+            Current values set by the stages, scalars.
+        """
+        return self._advance(env)
+
+
+class event_curriculum(_StageCurriculum):  # noqa: N801
+    """Curriculum of an event's parameters, such as the strength of pushes."""
+
+    stage_keys = frozenset(EventCurriculumStage.__annotations__)
+
+    def __init__(self, cfg: ManagerTermBaseCfg, env: ManagerBasedRlEnv) -> None:
+        name = cfg.params["event_name"]
+        term_cfg = env.event_manager.get_term_cfg(name)
+        super().__init__(name, term_cfg, cfg.params["stages"], env)
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        env_ids: EnvIds,
+        event_name: str,
+        stages: Sequence[EventCurriculumStage],
+    ) -> dict[str, torch.Tensor]:
+        """Set the event for the current step.
+
+        Args:
+            env: the environment.
+            env_ids: unused, because an event is the same in all worlds.
+            event_name: name of the event term.
             stages: values by step, in nondecreasing order of steps.
 
         Returns:

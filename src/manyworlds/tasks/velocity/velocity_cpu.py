@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from manyworlds.envs import ManagerBasedRlEnvCfg
-from manyworlds.envs.mdp import is_terminated, reward_curriculum
-from manyworlds.managers import CurriculumTermCfg, RewardTermCfg
+from manyworlds.envs.mdp import (
+    event_curriculum,
+    is_terminated,
+    reward_curriculum,
+    termination_curriculum,
+)
+from manyworlds.managers import CurriculumTermCfg, RewardTermCfg, TerminationTermCfg
 from manyworlds.rl.config import SYMMETRIC_MLP, RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import TerrainHeightSensorCfg
 from manyworlds.tasks.cpu_physics import use_cheap_physics
+from manyworlds.tasks.velocity import mdp
+from manyworlds.tasks.velocity.mdp import VelocityStage
 
 # Weights of rewards at first, after some control steps, and at last; None is the task's own. With
 # the task's own weights, a policy first learns to stand still, because noise then costs least, and
@@ -31,9 +40,30 @@ _STAGES = (0, 1500, 3000)
 """Control steps at which weights change."""
 # Most falls follow a change of the command; the task's commands last 3 to 8 s.
 _COMMAND_S = (2.0, 6.0)
-# A biped leaves the optimum of standing still by itself: it falls.
-_BIPED_WEIGHTS = {"action_rate_l2": (-0.02, -0.04, None)}
-_BIPED_STAGES = (0, 6000, 14000)
+# A biped that leans forward falls before it has learned to step, so that standing still is an
+# optimum that it does not leave. At first, standing therefore ends episodes as a fall does,
+# commands are straight ahead, pushes are small, and lifting a foot is rewarded. Points are control
+# steps and values, which change linearly between them.
+_Ranges = dict[str, tuple[float, float]]
+_Points = tuple[tuple[int, float], ...]
+_BIPED_WEIGHTS: dict[str, _Points] = {
+    "track_linear_velocity": ((0, 3.0),),
+    "command_progress": ((12000, 3.0), (18000, 0.0)),
+    "air_time": ((8000, 1.5), (14000, 0.0)),
+    "action_rate_l2": ((4000, -0.01), (16000, -0.1)),
+    "is_terminated": ((8000, 0.0), (14000, -100.0)),
+}
+_BIPED_PUSHES: _Points = ((4000, 0.2), (14000, 1.0))
+"""Factors of the task's pushes."""
+_BIPED_STALL: _Points = ((6000, 0.15), (10000, -1.5))
+"""Limits of `stalled`, at last never."""
+_BIPED_COMMANDS: tuple[VelocityStage, ...] = (
+    {"step": 0, "lin_vel_x": (0.3, 0.8), "lin_vel_y": (-0.1, 0.1), "ang_vel_z": (-0.3, 0.3)},
+    {"step": 5000, "lin_vel_x": (0.0, 1.0), "lin_vel_y": (-0.3, 0.3), "ang_vel_z": (-0.5, 0.5)},
+    {"step": 8000, "lin_vel_x": (-0.5, 1.0), "lin_vel_y": (-0.6, 0.6)},
+)
+_ALL_COMMANDS_STEP = 11000
+_RAMP_STEP = 500
 
 
 def use_cpu_preset(
@@ -52,7 +82,9 @@ def use_cpu_preset(
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     _simplify_contacts(env_cfg, self_collisions=False)
     env_cfg.rewards["is_terminated"] = RewardTermCfg(func=is_terminated, weight=0.0)
-    _change(env_cfg, rl_cfg, _WEIGHTS, _STAGES)
+    _make_small(env_cfg, rl_cfg)
+    for name, weights in _WEIGHTS.items():
+        _stage(env_cfg, name, weights, _STAGES)
     twist = env_cfg.commands["twist"]
     assert twist is not None
     twist.resampling_time_range = _COMMAND_S
@@ -66,11 +98,12 @@ def use_cpu_preset(
 
 
 def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
-    """Change a velocity task of a biped, which learns to stand before it learns to walk.
+    """Change a velocity task of a biped, which learns to step before it learns to follow commands.
 
     Compared to `use_cpu_preset`, training takes longer, with less noise, because noise alone makes
     the robot fall. Collisions between the legs are kept: without them, policies pass one leg
-    through the other.
+    through the other. Pushes, and the range of commands, grow to those of the task; until then,
+    standing still ends episodes.
 
     Args:
         env_cfg: the environment; it is modified.
@@ -78,12 +111,20 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     """
     use_cheap_physics(env_cfg, _BIPED_SOLVER_ITERATIONS)
     _simplify_contacts(env_cfg, self_collisions=True)
-    _change(env_cfg, rl_cfg, _BIPED_WEIGHTS, _BIPED_STAGES)
+    env_cfg.rewards["is_terminated"] = RewardTermCfg(func=is_terminated, weight=0.0)
+    env_cfg.rewards["command_progress"] = RewardTermCfg(
+        func=mdp.command_progress, weight=0.0, params={"command_name": "twist"}
+    )
+    _make_small(env_cfg, rl_cfg)
+    for name, points in _BIPED_WEIGHTS.items():
+        steps, weights = zip(*_ramp(points), strict=True)
+        _stage(env_cfg, name, weights, steps)
+    _begin_easily(env_cfg)
     # With many joints, the bound on the change of action probabilities allows a small step per
     # update, however many samples it has: make many updates of few samples.
     rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 6, 10000
     algorithm = rl_cfg.algorithm
-    algorithm.num_learning_epochs, algorithm.gamma, algorithm.entropy_coef = 4, 0.99, 0.001
+    algorithm.num_learning_epochs, algorithm.gamma, algorithm.entropy_coef = 4, 0.99, 0.002
     # The adaptive rate swings over more than an order of magnitude from update to update.
     algorithm.schedule, algorithm.learning_rate = "fixed", 4e-4
     algorithm.critic_learning_rate = 1e-3
@@ -91,18 +132,52 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     rl_cfg.actor.distribution_cfg["init_std"] = 0.3
 
 
-def _change(
-    env_cfg: ManagerBasedRlEnvCfg,
-    rl_cfg: RslRlOnPolicyRunnerCfg,
-    weights: Mapping[str, tuple[float | None, ...]],
-    stages: tuple[int, ...],
-) -> None:
-    """Take few worlds, small networks, and weights that change."""
+def _begin_easily(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Begin with commands straight ahead and small pushes; end episodes of robots that stand."""
+    cfg.rewards["air_time"].params["threshold_min"] = 0.0  # type: ignore[union-attr]
+    twist: Any = cfg.commands["twist"]
+    twist.rel_standing_envs = 0.0
+    commands: Any = cfg.curriculum["command_vel"]
+    first, *later = commands.params["velocity_stages"]
+    every = {"lin_vel_y": twist.ranges.lin_vel_y, **first, "step": _ALL_COMMANDS_STEP}
+    commands.params["velocity_stages"] = [*_BIPED_COMMANDS, every, *later]
+    limits = [{"step": step, "params": {"limit": limit}} for step, limit in _ramp(_BIPED_STALL)]
+    cfg.terminations["stalled"] = TerminationTermCfg(
+        func=mdp.stalled, params={"limit": _BIPED_STALL[0][1], "command_name": "twist"}
+    )
+    cfg.curriculum["stalled_limit"] = CurriculumTermCfg(
+        func=termination_curriculum, params={"termination_name": "stalled", "stages": limits}
+    )
+    push = cfg.events.get("push_robot")
+    if push is None:
+        return
+    whole = push.params["velocity_range"]
+    pushes = [
+        {"step": step, "params": {"velocity_range": _scaled(whole, factor)}}
+        for step, factor in _ramp(_BIPED_PUSHES)
+    ]
+    cfg.curriculum["push_strength"] = CurriculumTermCfg(
+        func=event_curriculum, params={"event_name": "push_robot", "stages": pushes}
+    )
+
+
+def _ramp(points: _Points) -> Iterator[tuple[int, float]]:
+    """Yield control steps, and values that change linearly between points."""
+    steps, values = zip(*points, strict=True)
+    yield 0, values[0]
+    for step in range(steps[0] + _RAMP_STEP, steps[-1] + 1, _RAMP_STEP):
+        yield step, float(np.interp(step, steps, values))
+
+
+def _scaled(ranges: _Ranges, factor: float) -> _Ranges:
+    return {name: (factor * low, factor * high) for name, (low, high) in ranges.items()}
+
+
+def _make_small(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
+    """Take few worlds and small networks."""
     _simplify_foot_heights(env_cfg)
     # Small batches: more updates per sample are worth more than the time that they take.
     env_cfg.scene.num_envs = 512
-    for name, values in weights.items():
-        _stage(env_cfg, name, values, stages)
     for network in (rl_cfg.actor, rl_cfg.critic):
         network.hidden_dims = (128, 128, 128)
     rl_cfg.actor.class_name = SYMMETRIC_MLP  # with a symmetric critic, too, policies learn later

@@ -36,6 +36,7 @@ from manyworlds.tasks.velocity.mdp.observations import (
 from manyworlds.tasks.velocity.mdp.rewards import (
     angular_momentum_penalty,
     body_angular_velocity_penalty,
+    command_progress,
     feet_air_time,
     feet_clearance,
     feet_slip,
@@ -48,6 +49,7 @@ from manyworlds.tasks.velocity.mdp.rewards import (
 )
 from manyworlds.tasks.velocity.mdp.terminations import (
     out_of_terrain_bounds,
+    stalled,
     terrain_edge_reached,
 )
 from manyworlds.tasks.velocity.mdp.terrain_utils import (
@@ -70,6 +72,7 @@ __all__ = [
     "bad_world",
     "body_angular_velocity_penalty",
     "builtin_sensor",
+    "command_progress",
     "commands_vel",
     "feet_air_time",
     "feet_clearance",
@@ -96,6 +99,7 @@ __all__ = [
     "reset_root_state_uniform",
     "self_collision_cost",
     "soft_landing",
+    "stalled",
     "terrain_edge_reached",
     "terrain_levels_vel",
     "terrain_normal_from_sensors",

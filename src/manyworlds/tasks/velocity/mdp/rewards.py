@@ -52,6 +52,24 @@ def track_angular_velocity(
     return _kernel(error + _squared_norm(velocity[:, :2]), std)
 
 
+def command_progress(
+    env: ManagerBasedRlEnv,
+    command_name: str,
+    command_threshold: float = 0.1,
+    asset_cfg: SceneEntityCfg = _ROBOT,
+) -> torch.Tensor:
+    """Velocity along the commanded one, as a share of it from -1 to 1, shape [num_envs].
+
+    Unlike a kernel, it has the same slope at all velocities. Zero for commanded linear speeds
+    below `command_threshold` [m/s].
+    """
+    velocity = env.scene[asset_cfg.name].data.root_link_lin_vel_b[:, :2]
+    command = _command(env, command_name)[:, :2]
+    squared = _squared_norm(command)
+    share = (dot(velocity, command) / squared.clamp(min=1e-6)).clamp(-1.0, 1.0)
+    return share * (squared > command_threshold**2)
+
+
 class upright(ManagerTermBase):  # noqa: N801
     """Kernel of the sine of the angle between a body's z axis and the vertical.
 

@@ -1,4 +1,4 @@
-"""Terminations on generated terrain, each booleans of shape [num_envs]."""
+"""Terminations of legged locomotion, each booleans of shape [num_envs]."""
 
 from __future__ import annotations
 
@@ -6,13 +6,62 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.managers import SceneEntityCfg
+from manyworlds.managers import ManagerTermBase, SceneEntityCfg, TerminationTermCfg
+from manyworlds.tasks.velocity.mdp.rewards import command_progress
+from manyworlds.validation.worlds import as_rows
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.terrains import TerrainGeneratorCfg
+    from manyworlds.validation.worlds import EnvIds
 
 _ROBOT = SceneEntityCfg("robot")
+_FIRST_PROGRESS = 0.5
+
+
+class stalled(ManagerTermBase):  # noqa: N801
+    """Mask of robots that hardly advanced in the commanded direction in the last second.
+
+    The mean of `command_progress` is exponential, and starts at 0.5; worlds with small commands
+    count as if they advanced. For training: where standing still ends an episode like a fall does,
+    a policy cannot settle for it.
+    """
+
+    state_attributes = ("_progress",)
+
+    def __init__(self, cfg: TerminationTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        with torch.inference_mode(False):
+            self._progress = torch.full((self.num_envs,), _FIRST_PROGRESS, device=self.device)
+
+    def __call__(
+        self,
+        env: ManagerBasedRlEnv,
+        limit: float,
+        command_name: str,
+        command_threshold: float = 0.2,
+        period_s: float = 1.0,
+        asset_cfg: SceneEntityCfg = _ROBOT,
+    ) -> torch.Tensor:
+        """Compute the term, shape [num_envs].
+
+        Args:
+            env: the environment.
+            limit: mean progress below which an episode ends; below -1 for never.
+            command_name: name of the velocity command.
+            command_threshold: linear speed above which a robot must advance [m/s].
+            period_s: time constant of the mean [s].
+            asset_cfg: the entity.
+        """
+        progress = command_progress(env, command_name, command_threshold, asset_cfg)
+        command = env.command_manager.get_command(command_name)[:, :2]
+        progress[command.norm(dim=1) <= command_threshold] = 1.0
+        self._progress += (progress - self._progress) * (env.step_dt / period_s)
+        return self._progress < limit
+
+    def reset(self, env_ids: EnvIds = None) -> None:
+        """Reset the means of the given worlds."""
+        self._progress[as_rows(env_ids, self.num_envs, self.device)] = _FIRST_PROGRESS
 
 
 def out_of_terrain_bounds(
