@@ -87,7 +87,7 @@ def test_edges_of_cells_are_measured_from_the_origin():
 
 
 def test_robots_that_do_not_advance_stall():
-    """End episodes of robots that stand, unless little is commanded; a reset starts anew."""
+    """End episodes of robots that stand, unless little is commanded; a reset begins again."""
     velocity = torch.tensor([[0.0, 0.0, 0.0], [0.4, 0.5, 0.0], [0.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
     command = [[0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [0.1, 0.1, 1.0], [0.0, 1.0, 0.0]]
     env = stub_env(command, robot=entity(root_link_lin_vel_b=velocity))
