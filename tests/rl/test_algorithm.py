@@ -109,32 +109,51 @@ def test_a_rate_of_the_critic_that_is_not_positive_is_refused(env_cfg, rl_cfg, r
         OnPolicyRunner(env, rl_cfg)
 
 
-def test_entropy_coefficients_change_at_their_iterations(env_cfg, rl_cfg, tmp_path):
+@pytest.mark.parametrize("name", ["entropy_coef", "learning_rate"])
+def test_settings_change_at_their_iterations(env_cfg, rl_cfg, tmp_path, name):
     """Apply each stage from its iteration on, also in a run that goes on later."""
-    rl_cfg.algorithm.entropy_coef = 0.3
-    rl_cfg.algorithm.entropy_stages = ((1, 0.2), (3, 0.1))
+    cfg = rl_cfg.algorithm
+    cfg.schedule, cfg.entropy_coef, cfg.learning_rate = "fixed", 0.3, 0.3
+    setattr(cfg, name.replace("_coef", "") + "_stages", ((1, 0.2), (3, 0.1)))
     env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
     runner, used = OnPolicyRunner(env, rl_cfg), []
     alg: Any = runner.alg
-    runner.on_iteration(lambda record: used.append(alg.entropy_coef))
+    runner.on_iteration(lambda record: used.append((getattr(alg, name), _rate(alg))))
     runner.learn(4)
-    assert used == [0.3, 0.2, 0.2, 0.1]
+    values = [0.3, 0.2, 0.2, 0.1]
+    rates = values if name == "learning_rate" else [0.3] * 4
+    assert used == list(zip(values, rates, strict=True))
     runner.save(tmp_path / "last.pt")
-    again = OnPolicyRunner(env, rl_cfg)
-    assert again.alg.entropy_coef == 0.3
+    again: Any = OnPolicyRunner(env, rl_cfg)
+    assert getattr(again.alg, name) == 0.3
     again.load(tmp_path / "last.pt")
     again.learn(1)
-    assert again.alg.entropy_coef == 0.1
+    assert (getattr(again.alg, name), _rate(again.alg)) == (0.1, rates[-1])
 
 
+def _rate(alg: Any) -> float:
+    [group] = alg.optimizer.param_groups
+    return group["lr"]
+
+
+@pytest.mark.parametrize("name", ["entropy_stages", "learning_rate_stages"])
 @pytest.mark.parametrize(
     "stages", [((5, 0.1), (5, 0.2)), ((5, 0.1), (3, 0.2)), ((-1, 0.1),), ((1, float("nan")),)]
 )
-def test_entropy_stages_out_of_order_are_refused(env_cfg, rl_cfg, stages):
+def test_stages_out_of_order_are_refused(env_cfg, rl_cfg, name, stages):
     """Say the value and an example before the training starts."""
-    rl_cfg.algorithm.entropy_stages = stages
+    rl_cfg.algorithm.schedule = "fixed"
+    setattr(rl_cfg.algorithm, name, stages)
     env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
-    with pytest.raises(ValueError, match="entropy_stages is .* such as \\(\\(200, 0.002\\),\\)"):
+    with pytest.raises(ValueError, match=f"{name} is .* such as \\(\\(200, 0.002\\),\\)"):
+        OnPolicyRunner(env, rl_cfg)
+
+
+def test_stages_of_an_adaptive_learning_rate_are_refused(env_cfg, rl_cfg):
+    """Say that the schedule sets the rate."""
+    rl_cfg.algorithm.schedule, rl_cfg.algorithm.learning_rate_stages = "adaptive", ((5, 0.1),)
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
+    with pytest.raises(ValueError, match="schedule is 'adaptive', which sets the learning rate"):
         OnPolicyRunner(env, rl_cfg)
 
 

@@ -33,10 +33,12 @@ class AdjustedAlgorithm:
         storage: storage with the sizes of a rollout.
         critic_learning_rate: constant learning rate of the critic; None for that of the actor.
         entropy_stages: iterations from which on other entropy coefficients apply.
+        learning_rate_stages: iterations from which on other learning rates of the actor apply.
         kwargs: settings of the algorithm.
 
     Raises:
-        ValueError: the critic's learning rate is not positive, or stages are not in order.
+        ValueError: the critic's learning rate is not positive, stages are not in order, or the
+            learning rate has stages and is adaptive.
     """
 
     device: str
@@ -48,6 +50,8 @@ class AdjustedAlgorithm:
     iteration: int = 0
     """Number of updates so far, in all runs that were continued."""
     entropy_coef: float
+    learning_rate: float
+    optimizer: torch.optim.Optimizer
     symmetry: Symmetry | None
     collector: Collector | None = None
     """Policy and rollout on the device of the worlds, if that is not the learner's."""
@@ -60,11 +64,19 @@ class AdjustedAlgorithm:
         *,
         critic_learning_rate: float | None = None,
         entropy_stages: Sequence[Sequence[float]] = (),
+        learning_rate_stages: Sequence[Sequence[float]] = (),
         **kwargs: object,
     ) -> None:
         learner: Any = super()
         learner.__init__(first, second, ShuffledStorage.like(storage), **kwargs)
-        self._entropy_stages = _checked_stages(entropy_stages)
+        self._entropy_stages = _checked_stages("entropy_stages", entropy_stages)
+        self._rate_stages = _checked_stages("learning_rate_stages", learning_rate_stages)
+        if self._rate_stages and getattr(self, "schedule", "") == "adaptive":
+            raise ValueError(
+                f"algorithm.learning_rate_stages is {learning_rate_stages}, but algorithm.schedule "
+                "is 'adaptive', which sets the learning rate: leave one of them out, or set "
+                "schedule to 'fixed'."
+            )
         if (symmetry := getattr(self, "symmetry", None)) is not None:
             self.symmetry = MirrorSymmetry(**vars(symmetry))
         optimizer = getattr(self, "optimizer", None)
@@ -122,9 +134,7 @@ class AdjustedAlgorithm:
     def update(self) -> dict[str, float]:
         """Learn from the collected steps; return mean losses."""
         learner: Any = super()
-        for start, coefficient in self._entropy_stages:
-            if self.iteration >= start:
-                self.entropy_coef = coefficient
+        self._begin_stages()
         self.iteration += 1
         threads = self.update_threads or torch.get_num_threads()
         own = learner.update.__func__ is not PPO.update
@@ -175,6 +185,17 @@ class AdjustedAlgorithm:
             rnd.update_counter = rewards["steps"]
             if rnd.reward_normalization and rewards["average"] is not None:
                 rnd.reward_normalizer.disc_avg.avg = rewards["average"].to(self.device)
+
+    def _begin_stages(self) -> None:
+        """Apply the entropy coefficient and the learning rate of the present iteration."""
+        for start, coefficient in self._entropy_stages:
+            if self.iteration >= start:
+                self.entropy_coef = coefficient
+        for start, rate in self._rate_stages:
+            if self.iteration >= start:
+                self.learning_rate = rate
+                for group in self.optimizer.param_groups:
+                    group["lr"] = rate
 
     def _rebuilt(
         self, optimizer: torch.optim.Optimizer, critic_learning_rate: float | None
@@ -241,18 +262,18 @@ class AdjustedAlgorithm:
         learner.process_env_step(obs, rewards, dones, extras)
 
 
-def _checked_stages(stages: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
-    """Return the stages of the entropy coefficient as pairs.
+def _checked_stages(name: str, stages: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
+    """Return stages of a setting as pairs.
 
     Raises:
-        ValueError: iterations do not increase from 0 on, or a coefficient is negative.
+        ValueError: iterations do not increase from 0 on, or a value is negative.
     """
-    pairs = [(start, coefficient) for start, coefficient in stages]
+    pairs = [(start, value) for start, value in stages]
     starts = [start for start, _ in pairs]
     if starts != sorted({*starts}) or not all(x >= 0 for pair in pairs for x in pair):
         raise ValueError(
-            f"algorithm.entropy_stages is {stages}, but must be pairs of iteration and coefficient "
-            "with increasing iterations and without negative numbers, such as ((200, 0.002),)."
+            f"algorithm.{name} is {stages}, but must be pairs of iteration and value with "
+            "increasing iterations and without negative numbers, such as ((200, 0.002),)."
         )
     return pairs
 

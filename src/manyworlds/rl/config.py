@@ -111,6 +111,9 @@ class RslRlPpoAlgorithmCfg:
     entropy_stages: tuple[tuple[int, float], ...] = field(default=(), kw_only=True)
     """Iterations from which on other entropy coefficients apply, such as `((200, 0.002),)`: the
     bonus keeps the noise that finds a gait, and later slows its refinement."""
+    learning_rate_stages: tuple[tuple[int, float], ...] = field(default=(), kw_only=True)
+    """Iterations from which on other learning rates of a fixed schedule apply: a policy with little
+    noise changes much with the rate that it learned to walk with."""
     symmetry_cfg: RslRlSymmetryCfg = field(default_factory=RslRlSymmetryCfg, kw_only=True)
     """Uses of the robot's mirror symmetry; none by default."""
     rnd_cfg: RslRlRndCfg = field(default_factory=RslRlRndCfg, kw_only=True)
