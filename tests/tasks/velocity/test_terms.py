@@ -129,17 +129,22 @@ def test_commands_get_faster_by_stages():
     """Set what each stage says once its step is reached; the rest stays."""
     ranges = mdp.UniformVelocityCommandCfg.Ranges((0.0, 1.0), (-0.5, 0.5), (-1.0, 1.0))
     env = stub_env()
-    env.command_manager.get_term_cfg = lambda name: SimpleNamespace(ranges=ranges)
+    twist = SimpleNamespace(ranges=ranges, rel_standing_envs=0.0)
+    env.command_manager.get_term_cfg = lambda name: twist
     stages = [
         {"step": 0, "lin_vel_x": (-1.0, 1.0)},
         {"step": 10, "lin_vel_x": (-2.0, 2.0), "ang_vel_z": (-3.0, 3.0), "lin_vel_y": None},
-        {"step": 20, "lin_vel_x": (-4.0, 4.0)},
+        {"step": 20, "lin_vel_x": (-4.0, 4.0), "rel_standing_envs": 0.2},
     ]
-    for step, x, turning in ((9, 1.0, 1.0), (10, 2.0, 3.0), (25, 4.0, 3.0)):
+    for step, x, turning, standing in (
+        (9, 1.0, 1.0, 0.0),
+        (10, 2.0, 3.0, 0.0),
+        (25, 4.0, 3.0, 0.2),
+    ):
         env.common_step_counter = step
         log = mdp.commands_vel(env, torch.tensor([0]), "twist", stages)
         assert ranges.lin_vel_x == (-x, x) and ranges.ang_vel_z == (-turning, turning)
-        assert ranges.lin_vel_y == (-0.5, 0.5)
+        assert ranges.lin_vel_y == (-0.5, 0.5) and twist.rel_standing_envs == standing
         assert log["lin_vel_x_max"] == x and log["ang_vel_z_min"] == -turning
         assert len(log) == 6
 

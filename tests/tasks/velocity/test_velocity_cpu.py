@@ -49,7 +49,7 @@ def weights_at(cfg: ManagerBasedRlEnvCfg, step: int) -> dict[str, float]:
         (TASK, {"track_linear_velocity", "action_rate_l2"}, {"is_terminated"}),
         (
             "Velocity-Rough-Humanoid",
-            {"track_linear_velocity"},
+            {"track_linear_velocity", "track_angular_velocity"},
             {"is_terminated", "command_progress"},
         ),
     ],
@@ -206,7 +206,8 @@ def test_tasks_of_bipeds_begin_easily_and_become_the_task():
     env = ManagerBasedRlEnv(cheap)
     push = env.event_manager.get_term_cfg("push_robot").params
     whole = own.events["push_robot"].params["velocity_range"]
-    ranges = env.command_manager.get_term_cfg("twist").ranges
+    twist = env.command_manager.get_term_cfg("twist")
+    ranges = twist.ranges
     stalled = env.termination_manager.get_term_cfg("stalled").params
     assert push["velocity_range"]["x"] == pytest.approx([0.2 * bound for bound in whole["x"]])
     assert ranges.lin_vel_x[0] > 0.0 and ranges.lin_vel_y[1] == 0.1
@@ -222,4 +223,5 @@ def test_tasks_of_bipeds_begin_easily_and_become_the_task():
     env.reset()
     assert push["velocity_range"] == whole and stalled["limit"] < -1.0
     assert ranges == own.commands["twist"].ranges
+    assert twist.rel_standing_envs == own.commands["twist"].rel_standing_envs > 0.0
     assert env.reward_manager.get_term_cfg("command_progress").weight == 0.0

@@ -47,7 +47,8 @@ _COMMAND_S = (2.0, 6.0)
 _Ranges = dict[str, tuple[float, float]]
 _Points = tuple[tuple[int, float], ...]
 _BIPED_WEIGHTS: dict[str, _Points] = {
-    "track_linear_velocity": ((0, 3.0),),
+    "track_linear_velocity": ((12000, 3.0), (18000, 4.0)),
+    "track_angular_velocity": ((12000, 2.0), (18000, 3.0)),
     "command_progress": ((12000, 3.0), (18000, 0.0)),
     "air_time": ((8000, 1.5), (14000, 0.0)),
     "action_rate_l2": ((4000, -0.01), (16000, -0.1)),
@@ -122,12 +123,16 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     _begin_easily(env_cfg)
     # With many joints, the bound on the change of action probabilities allows a small step per
     # update, however many samples it has: make many updates of few samples.
-    rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 6, 10000
+    rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 6, 6000
     algorithm = rl_cfg.algorithm
     algorithm.num_learning_epochs, algorithm.gamma, algorithm.entropy_coef = 4, 0.99, 0.002
     # The adaptive rate swings over more than an order of magnitude from update to update.
     algorithm.schedule, algorithm.learning_rate = "fixed", 4e-4
     algorithm.critic_learning_rate = 1e-3
+    # A policy that walks needs no bonus for its noise; with less noise, the same change of its
+    # parameters changes the probabilities of its actions more.
+    algorithm.entropy_stages = ((3000, 0.0003),)
+    algorithm.learning_rate_stages = ((3000, 3e-4), (3500, 2e-4), (4000, 1.5e-4), (5000, 1e-4))
     assert rl_cfg.actor.distribution_cfg is not None
     rl_cfg.actor.distribution_cfg["init_std"] = 0.3
 
@@ -136,10 +141,11 @@ def _begin_easily(cfg: ManagerBasedRlEnvCfg) -> None:
     """Begin with commands straight ahead and small pushes; end episodes of robots that stand."""
     cfg.rewards["air_time"].params["threshold_min"] = 0.0  # type: ignore[union-attr]
     twist: Any = cfg.commands["twist"]
-    twist.rel_standing_envs = 0.0
     commands: Any = cfg.curriculum["command_vel"]
     first, *later = commands.params["velocity_stages"]
-    every = {"lin_vel_y": twist.ranges.lin_vel_y, **first, "step": _ALL_COMMANDS_STEP}
+    whole = {"lin_vel_y": twist.ranges.lin_vel_y, "rel_standing_envs": twist.rel_standing_envs}
+    every = {**whole, **first, "step": _ALL_COMMANDS_STEP}
+    twist.rel_standing_envs = 0.0
     commands.params["velocity_stages"] = [*_BIPED_COMMANDS, every, *later]
     limits = [{"step": step, "params": {"limit": limit}} for step, limit in _ramp(_BIPED_STALL)]
     cfg.terminations["stalled"] = TerminationTermCfg(
@@ -151,9 +157,9 @@ def _begin_easily(cfg: ManagerBasedRlEnvCfg) -> None:
     push = cfg.events.get("push_robot")
     if push is None:
         return
-    whole = push.params["velocity_range"]
+    strength = push.params["velocity_range"]
     pushes = [
-        {"step": step, "params": {"velocity_range": _scaled(whole, factor)}}
+        {"step": step, "params": {"velocity_range": _scaled(strength, factor)}}
         for step, factor in _ramp(_BIPED_PUSHES)
     ]
     cfg.curriculum["push_strength"] = CurriculumTermCfg(

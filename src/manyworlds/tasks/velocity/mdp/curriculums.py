@@ -16,13 +16,15 @@ Range = tuple[float, float]
 
 
 class VelocityStage(TypedDict):
-    """Ranges of commands from a step on; ranges that are left out or None do not change."""
+    """Commands from a step on; entries that are left out or None do not change."""
 
     step: int
     """First control step of the stage (`common_step_counter`)."""
     lin_vel_x: NotRequired[Range | None]
     lin_vel_y: NotRequired[Range | None]
     ang_vel_z: NotRequired[Range | None]
+    rel_standing_envs: NotRequired[float | None]
+    """Probability of a zero command."""
 
 
 def terrain_levels_vel(
@@ -67,13 +69,17 @@ def commands_vel(
     command_name: str,
     velocity_stages: list[VelocityStage],
 ) -> dict[str, torch.Tensor]:
-    """Set the ranges of commanded velocities to those of the current step.
+    """Set the ranges of commanded velocities, and how often to stand, to those of the current step.
 
     Returns:
         Bounds of the ranges, each of shape [].
     """
-    ranges = env.command_manager.get_term_cfg(command_name).ranges
-    log: dict[str, torch.Tensor] = {}
+    cfg = env.command_manager.get_term_cfg(command_name)
+    ranges, log = cfg.ranges, {}
+    for stage in velocity_stages:
+        share = stage.get("rel_standing_envs")
+        if stage["step"] <= env.common_step_counter and share is not None:
+            cfg.rel_standing_envs = share
     for name in ("lin_vel_x", "lin_vel_y", "ang_vel_z"):
         for stage in velocity_stages:
             bounds = stage.get(name)
