@@ -75,6 +75,19 @@ def test_laws_without_the_protocol_are_refused(lab):
     lab.reset()
 
 
+def test_an_error_is_not_hidden_by_a_slow_end(lab, monkeypatch):
+    """Where a lab does not end in time after an error, that error is told; else, the slow end."""
+
+    def late():
+        raise TimeoutError("too slow")
+
+    monkeypatch.setattr(lab, "stop", late)
+    assert not lab.__exit__(ValueError, ValueError("the reason"), None)
+    with pytest.raises(TimeoutError, match="too slow"):
+        lab.__exit__(None, None, None)
+    monkeypatch.undo()
+
+
 def test_targets_keep_all_digits(lab):
     """Write a double: the control is that very number."""
     value = 0.1 + 2**-50
