@@ -101,7 +101,7 @@ def test_targets(arm, capsys):
     arm.write_text("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>")
     assert main(["lab", str(arm), "--headless"]) == 1
     error = capsys.readouterr().err
-    assert "mass and inertia" in error and " Hint: " in error
+    assert "mass and inertia" in error and "). Hint: " in error
 
 
 def test_worlds_of_a_batch_differ():

@@ -59,6 +59,35 @@ def test_wrong_targets_are_refused(lab, targets, error, message):
     assert lab["arm"].command.targets.tolist() == [0.0, 0.0]
 
 
+def test_laws_without_the_protocol_are_refused(lab):
+    """A law that cannot be reset is refused when it is given, and the present one stays."""
+
+    class Law:
+        name = "law"
+
+        def compute(self, model, data, target):
+            return target
+
+    law = lab["arm"].controller
+    with pytest.raises(TypeError, match="'arm' must be an instance of Controller, got .*derive"):
+        lab["arm"].controller = Law()
+    assert lab["arm"].controller is law
+    lab.reset()
+
+
+def test_an_error_is_not_hidden_by_a_slow_end(lab, monkeypatch):
+    """Where a lab does not end in time after an error, that error is told; else, the slow end."""
+
+    def late():
+        raise TimeoutError("too slow")
+
+    monkeypatch.setattr(lab, "stop", late)
+    assert not lab.__exit__(ValueError, ValueError("the reason"), None)
+    with pytest.raises(TimeoutError, match="too slow"):
+        lab.__exit__(None, None, None)
+    monkeypatch.undo()
+
+
 def test_targets_keep_all_digits(lab):
     """Write a double: the control is that very number."""
     value = 0.1 + 2**-50

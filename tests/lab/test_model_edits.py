@@ -295,8 +295,11 @@ def test_wrong_edits(lab, element, field, value, text):
     before = arrays(lab.model)
     with pytest.raises((ValueError, KeyError), match=text):
         lab.set_model(element, field, value)
-    with pytest.raises(VerbError, match=text):
+    with pytest.raises(VerbError, match=text) as refusal:
         lab.call("set_model", element=element, field=field, value=value)
+    unknown = element == "body:cop"
+    assert refusal.value.code == ("unknown_element" if unknown else "bad_value")
+    assert str(refusal.value)[-1] in ".?"
     assert all(
         same(value, before[name])
         for name, value in arrays(lab.model).items()

@@ -134,6 +134,8 @@ def test_memory_is_bounded(world):
         assert 0.7 <= lab.timeline.duration <= 1.0 + 25 * 0.002
         with pytest.raises(ValueError, match="cannot go back 1.5 s: 0.* s are kept"):
             lab.timeline.seek(1.5)
+        with pytest.raises(ValueError, match="cannot go back -1 s: 0 to 0.* s are kept"):
+            lab.timeline.seek(-1.0)
         assert not lab.timeline.is_active and not lab.paused
         lab.timeline.seek(0.0)
         lab.timeline.seek(lab.timeline.duration)

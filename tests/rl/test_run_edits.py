@@ -180,6 +180,7 @@ BAD = [
     (AddRandomization(name="p", func="body_mass", params={"rangs": [1, 2]}), "rangs"),
     (AddRandomization(name="p", func="body_mass", params=None), "wrong type"),
     (AddRandomization(name="p", func="geom_friction", params={"ranges": [math.nan, 1]}), "finite"),
+    (AddRandomization(name="p", func="joint_armature", params={"ranges": [-1, 1]}), "negative"),
     (AddDisturbance(name="p", body="robot/trunk", force=None, duration_s=1.0), "wrong type"),
     (AddDisturbance(name=5, body="robot/trunk", force=(1, 0, 0), duration_s=1.0), "is refused"),
 ]  # fmt: skip
@@ -202,11 +203,12 @@ def test_bad_edits_change_nothing():
         (AddCase(name=5, state=state), "needs a name"),
         (AddStartState(state=StartState("0", {}, (0, 0, 0), None, {})), "another compiled"),
     ]  # fmt: skip
-    before = env.state_dict()
+    before, expanded = env.state_dict(), env.sim.expanded_fields
     for edit, reason in [*BAD, *wrong]:
         with pytest.raises(ValueError) as error:
             apply_edit(env, edit)
         assert reason in str(error.value)
+        assert env.sim.expanded_fields == expanded, edit
         after = env.state_dict()
         leaves = zip(tree_leaves(before), tree_leaves(after), strict=True)
         assert all(

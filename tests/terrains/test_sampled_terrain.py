@@ -176,7 +176,7 @@ def test_it_is_a_kind_of_terrain():
         ({"resolution": 2.5}, "whole number"),
         ({"base_thickness": 0.005}, r"must be in \[0.01, 1.0\] m, got 0.005"),
         ({"base_thickness": 2.0}, r"must be in \[0.01, 1.0\] m, got 2.0"),
-        ({"fill": float("nan")}, "fill must be finite"),
+        ({"fill": float("nan")}, "The fill of a height field must be finite"),
     ],
 )
 def test_settings_have_bounds(arguments, message):

@@ -57,7 +57,7 @@ class RobotControl:
     def __init__(self, name: str, actuators: RobotActuators, neutral: np.ndarray) -> None:
         self.name = name
         self.actuators = actuators
-        self.controller: Controller = Passthrough()
+        self._controller: Controller = Passthrough()
         self.enabled = True
         """True if the controller computes the controls; otherwise the targets are the controls."""
         self.neutral = neutral.copy()
@@ -73,6 +73,20 @@ class RobotControl:
         self._command = TargetCommand(self.neutral.copy(), _NEVER)
         self.asleep = False
         """True if MuJoCo has put the robot's bodies to sleep."""
+
+    @property
+    def controller(self) -> Controller:
+        """Law that turns the owner's targets into controls."""
+        return self._controller
+
+    @controller.setter
+    def controller(self, law: Controller) -> None:
+        if not isinstance(law, Controller):
+            raise TypeError(
+                f"The controller of '{self.name}' must be an instance of Controller, got {law!r}: "
+                "derive your class from manyworlds.lab.Controller."
+            )
+        self._controller = law
 
     @property
     def command(self) -> TargetCommand:

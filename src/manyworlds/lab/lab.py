@@ -240,9 +240,10 @@ class LiveLab(LabDiagnostics):
         self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Stop the lab."""
-        self.stop()
+    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
+        """Stop the lab; where that takes too long after an error, raise the first error."""
+        with contextlib.suppress(*() if error is None else (TimeoutError,)):
+            self.stop()
 
     def __getitem__(self, name: str) -> RobotControl:
         """Return the controls of a robot.

@@ -23,7 +23,7 @@ from manyworlds.lab.editable_fields import (
 from manyworlds.lab.history import Edit
 from manyworlds.lab.model_facts import STATE
 from manyworlds.lab.spec_writes import Former, SpecWriter, restore
-from manyworlds.lab.verb_error import near
+from manyworlds.lab.verb_error import UnknownElementError, near
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -141,22 +141,24 @@ class ModelEdits:
         if not colon or kind not in EDITABLE:
             raise ValueError(
                 f"An element is named 'KIND:NAME', as 'body:cup', with one of the kinds "
-                f"{', '.join(EDITABLE)}; got {element!r}{near(kind, EDITABLE)}"
+                f"{', '.join(EDITABLE)}; got {element!r}{near(kind, EDITABLE) or '.'}"
             )
         model, code = self._lab.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
         robots = self._lab.world.robots
         names = dict.fromkeys([name, *(f"{prefix}{name}" for prefix in robots.values())])
         ids = {full: i for full in names if (i := mujoco.mj_name2id(model, code, full)) >= 0}
         if len(ids) > 1 and name not in ids:
-            raise KeyError(f"Several robots have a {kind} '{name}': name one of {', '.join(ids)}.")
+            raise UnknownElementError(
+                f"Several robots have a {kind} '{name}': name one of {', '.join(ids)}."
+            )
         if ids:
             return kind, next(iter(ids.values()))
         count = number_of(model, kind)
         if name.isdecimal() and int(name) < count:
             return kind, int(name)
         known = [accessor(model, kind, i).name for i in range(count)]
-        hint = near(name, known) or f": the model has {count}, named or with ids from 0"
-        raise KeyError(f"There is no {kind} '{name}'{hint}")
+        hint = near(name, known) or f": the model has {count}, named or with ids from 0."
+        raise UnknownElementError(f"There is no {kind} '{name}'{hint}")
 
     def label_of(self, place: Place) -> str:
         """Return `KIND:NAME` of an element, with its id if it has no name."""

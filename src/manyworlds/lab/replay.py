@@ -318,7 +318,9 @@ class Replay:
             RuntimeError: nothing is played.
         """
         if math.isnan(time):
-            raise ValueError("The time must be a number, got nan.")
+            raise ValueError(
+                f"The time of a replay must be from 0 to {self.duration:g} s, got nan."
+            )
 
         def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             self._time = min(max(float(time), 0.0), self.duration)

@@ -214,7 +214,7 @@ class Timeline:
         def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             self._check_history()
             if not 0.0 <= ago <= self.duration + 1e-9:
-                limit = f"{self.duration:.3f} s are kept"
+                limit = f"0 to {self.duration:.3f} s are kept"
                 if self._base and self._first <= self._base + _CHECKPOINT_FRAMES:
                     limit += ", because the world was rebuilt before"
                 raise ValueError(f"The timeline cannot go back {ago:g} s: {limit}.")

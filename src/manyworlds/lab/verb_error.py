@@ -19,6 +19,10 @@ class VerbError(ValueError):
         self.code = code
 
 
+class UnknownElementError(KeyError):
+    """Error of a name that no element of the model has."""
+
+
 class LabEndedError(VerbError):
     """Error of a verb of a lab in another process that has ended."""
 

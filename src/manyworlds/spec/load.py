@@ -42,7 +42,9 @@ class ModelFileError(ValueError):
 
     def __init__(self, path: Path, error: str, hints: Iterable[str] = ()) -> None:
         self.path, self.error, self.hints = path, error, list(hints)
-        super().__init__(f"{path}: {error}" + "".join(f" Hint: {hint}" for hint in self.hints))
+        end = "." if self.hints and not error.endswith((".", "?", ":")) else ""
+        hints = "".join(f" Hint: {hint}" for hint in self.hints)
+        super().__init__(f"{path}: {error}{end}{hints}")
 
 
 def load_spec(

@@ -60,22 +60,22 @@ class HfSampledTerrainCfg(SubTerrainCfg):
         """
         low, high = RESOLUTIONS
         for count in self.counts:
-            check_count("HfSampledTerrainCfg.resolution", count, low)
+            check_count("The resolution of a height field", count, low)
             if count > high:
                 raise ValueError(
-                    f"HfSampledTerrainCfg.resolution must be at most {high}, got {count}: use "
+                    f"The resolution of a height field must be at most {high}, got {count}: use "
                     "fewer samples, or several cells."
                 )
         least, most = BASE_THICKNESSES
         if not least <= self.base_thickness <= most:
             raise ValueError(
-                f"HfSampledTerrainCfg.base_thickness must be in [{least}, {most}] m, got "
+                f"The base_thickness of a height field must be in [{least}, {most}] m, got "
                 f"{self.base_thickness}."
             )
         if not all(0.0 < length < math.inf for length in self.size):
-            raise ValueError(f"HfSampledTerrainCfg.size must be positive, got {self.size}.")
+            raise ValueError(f"The size of a height field must be positive, got {self.size}.")
         if not math.isfinite(self.fill):
-            raise ValueError(f"HfSampledTerrainCfg.fill must be finite, got {self.fill}.")
+            raise ValueError(f"The fill of a height field must be finite, got {self.fill}.")
 
     @property
     def counts(self) -> tuple[int, int]:

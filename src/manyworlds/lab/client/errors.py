@@ -66,6 +66,7 @@ FAMILIES: dict[type[LabError], tuple[str, ...]] = {
     UnknownNameError: (
         *("unknown_articulation", "unknown_robot", "unknown_entity", "unknown_body"),
         *("unknown_state", "unknown_camera", "unknown_keyframe", "not_mocap_body", "no_joints"),
+        "unknown_element",
         "replay_session_not_found",
     ),
     SessionError: ("session_expired",),

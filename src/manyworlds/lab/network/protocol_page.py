@@ -244,6 +244,7 @@ CODES = {
     "no_gl": "images cannot be drawn on this machine",
     "unknown_state": "no such saved state",
     "not_mocap_body": "the body is no mocap body",
+    "unknown_element": "no such element of the model",
     "unknown_keyframe": "no such keyframe",
     "no_joints": "no such joint, or none at all",
     "no_twist_controller": "nothing takes a velocity",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_type_hints
 
 from manyworlds.lab.faults import FaultError
-from manyworlds.lab.verb_error import near
+from manyworlds.lab.verb_error import UnknownElementError, near
 from manyworlds.lab.verbs.fields import Field, Integer, Number, VerbError
 from manyworlds.utils.extras import MissingExtraError
 
@@ -30,6 +30,7 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
     (OSError, "path_not_readable"),
     (MissingExtraError, "not_ready"),
     (RuntimeError, "not_ready"),
+    (UnknownElementError, "unknown_element"),
     (KeyError, "bad_value"),
     (ValueError, "bad_value"),
 )
@@ -204,7 +205,7 @@ def find_verb(name: str) -> Verb:
         VerbError: there is none of this name.
     """
     if name not in VERBS:
-        raise VerbError("unknown_op", f"There is no verb '{name}'{near(name, VERBS)}")
+        raise VerbError("unknown_op", f"There is no verb '{name}'{near(name, VERBS) or '.'}")
     return VERBS[name]
 
 

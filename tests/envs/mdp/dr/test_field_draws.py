@@ -223,6 +223,8 @@ def test_shared_draws(many):
         ({"ranges": (0.0, 1.0), "distribution": "log_uniform"}, "must be > 0"),
         ({"ranges": (1.0, -1.0), "distribution": "gaussian"}, "must be >= 0"),
         ({"ranges": 0.5}, "two numbers"),
+        ({"ranges": (-0.5, 0.5)}, "geom_friction cannot be negative, .* 'abs' .* at -0.5"),
+        ({"ranges": (-2.0, 1.0), "operation": "scale"}, "cannot be negative, .* 'scale'"),
         ({"ranges": (0.3, 1.2), "distribution": "normal"}, "Unknown distribution 'normal'"),
         ({"ranges": (0.3, 1.2), "operation": "scales"}, "Unknown operation .*mean 'scale'"),
         ({"ranges": {"foot": (0.3, 1.2)}}, "'foot' matches none"),

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, cast
 import torch
 
 from manyworlds.envs.mdp.dr.distributions import (
+    ABS,
+    SCALE,
     Distribution,
     Operation,
     check_bounds,
@@ -58,6 +60,11 @@ _ELEMENTS = {
     "actuator": ("actuator", "actuator_ids"),
     "control": ("actuator", "ctrl_ids"),
 }
+
+_NOT_NEGATIVE = (
+    *("body_mass", "geom_friction", "dof_damping", "dof_armature", "dof_frictionloss"),
+    *("tendon_damping", "tendon_armature", "tendon_frictionloss"),
+)
 
 
 class Randomization(ABC):
@@ -392,17 +399,29 @@ def field_draw(
     columns = _columns(field, chosen)
     names = selected(env, asset_cfg, element_kind(field))
     chosen, table = _table(names, ranges, by_axis, columns)
-    rows, device = Rows(env, field, asset_cfg, chosen), env.sim.device
     written, source = _spread(columns, tied or {})
-    how = resolve_operation(operation)
+    how, device = resolve_operation(operation), env.sim.device
+    bounds = make_bounds(table, distribution, device, shared_random)
+    _check_sign(field, how, bounds)
+    rows = Rows(env, field, asset_cfg, chosen)  # after all checks, because it expands the field
     return FieldDraw(
         rows,
-        make_bounds(table, distribution, device, shared_random),
+        bounds,
         how,
         None if len(written) == rows.width else torch.tensor(written, device=device),
         torch.tensor(source, device=device),
         f"{how.name} {columns}",
     )
+
+
+def _check_sign(field: str, how: Operation, bounds: Bounds) -> None:
+    """Refuse ranges that make values negative which cannot be."""
+    least = bounds.low.min().item() if bounds.low.numel() else 0.0
+    if field in _NOT_NEGATIVE and how in (ABS, SCALE) and least < 0.0:
+        raise ValueError(
+            f"{field} cannot be negative, but operation '{how.name}' has a range that begins at "
+            f"{least:g}: give ranges from 0 on."
+        )
 
 
 def _by_axis(ranges: Ranges) -> Mapping[int, Range] | None:
