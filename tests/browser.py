@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import shutil
 import socket
+from typing import Any
 
 import pytest
 
@@ -13,6 +16,16 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def tell_input(handle: Any, event: Any) -> None:
+    """Run what runs when a user has given an input of a page its present value."""
+    for call in list(handle._impl.update_cb):
+        if inspect.iscoroutinefunction(call):
+            with contextlib.suppress(StopIteration):
+                call(event).send(None)
+        else:
+            call(event)
 
 
 # Without a graphics card one picture takes up to seconds, and pages draw as many as they can: one

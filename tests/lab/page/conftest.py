@@ -9,15 +9,14 @@ import mujoco
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
-from tests.browser import free_port
+from tests.browser import free_port, tell_input
 from tests.lab.conftest import ARM
 
 
 def give(handle: Any, value: Any) -> None:
     """Give an input a value, as a hand on the page does."""
     handle._impl.value = value
-    for call in list(handle._impl.update_cb):
-        call(SimpleNamespace(client=object(), client_id=1, target=handle))
+    tell_input(handle, SimpleNamespace(client=object(), client_id=1, target=handle))
 
 
 def press(handle: Any) -> None:

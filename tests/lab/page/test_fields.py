@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from manyworlds.viewer.browser import widgets
 from manyworlds.viewer.browser.widgets import ShownValue
+from tests.browser import tell_input
 from tests.lab.conftest import ARM
 from tests.lab.page.test_page import iterate_once
 
@@ -15,8 +16,7 @@ def enter(handle, value) -> list[str]:
     told = []
     client = SimpleNamespace(add_notification=lambda title, body, **_: told.append((title, body)))
     handle._impl.value = value
-    for call in list(handle._impl.update_cb):
-        call(SimpleNamespace(client=client, client_id=1, target=handle))
+    tell_input(handle, SimpleNamespace(client=client, client_id=1, target=handle))
     return told
 
 
@@ -94,6 +94,25 @@ def test_an_old_value_does_not_replace_what_a_user_enters(monkeypatch):
     clock.now = 1.1  # the program refuses it
     shown.show(6)
     assert handle.value == 6
+
+
+def test_a_late_action_gets_what_a_user_has_entered(open_page):
+    """Show the program's value before the action of a user's value runs: it gets the user's."""
+    page = open_page()
+    handle, part = page.parts["OptionsPart"].inputs["timestep"], page.parts["InspectorPart"]
+    page.context.select("body", 2)
+    iterate_once(page)
+    mass = part.fields["mass"].handles[0]
+    for each, value in ((handle, 0.004), (mass, 2.5)):
+        former = each.value
+        late = SimpleNamespace(_impl=SimpleNamespace(update_cb=each._impl.update_cb[1:]))
+        each._impl.value = value
+        at_once = SimpleNamespace(_impl=SimpleNamespace(update_cb=each._impl.update_cb[:1]))
+        event = SimpleNamespace(client=object(), client_id=1, target=each)
+        tell_input(at_once, event)
+        each.value = former
+        tell_input(late, event)
+    assert page.lab.model.opt.timestep == 0.004 and page.lab.model.body_mass[2] == 2.5
 
 
 def test_a_choice_is_not_lost_between_two_updates(open_page):

@@ -47,6 +47,10 @@ def test_a_prop_is_added_moved_and_undone(scene):
     press(part.rename)
     page.update()
     assert "crate" in lab.scene.items and "crate" in part.tree.content
+    for label, name in {"Undo": "box_1", "Redo": "crate"}.items():
+        choose(part.turns, label)
+        page.update()
+        assert part.choice.value == lab.scene.selected == name, "it stays the selected item"
     choose(part.actions, "Remove")
     for label in ("Undo", "Undo", "Undo", "Undo", "Undo"):
         choose(part.turns, label)

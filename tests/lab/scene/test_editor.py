@@ -114,8 +114,13 @@ def test_renamed_items_keep_state_id_and_relations(scene, cup):
         scene.add(cup, "cup")
     assert scene.add(cup).name == "cup_1"
     scene.undo()
+    scene.select("mug")
     scene.undo()
     assert np.array_equal(joint(scene, "cup/base"), state) and lab["cup"] is robot
+    assert scene.selected == "cup", "the selected item has its former name"
+    scene.redo()
+    assert scene.selected == "mug"
+    scene.undo()
     ball = lab.snapshot.qpos[2:9].copy()
     scene.rename("ball", "marble")
     assert np.array_equal(lab.snapshot.qpos[2:9], ball), "a body of a plain file, too"

@@ -148,12 +148,14 @@ class InspectorPart:
         shown = [ShownValue(handle) for handle in handles]
         labels = [handle.label for handle in handles]
         self.fields[name] = _Field(name, handles, shown, labels, split)
-        for handle in handles:
-            self._ctx.on_change(handle, partial(self._set, self._element, name))
+        for place, handle in enumerate(handles):
+            self._ctx.on_change(handle, partial(self._set, self._element, name, place))
 
-    def _set(self, element: str, name: str, _: object) -> None:
+    def _set(self, element: str, name: str, place: int, given: Any) -> None:
         field = self.fields[name]
-        first = field.handles[0].value
+        numbers = [handle.value for handle in field.handles]
+        numbers[place] = given
+        first = numbers[0]
         if field.split is _choice:
             value: Any = "" if first == "none" else first
         elif field.split is _color:
@@ -161,7 +163,6 @@ class InspectorPart:
         elif field.split is _vector:
             value = list(first)
         else:
-            numbers = [handle.value for handle in field.handles]
             value = numbers if len(numbers) > 1 else numbers[0]
         self._ctx.call("set_model", element=element, field=name, value=value)
 

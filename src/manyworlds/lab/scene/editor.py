@@ -317,7 +317,6 @@ class SceneEditor:
             ValueError: the new name is taken, or not valid.
         """
         self._edit(lambda _: f"rename {name}", lambda draft: draft.rename(name, new))
-        self.selected = new if self.selected == name else self.selected
         return self[new]
 
     def remove(self, name: str) -> None:
@@ -478,6 +477,7 @@ class SceneEditor:
         """Rebuild the lab; return the state that it had before."""
         lab = self._lab
         driven, controls = lab.environment is not None, list(lab.controls)
+        selected = self.items.get(self.selected)
         state = lab.loop.do(_state, edits_model=False)
         result = lab.rebuild(world, keep_history=True, transition=transition)
         if not result:
@@ -489,8 +489,8 @@ class SceneEditor:
         ]
         task = ["the task's environment no longer drives the world"] * driven
         self.notes = (*notes, *gone, *task, *result.notes)
-        if self.selected and self.selected not in self.items:
-            self.selected = ""
+        same = (i.name for i in self.items.values() if selected and i.id == selected.id)
+        self.selected = next(same, "")
         return state
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -51,19 +52,26 @@ def on_change(
     A number beyond a bound of the input is set to the bound, and the user is told so. Values that
     the program sets do not run the action.
     """
+    given: deque[Any] = deque()
+
+    @handle.on_update
+    async def _(event: viser.GuiEvent[_Input]) -> None:
+        # A coroutine runs at once. On a busy machine, the program may show another value in the
+        # input before the next function runs.
+        if event.client is not None:
+            given.append(handle.value)
 
     @handle.on_update
     def _(event: viser.GuiEvent[_Input]) -> None:
         if event.client is not None:
-            value = _bounded(handle, event.client)
+            value = _bounded(handle, given.popleft(), event.client)
             attempt(lambda: action(value))
 
     return handle
 
 
-def _bounded(handle: viser.GuiInputHandle[Any], client: viser.ClientHandle) -> Any:
-    """Return the value of an input within its bounds; show that value, and why it differs."""
-    value = handle.value
+def _bounded(handle: viser.GuiInputHandle[Any], value: Any, client: viser.ClientHandle) -> Any:
+    """Return a value within the bounds of an input; show that value, and why it differs."""
     low, high = getattr(handle, "min", None), getattr(handle, "max", None)
     if low is None and high is None:
         return value
@@ -73,9 +81,10 @@ def _bounded(handle: viser.GuiInputHandle[Any], client: viser.ClientHandle) -> A
     given, limit = (
         ", ".join(f"{number:.9g}" for number in np.ravel(values)) for values in (value, nearest)
     )
-    handle.value = nearest if isinstance(value, tuple) else nearest.item()
+    used = tuple(nearest.tolist()) if isinstance(value, tuple) else type(value)(nearest)
+    handle.value = used
     notify(client, handle.label, f"{given} is out of bounds: the nearest value, {limit}, is used.")
-    return handle.value
+    return used
 
 
 def notify(client: viser.ClientHandle, title: str, text: str) -> None:

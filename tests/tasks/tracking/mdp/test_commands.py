@@ -11,7 +11,7 @@ import torch
 
 from manyworlds.tasks.tracking.mdp import MotionLoader
 from manyworlds.utils.math import quat_apply, quat_mul, yaw_quat
-from tests.browser import free_port
+from tests.browser import free_port, tell_input
 
 EXACT = {"pose_range": {}, "velocity_range": {}, "joint_position_range": (0.0, 0.0)}
 
@@ -227,8 +227,7 @@ def test_a_paused_page_shows_the_frame_at_once(make_env, clip):
         slider = motion.slider
         with viewer.server.atomic():
             slider._impl.value = 150
-            for handler in slider._impl.update_cb:
-                handler(SimpleNamespace(client="a browser"))
+            tell_input(slider, SimpleNamespace(client="a browser"))
         viewer.tick()
         assert _command(env).time_steps.tolist() == [0, 150]
         np.testing.assert_array_equal(_command(env).robot_joint_pos[1], clip.joint_pos[150])
