@@ -76,7 +76,7 @@ def test_laws_without_the_protocol_are_refused(lab):
 
 
 def test_an_error_is_not_hidden_by_a_slow_end(lab, monkeypatch):
-    """Where a lab does not end in time after an error, that error is told; else, the slow end."""
+    """Tell the first error where a lab does not end in time after it; else the slow end."""
 
     def late():
         raise TimeoutError("too slow")
