@@ -162,7 +162,8 @@ def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
             [round(part[-1][0], 3), round(float(np.mean([share for _, share in part])), 4)]
             for part in _parts([point for point in shares if np.isfinite(point[1])])
         ]
-    steps = num_envs * agent["num_steps_per_env"] * len(records)
+    # From the rates, because a run that was continued may have had other sizes before.
+    steps = round(sum(r.steps_per_s * r.time for r in records))
     return {
         "num_envs": num_envs,
         "iterations": len(records),

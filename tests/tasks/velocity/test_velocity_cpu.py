@@ -215,11 +215,11 @@ def test_tasks_of_bipeds_begin_easily_and_become_the_task():
     while not env.termination_manager.get_term("stalled").any():
         env.step(stands)
         assert env.common_step_counter < 300
-    env.common_step_counter = 13000
+    env.common_step_counter = 9000
     env.reset()
     assert 0.2 * whole["x"][1] < push["velocity_range"]["x"][1] < whole["x"][1]
     assert -1.0 < ranges.lin_vel_x[0] < 0.0
-    env.common_step_counter = 22000
+    env.common_step_counter = 18000
     env.reset()
     assert push["velocity_range"] == whole and stalled["limit"] < -1.0
     assert ranges == own.commands["twist"].ranges

@@ -47,23 +47,23 @@ _COMMAND_S = (2.0, 6.0)
 _Ranges = dict[str, tuple[float, float]]
 _Points = tuple[tuple[int, float], ...]
 _BIPED_WEIGHTS: dict[str, _Points] = {
-    "track_linear_velocity": ((16000, 3.0), (22000, 4.0)),
-    "track_angular_velocity": ((16000, 2.0), (22000, 3.0)),
-    "command_progress": ((16000, 3.0), (22000, 0.0)),
-    "air_time": ((12000, 1.5), (18000, 0.0)),
-    "action_rate_l2": ((8000, -0.01), (20000, -0.1)),
-    "is_terminated": ((12000, 0.0), (18000, -100.0)),
+    "track_linear_velocity": ((12000, 3.0), (18000, 4.0)),
+    "track_angular_velocity": ((12000, 2.0), (18000, 3.0)),
+    "command_progress": ((12000, 3.0), (18000, 0.0)),
+    "air_time": ((8000, 1.5), (14000, 0.0)),
+    "action_rate_l2": ((4000, -0.01), (16000, -0.1)),
+    "is_terminated": ((8000, 0.0), (14000, -100.0)),
 }
-_BIPED_PUSHES: _Points = ((8000, 0.2), (18000, 1.0))
+_BIPED_PUSHES: _Points = ((4000, 0.2), (14000, 1.0))
 """Factors of the task's pushes."""
-_BIPED_STALL: _Points = ((12000, 0.15), (16000, -1.5))
-"""Limits of `stalled`, at last never; some policies walk only after 8000 control steps."""
+_BIPED_STALL: _Points = ((10000, 0.15), (14000, -1.5))
+"""Limits of `stalled`, at last never."""
 _BIPED_COMMANDS: tuple[VelocityStage, ...] = (
     {"step": 0, "lin_vel_x": (0.3, 0.8), "lin_vel_y": (-0.1, 0.1), "ang_vel_z": (-0.3, 0.3)},
-    {"step": 8000, "lin_vel_x": (0.0, 1.0), "lin_vel_y": (-0.3, 0.3), "ang_vel_z": (-0.5, 0.5)},
-    {"step": 12000, "lin_vel_x": (-0.5, 1.0), "lin_vel_y": (-0.6, 0.6)},
+    {"step": 5000, "lin_vel_x": (0.0, 1.0), "lin_vel_y": (-0.3, 0.3), "ang_vel_z": (-0.5, 0.5)},
+    {"step": 8000, "lin_vel_x": (-0.5, 1.0), "lin_vel_y": (-0.6, 0.6)},
 )
-_ALL_COMMANDS_STEP = 15000
+_ALL_COMMANDS_STEP = 11000
 _RAMP_STEP = 500
 
 
@@ -131,8 +131,8 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     algorithm.critic_learning_rate = 1e-3
     # A policy that walks needs no bonus for its noise; with less noise, the same change of its
     # parameters changes the probabilities of its actions more.
-    algorithm.entropy_stages = ((3600, 0.0003),)
-    algorithm.learning_rate_stages = ((3600, 3e-4), (4200, 2e-4), (4800, 1.5e-4), (5600, 1e-4))
+    algorithm.entropy_stages = ((3000, 0.0003),)
+    algorithm.learning_rate_stages = ((3000, 3e-4), (3600, 2e-4), (4800, 1.5e-4), (6000, 1e-4))
     assert rl_cfg.actor.distribution_cfg is not None
     rl_cfg.actor.distribution_cfg["init_std"] = 0.3
 
