@@ -80,7 +80,8 @@ def test_many_states_are_kept(lab):
         lab.step(3)
         saved = lab.states.save(name)
         times[saved.name] = saved.time
-    assert list(times) == lab.states.names == ["a", "1", "b", "2"]
+    assert list(times) == lab.states.names == list(lab.states) == ["a", "1", "b", "2"]
+    assert "a" in lab.states and "c" not in lab.states
     for name, time in times.items():
         lab.states.restore(name)
         assert lab.snapshot.time == time

@@ -44,7 +44,7 @@ WorldEdit = Callable[[mujoco.MjModel, mujoco.MjData], object]
 
 _IDLE_S = 0.1  # longest wait of the thread in direct mode without requests
 _PAUSED_S = 1.0 / 30.0  # period of the iterations of a paused world
-_JOIN_S = 3.0
+_JOIN_S = 10.0
 _COMMAND_S = 5.0  # longest wait for a command
 _YIELD_S = 0.0001
 _SWITCH_S = 0.0005  # time for which another thread may keep the interpreter from physics
@@ -339,7 +339,7 @@ class PhysicsLoop:
         """End the thread; further calls do nothing.
 
         Raises:
-            TimeoutError: the thread did not end within 3 s.
+            TimeoutError: the thread did not end within 10 s.
         """
         self._stopping.set()
         self._wake.set()

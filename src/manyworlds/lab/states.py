@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,10 @@ class SavedStates:
     def items(self) -> list[tuple[str, SavedState]]:
         """Return the saved states with their names, the oldest first."""
         return list(self._states.items())
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self.names)
 
     def __getitem__(self, name: str) -> SavedState:
         """Return a saved state.
