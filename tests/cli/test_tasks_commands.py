@@ -59,9 +59,9 @@ def test_list_names_tasks_by_keyword(capsys):
     assert "Velocity-Rough-G1" in lines  # not measured
     assert main(["list", "swing"]) == 0
     assert capsys.readouterr().out.splitlines() == ["Cartpole-Swingup  1 minute on 2 cores"]
-    assert main(["list", "flat-humanoid"]) == 0
-    line = capsys.readouterr().out.splitlines()[-1]
-    assert line.startswith("Velocity-Flat-Humanoid ") and " hours: falls after" in line
+    assert main(["list", "tracking-flat-humanoid"]) == 0
+    line = capsys.readouterr().out.splitlines()[0]
+    assert line.startswith("Tracking-Flat-Humanoid ") and " hours: finishes" in line
     assert main(["list", "zzz"]) == 1
     assert "No task contains 'zzz'" in capsys.readouterr().err
 

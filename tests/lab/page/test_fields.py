@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
+from manyworlds.lab import Passthrough
 from manyworlds.viewer.browser import widgets
 from manyworlds.viewer.browser.widgets import ShownValue
 from tests.browser import tell_input
@@ -133,15 +135,12 @@ def test_differences_from_training_are_listed(open_page):
     part = page.parts["DifferencesPart"]
     iterate_once(page)
     assert not part.folder.visible
-    policy = SimpleNamespace(
-        differences=["timestep: 0.002 s, in training 0.005 s", "kp of <hip>: 1, in training 2"],
-        adopts_gains=False,
-        name="policy",
-        owner="",
-        compute=lambda model, data, targets: targets,
-        reset=lambda: None,
-    )
-    policy.base = policy
+    policy: Any = Passthrough()
+    policy.differences = [
+        "timestep: 0.002 s, in training 0.005 s",
+        "kp of <hip>: 1, in training 2",
+    ]
+    policy.adopts_gains = False
     page.lab["arm"].controller = policy
     iterate_once(page)
     assert part.folder.visible and part.folder.label == "Differences from training: 2"
