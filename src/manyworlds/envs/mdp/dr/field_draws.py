@@ -415,7 +415,7 @@ def field_draw(
 
 
 def _check_sign(field: str, how: Operation, bounds: Bounds) -> None:
-    """Refuse ranges that make values negative which cannot be."""
+    """Refuse ranges with negative values for a quantity that cannot be negative."""
     least = bounds.low.min().item() if bounds.low.numel() else 0.0
     if field in _NOT_NEGATIVE and how in (ABS, SCALE) and least < 0.0:
         raise ValueError(
