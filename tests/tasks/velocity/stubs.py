@@ -26,7 +26,7 @@ class Contacts(SimpleNamespace):
 
 def contacts(landed: Any = None, **data: Any) -> Contacts:
     """Make a contact sensor; fields that are not given are None."""
-    names = ("found", "force", "force_history", "current_air_time")
+    names = ("found", "force", "force_history", "current_air_time", "current_contact_time")
     fields = {name: None if data.get(name) is None else torch.tensor(data[name]) for name in names}
     landed = None if landed is None else torch.tensor(landed)
     return Contacts(data=SimpleNamespace(**fields), landed=landed)

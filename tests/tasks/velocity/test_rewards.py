@@ -184,6 +184,14 @@ def test_air_time_counts_feet_within_both_thresholds():
     assert mdp.feet_air_time(env, "feet").tolist() == [2.0, 2.0, 4.0]
 
 
+def test_single_stance_is_one_foot_on_the_ground():
+    """Reward one foot on the ground, and cost none, where the robot is to move."""
+    feet = contacts(current_contact_time=[[0.0, 0.1], [0.3, 0.1], [0.0, 0.0], [0.1, 0.0]])
+    env = stub_env([[0.3, 0, 0], [0.3, 0, 0], [0.0, 0.3, 0.0], [0.0, 0.0, 0.1]], feet=feet)
+    assert mdp.feet_single_stance(env, "feet").tolist() == [1.0, 0.0, -1.0, 1.0]
+    assert mdp.feet_single_stance(env, "feet", "twist").tolist() == [1.0, 0.0, -1.0, 0.0]
+
+
 def feet_env(command, **scene):
     """Two worlds, two feet that move at 5 m/s and 2 m/s horizontally, and one site besides."""
     velocity = torch.zeros(2, 3, 3)

@@ -208,6 +208,18 @@ def feet_air_time(
     return _where_moving(env, swinging, command_name, command_threshold)
 
 
+def feet_single_stance(
+    env: ManagerBasedRlEnv,
+    sensor_name: str,
+    command_name: str | None = None,
+    command_threshold: float = 0.2,
+) -> torch.Tensor:
+    """1 where exactly one foot is on the ground and -1 where none is, shape [num_envs]."""
+    standing = (env.scene[sensor_name].data.current_contact_time > 0.0).sum(dim=1)
+    value = (standing == 1).float() - (standing == 0).float()
+    return _where_moving(env, value, command_name, command_threshold)
+
+
 def feet_clearance(
     env: ManagerBasedRlEnv,
     target_height: float,
