@@ -49,7 +49,7 @@ def weights_at(cfg: ManagerBasedRlEnvCfg, step: int) -> dict[str, float]:
         (TASK, {"track_linear_velocity", "action_rate_l2"}, {"is_terminated"}),
         (
             "Velocity-Rough-Humanoid",
-            {"track_linear_velocity", "track_angular_velocity"},
+            {"track_linear_velocity"},
             {"is_terminated", "command_progress", "single_stance"},
         ),
     ],
