@@ -4,6 +4,7 @@ import importlib
 import subprocess
 import sys
 import types
+import warnings
 
 import pytest
 
@@ -142,6 +143,21 @@ class TestErrors:
         command(raising(TypeError("a defect")))
         with pytest.raises(TypeError):
             cli.main(["list"])
+
+    def test_warnings(self, command):
+        """Print a warning of the package in one line, and another one with its place, as before."""
+        default, shown = warnings.formatwarning, []
+
+        def warn(argv: list[str]) -> int:
+            for file in (cli.__file__, "own_task.py"):
+                text = warnings.formatwarning("two\n words", UserWarning, file, 7)  # type: ignore[arg-type]
+                shown.append(text)
+            return 0
+
+        command(warn)
+        assert cli.main(["list"]) == 0
+        assert shown[0] == "warning: two words\n" and shown[1].startswith("own_task.py:7: UserW")
+        assert warnings.formatwarning is default
 
     def test_interrupt(self, capsys, command):
         """Stop silently at Ctrl-C."""

@@ -1,11 +1,41 @@
-"""Errors that commands report in one line."""
+"""Errors and warnings that commands report in one line."""
 
 from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
 
 from manyworlds.utils.extras import MissingExtraError
 
 EXPECTED = (ValueError, KeyError, OSError, RuntimeError, MissingExtraError)
 """Errors that the input or the machine can cause; others are defects and keep their traceback."""
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+@contextlib.contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Print warnings of this package without the line of its source; others as Python does."""
+    default = warnings.formatwarning
+
+    def format_one(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        line: str | None = None,
+    ) -> str:
+        if _PACKAGE in Path(filename).parents:
+            return f"warning: {' '.join(str(message).split())}\n"
+        return default(message, category, filename, lineno, line)
+
+    warnings.formatwarning = format_one
+    try:
+        yield
+    finally:
+        warnings.formatwarning = default
 
 
 def one_line(error: BaseException) -> str:

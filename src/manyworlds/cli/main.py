@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 
-from manyworlds.cli.errors import EXPECTED, one_line
+from manyworlds.cli.errors import EXPECTED, one_line, warnings_in_one_line
 from manyworlds.utils.openmp import limit_openmp_spinning
 from manyworlds.utils.platforms import show_all_characters
 
@@ -62,7 +62,8 @@ def main(argv: list[str] | None = None) -> int:
     limit_openmp_spinning()
     show_all_characters()
     try:
-        code = _dispatch(sys.argv[1:] if argv is None else argv)
+        with warnings_in_one_line():
+            code = _dispatch(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:

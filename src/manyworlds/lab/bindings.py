@@ -107,7 +107,7 @@ class Bindings:
         control = self._lab.only_robot(robot)
         names = control.actuators.names
         if actuator not in names:
-            hint = near(actuator, names) or f"; it has {', '.join(names) or 'none'}."
+            hint = near(actuator, names, f"; it has {', '.join(names) or 'none'}.")
             raise KeyError(f"'{control.name}' has no actuator '{actuator}'{hint}")
         fresh = InputBinding(input, actuator, float(scale), mode, control.name)
         key = _key(fresh)

@@ -104,7 +104,7 @@ class ContactWatch:
             raise ValueError(f"'{pattern}' is no regular expression: {error}.") from error
         found = np.array([bool(expression.fullmatch(name)) for name in names], bool)
         if not found.any():
-            hint = near(pattern, names) or ": patterns match whole names."
+            hint = near(pattern, names, ": patterns match whole names.")
             raise KeyError(f"No {self.kind} matches '{pattern}'{hint}")
         return found
 

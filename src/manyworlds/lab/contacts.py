@@ -41,11 +41,11 @@ def check_filter(model: mujoco.MjModel, names: PlainMap) -> dict[str, int]:
         found = mujoco.mj_name2id(model, _KINDS[key], name) if isinstance(name, str) else -1
         if found < 0:
             bodies = [model.body(i).name for i in range(model.nbody)]
-            hint = near(name, bodies) if _KINDS[key] == mujoco.mjtObj.mjOBJ_BODY else ""
+            hint = near(name, bodies) if _KINDS[key] == mujoco.mjtObj.mjOBJ_BODY else "."
             code = "bad_value" if key.startswith("geom") else "unknown_body"
             raise VerbError(
                 code,
-                f"get_contacts: {key} must be the name of a {key[:4]}, got {name!r}{hint or '.'}",
+                f"get_contacts: {key} must be the name of a {key[:4]}, got {name!r}{hint}",
             )
         wanted[key] = found
     return wanted

@@ -302,7 +302,7 @@ def find_field(kind: str, name: str) -> EditableField:
         remedy = _REMEDIES.get((kind, name), "change the model and rebuild (LiveLab.rebuild)")
         raise KeyError(f"'{name}' of a {kind} cannot change while the world runs: {remedy}.")
     raise KeyError(
-        f"A {kind} has no field '{name}'; it has {', '.join(fields)}{near(name, fields) or '.'}"
+        f"A {kind} has no field '{name}'; it has {', '.join(fields)}{near(name, fields)}"
     )
 
 
@@ -319,8 +319,9 @@ def check_value(
         names = field.names_of(model)
         if not isinstance(value, str) or value not in names:
             known = ", ".join(names[1:]) or "none"
-            hint = near(str(value), names) or "."
-            raise ValueError(f"{what} must be empty or one of {known}, got {value!r}{hint}")
+            raise ValueError(
+                f"{what} must be empty or one of {known}, got {value!r}{near(value, names)}"
+            )
         return value
     return _Checked(field, model, id, what).check(value)
 

@@ -173,7 +173,8 @@ def find_divergence(
         drive: what made the step.
     """
     name = drive.driver.name
-    who = "" if name in PHYSICS else f", while the {name} of '{drive.owner}' advanced the world"
+    by = f"the driver '{name}' of '{drive.owner}'"
+    who = "" if name in PHYSICS else f", while {by} advanced the world"
     for kind, what in _DIVERGED.items():
         if kind in kinds:
             number = int(data.warning[_KINDS.index(kind)].lastinfo)
@@ -186,7 +187,7 @@ def name_writers(commands: Iterable[Command], drive: Drive) -> str:
     """Return the possible writers of a bad state, for a message: commands, and the driver."""
     writers = [f"the command '{command.name}'" for command in commands]
     if drive.driver.name != "physics":
-        writers.append(f"the {drive.driver.name} of '{drive.owner}'")
+        writers.append(f"the driver '{drive.driver.name}' of '{drive.owner}'")
     return " or ".join(writers) or "a callback"
 
 

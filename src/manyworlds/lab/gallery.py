@@ -113,7 +113,7 @@ def open_gallery(name: str, lab_of: Callable[[World], LiveLab]) -> LiveLab:
         KeyError: there is no such world.
     """
     if name not in GALLERY:
-        hint = near(name, GALLERY) or f": choose one of {', '.join(GALLERY)}."
+        hint = near(name, GALLERY, f": choose one of {', '.join(GALLERY)}.")
         raise KeyError(f"The gallery has no world '{name}'{hint}")
     shown = GALLERY[name]
     lab = lab_of(shown.world())

@@ -93,7 +93,7 @@ class Launcher:
         if isinstance(target, str):
             names = [model.body(i).name for i in range(model.nbody)]
             if target not in names:
-                raise KeyError(f"There is no body '{target}' to aim at{near(target, names) or '.'}")
+                raise KeyError(f"There is no body '{target}' to aim at{near(target, names)}")
             if target == body:
                 raise ValueError(f"'{body}' cannot be aimed at itself: name another body.")
             aimed: str | tuple[float, float, float] = target
@@ -241,7 +241,7 @@ class Launcher:
             raise ValueError(
                 f"'{body}' cannot be launched, because it has no free joint: choose {known}."
             )
-        raise KeyError(f"There is no body '{body}'{near(body, free) or f'; free: {known}.'}")
+        raise KeyError(f"There is no body '{body}'{near(body, free, f'; free: {known}.')}")
 
     def _drop_missing(self) -> None:
         """Remove what a rebuilt world lacks, and say so."""

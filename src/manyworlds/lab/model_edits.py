@@ -141,7 +141,7 @@ class ModelEdits:
         if not colon or kind not in EDITABLE:
             raise ValueError(
                 f"An element is named 'KIND:NAME', as 'body:cup', with one of the kinds "
-                f"{', '.join(EDITABLE)}; got {element!r}{near(kind, EDITABLE) or '.'}"
+                f"{', '.join(EDITABLE)}; got {element!r}{near(kind, EDITABLE)}"
             )
         model, code = self._lab.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
         robots = self._lab.world.robots
@@ -157,7 +157,7 @@ class ModelEdits:
         if name.isdecimal() and int(name) < count:
             return kind, int(name)
         known = [accessor(model, kind, i).name for i in range(count)]
-        hint = near(name, known) or f": the model has {count}, named or with ids from 0."
+        hint = near(name, known, f": the model has {count}, named or with ids from 0.")
         raise UnknownElementError(f"There is no {kind} '{name}'{hint}")
 
     def label_of(self, place: Place) -> str:

@@ -30,7 +30,7 @@ class LabEndedError(VerbError):
         super().__init__("not_ready", "The lab has ended: start it again.")
 
 
-def near(value: object, known: Iterable[str]) -> str:
-    """Return a hint to the names that resemble a wrong one."""
+def near(value: object, known: Iterable[str], otherwise: str = ".") -> str:
+    """Return the end of a sentence about a wrong name: the names that resemble it, if any do."""
     close = difflib.get_close_matches(str(value), [name for name in known if name], n=3)
-    return f"; did you mean {' or '.join(repr(name) for name in close)}?" if close else ""
+    return f"; did you mean {' or '.join(repr(name) for name in close)}?" if close else otherwise

@@ -60,6 +60,7 @@ def error_of(client, op, **fields) -> ReplyError:
 WRONG = (
     ("", {}, "missing_op", "no field 'op'"),
     ("fly", {}, "unknown_op", "no operation 'fly'"),
+    ("qqqq", {}, "unknown_op", "no operation 'qqqq'."),
     ("rset", {}, "unknown_op", "did you mean 'reset'"),
     ("spawn_actor", {"blueprint": "x"}, "not_in_editor", "add_item"),
     ("set_viewport_mode", {}, "not_in_editor", "add_item"),

@@ -216,6 +216,7 @@ def test_subscriptions_are_checked(lab, open_client):
         ({"topics": ["state"]}, "bad_value", "one of state/full, events, got 'state'"),
         ({"topics": ["events"], "rate": 0.0}, "bad_value", "from 0.1 to 1000"),
         ({"topics": "events"}, "bad_value", "one of state/full, events, got 'e'"),
+        ({"topics": ["qqqq"]}, "bad_value", r"got 'qqqq'\."),
         ({}, "missing_field", "needs 'topics'"),
     ):
         with pytest.raises(ReplyError, match=text) as caught:

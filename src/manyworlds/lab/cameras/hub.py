@@ -365,9 +365,7 @@ def unknown_camera(name: str, known: Iterable[str]) -> VerbError:
     from manyworlds.lab.verbs.fields import near
 
     names = ", ".join(known) or "there is none: add one"
-    return VerbError(
-        "unknown_camera", f"There is no camera '{name}' ({names}){near(name, known) or '.'}"
-    )
+    return VerbError("unknown_camera", f"There is no camera '{name}' ({names}){near(name, known)}")
 
 
 def _removed(camera: str) -> str:

@@ -268,7 +268,7 @@ class LabCameras(Mapping[str, "LabCamera"]):
             raise VerbError(
                 "unknown_body",
                 f"There is no body '{camera.body}' to carry camera '{camera.name}'"
-                f"{near(camera.body, names) or '.'}",
+                f"{near(camera.body, names)}",
             )
 
 

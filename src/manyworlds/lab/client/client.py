@@ -67,7 +67,7 @@ class LabClient(LabVerbs):
             raise UnknownNameError(
                 "unknown_robot",
                 f"There is no robot '{robot}' (there is {', '.join(robots) or 'none'})"
-                f"{near(robot, robots) or '.'}",
+                f"{near(robot, robots)}",
             )
         if self._model is not self.model:
             self._model = self.model

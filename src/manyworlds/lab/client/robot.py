@@ -132,7 +132,7 @@ class ClientRobot(EntityReads):
         if short not in known:
             raise UnknownNameError(
                 f"unknown_{kind}",
-                f"'{self.name}' has no {kind} '{name}'{near(short, known) or '.'}",
+                f"'{self.name}' has no {kind} '{name}'{near(short, known)}",
             )
         model, data = self._elements.model, self._client.data
         index = known[short]

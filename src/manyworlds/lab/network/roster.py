@@ -115,7 +115,7 @@ class Roster:
             raise VerbError(
                 "unknown_articulation",
                 f"There is no articulation {name!r} (there is {', '.join(known) or 'none'})"
-                f"{near(name, known) or '.'}",
+                f"{near(name, known)}",
             )
         return known[name]
 

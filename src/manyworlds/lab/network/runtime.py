@@ -168,7 +168,7 @@ def _check(subject: str, field: Field, value: object) -> Any:
     try:
         return field.check(value, cast("Any", None))
     except VerbError as error:
-        raise VerbError(error.code, f"{subject} {error}.") from None
+        raise VerbError(error.code, f"{subject} {error}") from None
 
 
 def _read_targets(robot: Member, fields: PlainMap) -> dict[str, float]:

@@ -100,7 +100,7 @@ def find_target(model: mujoco.MjModel, robots: Mapping[str, str], name: str) -> 
         own = (body for body in range(1, model.nbody) if names[body].startswith(robots[name]))
         return _floating_root(model, robots[name]) or next(own)
     if name not in names:
-        known = near(name, [*robots, *names]) or f": choose one of {', '.join(robots)}, or a body."
+        known = near(name, [*robots, *names], f": choose one of {', '.join(robots)}, or a body.")
         raise KeyError(f"There is no robot or body '{name}'{known}")
     return names.index(name)
 

@@ -84,7 +84,7 @@ class SceneEditor:
         """
         items = self.items
         if name not in items:
-            hint = near(name, items) or f"; the scene has {', '.join(items) or 'none'}."
+            hint = near(name, items, f"; the scene has {', '.join(items) or 'none'}.")
             raise KeyError(f"There is no item '{name}'{hint}")
         return items[name]
 

@@ -144,15 +144,15 @@ def _menagerie_spec(name: str) -> mujoco.MjSpec:
         package = _menagerie()
     except MissingExtraError as error:
         raise ValueError(
-            f"There is no file and no registered entity '{name}'{near(name, _REGISTERED)}: give a "
-            f"path, or one of {', '.join(_REGISTERED)}; robots of MuJoCo Menagerie need "
+            f"There is no file and no registered entity '{name}'{near(name, _REGISTERED, '')}: "
+            f"give a path, or one of {', '.join(_REGISTERED)}; robots of MuJoCo Menagerie need "
             f"mujoco-menagerie ({error})"
         ) from error
     known = package.names()
     if name not in known:
         raise ValueError(
             f"There is no file, no registered entity and no robot of MuJoCo Menagerie '{name}'"
-            f"{near(name, [*known, *_REGISTERED]) or '.'}"
+            f"{near(name, [*known, *_REGISTERED])}"
         )
     robot = package.get(name)
     try:

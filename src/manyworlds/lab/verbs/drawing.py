@@ -43,7 +43,7 @@ def read_captures(
             raise VerbError(
                 "bad_value",
                 f"read_captures: kinds must be some of {', '.join(_KINDS)}, got '{name}'"
-                f"{near(name, _KINDS) or '.'}",
+                f"{near(name, _KINDS)}",
             )
     wanted = [_KINDS[name] for name in kinds]
 

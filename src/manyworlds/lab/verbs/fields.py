@@ -315,7 +315,7 @@ ENDED = Field(text="session of the replay that this ended; empty for none")
 """Field `ended_replay` of replies."""
 
 
-def bad(what: str, value: object, hint: str = "", code: str = "bad_value") -> VerbError:
+def bad(what: str, value: object, hint: str = ".", code: str = "bad_value") -> VerbError:
     """Return the error of a value that is not as declared."""
     got = repr(value)
     got = got if len(got) <= 80 else f"{got[:77]}..."

@@ -152,9 +152,9 @@ def check_fields(
     for name in given:
         if strict and name not in declared:
             known = ", ".join(declared) or "none"
-            hint = near(name, declared)
             raise VerbError(
-                "bad_request", f"{subject} has no field '{name}'; fields: {known}{hint or '.'}"
+                "bad_request",
+                f"{subject} has no field '{name}'; fields: {known}{near(name, declared)}",
             )
     values = dict(defaults)
     for name, field in declared.items():
@@ -166,8 +166,7 @@ def check_fields(
         try:
             values[name] = field.check(given[name], cast("LiveLab", lab))
         except VerbError as error:
-            end = "" if str(error).endswith("?") else "."
-            raise VerbError(error.code, f"{subject}: {name} {error}{end}") from None
+            raise VerbError(error.code, f"{subject}: {name} {error}") from None
     return values
 
 
@@ -205,7 +204,7 @@ def find_verb(name: str) -> Verb:
         VerbError: there is none of this name.
     """
     if name not in VERBS:
-        raise VerbError("unknown_op", f"There is no verb '{name}'{near(name, VERBS) or '.'}")
+        raise VerbError("unknown_op", f"There is no verb '{name}'{near(name, VERBS)}")
     return VERBS[name]
 
 

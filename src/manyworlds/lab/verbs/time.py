@@ -124,15 +124,14 @@ def _body(body: str, lab: LiveLab) -> int:
     try:
         return Body().check(body, lab)
     except VerbError as error:
-        end = "" if str(error).endswith("?") else "."
-        raise VerbError(error.code, f"step: the body of a wrench {error}{end}") from None
+        raise VerbError(error.code, f"step: the body of a wrench {error}") from None
 
 
 def _six(body: str, force: object, lab: LiveLab) -> np.ndarray:
     try:
         return Numbers(size=6, unit="N, N m").check(force, lab)
     except VerbError as error:
-        raise VerbError("bad_value", f"step: the wrench of '{body}' {error}.") from None
+        raise VerbError("bad_value", f"step: the wrench of '{body}' {error}") from None
 
 
 def _known(lab: LiveLab, kind: str, name: str) -> str:
@@ -141,7 +140,7 @@ def _known(lab: LiveLab, kind: str, name: str) -> str:
         raise VerbError(
             f"unknown_{kind}",
             f"There is no {kind} '{name}' (there is {', '.join(known) or 'none'})"
-            f"{near(name, known) or '.'}",
+            f"{near(name, known)}",
         )
     return name
 
@@ -219,7 +218,7 @@ def _find_keyframe(lab: LiveLab, name: str) -> int:
         raise VerbError(
             "unknown_keyframe",
             f"There is no keyframe '{name}' (there is {', '.join(known) or 'none'})"
-            f"{near(name, known) or '.'}",
+            f"{near(name, known)}",
         )
     return known.index(name) if name else -1
 
