@@ -43,8 +43,8 @@ _COMMAND_S = (2.0, 6.0)
 # A biped that leans forward falls before it has learned to step, so that standing still is an
 # optimum that it does not leave. At first, standing therefore ends episodes as a fall does,
 # commands are straight ahead, pushes are small, and one foot on the ground is rewarded; without
-# that, some seeds of a symmetric policy hop. Points are control
-# steps and values, which change linearly between them.
+# that, some seeds of a symmetric policy hop. Points are control steps and values, which change
+# linearly between them.
 _Ranges = dict[str, tuple[float, float]]
 _Points = tuple[tuple[int, float], ...]
 _BIPED_WEIGHTS: dict[str, _Points] = {
