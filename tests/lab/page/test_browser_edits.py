@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.lab.page.test_browser import after_label, arm, on_screen, until
+from tests.lab.page.test_browser import after_label, arm, camera_of, on_screen, until
 
 __all__ = ["arm"]
-
-
-def camera_of(page, browser):
-    """Camera of the only browser, once it is where the page has put it."""
-    until(browser, lambda: page.server.get_clients(), "the browser is there")
-    (client,) = page.server.get_clients().values()
-    place = page.server.initial_camera.position
-    until(
-        browser,
-        lambda: (
-            client.camera._state.update_timestamp
-            and np.allclose(client.camera.position, place, atol=1e-3)
-        ),
-        "the camera is where the page puts it",
-    )
-    return client.camera
 
 
 def test_a_body_is_selected_and_edited(arm, browser):

@@ -67,6 +67,7 @@ def test_narrow_windows_show_all(open_page, monkeypatch, width, height):
       <body pos="3.5 3 0"><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
     page = open_page(apart)
     camera = SimpleNamespace(image_width=width, image_height=height, fov=math.radians(45.0))
+    camera.on_update = lambda call: None
     client = SimpleNamespace(camera=camera, atomic=contextlib.nullcontext)
     monkeypatch.setattr(page.server, "get_clients", lambda: {0: client})
     aspect = width / height if height else 1.3
@@ -75,6 +76,25 @@ def test_narrow_windows_show_all(open_page, monkeypatch, width, height):
         frame()
         x, y, _ = picture(camera, [[-3.5, -3.0, 0.0], [3.5, 3.0, 0.0]]).T
         assert np.abs(x).max() < aspect and np.abs(y).max() < 1
+
+
+def test_a_view_that_becomes_narrow_is_fitted_again(page):
+    """See the arm beside a panel that comes after the browser; leave a camera that was moved."""
+    updates = []
+    camera = SimpleNamespace(image_width=800, image_height=480, on_update=updates.append)
+    client = SimpleNamespace(camera=camera, atomic=contextlib.nullcontext)
+    page._welcome(client)
+    first, initial = camera.position, page.server.initial_camera.position
+    camera.image_width = 200
+    updates[0](camera)
+    narrow = camera.position
+    assert np.linalg.norm(narrow) > 1.5 * np.linalg.norm(first)
+    camera.position = initial  # the browser applies this later than what it was told at first
+    updates[0](camera)
+    assert np.allclose(camera.position, narrow)
+    camera.position, camera.image_width = np.ones(3), 800
+    updates[0](camera)
+    assert np.allclose(camera.position, 1.0)
 
 
 def test_a_frame_leaves_out_surroundings():

@@ -59,6 +59,19 @@ def test_the_bar_in_a_browser(arm, browser):  # noqa: F811
     until(browser, lambda: lab.timeline.duration > 0.7, "the other future is back")
     bar.get_by_role("button", name="Continue from here").wait_for(state="hidden")
     assert not lab.timeline.is_active and not page.errors
+    for width in (520, 640):  # the panel lies on the view, or is beside a narrow one
+        browser.set_viewport_size({"width": width, "height": 480})
+        until(browser, lambda: _right_of(bar.get_by_text("kept")) < _left_of(panel), "no overlap")
+        until(browser, lambda: _right_of(bar) < _left_of(panel), "the bar ends at the panel")
+
+
+def _left_of(element) -> float:
+    return element.bounding_box()["x"]
+
+
+def _right_of(element) -> float:
+    box = element.bounding_box()
+    return box["x"] + box["width"]
 
 
 def test_the_camera_path_is_drawn_and_played(page):

@@ -22,6 +22,7 @@ from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
 from manyworlds.lab.page.tree_lines import TreeClicksPart
 from manyworlds.lab.page.world_view import WorldView
 from manyworlds.lab.verb_error import LabEndedError
+from manyworlds.viewer.browser.cameras import keep_fitted
 from manyworlds.viewer.browser.kept_tabs import keep_tabs
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
 from manyworlds.viewer.browser.typed_fields import wait_for_commits
@@ -154,9 +155,9 @@ class InProcessPage:
         """Point the camera of a new browser at the present state; play when it has drawn that."""
         if self._stopping.is_set():
             return  # another page uses the server
-        snapshot = self.lab.snapshot
-        self.context.view.look(snapshot)
-        self.context.view.look_from(client, snapshot)
+        self.context.view.look(self.lab.snapshot)
+        initial = self.server.initial_camera.position.copy()
+        keep_fitted(client, initial, lambda: self._fit(client))
         if not self._waits:
             return
         try:
@@ -167,6 +168,11 @@ class InProcessPage:
             self._waits = False
             if self.lab.snapshot.step == 0:  # no step was made before
                 self.lab.call("set_paused", paused=False)
+
+    def _fit(self, client: viser.ClientHandle) -> None:
+        snapshot, view = self.lab.snapshot, self.context.view
+        if not self._stopping.is_set() and _fits(snapshot, view.model):
+            view.look_from(client, snapshot)
 
     def start(self) -> None:
         """Keep the page up to date, from its own thread, while a browser is connected.

@@ -22,8 +22,12 @@ window.labBoxes ||= (() => {
   stack.id = "lab-boxes";
   const fit = () => {  // the panel beside the view may be hidden, or made wider
     const view = document.querySelector("canvas")?.getBoundingClientRect();
-    stack.style.left = (view?.left || 0) + "px";
-    stack.style.width = (view?.width || window.innerWidth) + "px";
+    const left = view?.left || 0, right = view?.right || window.innerWidth;
+    // In a narrow window the panel lies on the view.
+    const panel = document.querySelector(".mantine-Tabs-list")?.closest(".mantine-Paper-root");
+    const edge = panel?.getBoundingClientRect().left || 0;
+    stack.style.left = left + "px";
+    stack.style.width = (edge > left ? Math.min(edge, right) : right) - left + "px";
   };
   setInterval(fit, FIT_MS);
   window.addEventListener("resize", fit);

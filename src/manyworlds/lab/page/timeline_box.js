@@ -12,7 +12,7 @@
   let wanted = null, sending = false;
 
   const bar = box("lab-timeline", "width:100%;order:1;padding:.35em .7em");
-  const top = add(bar, "div", "display:flex;gap:.4em;align-items:center");
+  const top = add(bar, "div", "display:flex;flex-wrap:wrap;gap:.4em;align-items:center");
   const steps = number => button(top, (number > 0 ? "+" : "\u2212") + Math.abs(number),
     () => act({step: number}), "padding:.05em .4em;white-space:nowrap");
   const back = [steps(-10), steps(-1)];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -97,6 +98,36 @@ def point_camera(
     if camera.image_width > 0 and camera.image_height > 0:  # the tab is not hidden
         aspect = min(aspect, camera.image_width / camera.image_height)
     move_camera(client, *camera_to_see(box, azimuth, elevation, fovy, aspect))
+
+
+def keep_fitted(client: viser.ClientHandle, initial: np.ndarray, fit: Callable[[], None]) -> None:
+    """Fit the view of a browser now, and again when its size changes, until its camera is moved.
+
+    A browser connects before the panel beside the view is drawn, which makes the view narrower.
+
+    Args:
+        client: the browser.
+        initial: position of the server's initial camera [m], to which the browser may go after
+            the first fit, shape (3,).
+        fit: points the camera of the browser, see `point_camera`.
+    """
+    camera = client.camera
+    fitted: tuple[int, int] | None = None
+    position = np.zeros(3)
+
+    def is_at(place: np.ndarray) -> bool:
+        return np.allclose(camera.position, place, atol=1e-4)
+
+    def check(_: object) -> None:
+        nonlocal fitted, position
+        size = camera.image_width, camera.image_height
+        if fitted is None or (size != fitted if is_at(position) else is_at(initial)):
+            fit()
+            fitted, position = size, np.array(camera.position)
+
+    check(camera)
+    camera.on_update(check)
+    check(camera)  # the size may have changed in between
 
 
 def move_camera(client: viser.ClientHandle, position: np.ndarray, look_at: np.ndarray) -> None:
