@@ -172,9 +172,8 @@ def find_divergence(
         time: time before the step [s].
         drive: what made the step.
     """
-    name = drive.driver.name
-    by = f"the driver '{name}' of '{drive.owner}'"
-    who = "" if name in PHYSICS else f", while {by} advanced the world"
+    stepped = drive.driver.name in PHYSICS
+    who = "" if stepped else f", while {_name_driver(drive)} advanced the world"
     for kind, what in _DIVERGED.items():
         if kind in kinds:
             number = int(data.warning[_KINDS.index(kind)].lastinfo)
@@ -187,8 +186,12 @@ def name_writers(commands: Iterable[Command], drive: Drive) -> str:
     """Return the possible writers of a bad state, for a message: commands, and the driver."""
     writers = [f"the command '{command.name}'" for command in commands]
     if drive.driver.name != "physics":
-        writers.append(f"the driver '{drive.driver.name}' of '{drive.owner}'")
+        writers.append(_name_driver(drive))
     return " or ".join(writers) or "a callback"
+
+
+def _name_driver(drive: Drive) -> str:
+    return f"the driver '{drive.driver.name}' of '{drive.owner}'"
 
 
 def find_bad_state(model: mujoco.MjModel, data: mujoco.MjData, who: str) -> str:
