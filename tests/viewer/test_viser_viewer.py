@@ -1,5 +1,6 @@
 """Worlds in a browser."""
 
+import contextlib
 import html
 import importlib
 import io
@@ -197,6 +198,25 @@ def test_look_at_selected(open_viewer):
     viewer.request(LookAt(False))
     _pass_time(viewer, 0.1)
     np.testing.assert_allclose(camera.position, everything)
+
+
+def test_a_narrow_browser_sees_all_worlds(open_viewer):
+    """Fit the view to a browser that becomes narrow; leave it alone after the end."""
+    viewer = open_viewer(4)
+    updates = []
+    camera = SimpleNamespace(image_width=900, image_height=480, on_update=updates.append)
+    client = SimpleNamespace(camera=camera, atomic=contextlib.nullcontext)
+    viewer._view._welcome(client)
+    np.testing.assert_allclose(camera.position, viewer.server.initial_camera.position)
+    wide, camera.image_width = camera.position, 240  # the panel is drawn
+    updates[0](camera)
+    center = viewer._grid.shown_box().mean(axis=0)
+    farther = np.linalg.norm(camera.position - center) / np.linalg.norm(wide - center)
+    assert 1.5 < farther < 3.0  # at 900 pixels, the assumed aspect ratio is 1.2
+    viewer.close()
+    narrow, camera.image_width = camera.position, 100
+    updates[0](camera)
+    np.testing.assert_allclose(camera.position, narrow)
 
 
 def test_panel_shows_pause_and_errors(open_viewer):

@@ -297,6 +297,7 @@ class _TrainingPage:
         port: int,
         walk_in: WorldLab | None = None,
     ) -> None:
+        from manyworlds.viewer.browser.cameras import FittedView
         from manyworlds.viewer.browser.server import new_server, page_url
         from manyworlds.viewer.browser.world_grid import WorldGrid
         from manyworlds.viewer.camera import first_free_body
@@ -311,6 +312,7 @@ class _TrainingPage:
         self._world = WorldMirror(model, self._sim_model, fields)
         self._server = new_server(host, port)
         self.url = page_url(self._server)
+        self._view = FittedView(self._server)
         self._grid = WorldGrid(
             self._server,
             model,
@@ -362,11 +364,8 @@ class _TrainingPage:
         self._grid.update(positions, quaternions, anchors, self._selected)
 
     def _look(self) -> None:
-        from manyworlds.viewer.browser.cameras import point_cameras
-
         elevation = min(float(self._cfg.elevation), -25.0) if self._count > 1 else -20.0
-        box, azimuth = self._grid.shown_box(), self._cfg.azimuth
-        point_cameras(self._server, box, azimuth, elevation, move_open=True)
+        self._view.look(self._grid.shown_box(), self._cfg.azimuth, elevation)
 
     def _toggle_follow(self) -> None:
         self._follow = not self._follow

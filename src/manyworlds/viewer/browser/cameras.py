@@ -130,6 +130,47 @@ def keep_fitted(client: viser.ClientHandle, initial: np.ndarray, fit: Callable[[
     check(camera)  # the size may have changed in between
 
 
+class FittedView:
+    """View of a page's browsers: fitted to the size of each one until its user moves the camera.
+
+    Args:
+        server: server of the page.
+    """
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        self._server = server
+        self._fit: Callable[[viser.ClientHandle], None] | None = None
+        server.on_client_connect(self._welcome)
+
+    def look(self, box: np.ndarray, azimuth: float, elevation: float, fovy: float = FOVY) -> None:
+        """Point the cameras of all browsers at a box, also of those that connect later.
+
+        Args:
+            box: lowest and highest corner [m], shape (2, 3).
+            azimuth: direction of view as in MuJoCo [degrees].
+            elevation: direction of view as in MuJoCo [degrees].
+            fovy: vertical field of view [degrees].
+        """
+        view = (box, azimuth, elevation, fovy, _ASPECT)
+        self._fit = lambda client: point_camera(client, *view)
+        point_cameras(self._server, *view, move_open=True)
+
+    def close(self) -> None:
+        """Leave all cameras alone from now on."""
+        self._fit = None
+
+    def _welcome(self, client: viser.ClientHandle) -> None:
+        if self._fit is not None:
+            keep_fitted(client, self._server.initial_camera.position.copy(), self._again(client))
+
+    def _again(self, client: viser.ClientHandle) -> Callable[[], None]:
+        def fit() -> None:
+            if self._fit is not None:
+                self._fit(client)
+
+        return fit
+
+
 def move_camera(client: viser.ClientHandle, position: np.ndarray, look_at: np.ndarray) -> None:
     """Move the camera of one browser; positions are in the scene [m], each of shape (3,)."""
     camera = client.camera

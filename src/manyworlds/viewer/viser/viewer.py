@@ -15,7 +15,7 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.utils.seeding import rng_state, set_rng_state
 from manyworlds.viewer import requests
 from manyworlds.viewer.base import BaseViewer, EnvProtocol, PolicyProtocol, VerbosityLevel
-from manyworlds.viewer.browser.cameras import FOVY, point_cameras
+from manyworlds.viewer.browser.cameras import FOVY, FittedView
 from manyworlds.viewer.browser.command_sliders import CommandTab
 from manyworlds.viewer.browser.layout import own_origins, static_body
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
@@ -195,6 +195,7 @@ class ViserPlayViewer(BaseViewer):
         server, sim = self.server, self._sim
         per_world = {"sim_model": sim.model, "expanded_fields": sim.expanded_fields}
         self._camera_of = self._labels_of = None
+        self._view = FittedView(server)
         self._grid = WorldGrid(
             server,
             sim.mj_model,
@@ -351,6 +352,8 @@ class ViserPlayViewer(BaseViewer):
             visit, self._visit = self._visit, None
             if visit is not None:
                 visit.visit.close()
+            if grid is not None:
+                self._view.close()
             if self._own_server and server is not None:
                 stop_server(server)
             elif grid is not None:
@@ -394,6 +397,7 @@ class ViserPlayViewer(BaseViewer):
         self._visit = OpenVisit(visit, was_paused, rng, *drawn)
         with self._lock:
             self._grid = None
+            self._view.close()
             self._overlays.remove()
             clear(self.server)
         try:
@@ -556,7 +560,7 @@ class ViserPlayViewer(BaseViewer):
             # From a low camera, worlds hide those behind them.
             elevation = min(elevation, _GRID_ELEVATION)
         box = grid.shown_box(selected if self._look_at_selected else None)
-        point_cameras(self.server, box, self.cfg.azimuth, elevation, fovy, move_open=True)
+        self._view.look(box, self.cfg.azimuth, elevation, fovy)
 
     def _show_status(self) -> None:
         time = float(self._sim.data.time[self.env_idx])
