@@ -78,8 +78,15 @@ def test_the_client_takes_the_key_file(lab, hub, tmp_path):
     with connect_client(address, keys=hub.access.client_file) as client:
         client.step(3)
         assert lab.snapshot.step == 3
-    with pytest.raises(LabConnectionError):
+    with pytest.raises(LabConnectionError, match="or give its address"):
         connect_client(address, patience=0.3)
+    far = "tcp://198.51.100.1:6559"  # an address that no machine has
+    with pytest.raises(LabConnectionError, match=r"--listen.*only with `keys`, a copy of"):
+        connect_client(far, patience=0.3)
+    with pytest.raises(LabConnectionError, match="whose client.key is the file of `keys`"):
+        connect_client(far, patience=0.3, keys=hub.access.client_file)
+    with pytest.raises(FileNotFoundError, match="copy client.key from the machine of the lab"):
+        connect_client(far, keys=tmp_path / "none.key")
     copy = tmp_path / "copy.key"
     copy.write_bytes(hub.access.client_file.read_bytes())
     copy.chmod(0o644)

@@ -25,6 +25,7 @@ from manyworlds.lab.client.request_socket import (
 )
 from manyworlds.lab.client.snapshot_stream import SnapshotStream
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.web_access import is_local
 
 if TYPE_CHECKING:
     from manyworlds.lab.network.curve_access import ClientKeys
@@ -234,11 +235,18 @@ class Connection:
         self.is_driver = bool(reply["driver"])
 
     def _unreachable(self) -> LabConnectionError:
-        return LabConnectionError(
-            "disconnected",
-            f"No lab answers at {self.address} for {self.patience:g} s: start one with "
-            "`manyworlds lab TARGET --serve`, or give its address.",
-        )
+        text = f"No lab answers at {self.address} for {self.patience:g} s: "
+        host = self.address.partition("://")[2].rpartition(":")[0].strip("[]")
+        if self._keys is not None:
+            text += "start one with `--serve --listen`, whose client.key is the file of `keys`."
+        elif is_local(host):
+            text += "start one with `manyworlds lab TARGET --serve`, or give its address."
+        else:
+            text += (
+                "to other machines, `manyworlds lab TARGET --serve --listen` answers at port 6559, "
+                "and only with `keys`, a copy of its client.key."
+            )
+        return LabConnectionError("disconnected", text)
 
     def _drop(self) -> None:
         if self._socket is not None:

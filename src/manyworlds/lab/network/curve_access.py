@@ -46,7 +46,13 @@ def read_client_keys(path: Path | str) -> ClientKeys:
         FileNotFoundError: there is no such file.
         ValueError: others can read it, or it has no keys.
     """
-    return ClientKeys(**_read(Path(path), ("server", "public", "secret")))
+    try:
+        return ClientKeys(**_read(Path(path), ("server", "public", "secret")))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"There is no file of keys '{path}': copy client.key from the machine of the lab, "
+            "which prints its path at the start."
+        ) from None
 
 
 def key_folder() -> Path:
