@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import mujoco
@@ -10,7 +11,14 @@ import pytest
 
 from manyworlds.actuator import BuiltinPositionActuatorCfg
 from manyworlds.envs import mdp
-from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_file, world_from_spec
+from manyworlds.lab import (
+    LabCfg,
+    LiveLab,
+    RecorderCfg,
+    world_from_file,
+    world_from_scene,
+    world_from_spec,
+)
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
@@ -93,6 +101,27 @@ def test_others_may_take_the_robot(run):
     assert lab.step(3).ctrl.tolist() == [0.25]
     robot.take("policy")
     assert lab.step().ctrl.tolist() != [0.25]
+    lab.stop()
+
+
+def test_one_policy_controls_two_robots(run):
+    """Open two robots, control both by the policy: each moves as the one of training alone."""
+    expected, decimation = plain_states(run, 20)
+    cfg = load_env_cfg("Cartpole-Balance")
+    other = cfg.scene.entities["other"] = copy.deepcopy(cfg.scene.entities["cartpole"])
+    other.init_state.pos = (0.0, 5.0, 0.0)
+    world = world_from_scene(cfg.scene, cfg.sim.mujoco)
+    lab = LiveLab(world, LabCfg(mode="direct"))
+    laws = [lab.run_policy(run / "policy.onnx", name) for name in world.robots]
+    assert [law.policy.actuator_names for law in laws] == [["cartpole/slider"], ["other/slider"]]
+    for state in expected:
+        lab.step(decimation)
+        alone = np.frombuffer(state)[:4].reshape(2, 2)  # positions, then velocities
+        snapshot = lab.snapshot
+        for robot in range(2):
+            own = slice(2 * robot, 2 * robot + 2)
+            np.testing.assert_allclose(snapshot.qpos[own], alone[0], atol=1e-9)
+            np.testing.assert_allclose(snapshot.qvel[own], alone[1], atol=1e-9)
     lab.stop()
 
 

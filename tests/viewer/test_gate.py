@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import logging
 import socket
+import warnings
 
 import pytest
 
@@ -171,3 +172,22 @@ def test_the_next_port_is_taken():
         gate.close()
     with pytest.raises(OSError, match="192.0.2.1"):
         Gate(1, "192.0.2.1", free_port())
+
+
+def test_moving_the_camera_of_a_browser_that_left_is_quiet():
+    """Send a view to a browser that has gone, as viser does: no warning of Python's."""
+    import asyncio
+
+    from viser._messages import SetCameraLookAtMessage
+    from viser.infra._async_message_buffer import AsyncMessageBuffer
+
+    from manyworlds.viewer.browser.server import new_server, stop_server
+
+    loop = asyncio.new_event_loop()
+    gone = AsyncMessageBuffer(loop, persistent_messages=False, done=True)
+    with warnings.catch_warnings(record=True) as caught:
+        stop_server(new_server("127.0.0.1", free_port()))
+        gone.push(SetCameraLookAtMessage((0.0, 0.0, 0.0)))
+    loop.close()
+    assert gone._warned_push_after_done, "viser warned"
+    assert not [str(warning.message) for warning in caught]

@@ -40,7 +40,8 @@ class PolicyController(Controller):
     Args:
         path: the policy, exported (`.onnx`) or a checkpoint in its run folder (`.pt`).
         model: the lab's model.
-        robot: controls of the robot; the policy must control exactly its actuators.
+        robot: controls of the robot; the policy must control exactly its actuators. Its name may
+            differ from that in training, so that one policy controls several robots.
         commands: values of the command terms, by name; 0 by default.
 
     Raises:
@@ -59,7 +60,9 @@ class PolicyController(Controller):
         commands: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         with exported(Path(path)) as file:
-            self.policy = OnnxPolicy(file, model, commands=commands, check_timestep=False)
+            self.policy = OnnxPolicy(
+                file, model, commands=commands, check_timestep=False, prefix=_prefix(model, robot)
+            )
         self.policy.path = Path(path)
         self._robot = robot
         moved = {int(model.actuator(name).id) for name in self.policy.actuator_names}
@@ -212,6 +215,13 @@ def exported(path: Path) -> Iterator[Path]:
             yield export_policy(runner, Path(folder) / f"{path.stem}.onnx", task=run.task)
     finally:
         env.close()
+
+
+def _prefix(model: mujoco.MjModel, robot: RobotControl) -> str | None:
+    """Return the prefix of a robot's elements; None if it has no named actuators."""
+    name, ids = robot.actuators.names[:1], robot.actuators.actuator_ids[:1]
+    full = model.actuator(int(ids[0])).name if len(ids) else ""
+    return full.removesuffix(name[0]) if full and full.endswith(name[0]) else None
 
 
 def _option_differences(model: mujoco.MjModel, trained: mujoco.MjSpec) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import gymnasium
-
 if TYPE_CHECKING:
+    import gymnasium
+
     from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
     from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.rl.inference import PolicyEstimate
@@ -63,6 +63,8 @@ def plain_details(driver: EnvironmentDriver) -> dict[str, object]:
 
 def shapes_of(space: gymnasium.Space) -> object:  # type: ignore[type-arg]
     """Return the shape of a box, or the shapes of a dict of spaces, by name."""
+    import gymnasium  # labs without a task do not need it, and open sooner
+
     if isinstance(space, gymnasium.spaces.Dict):
         return {name: shapes_of(part) for name, part in space.spaces.items()}
     return list(space.shape or ())

@@ -45,6 +45,8 @@ class OnnxPolicy:
         commands: values of command terms by name; 0 for the others.
         check_timestep: refuse a model whose timestep differs from the policy's. If False, the
             caller sets the timestep.
+        prefix: prefix of the robot's elements in the model, if it is not that of training: `two/`
+            for `robot/`, for instance. None takes the names of training.
 
     Raises:
         ValueError: the file is not a policy, or its description is missing or of a newer version;
@@ -60,6 +62,7 @@ class OnnxPolicy:
         observation_fns: Mapping[str, ObservationFn] | None = None,
         commands: Mapping[str, ArrayLike] | None = None,
         check_timestep: bool = True,
+        prefix: str | None = None,
     ) -> None:
         self.path = Path(path)
         runtime = require_extra("onnxruntime", "train")
@@ -72,6 +75,8 @@ class OnnxPolicy:
         self.description = self._read_description()
         avoid_sparse_newton(model)
         self.model = model
+        if prefix is not None:
+            self._rename(prefix)
         given = {name: np.array(value, float) for name, value in (commands or {}).items()}
         self.commands: dict[str, np.ndarray] = {}
         """Values of command terms by name, which may be changed at any time."""
@@ -285,6 +290,34 @@ class OnnxPolicy:
             )
         return description
 
+    def _rename(self, prefix: str) -> None:
+        """Give the elements of the entity that the policy moves another prefix, if it fits.
+
+        Raises:
+            ValueError: the policy observes a sensor that is not the entity's own.
+        """
+        entities = {item["entity"] for item in self.description["actuators"]}
+        if len(entities) != 1 or (trained := f"{entities.pop()}/") == prefix:
+            return
+        if not all(self._has_actuator(prefix, name, trained) for name in self.actuator_names):
+            return
+        for groups in self.description["policy"]["inputs"].values():
+            for group in groups:
+                for name, term in self.description["observations"][group]["terms"].items():
+                    sensor = term["params"].get("sensor_name", trained)
+                    if not sensor.startswith(trained):
+                        raise ValueError(
+                            f"Observation term '{name}' of '{self.path}' reads the sensor "
+                            f"'{sensor}' of the scene, not of the robot: the policy controls only "
+                            f"the robot '{trained[:-1]}' of its own scene."
+                        )
+        described: Any = self.description
+        self.description = _replace_prefix(described, trained, prefix)
+
+    def _has_actuator(self, prefix: str, name: str, trained: str) -> bool:
+        known = mujoco.mjtObj.mjOBJ_ACTUATOR
+        return mujoco.mj_name2id(self.model, known, prefix + name.removeprefix(trained)) >= 0
+
     def _check_names(self) -> None:
         """Raise an error that lists all objects that the description names and the model lacks."""
         wanted = {
@@ -334,6 +367,15 @@ class OnnxPolicy:
                     f"{', '.join(known) or 'none'}."
                 )
             self.commands[name] = value
+
+
+def _replace_prefix(plain: Any, old: str, new: str) -> Any:
+    """Return plain data in which all values that begin with a prefix begin with another one."""
+    if isinstance(plain, dict):
+        return {name: _replace_prefix(value, old, new) for name, value in plain.items()}
+    if isinstance(plain, list):
+        return [_replace_prefix(value, old, new) for value in plain]
+    return new + plain[len(old) :] if isinstance(plain, str) and plain.startswith(old) else plain
 
 
 def _functions_of(module: str) -> dict[str, ObservationFn]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
+import warnings
 import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -42,6 +43,8 @@ def new_server(host: str, port: int, token: str = "") -> viser.ViserServer:
     _check_address(host, port)
     local = is_local(host)
     logging.getLogger("websockets.server").addFilter(_no_handshakes)  # once, however often added
+    # A browser may go while its camera is moved, which is no fault of the user's program.
+    warnings.filterwarnings("ignore", r"Queued a \w+ on a closed connection")
     with _quiet():
         address = (host, port) if local else ("127.0.0.1", 0)
         server = module.ViserServer(*address, label="manyworlds", verbose=False)
