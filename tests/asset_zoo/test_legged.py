@@ -26,6 +26,7 @@ from manyworlds.tasks.velocity.config.derived import (
     derive_robot,
     describe_robot,
     velocity_env_cfg,
+    velocity_rl_cfg,
 )
 from manyworlds.tasks.velocity.velocity_cpu import use_biped_cpu_preset, use_cpu_preset
 from tests.robots import robot_file
@@ -136,8 +137,13 @@ def test_the_task_runs(name, ground):
         assert (contact.found > 0).all()
         heights = env.scene.sensors["foot_height_scan"].data.heights
         assert heights.abs().max() < 0.05
+    rl_cfg, expected = velocity_rl_cfg(name, robot), velocity_rl_cfg(name, robot)
+    cpu_preset(robot)(velocity_env_cfg(robot, ground), rl_cfg)
     preset = use_cpu_preset if len(model.feet) == 4 else use_biped_cpu_preset
-    assert cpu_preset(robot) is preset
+    preset(velocity_env_cfg(robot, ground), expected)
+    if name == "suite":  # whose hips differ
+        expected.actor.class_name = "MLPModel"
+    assert rl_cfg == expected
 
 
 @pytest.mark.parametrize(
@@ -185,7 +191,7 @@ def hang_up(spec: mujoco.MjSpec) -> None:
     ("change", "message"),
     [
         (drop_range, "no largest torque of the joint 'hip_4'.*--effort-limit"),
-        (fold_leg, "but 3 parts reach the ground .*--feet"),
+        (fold_leg, "the ground in its default pose are 3 .*--feet.* without legs"),
         (lambda spec: spec.worldbody.add_body(name="ball"), r"has 2 \(torso, ball\)"),
         (hang_up, "one free joint, at its root, but the model has 0: add <freejoint/>"),
     ],

@@ -41,6 +41,7 @@ def test_packages_are_found():
                 "no-such-thing>=1",
                 'neither-this>=1; extra == "lab"',
                 'pytest>=8; extra == "dev"',
+                'mkdocs>=1; extra == "docs"',
                 "numpy>=1000",
             ]
         )
@@ -76,6 +77,23 @@ def test_the_doctor_names_the_defective_release(monkeypatch, capsys, version, no
     out = capsys.readouterr().out
     assert ("note: MuJoCo 4.0.0 can factorize sparse Hessians wrongly" in out) is noted
     assert ("stepped with dense Jacobians" in out) is noted
+
+
+def test_the_doctor_names_extras_that_are_not_installed(monkeypatch, capsys):
+    """Say in one line which extras are missing, and how one is installed; this is no problem."""
+    version = importlib.metadata.version
+
+    def without(name: str) -> str:
+        if name in ("wandb", "pyarrow"):
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name) if name != "robot_descriptions" else "3.3"
+
+    monkeypatch.setattr(importlib.metadata, "version", without)
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    (line,) = [line for line in out.splitlines() if line.startswith("note: extras")]
+    assert "data" in line and "wandb" in line and "train" not in line and "docs" not in line
+    assert line.endswith("pip install 'manyworlds-rl[NAME]'")
 
 
 def test_every_release_of_mujoco_4_is_allowed():

@@ -89,6 +89,16 @@ def test_ports_of_programs(monkeypatch):
     assert "5559" not in free.found
 
 
+def test_ports_of_one_process(monkeypatch):
+    """Tell once of a program that holds several ports; the page has another remedy."""
+    taken = {8080: " by process 7", 5555: " by process 7", 5556: " by process 7"}
+    monkeypatch.setattr(machine_checks, "_holder", taken.get)
+    page, programs, free = check_ports()
+    assert page.what == "port 8080" and "--port NUMBER" in page.mend
+    assert programs.what == "ports 5555, 5556" and programs.found == "in use by process 7"
+    assert free.found.startswith("5557")
+
+
 def test_disk(monkeypatch, tmp_path):
     """Name what to choose where space is short, or nothing can be written."""
     monkeypatch.chdir(tmp_path)

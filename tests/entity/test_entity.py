@@ -490,6 +490,23 @@ def test_targets_of_another_kind_are_hinted_at():
         assert cfg("elbow.*").build().actuator_names == ("elbow",)
 
 
+def test_a_whole_name_is_exact_enough(recwarn):
+    """Warn of no other element of the same name where the pattern is a target's whole name."""
+    xml = ARM.replace("</mujoco>", TENDON.replace("elbow_cable", "elbow"))
+
+    def build(pattern: str) -> None:
+        motor = BuiltinMotorActuatorCfg(target_names_expr=(pattern,), effort_limit=1.0)
+        EntityCfg(
+            spec_fn=lambda: mujoco.MjSpec.from_string(xml),
+            articulation=EntityArticulationInfoCfg(actuators=(motor,)),
+        ).build()
+
+    build("^elbow$")
+    assert not recwarn
+    with pytest.warns(UserWarning, match="also match tendon: elbow"):
+        build("elb.*")
+
+
 def test_spec_editors_run_in_their_order():
     """Give geoms a material that shows a texture of the same configuration, then collisions."""
     cfg = ball_cfg(

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import gymnasium
 import pytest
 
 from manyworlds.cli.main import main
+from manyworlds.rl.config import SYMMETRIC_MLP
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, registry
 from manyworlds.tasks.velocity.config import robots
-from manyworlds.tasks.velocity.config.derived import derive_robot
-from manyworlds.tasks.velocity.velocity_cpu import use_cpu_preset
+from manyworlds.tasks.velocity.config.derived import (
+    cpu_preset,
+    derive_robot,
+    legged_robot,
+    velocity_env_cfg,
+    velocity_rl_cfg,
+)
+from manyworlds.utils.extras import MissingExtraError
 
 ANT = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
 
@@ -70,10 +78,35 @@ def test_robots_of_menagerie(menagerie):
     cfg, play = load_env_cfg(task), load_env_cfg(task, play=True)
     assert cfg.scene.terrain.terrain_type == "generator" and play.episode_length_s > 1e6
     assert load_rl_cfg(task).experiment_name == "unitree_go2_velocity"
-    assert registry._TASKS[task].cpu_preset is use_cpu_preset
-    registry.require_task("Velocity-Flat-anybotics_anymal_c")
+    whole = registry.require_task("Velocity-Flat-anybotics_anymal_c")
+    assert whole == "Velocity-Flat-anybotics_anymal_c"
     assert menagerie[-1] == "anybotics_anymal_c"
     assert "illegal_contact" in load_env_cfg("Velocity-Flat-anybotics_anymal_c").terminations
+
+
+def test_a_robot_that_is_not_symmetric(tmp_path):
+    """Take symmetric networks for symmetric robots; for others, say that they are left out."""
+    lame = tmp_path / "lame.xml"
+    text = ANT.read_text(encoding="utf-8")
+    assert text.count('range="30 70"') == 2  # the left front ankle, and the right back one
+    lame.write_text(text.replace('range="30 70"', 'range="30 80"', 1), encoding="utf-8")
+    for file, network in ((ANT, SYMMETRIC_MLP), (lame, "MLPModel")):
+        robot = legged_robot(file, derive_robot(file))
+        env_cfg, rl_cfg = velocity_env_cfg(robot, "rough"), velocity_rl_cfg("ant", robot)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            cpu_preset(robot)(env_cfg, rl_cfg)
+        assert rl_cfg.actor.class_name == network
+        said = [str(w.message) for w in caught if "without mirror symmetry" in str(w.message)]
+        assert len(said) == (file == lame)
+    assert "ankle" in said[0] and env_cfg.scene.num_envs == 512
+
+
+@pytest.mark.parametrize("task", ["Velocity-Flat-go1", "Velocity-Rough-humanoid"])
+def test_short_names_in_names_of_tasks(task):
+    """Find the task that was written for a robot by the robot's short name, too."""
+    assert load_rl_cfg(task).experiment_name == f"{task.rpartition('-')[2]}_velocity"
+    assert registry.require_task(task) in registry.BUILTIN_TASKS
 
 
 @pytest.mark.parametrize(
@@ -82,6 +115,7 @@ def test_robots_of_menagerie(menagerie):
         ("train Velocity-Flat", "name one, as in Velocity-Flat --robot quadruped"),
         ("train Velocity-Flat --robot unitree_go", "no legged robot 'unitree_go'"),
         ("train Velocity-Flat --robot franka_emika_panda", "new-task NAME --robot FILE"),
+        ("train Velocity-Flat --robot no.xml", "new-task NAME --robot no.xml"),
         ("train Reach --robot quadruped", "'Reach' is no task for a named robot"),
         ("play Velocity-Flat-quadrupd", "'quadrupd'"),
         ("new-task Mine --robot no.xml", "no.xml"),
@@ -105,8 +139,19 @@ def test_a_model_that_cannot_be_downloaded(monkeypatch):
         raise menagerie.DownloadError("no route\nto host")
 
     monkeypatch.setattr(menagerie.Robot, "xml", xml)
-    with pytest.raises(OSError, match="cannot give 'unitree_go2': no route to host"):
+    with pytest.raises(
+        OSError, match="cannot give 'unitree_go2': no route to host.*MENAGERIE_ROOT"
+    ):
         robots.menagerie_file("unitree_go2")
+
+
+def test_without_menagerie(monkeypatch):
+    """Name the robots that need no extra, and the command that installs the extra."""
+    monkeypatch.setitem(sys.modules, "mujoco_menagerie", None)
+    with pytest.raises(MissingExtraError) as caught:
+        robots.menagerie_file("quadrupd")
+    text = str(caught.value)
+    assert "Did you mean 'quadruped'" in text and "go1" in text and "[robots]" in text
 
 
 def test_a_file_for_any_robot(tmp_path, monkeypatch, capsys):

@@ -266,11 +266,12 @@ def _feet(model: mujoco.MjModel, data: mujoco.MjData, root: int, names: Sequence
         bound += _FOOT_SHARE * max(data.xpos[root, 2] - bound, 0.0)
         found = sorted(b for b, low in lows.items() if low <= bound)
     if len(found) not in (2, 4):
-        ends = [model.body(b).name for b in found]
+        ends = ", ".join(model.body(b).name for b in found) or "none"
         raise ValueError(
-            f"A robot has two or four feet, but {len(found)} parts reach the ground in its default "
-            f"pose ({ends}): name the last bodies of the legs with --feet, or add a keyframe "
-            "'home' in which it stands."
+            "A legged robot has two or four feet, but the parts that reach the ground in its "
+            f"default pose are {len(found)} ({ends}): name the last bodies of the legs with "
+            "--feet, or add a keyframe 'home' in which it stands. For a robot without legs, write "
+            "a task of an arm with `manyworlds new-task NAME`, and exchange the arm's model."
         )
     return found
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from manyworlds.cli.parsing import parse
-from manyworlds.utils.extras import DISTRIBUTION, installed_version
+from manyworlds.utils.extras import DISTRIBUTION, install_command, installed_version
 
-_NOT_EXTRAS = ("dev",)
+_NOT_EXTRAS = ("dev", "docs")  # for work on this package
 _NAMESAKE = "manyworlds"  # on PyPI, this is not us
 _REQUIREMENT = re.compile(
     r"""(?P<name>[\w.-]+) \s* (?P<bounds>[^;\[]*) (?:;\s*extra\s*==\s*["'](?P<extra>\w+)["'])?$""",
@@ -68,6 +68,8 @@ def main(argv: list[str]) -> int:
         print(f"{finding.what}: {finding.found}")
     problems = [_describe(p) for p in packages if p.problem]
     problems += _installation_problems(DISTRIBUTION) + _library_problem()
+    if lacking := sorted({p.extra for p in packages if p.extra and not p.installed}):
+        print(f"note: extras not installed: {', '.join(lacking)}: {install_command('NAME')}")
     if defect := newton_defect():
         print(f"note: {defect}")
     for finding in findings:

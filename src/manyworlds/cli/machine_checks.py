@@ -83,10 +83,13 @@ def check_ports() -> Iterator[MachineCheck]:
     mends = {PAGE_PORT: "--port NUMBER; the next free port is taken without it"}
     mends |= dict.fromkeys(sorted(LabServerCfg().ports.values()), _SHIFTED)
     holders = {number: _holder(number) for number in mends}
+    used: dict[tuple[str, str], list[int]] = {}
     for number, holder in holders.items():
         if holder is not None:
-            mend = f"end that process, or {mends[number]}"
-            yield MachineCheck(f"port {number}", f"in use{holder}", mend)
+            used.setdefault((holder, mends[number]), []).append(number)
+    for (holder, mend), numbers in used.items():
+        what = f"port{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+        yield MachineCheck(what, f"in use{holder}", f"end that process, or {mend}")
     if free := ", ".join(str(number) for number, holder in holders.items() if holder is None):
         yield MachineCheck("free ports", free)
 

@@ -198,8 +198,7 @@ def find_task(options: TaskOptions) -> str:
     load_modules(options.load)
     if options.robot:
         return task_of_robot(task, options.robot)
-    require_task(task)
-    return task
+    return require_task(task)
 
 
 def load_modules(names: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -464,10 +465,10 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     def _find_targets(self, cfg: ActuatorCfg) -> Matches:
         kind = cfg.transmission_type.value
+        exact = {f"^{re.escape(name)}$" for name in self._names[kind]}
+        patterns = [pattern for pattern in cfg.target_names_expr if pattern not in exact]
         others = {
-            other: _names_found(cfg.target_names_expr, self._names[other])
-            for other in _DRIVEN
-            if other != kind
+            other: _names_found(patterns, self._names[other]) for other in _DRIVEN if other != kind
         }
         found = "; ".join(
             f"{other}: {', '.join(names)}" for other, names in others.items() if names

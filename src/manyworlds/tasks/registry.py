@@ -266,14 +266,17 @@ def task_of_robot(family: str, robot: str) -> str:
     return getattr(importlib.import_module(module), function)(robot)
 
 
-def require_task(task_name: str) -> None:
+def require_task(task_name: str) -> str:
     """Check that a task of this name exists, without importing its module.
+
+    Returns:
+        The name as it is registered, such as Velocity-Flat-Go1 for Velocity-Flat-go1.
 
     Raises:
         KeyError: the task does not exist.
     """
     if task_name in _LAZY or task_name in _TASKS:
-        return
+        return task_name
     known = list_tasks()
     if task_name in FAMILIES:
         raise KeyError(
@@ -282,13 +285,13 @@ def require_task(task_name: str) -> None:
     for family in FAMILIES:  # such as a run of a robot that is not registered in this process
         robot = task_name.removeprefix(f"{family}-")
         if robot != task_name and robot == robot.lower() and task_name not in known:
-            task_of_robot(family, robot)
-            return
+            return task_of_robot(family, robot)
     if task_name not in known:
         raise KeyError(
             f"There is no task '{task_name}'.{near_matches(task_name, known)} "
             f"Available: {', '.join(known)}."
         )
+    return task_name
 
 
 def _check_free(task_id: str) -> None:
@@ -297,7 +300,7 @@ def _check_free(task_id: str) -> None:
 
 
 def _find(task_name: str) -> _Task:
-    require_task(task_name)
+    task_name = require_task(task_name)
     if task_name not in _TASKS:
         lazy = _LAZY[task_name]
         module = importlib.import_module(lazy.module)

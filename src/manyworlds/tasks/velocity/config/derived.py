@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,8 +18,9 @@ from manyworlds.asset_zoo.legged import (
     sole_site,
     trunk_geoms,
 )
-from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.managers import TerminationTermCfg
+from manyworlds.managers.mirror import EnvMirror
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
 from manyworlds.sim import MujocoCfg
@@ -26,6 +29,7 @@ from manyworlds.tasks.velocity import mdp
 from manyworlds.tasks.velocity.velocity_cpu import use_biped_cpu_preset, use_cpu_preset
 from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
 from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
+from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
 if TYPE_CHECKING:
@@ -123,8 +127,47 @@ def velocity_rl_cfg(name: str, robot: LeggedRobot) -> RslRlOnPolicyRunnerCfg:
 
 
 def cpu_preset(robot: LeggedRobot) -> CpuPreset:
-    """Return the change of both configurations for a few CPU cores."""
-    return use_biped_cpu_preset if len(robot.feet) == _BIPED else use_cpu_preset
+    """Return the change of both configurations for a few CPU cores.
+
+    It takes a symmetric network only for a robot that is symmetric, and else warns.
+    """
+    use_symmetric = use_biped_cpu_preset if len(robot.feet) == _BIPED else use_cpu_preset
+
+    def use(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
+        usual = rl_cfg.actor.class_name
+        use_symmetric(env_cfg, rl_cfg)
+        if why := _asymmetry(env_cfg, rl_cfg.obs_groups["actor"]):
+            rl_cfg.actor.class_name = usual
+            warnings.warn(
+                f"The policy is trained without mirror symmetry, with which it would learn faster: "
+                f"{why}",
+                stacklevel=2,
+            )
+
+    return use
+
+
+def _asymmetry(cfg: ManagerBasedRlEnvCfg, groups: Sequence[str]) -> str:
+    """Return why observations and actions have no mirror image; empty if they have one."""
+    scene = replace(cfg.scene, num_envs=1, terrain=TerrainEntityCfg(terrain_type="plane"))
+    needed = ManagerBasedRlEnvCfg(
+        scene=scene,
+        decimation=cfg.decimation,
+        observations={name: cfg.observations[name] for name in groups},
+        actions=cfg.actions,
+        commands=cfg.commands,
+        sim=cfg.sim,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the training's environment repeats them
+        env = ManagerBasedRlEnv(needed, device="cpu")
+        try:
+            EnvMirror(env, groups)
+        except ValueError as error:
+            return str(error)
+        finally:
+            env.close()
+    return ""
 
 
 def derive_robot(

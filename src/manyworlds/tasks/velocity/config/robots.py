@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyworlds.utils.extras import require_extra
+from manyworlds.utils.extras import MissingExtraError, require_extra
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _NAMED = {
 }
 _LEGGED = ("quadruped", "biped", "humanoid")
 """Categories of MuJoCo Menagerie."""
+_MODELS = (".xml", ".mjcf", ".urdf", ".mjb", ".usd")
 
 
 def flat_task(robot: str) -> str:
@@ -69,7 +70,18 @@ def menagerie_file(robot: str) -> Path:
         MissingExtraError: the extra 'robots' is not installed.
         OSError: the model cannot be downloaded.
     """
-    menagerie: Any = require_extra("mujoco_menagerie", "robots")
+    if Path(robot).suffix in _MODELS:
+        raise KeyError(
+            f"--robot takes a name, not the file '{robot}': write a task for that model with "
+            f"manyworlds new-task NAME --robot {robot}."
+        )
+    try:
+        menagerie: Any = require_extra("mujoco_menagerie", "robots")
+    except MissingExtraError as error:
+        known = f"{near_matches(robot, _NAMED)} Available: {', '.join(_NAMED)}"
+        raise MissingExtraError(
+            f"There is no robot '{robot}' here.{known}; and those of MuJoCo Menagerie. {error}"
+        ) from error
     legged = [r.name for r in menagerie.robots() if r.category in _LEGGED]
     if robot not in legged:
         known = [*_NAMED, *(name for name in legged if name not in _NAMED)]
@@ -82,5 +94,7 @@ def menagerie_file(robot: str) -> Path:
         return Path(entry.xml(entry.default_model))
     except Exception as error:  # the package's own errors of downloads
         raise OSError(
-            f"MuJoCo Menagerie cannot give '{robot}': {' '.join(str(error).split())}"
+            f"MuJoCo Menagerie cannot give '{robot}': {' '.join(str(error).split())}. It downloads "
+            "a model once: connect to the internet, or set MENAGERIE_ROOT to a copy of its "
+            "repository."
         ) from error
