@@ -12,7 +12,7 @@ import pytest
 from manyworlds.lab import world_from_file
 from manyworlds.spec import mesh_files, model_files
 from manyworlds.spec.export import export_spec
-from manyworlds.spec.load import ModelFileError, load_spec
+from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 from tests.robots import robot_file
 from tests.spec.parity import assert_same, find_model
 from tests.spec.test_export import wavefront
@@ -466,3 +466,13 @@ def test_textures_in_a_browser(tmp_path, browser):
                 break
         page.close()
     assert shot and green.mean() > 0.01
+
+
+def test_an_error_says_nothing_of_the_spec_in_memory(tmp_path):
+    """Compile a URDF with an impossible inertia: one line, without what became of the spec."""
+    path = tmp_path / "robot.urdf"
+    path.write_text(urdf("no.stl", "no.stl").replace('ixy="0"', 'ixy="5"'))
+    spec, _ = load_spec(path, missing_meshes="skip")
+    with pytest.raises(ModelFileError, match="fullinertia") as error:
+        compile_spec(spec, path)
+    assert "remain so" not in str(error.value) and "\n" not in str(error.value)

@@ -72,9 +72,14 @@ def no_content(path: Path) -> tuple[str, list[str]] | None:
     return None
 
 
+_OF_MEMORY = "before this error, and remain so."
+"""End of MuJoCo's sentences about a spec that the compiler has changed."""
+
+
 def one_line(message: str) -> str:
-    """Return a message of MuJoCo as one line."""
-    first, *rest = [line.strip() for line in message.strip().splitlines() if line.strip()]
+    """Return a message of MuJoCo as one line; what it says of the spec in memory is left out."""
+    lines = [line.strip() for line in message.strip().splitlines()]
+    first, *rest = [line for line in lines if line and not line.endswith(_OF_MEMORY)]
     if not rest:
         return first
     detail = " ".join(rest).replace("Element name '',", "an unnamed element,")

@@ -36,8 +36,11 @@ def test_other_peoples_worlds_are_saved_exactly(path, item, tmp_path, recwarn):
     lab.stop()
 
 
-def test_settings_of_parts_stay_where_they_matter():
-    """Attach a body whose inertia is not that of its geoms to a world that takes it from them."""
+def test_settings_of_parts_stay_where_they_matter(tmp_path):
+    """Attach a body whose inertia is not that of its geoms to a world that takes it from them.
+
+    One file cannot have both settings: saving says so where the user looks, not in a log alone.
+    """
     weight = """<mujoco><worldbody><body name="b"><freejoint/><geom size=".1"/>
     <inertial pos="0 0 .1" mass="3" diaginertia=".1 .1 .1"/></body></worldbody></mujoco>"""
     world = mujoco.MjSpec.from_string(FLOOR)
@@ -45,6 +48,11 @@ def test_settings_of_parts_stay_where_they_matter():
     lab = LiveLab(world_from_spec(world))
     lab.scene.add(mujoco.MjSpec.from_string(weight), "weight")
     assert lab.model.body("weight/b").mass[0] == 3.0
+    with pytest.warns(UserWarning, match="six digits"):
+        reply = lab.call("save_scene", folder=tmp_path / "room")
+    assert ["six digits" in note for note in reply["notes"]] == [True]
+    lab.scene.remove("weight")
+    assert lab.call("save_scene", folder=tmp_path / "room")["notes"] == []
     lab.stop()
 
 

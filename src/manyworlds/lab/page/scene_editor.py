@@ -268,7 +268,8 @@ class ScenePart:
         return str(Path(folder).expanduser())
 
     def _save(self) -> str:
-        return f"saved: {self._ctx.call('save_scene', folder=self._folder())['folder']}"
+        reply: Any = self._ctx.call("save_scene", folder=self._folder())
+        return "\n".join([f"saved: {reply['folder']}", *reply["notes"]])
 
     def _open(self) -> str:
         return self._edit("open_scene", path=self._folder())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -355,7 +356,7 @@ class SceneEditor:
         """Write the scene to a folder: `scene.xml`, its assets, and names in `build.json`.
 
         MuJoCo alone can load `scene.xml`. The folder is complete at each moment: it is written
-        aside and renamed.
+        aside and renamed. `notes` says, as a warning does, what the file cannot express.
 
         Returns:
             The folder.
@@ -363,7 +364,13 @@ class SceneEditor:
         Raises:
             FileExistsError: the folder contains something else.
         """
-        return save_scene(self._lab.world, Path(path))
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            folder = save_scene(self._lab.world, Path(path))
+        self.notes = tuple(str(warning.message) for warning in found)
+        for note in self.notes:
+            warnings.warn(note, stacklevel=2)
+        return folder
 
     def open(self, path: str | Path) -> None:
         """Replace the world by a scene file, a folder of `save` or any MJCF; can be undone.

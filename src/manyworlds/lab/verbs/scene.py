@@ -235,12 +235,12 @@ def select_item(
     return {"selected": lab.scene.selected}
 
 
-@verb(folder=Field(text="the folder"))
+@verb(folder=Field(text="the folder"), notes=_NOTES)
 def save_scene(
     lab: LiveLab, folder: Annotated[Path, FilePath(text="folder to write, or to replace")]
 ) -> Reply:
     """Write the scene to a folder: scene.xml for plain MuJoCo, assets, and names."""
-    return {"folder": str(lab.scene.save(folder))}
+    return {"folder": str(lab.scene.save(folder)), "notes": list(lab.scene.notes)}
 
 
 @verb(notes=_NOTES)

@@ -331,7 +331,8 @@ class SceneVerbs(VerbCaller):
             folder: folder to write, or to replace.
 
         Returns:
-            `folder` (string, the folder), `frame_id`, `time`.
+            `folder` (string, the folder), `notes` (string[], sentences about what the edit did
+            besides what was asked), `frame_id`, `time`.
         """
         return self.call("save_scene", folder=folder)
 
