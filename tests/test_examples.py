@@ -250,6 +250,8 @@ def test_cluster_files():
     task = yaml.safe_load((EXAMPLES / "cluster/skypilot.yaml").read_text())
     assert {"name", "resources", "envs", "file_mounts", "setup", "run"} == {*task}
     torchrun = script.read_text().split(" torchrun ", 1)[1]
+    assert all(folder["mode"] == "MOUNT_CACHED" for folder in task["file_mounts"].values())
+    assert f"--log-root {next(iter(task['file_mounts']))} " in task["run"]
     assert "exec srun --cpus-per-task=" in script.read_text()
     own = torchrun.index("-m manyworlds")
     known = get_args_parser().format_help()
