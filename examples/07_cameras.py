@@ -8,6 +8,7 @@ side by side, and to write a video. It needs OpenGL, which `manyworlds doctor` c
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -57,9 +58,13 @@ def film(env: ManagerBasedRlEnv, path_stem: Path, num_frames: int) -> Path:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, nargs="?", default="images")
+    folder = parser.parse_args().folder
     if reason := gl_available():
         sys.exit(reason)
-    folder = Path(*sys.argv[1:2] or ["images"])
     folder.mkdir(exist_ok=True)
     env = ManagerBasedRlEnv(task(num_envs=4), device="cpu")
     env.reset()

@@ -8,7 +8,7 @@ go on from a checkpoint as if it had never stopped, and to measure a policy.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from dataclasses import asdict
 from pathlib import Path
 
@@ -55,7 +55,11 @@ def measure(result: TrainingResult, num_envs: int) -> Evaluation:
 
 
 if __name__ == "__main__":
-    result = learn(Path(*sys.argv[1:2] or ["runs"]), num_envs=1024, iterations=60)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, nargs="?", default="runs")
+    result = learn(parser.parse_args().folder, num_envs=1024, iterations=60)
     print(measure(result, num_envs=64))
     print("files:", *result.files, sep="\n  ")
     print(f"watch it with: manyworlds play {TASK} --checkpoint {result.checkpoint}")

@@ -8,7 +8,7 @@ replay them: joints are matched by name, so that a recording outlives changes of
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import mujoco
@@ -70,7 +70,11 @@ def replay(folder: Path, name: str) -> tuple[str, list[np.ndarray]]:
 
 
 if __name__ == "__main__":
-    folder = Path(*sys.argv[1:2] or ["recordings"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, nargs="?", default="recordings")
+    folder = parser.parse_args().folder
     file = record(folder)
     recording = read_mcap(file)
     print(

@@ -9,7 +9,7 @@ the parts that a program on a robot has: read sensors, infer, send commands.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import mujoco
@@ -61,7 +61,11 @@ def short(run: Path, seconds: float) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    run = Path(sys.argv[1]) if len(sys.argv) > 1 else trained(Path("runs"))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", type=Path, nargs="?", help="run folder")
+    run = parser.parse_args().run or trained(Path("runs"))
     data, slowest = deploy(run, seconds=2.0)
     print(f"after {data.time:.2f} s: positions {data.qpos.round(4).tolist()}")
     print(f"the slowest control period took {1e3 * slowest:.2f} ms")

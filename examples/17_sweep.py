@@ -10,7 +10,7 @@ reach the database.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import optuna
@@ -61,9 +61,15 @@ def study(database: Path) -> optuna.Study:
 
 
 if __name__ == "__main__":
-    database, trials = Path(*sys.argv[1:2] or ["sweep.db"]), int((sys.argv[2:] or ["8"])[0])
-    found = study(database)
-    found.optimize(lambda trial: objective(trial, database.parent / "runs"), n_trials=trials)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("database", type=Path, nargs="?", default="sweep.db", help="SQLite file")
+    parser.add_argument("trials", type=int, nargs="?", default=8, help="number of trials to add")
+    args = parser.parse_args()
+    found = study(args.database)
+    folder = args.database.parent / "runs"
+    found.optimize(lambda trial: objective(trial, folder), n_trials=args.trials)
     print(f"best return {found.best_value:.2f} of {len(found.trials)} trials with")
     for name, value in found.best_params.items():
         print(f"  {name} {value:.4g}")

@@ -228,13 +228,31 @@ def test_sweep(tmp_path):
     assert [run.name.split("_")[-1] for run in runs] == ["trial0", "trial1", "trial2"]
 
 
+@pytest.mark.parametrize(
+    "name", ["07_cameras", "08_train", "11_record_and_replay", "12_onnx_in_mujoco", "17_sweep"]
+)
+def test_help(name, tmp_path, monkeypatch, capsys):
+    """Print what an example is about, and write nothing."""
+    if name == "17_sweep":
+        pytest.importorskip("optuna")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        run(monkeypatch, capsys, name, "--help")
+    about = ast.get_docstring(ast.parse((EXAMPLES / f"{name}.py").read_text()))
+    assert about and about.splitlines()[0] in capsys.readouterr().out
+    assert not [*tmp_path.iterdir()]
+
+
 def test_cluster_files():
     """Use options that exist, in files that a shell and YAML can read."""
     script = EXAMPLES / "cluster/train.slurm"
     subprocess.run(["bash", "-n", str(script)], check=True)
     task = yaml.safe_load((EXAMPLES / "cluster/skypilot.yaml").read_text())
     assert {"name", "resources", "envs", "file_mounts", "setup", "run"} == {*task}
-    torchrun = script.read_text().split("srun torchrun", 1)[1]
+    torchrun = script.read_text().split(" torchrun ", 1)[1]
+    assert all(folder["mode"] == "MOUNT_CACHED" for folder in task["file_mounts"].values())
+    assert f"--log-root {next(iter(task['file_mounts']))} " in task["run"]
+    assert "exec srun --cpus-per-task=" in script.read_text()
     own = torchrun.index("-m manyworlds")
     known = get_args_parser().format_help()
     for option in re.findall(r"(--[\w-]+)", torchrun[:own]):

@@ -5,24 +5,36 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import mujoco
 import pytest
 
 from manyworlds.cli.main import main
 from manyworlds.cli.new_task import write_task
+from manyworlds.rl import OnnxPolicy
 from manyworlds.tasks import registry
 
 
 def test_the_file_trains_as_it_stands(tmp_path, monkeypatch, capsys):
     """Write a task, check it, train it for an iteration, and find that ruff has nothing to say."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    others = dict(registry._TASKS)
+    monkeypatch.setattr(registry, "_TASKS", dict(others))
     assert main(["new-task", "My-Own-Reach"]) == 0
     out = capsys.readouterr().out
     assert "manyworlds train My-Own-Reach --load my_own_reach.py" in out
     small = ["--agent.max-iterations", "1", "--env.scene.num-envs", "8"]
     args = ["train", "My-Own-Reach", "--load", "my_own_reach.py", *small]
     assert main(args) == 0
-    assert list(tmp_path.glob("runs/my_own_reach/*/model_0.pt"))
+    (policy,) = tmp_path.glob("runs/my_own_reach/*/policy.onnx")
+    assert (policy.parent / "model_0.pt").is_file()
+    monkeypatch.setattr(registry, "_TASKS", others)
+    args = ["play", "--onnx", str(policy), "--load", "my_own_reach.py"]
+    assert main([*args, "--headless", "--steps", "5"]) == 0
+    model = mujoco.MjModel.from_xml_path(str(policy.parent / "scene" / "scene.xml"))
+    plain = OnnxPolicy(policy, model)
+    plain.reset(data := mujoco.MjData(model))
+    seen = plain.observe(data, "actor")
+    assert seen[4:6] == pytest.approx([0.55, 0.0], abs=1e-6)  # the tip of the stretched arm
     check = [sys.executable, "-m", "ruff", "check", "--isolated", "my_own_reach.py"]
     subprocess.run([*check, "--select", "E,F", "--line-length", "100"], check=True)
 

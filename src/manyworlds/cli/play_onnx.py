@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.parsing import Modules, load_modules, parse
 
 if TYPE_CHECKING:
     import mujoco
@@ -38,6 +38,8 @@ class PlayOnnxOptions:
     """Open no window, run as fast as possible, and print the last state."""
     steps: int | None = None
     """Number of control steps to run; None runs until the window closes."""
+    load: Modules = ()
+    """Python file, or module, of the task, if it defines PLAIN_OBSERVATION_FNS."""
 
 
 def main(argv: list[str]) -> int:
@@ -50,6 +52,7 @@ def main(argv: list[str]) -> int:
         raise FileNotFoundError(f"There is no scene '{scene}': name the MJCF file with --scene.")
     if cfg.headless and cfg.steps is None:
         raise ValueError("--headless has no window to close: give --steps, too.")
+    load_modules(cfg.load)
     import mujoco
 
     from manyworlds.rl import OnnxPolicy

@@ -275,7 +275,8 @@ class OnnxPolicy:
                 f"Observation term '{name}' of '{self.path}' is computed by {term['function']}, "
                 "which plain MuJoCo does not provide: pass observation_fns={"
                 f"'{name}': function}} with function(policy, data, params) -> array of shape "
-                f"{tuple(term['shape'])}, or define PLAIN_OBSERVATION_FNS in the task's module."
+                f"{tuple(term['shape'])}, or define PLAIN_OBSERVATION_FNS in the task's module, "
+                "which must be imported (`manyworlds play`: --load FILE)."
             )
         return found
 

@@ -48,5 +48,8 @@ def test_table_and_chart(tmp_path):
     ]
     table = success_table(results)
     assert "87.5" in table and "ellipse" in table and "no" in table
+    assert "mass [kg]" in table and "mean time [s]" in table
+    none = ShapeResult(name="box", episodes=8, successes=0, mean_time_s=math.nan)
+    assert "nan" not in success_table([none])
     path = plot_success(results, tmp_path / "chart.png")
     assert path.read_bytes().startswith(b"\x89PNG")

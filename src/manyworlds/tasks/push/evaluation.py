@@ -90,7 +90,7 @@ def success_table(results: Sequence[ShapeResult]) -> str:
                 "no" if result.held_out else "yes",
                 result.episodes,
                 round(100.0 * result.success, 1),
-                round(result.mean_time_s, 2),
+                round(result.mean_time_s, 2) if result.successes else None,
             )
             for result in results
         ],

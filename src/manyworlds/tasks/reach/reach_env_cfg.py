@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import torch
@@ -28,6 +28,9 @@ from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
+if TYPE_CHECKING:
+    from manyworlds.rl import OnnxPolicy
+
 ARM = """
 <mujoco>
   <worldbody>
@@ -51,6 +54,17 @@ def tip_position(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = TIP) -> tor
     data = env.scene[asset_cfg.name].data
     tip = data.site_pos_w[:, asset_cfg.index("site")].squeeze(1)
     return (tip - data.root_link_pos_w)[:, :2]
+
+
+def _plain_tip_position(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> Any:
+    """Return `tip_position` computed without an environment, shape [2]."""
+    root = policy.description["entities"]["robot"]["root_body"]
+    tip = root.rpartition("/")[0] + "/tip"
+    return (data.site(tip).xpos - data.body(root).xpos)[:2]
+
+
+PLAIN_OBSERVATION_FNS = {"tip_position": _plain_tip_position}
+"""Functions that replace observation terms of this file where policies run in plain MuJoCo."""
 
 
 def distance(
