@@ -16,13 +16,19 @@ from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.distributed import Ranks, any_rank, connect, gather, share
 from manyworlds.rl.run_folder import RunFolder
 
+PATIENCE_S = 600.0  # how long it takes is up to who else uses the machine
+
 
 def torchrun(*args: str) -> list[dict]:
     """Train in two processes; return what each wrote down."""
     script = Path(__file__).with_name("distributed_training.py")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     run = subprocess.run(
-        [*command, str(script), *args], capture_output=True, text=True, timeout=120, check=False
+        [*command, str(script), *args],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout == ""

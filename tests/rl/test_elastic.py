@@ -19,6 +19,7 @@ from manyworlds.rl.run_folder import RunFolder
 
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
 ITERATIONS = 30
+PATIENCE_S = 600.0  # how long it takes is up to who else uses the machine
 TRAINING = f"""
     --env.scene.num-envs 4 --agent.num-steps-per-env 4 --agent.save-interval 5 --device cpu
     --agent.max-iterations {ITERATIONS} --agent.run-name pair --auto-resume
@@ -83,18 +84,18 @@ class Hosts:
 
     def wait_for_checkpoint(self) -> RunFolder:
         """Return the run once it has a checkpoint of a trained policy."""
-        end = time.monotonic() + 90
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             for file in self.log_root.glob("*/*/params/run.yaml"):
                 if len((run := RunFolder(file.parent.parent)).checkpoints()) > 1:
                     return run
             time.sleep(0.05)
-        raise AssertionError(f"No checkpoint in 90 s: {self._log.read_text()}")
+        raise AssertionError(f"No checkpoint in {PATIENCE_S:.0f} s: {self._log.read_text()}")
 
     def wait_until_done(self) -> None:
         """Wait until the training has ended well on both hosts."""
         for host in (self.first, self.second):
-            assert host.agent.wait(120) == 0, self._log.read_text()
+            assert host.agent.wait(PATIENCE_S) == 0, self._log.read_text()
 
 
 @pytest.fixture
