@@ -114,8 +114,8 @@ manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or
   Hz.
 - **knees**: the second joint of each leg that turns about the root's y-axis; postures may deviate
   most there.
-- **mirror symmetry**: of the networks that few CPU cores train, if the robot is symmetric within 2
-  %; else a warning says where it is not.
+- **mirror symmetry**: the policy has it with the settings for few CPU cores if the robot is
+  symmetric within 2 %; else a warning says where it is not.
 
 Values that are derived need not be those of the real robot: compare them with its data sheet before
 you train a policy for it. A trunk that touches the ground ends the episode.

@@ -139,7 +139,7 @@ class FittedView:
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server = server
-        self._fit: Callable[[viser.ClientHandle], None] | None = None
+        self._view: tuple[np.ndarray, float, float, float, float] | None = None
         server.on_client_connect(self._welcome)
 
     def look(self, box: np.ndarray, azimuth: float, elevation: float, fovy: float = FOVY) -> None:
@@ -151,24 +151,21 @@ class FittedView:
             elevation: direction of view as in MuJoCo [degrees].
             fovy: vertical field of view [degrees].
         """
-        view = (box, azimuth, elevation, fovy, _ASPECT)
-        self._fit = lambda client: point_camera(client, *view)
-        point_cameras(self._server, *view, move_open=True)
+        self._view = (box, azimuth, elevation, fovy, _ASPECT)
+        point_cameras(self._server, *self._view, move_open=True)
 
     def close(self) -> None:
         """Leave all cameras alone from now on."""
-        self._fit = None
+        self._view = None
 
     def _welcome(self, client: viser.ClientHandle) -> None:
-        if self._fit is not None:
-            keep_fitted(client, self._server.initial_camera.position.copy(), self._again(client))
+        if self._view is not None:
+            initial = self._server.initial_camera.position.copy()
+            keep_fitted(client, initial, lambda: self._fit(client))
 
-    def _again(self, client: viser.ClientHandle) -> Callable[[], None]:
-        def fit() -> None:
-            if self._fit is not None:
-                self._fit(client)
-
-        return fit
+    def _fit(self, client: viser.ClientHandle) -> None:
+        if self._view is not None:
+            point_camera(client, *self._view)
 
 
 def move_camera(client: viser.ClientHandle, position: np.ndarray, look_at: np.ndarray) -> None:
