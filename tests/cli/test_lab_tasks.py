@@ -17,6 +17,7 @@ from tests.robots import robot_file
 PLAIN = {
     "Cartpole-Balance",
     "Cartpole-Swingup",
+    "Reach",
     "Tracking-Flat-G1",
     "Tracking-Flat-G1-No-State-Estimation",
     "Tracking-Flat-Humanoid",
