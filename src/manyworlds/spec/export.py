@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
+from enum import Enum, auto
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
 import mujoco
 
+from manyworlds.spec.compiler_settings import spelled_out
 from manyworlds.spec.mjcf import fix_spec_xml, mark_bare, write_buffer_textures
 from manyworlds.spec.references import copy_spec
 from manyworlds.utils.files import atomic_path
@@ -22,6 +25,17 @@ _SCENE = "scene.xml"
 _ASSETS = "assets"
 _AS_WRITTEN = "of an attached model, which differs"
 """Part of MuJoCo's message for parts whose compiler settings one MJCF file cannot express."""
+
+
+class _Notation(Enum):
+    """Notations of a spec in a file, in the order in which they are tried."""
+
+    WRITTEN = auto()
+    """As in the spec."""
+    SPELLED_OUT = auto()
+    """With inertias and limits in place of compiler settings in which parts differ."""
+    COMPILED = auto()
+    """With the numbers of the compiled model, which have six digits."""
 
 
 def export_spec(
@@ -37,8 +51,10 @@ def export_spec(
     notation in which they are written in the spec, and numbers keep all digits, so that the file
     compiles to the same model, bit for bit. Where attached parts differ in their unit of angles,
     all are written in radians, with quaternions and general actuators. Where they differ in other
-    compiler settings, which one file cannot express, the compiled values are written, which have
-    six digits, with a warning.
+    compiler settings, of which a file has one set, all bodies are written with their inertias, and
+    joints, tendons and actuators with or without limits. Only a free joint that is aligned with its
+    body's inertia by the settings of its part, and has attributes besides, cannot be expressed: the
+    numbers of the compiled model are then written, which have six digits, with a warning.
 
     Args:
         spec: the spec to write; unchanged.
@@ -132,7 +148,7 @@ def _encode(spec: mujoco.MjSpec, archive: Path) -> str:
         Name that stands for no material; see `mark_bare`.
     """
     with tempfile.TemporaryDirectory() as folder:
-        for as_compiled in (False, True):
+        for attempt in _Notation:
             messages: list[str] = []
             try:
                 with mujoco_warnings(messages.append):
@@ -140,18 +156,24 @@ def _encode(spec: mujoco.MjSpec, archive: Path) -> str:
                     write_buffer_textures(copy, Path(folder))
                     bare = mark_bare(copy)
                     copy.compile()  # assembles the keyframes of attached parts
-                    copy.compiler.savecompiled = as_compiled
-                    copy.compiler.savecanonical = as_compiled or _has_two_units(copy)
-                    copy.encode(str(archive))
+                    compiled = attempt is _Notation.COMPILED
+                    copy.compiler.savecompiled = compiled
+                    copy.compiler.savecanonical = compiled or _has_two_units(copy)
+                    spelled = attempt is _Notation.SPELLED_OUT
+                    with spelled_out(copy) if spelled else contextlib.nullcontext():
+                        copy.encode(str(archive))
             except (ValueError, mujoco.FatalError) as error:
                 reason = " ".join([str(error), *messages])
-                if as_compiled or _AS_WRITTEN not in reason:
+                if attempt is _Notation.COMPILED or (
+                    attempt is _Notation.WRITTEN and _AS_WRITTEN not in reason
+                ):
                     raise ValueError(f"MuJoCo cannot write this spec: {reason}") from error
-                warnings.warn(
-                    "MJCF cannot express the compiler settings of all parts of this spec, so the "
-                    f"export has compiled values, with six digits: {reason}",
-                    stacklevel=4,
-                )
+                if attempt is _Notation.SPELLED_OUT:
+                    warnings.warn(
+                        "MJCF cannot express the compiler settings of all parts of this spec, so "
+                        f"the export has compiled values, with six digits: {reason}",
+                        stacklevel=4,
+                    )
             else:
                 return bare
     raise AssertionError

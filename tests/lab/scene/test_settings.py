@@ -36,10 +36,10 @@ def test_other_peoples_worlds_are_saved_exactly(path, item, tmp_path, recwarn):
     lab.stop()
 
 
-def test_settings_of_parts_stay_where_they_matter(tmp_path):
+def test_settings_of_parts_stay_where_they_matter(tmp_path, recwarn):
     """Attach a body whose inertia is not that of its geoms to a world that takes it from them.
 
-    One file cannot have both settings: saving says so where the user looks, not in a log alone.
+    One file cannot have both settings: it has the inertias instead.
     """
     weight = """<mujoco><worldbody><body name="b"><freejoint/><geom size=".1"/>
     <inertial pos="0 0 .1" mass="3" diaginertia=".1 .1 .1"/></body></worldbody></mujoco>"""
@@ -48,10 +48,23 @@ def test_settings_of_parts_stay_where_they_matter(tmp_path):
     lab = LiveLab(world_from_spec(world))
     lab.scene.add(mujoco.MjSpec.from_string(weight), "weight")
     assert lab.model.body("weight/b").mass[0] == 3.0
+    assert lab.call("save_scene", folder=tmp_path / "room")["notes"] == []
+    loaded = mujoco.MjModel.from_xml_path(str(tmp_path / "room" / "scene.xml"))
+    assert not fields_that_differ(lab.world.spec.copy().compile(), loaded)
+    assert not [str(warning.message) for warning in recwarn]
+    lab.stop()
+
+
+def test_saving_says_what_a_file_cannot_express(tmp_path):
+    """Attach a free joint with damping that its part aligns: say it where the user looks."""
+    ball = """<mujoco><compiler alignfree="true"/><worldbody><body name="b">
+    <joint type="free" damping=".1"/><geom size=".1" pos="0 .1 0"/></body></worldbody></mujoco>"""
+    lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(FLOOR)))
+    lab.scene.add(mujoco.MjSpec.from_string(ball), "ball")
     with pytest.warns(UserWarning, match="six digits"):
         reply = lab.call("save_scene", folder=tmp_path / "room")
     assert ["six digits" in note for note in reply["notes"]] == [True]
-    lab.scene.remove("weight")
+    lab.scene.remove("ball")
     assert lab.call("save_scene", folder=tmp_path / "room")["notes"] == []
     lab.stop()
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.managers import CurriculumTermCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.tasks.cpu_physics import use_cheap_physics
+from manyworlds.tasks.ramps import Points, ramp, scaled
+from manyworlds.tasks.tracking import mdp
 
 _SOLVER_ITERATIONS = 10
-
-_CALMER = 0.2
-"""Factor of the initial velocities."""
+_CALMER: Points = ((8000, 0.2), (28000, 1.0))
+"""Factors of the initial velocities, by control step."""
 
 
 def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
-    """Simplify physics, reduce initial velocities, worlds and networks, and fix the learning rate.
+    """Simplify physics, begin with small velocities, reduce worlds and networks.
 
     Pushes, randomization and the noise of observations are removed. Quantities that are observed,
-    actions, rewards and terminations do not change. The adaptive schedule would reduce the learning
-    rate about fiftyfold, because gradients from few samples are noisy.
+    actions, rewards and terminations do not change; initial velocities grow to those of the task.
+    The learning rate is fixed: the adaptive schedule would reduce it about fiftyfold, because
+    gradients from few samples are noisy.
 
     Args:
         env_cfg: the environment; it is modified.
@@ -31,15 +34,20 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     assert actor is not None
     actor.enable_corruption = False
     command: Any = env_cfg.commands["motion"]
-    command.velocity_range = {
-        name: (_CALMER * low, _CALMER * high)
-        for name, (low, high) in command.velocity_range.items()
-    }
+    stages = [
+        {"step": step, "velocity_range": scaled(command.velocity_range, factor)}
+        for step, factor in ramp(_CALMER)
+    ]
+    command.velocity_range = stages[0]["velocity_range"]
+    env_cfg.curriculum["start_velocities"] = CurriculumTermCfg(
+        func=mdp.start_velocities, params={"command_name": "motion", "stages": stages}
+    )
     env_cfg.scene.num_envs = 512
-    rl_cfg.max_iterations, rl_cfg.save_interval = 300, 50
+    rl_cfg.max_iterations, rl_cfg.save_interval = 2200, 50
     for network in (rl_cfg.actor, rl_cfg.critic):
         network.hidden_dims = (128, 128, 128)
     assert rl_cfg.actor.distribution_cfg is not None
     rl_cfg.actor.distribution_cfg["init_std"] = 0.4
     rl_cfg.algorithm.schedule, rl_cfg.algorithm.learning_rate = "fixed", 1e-3
-    rl_cfg.algorithm.entropy_coef = 0.0
+    rl_cfg.algorithm.learning_rate_stages = ((1200, 5e-4), (1700, 2e-4))
+    rl_cfg.algorithm.entropy_coef = 0.001

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
 
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp import (
@@ -18,6 +15,7 @@ from manyworlds.managers import CurriculumTermCfg, RewardTermCfg, TerminationTer
 from manyworlds.rl.config import SYMMETRIC_MLP, RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import TerrainHeightSensorCfg
 from manyworlds.tasks.cpu_physics import use_cheap_physics
+from manyworlds.tasks.ramps import Points, ramp, scaled
 from manyworlds.tasks.velocity import mdp
 from manyworlds.tasks.velocity.mdp import VelocityStage
 
@@ -45,18 +43,16 @@ _COMMAND_S = (2.0, 6.0)
 # commands are straight ahead, pushes are small, and one foot on the ground is rewarded; without
 # that, some seeds of a symmetric policy hop. Points are control steps and values, which change
 # linearly between them.
-_Ranges = dict[str, tuple[float, float]]
-_Points = tuple[tuple[int, float], ...]
-_BIPED_WEIGHTS: dict[str, _Points] = {
+_BIPED_WEIGHTS: dict[str, Points] = {
     "track_linear_velocity": ((9000, 3.0), (13000, 5.0)),
     "command_progress": ((9000, 3.0), (13000, 0.0)),
     "single_stance": ((8000, 2.0), (12000, 0.0)),
     "action_rate_l2": ((4000, -0.01), (14000, -0.1)),
     "is_terminated": ((8000, 0.0), (12000, -100.0)),
 }
-_BIPED_PUSHES: _Points = ((4000, 0.2), (12000, 1.0))
+_BIPED_PUSHES: Points = ((4000, 0.2), (12000, 1.0))
 """Factors of the task's pushes."""
-_BIPED_STALL: _Points = ((9000, 0.15), (12000, -1.5))
+_BIPED_STALL: Points = ((9000, 0.15), (12000, -1.5))
 """Limits of `stalled`, at last never."""
 _BIPED_COMMANDS: tuple[VelocityStage, ...] = (
     {"step": 0, "lin_vel_x": (0.3, 0.8), "lin_vel_y": (-0.1, 0.1), "ang_vel_z": (-0.3, 0.3)},
@@ -64,7 +60,6 @@ _BIPED_COMMANDS: tuple[VelocityStage, ...] = (
     {"step": 8000, "lin_vel_x": (-0.5, 1.0), "lin_vel_y": (-0.6, 0.6)},
 )
 _ALL_COMMANDS_STEP = 10000
-_RAMP_STEP = 500
 
 
 def use_cpu_preset(
@@ -124,7 +119,7 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     )
     _make_small(env_cfg, rl_cfg)
     for name, points in _BIPED_WEIGHTS.items():
-        steps, weights = zip(*_ramp(points), strict=True)
+        steps, weights = zip(*ramp(points), strict=True)
         _stage(env_cfg, name, weights, steps)
     _begin_easily(env_cfg)
     # With many joints, the bound on the change of action probabilities allows a small step per
@@ -152,7 +147,7 @@ def _begin_easily(cfg: ManagerBasedRlEnvCfg) -> None:
     every = {**whole, **first, "step": _ALL_COMMANDS_STEP}
     twist.rel_standing_envs = 0.0
     commands.params["velocity_stages"] = [*_BIPED_COMMANDS, every, *later]
-    limits = [{"step": step, "params": {"limit": limit}} for step, limit in _ramp(_BIPED_STALL)]
+    limits = [{"step": step, "params": {"limit": limit}} for step, limit in ramp(_BIPED_STALL)]
     cfg.terminations["stalled"] = TerminationTermCfg(
         func=mdp.stalled, params={"limit": _BIPED_STALL[0][1], "command_name": "twist"}
     )
@@ -164,24 +159,12 @@ def _begin_easily(cfg: ManagerBasedRlEnvCfg) -> None:
         return
     strength = push.params["velocity_range"]
     pushes = [
-        {"step": step, "params": {"velocity_range": _scaled(strength, factor)}}
-        for step, factor in _ramp(_BIPED_PUSHES)
+        {"step": step, "params": {"velocity_range": scaled(strength, factor)}}
+        for step, factor in ramp(_BIPED_PUSHES)
     ]
     cfg.curriculum["push_strength"] = CurriculumTermCfg(
         func=event_curriculum, params={"event_name": "push_robot", "stages": pushes}
     )
-
-
-def _ramp(points: _Points) -> Iterator[tuple[int, float]]:
-    """Yield control steps, and values that change linearly between points."""
-    steps, values = zip(*points, strict=True)
-    yield 0, values[0]
-    for step in range(steps[0] + _RAMP_STEP, steps[-1] + 1, _RAMP_STEP):
-        yield step, float(np.interp(step, steps, values))
-
-
-def _scaled(ranges: _Ranges, factor: float) -> _Ranges:
-    return {name: (factor * low, factor * high) for name, (low, high) in ranges.items()}
 
 
 def _make_small(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:

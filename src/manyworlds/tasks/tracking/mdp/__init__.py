@@ -18,6 +18,7 @@ from manyworlds.tasks.tracking.mdp.actions import (
     MotionJointPositionActionCfg,
 )
 from manyworlds.tasks.tracking.mdp.commands import MotionCommand, MotionCommandCfg, MotionLoader
+from manyworlds.tasks.tracking.mdp.curriculums import start_velocities
 from manyworlds.tasks.tracking.mdp.metrics import (
     compute_ee_orientation_error,
     compute_ee_position_error,
@@ -85,5 +86,6 @@ __all__ = [
     "robot_body_ori_b",
     "robot_body_pos_b",
     "self_collision_cost",
+    "start_velocities",
     "time_out",
 ]
