@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from manyworlds.utils.torch_compiler import without_torch_compiler
+
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.rl import RslRlBaseRunnerCfg
@@ -30,11 +32,13 @@ def load_policy(
         ValueError: the checkpoint does not fit the environment and the networks.
     """
     from manyworlds.rl.inference import InferencePolicy
-    from manyworlds.rl.runner import OnPolicyRunner
-    from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
-    make = runner_cls or OnPolicyRunner
-    runner = make(RslRlVecEnvWrapper(env), asdict(rl_cfg), log_dir=None, device=str(env.device))
+    with without_torch_compiler():
+        from manyworlds.rl.runner import OnPolicyRunner
+        from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+
+        make = runner_cls or OnPolicyRunner
+        runner = make(RslRlVecEnvWrapper(env), asdict(rl_cfg), log_dir=None, device=str(env.device))
     runner.load(str(checkpoint), load_cfg={"actor": True})
     policy: Any = runner.get_inference_policy()
     clip = rl_cfg.clip_actions

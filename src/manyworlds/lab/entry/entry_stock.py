@@ -13,6 +13,7 @@ from manyworlds.lab.entry.visitor import Visitor
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks.run_configs import configs_of_run
+from manyworlds.utils.torch_compiler import without_torch_compiler
 
 if TYPE_CHECKING:
     from manyworlds.lab.env_policies import EnvironmentPolicy
@@ -79,12 +80,14 @@ class EntryStock:
             self._ready = None
 
     def _runner(self, env: ManagerBasedRlEnv) -> Any:
-        from manyworlds.rl.runner import OnPolicyRunner
-        from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
         from manyworlds.tasks import load_runner_cls
 
-        make = load_runner_cls(self._task) or OnPolicyRunner
-        return make(RslRlVecEnvWrapper(env), asdict(self._rl_cfg), log_dir=None, device="cpu")
+        with without_torch_compiler():
+            from manyworlds.rl.runner import OnPolicyRunner
+            from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+
+            make = load_runner_cls(self._task) or OnPolicyRunner
+            return make(RslRlVecEnvWrapper(env), asdict(self._rl_cfg), log_dir=None, device="cpu")
 
     def _policy(self, runner: Any, shown: SentPolicy) -> EnvironmentPolicy:
         weights, critic = shown["actor"], shown["critic"]
