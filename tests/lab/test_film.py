@@ -145,6 +145,26 @@ def test_poses_at_waypoints_are_exact(curve, tmp_path):
     assert path.line().shape[1] == 3
 
 
+@pytest.mark.parametrize("turn", [0.3, 2.5, -3.0])
+def test_the_horizon_stays_level(turn):
+    """Turn and tilt between level views: the image does not roll, the view turns evenly."""
+
+    def look(azimuth: float, elevation: float) -> tuple[float, float, float]:
+        level = math.cos(elevation)
+        return (level * math.cos(azimuth), level * math.sin(azimuth), math.sin(elevation))
+
+    origin = (0.0, 0.0, 0.0)
+    ends = [look(0.2, -0.9), look(0.2 + turn, 0.4)]
+    points = [Waypoint(time=float(i), pos=origin, look_at=to) for i, to in enumerate(ends)]
+    path = CameraPath(waypoints=tuple(points))
+    for share in (0.0, 0.25, 0.5, 0.9, 1.0):
+        matrix = np.empty(9)
+        mujoco.mju_quat2Mat(matrix, path.pose(share)[1])
+        right, up, back = matrix.reshape(3, 3).T
+        assert right[2] == pytest.approx(0.0, abs=1e-12) and up[2] > 0.0
+        assert -back == pytest.approx(look(0.2 + share * turn, -0.9 + share * 1.3), abs=1e-12)
+
+
 def test_wrong_paths_and_shots_are_named(lab, tmp_path):
     """Give waypoints out of order, none, no JSON; shots of what is not there."""
     here = Waypoint(time=1.0, pos=(0.0, 0.0, 1.0), look_at=(1.0, 0.0, 0.0))

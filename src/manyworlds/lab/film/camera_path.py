@@ -20,6 +20,7 @@ from manyworlds.utils.files import write_atomic
 
 Curve = Literal["cubic", "linear"]
 _LEAST_S = 1e-6
+_LEVEL = 1e-3  # sine of an angle
 
 Point = tuple[float, float, float]
 Quat = tuple[float, float, float, float]
@@ -70,7 +71,8 @@ class CameraPath:
     """Path through waypoints, whose poses are exact at their times.
 
     Positions between them are on a cubic Hermite spline, with the slopes of the neighbors' chords,
-    or on straight lines; orientations turn on the shortest arc at constant speed.
+    or on straight lines; orientations turn on the shortest arc at constant speed. Between waypoints
+    with a level horizon, it stays level: azimuth and elevation change at constant speed.
 
     Raises:
         ValueError: times do not ascend, or the curve is unknown.
@@ -128,10 +130,7 @@ class CameraPath:
         span = there.time - here.time
         share = (moment - here.time) / span
         pos = self._position(at, share, span)
-        arc, quat = np.empty(3), here.orientation
-        mujoco.mju_subQuat(arc, there.orientation, quat)
-        mujoco.mju_quatIntegrate(quat, arc, share)
-        return pos, quat
+        return pos, _turned(here.orientation, there.orientation, share)
 
     def _position(self, at: int, share: float, span: float) -> np.ndarray:
         here, there = (np.array(self.waypoints[i].pos, float) for i in (at, at + 1))
@@ -202,6 +201,34 @@ class CameraPath:
             return cls.from_plain(json.loads(path.read_bytes()))
         except ValueError as error:
             raise ValueError(f"'{path.name}' is no camera path: {error}") from error
+
+
+def _axis(quat: np.ndarray, axis: int) -> np.ndarray:
+    """Return an axis of a camera in the world: 0 is to the right, 1 up, 2 backward."""
+    result = np.empty(3)
+    mujoco.mju_rotVecQuat(result, np.eye(3)[axis], quat)
+    return result
+
+
+def _turned(here: np.ndarray, there: np.ndarray, share: float) -> np.ndarray:
+    """Return the orientation at a share of the way between two."""
+    if not (_is_level(here) and _is_level(there)):
+        arc, quat = np.empty(3), here.copy()
+        mujoco.mju_subQuat(arc, there, here)
+        mujoco.mju_quatIntegrate(quat, arc, share)
+        return quat
+    (x, y, z), (x1, y1, z1) = _axis(here, 2), _axis(there, 2)
+    turn = math.remainder(math.atan2(y1, x1) - math.atan2(y, x), 2.0 * math.pi)
+    azimuth = math.atan2(y, x) + share * turn
+    elevation = math.asin(z) + share * (math.asin(z1) - math.asin(z))
+    level = math.cos(elevation)
+    back = level * math.cos(azimuth), level * math.sin(azimuth), math.sin(elevation)
+    return np.array(quat_to_look(back, (0.0, 0.0, 0.0)))
+
+
+def _is_level(quat: np.ndarray) -> bool:
+    """Return True if a camera's horizon is level, and its image not upside down."""
+    return abs(_axis(quat, 0)[2]) < _LEVEL and _axis(quat, 1)[2] > _LEVEL
 
 
 def _with_tuples(plain: Mapping[str, Any]) -> dict[str, Any]:
