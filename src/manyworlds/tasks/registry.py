@@ -120,7 +120,7 @@ FAMILIES: dict[str, str] = {
 _CPU_TRAINING: dict[str, str] = {
     "Cartpole-Balance": "1 minute on 2 cores",
     "Cartpole-Swingup": "1 minute on 2 cores",
-    "Velocity-Flat-G1": "127 minutes on 1 core",
+    "Velocity-Flat-G1": "37 minutes on 2 cores",
     "Velocity-Flat-Go1": "5 minutes on 2 cores",
     "Velocity-Flat-Quadruped": "5 minutes on 2 cores",
     "Velocity-Flat-Humanoid": "108 minutes on 1 core",
