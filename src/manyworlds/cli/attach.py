@@ -15,6 +15,7 @@ import tyro
 
 from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.cli.parsing import Modules, Port, load_modules, parse
+from manyworlds.utils.garbage import without_garbage_search
 
 if TYPE_CHECKING:
     from manyworlds.lab.entry import EnteredWorld
@@ -78,21 +79,12 @@ def attach(argv: list[str]) -> int:
 
 
 def _attach(cfg: AttachOptions) -> None:
-    _limit_threads()
-    from manyworlds.lab import LabCfg
-    from manyworlds.lab.entry import enter_run
-
     with contextlib.ExitStack() as stack:
         page = None if cfg.headless else stack.enter_context(_page(cfg.port))
         folder = find_training(cfg.run, cfg.log_root)
-        lab_cfg = LabCfg(start_paused=cfg.paused or bool(cfg.repeat))
-        world, end = cfg.world, -1
-        if cfg.episode is not None:
-            world, end = _worst_episode(folder, cfg.episode)
-        entered = enter_run(folder, world, lab_cfg, record=cfg.repeat, end=end)
+        with without_garbage_search():
+            entered = _entered(cfg, folder)
         lab = stack.enter_context(entered.lab)
-        if cfg.back or end >= 0:
-            entered.rewind(cfg.back or _EPISODE_S, end=end)
         if page is not None:
             page.show(lab)
             page.start()
@@ -106,6 +98,22 @@ def _attach(cfg: AttachOptions) -> None:
         until = float("inf") if cfg.seconds is None else time.monotonic() + cfg.seconds
         while time.monotonic() < until:
             time.sleep(_HEARTBEAT_S)
+
+
+def _entered(cfg: AttachOptions, folder: Path) -> EnteredWorld:
+    """Enter the world, and go back in time as the options say."""
+    _limit_threads()
+    from manyworlds.lab import LabCfg
+    from manyworlds.lab.entry import enter_run
+
+    lab_cfg = LabCfg(start_paused=cfg.paused or bool(cfg.repeat))
+    world, end = cfg.world, -1
+    if cfg.episode is not None:
+        world, end = _worst_episode(folder, cfg.episode)
+    entered = enter_run(folder, world, lab_cfg, record=cfg.repeat, end=end)
+    if cfg.back or end >= 0:
+        entered.rewind(cfg.back or _EPISODE_S, end=end)
+    return entered
 
 
 def _wait(cfg: AttachOptions) -> None:

@@ -16,6 +16,7 @@ from manyworlds.cli.attach import ATTACH, attach
 from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
 from manyworlds.cli.runs import find_run, play_env_cfg
+from manyworlds.utils.garbage import without_garbage_search
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
@@ -153,7 +154,8 @@ def open_hub(cfg: LabOptions) -> HubProcess:
 
 def _open(cfg: LabOptions, hub: HubProcess | None) -> LiveLab:
     """Open the lab, and hand it to the programs that are connected."""
-    lab = open_lab(cfg)
+    with without_garbage_search():
+        lab = open_lab(cfg)
     if hub is not None:
         try:
             hub.attach(lab)

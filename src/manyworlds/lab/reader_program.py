@@ -15,6 +15,7 @@ from manyworlds.lab.remote_lab import RemoteLab
 from manyworlds.lab.verb_error import LabEndedError
 from manyworlds.lab.wire import Message, Wire
 from manyworlds.utils.extras import MissingExtraError
+from manyworlds.utils.garbage import without_garbage_search
 from manyworlds.utils.platforms import lower_priority
 
 _NICENESS = 5
@@ -76,7 +77,8 @@ class ReaderProgram:
         self.close()
 
     def _show(self) -> None:
-        self.show()
+        with without_garbage_search():
+            self.show()
         self.lab.tell("shown")
         if not self._is_nice:  # the start should not take long
             self._is_nice = True

@@ -1,0 +1,40 @@
+"""Programs leave what they have loaded out of later searches for garbage."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+_PROGRAM = """
+import gc, weakref
+from manyworlds.utils.garbage import without_garbage_search
+
+class Cycle:
+    def __init__(self):
+        self.itself = self
+
+with without_garbage_search():
+    assert not gc.isenabled()
+    kept = [Cycle() for _ in range(100)]
+assert gc.isenabled()
+frozen = gc.get_freeze_count()
+assert frozen > 200, frozen
+assert not any(item is kept[0] for item in gc.get_objects())
+with without_garbage_search():  # such as a world that replaces another one
+    later = Cycle()
+assert gc.get_freeze_count() <= frozen
+seen = weakref.ref(later)
+del later
+gc.collect()
+assert seen() is None
+
+gc.disable()
+with without_garbage_search():
+    pass
+assert not gc.isenabled()
+"""
+
+
+def test_what_is_loaded_is_left_out_of_later_searches() -> None:
+    """In a program of its own, because nothing thaws what is frozen for others only."""
+    subprocess.run([sys.executable, "-c", _PROGRAM], check=True, timeout=60)
