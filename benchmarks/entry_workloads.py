@@ -104,6 +104,7 @@ def _training() -> Iterator[Path]:
             [sys.executable, "-m", "manyworlds", *arguments],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,  # as in another terminal, which counts for Linux's scheduler
         )
         try:
             while not (found := [*Path(root).glob("*/*/progress.jsonl")]):
