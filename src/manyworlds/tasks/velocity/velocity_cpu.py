@@ -18,6 +18,7 @@ from manyworlds.tasks.cpu_physics import use_cheap_physics
 from manyworlds.tasks.ramps import Points, ramp, scaled
 from manyworlds.tasks.velocity import mdp
 from manyworlds.tasks.velocity.mdp import VelocityStage
+from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
 
 # Weights of rewards at first, after some control steps, and at last; None is the task's own. With
 # the task's own weights, a policy first learns to stand still, because noise then costs least, and
@@ -32,6 +33,9 @@ _WEIGHTS = {
     # start teaches some policies to stand still.
     "is_terminated": (0.0, -100.0, -200.0),
 }
+_HIGHEST_LEVEL: Points = ((0, 0.0), (10000, 6.0))
+"""Highest level of the terrain, by control step."""
+_LEVELS_BELOW = 4  # from which are drawn, too
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
 _STAGES = (0, 1500, 3000)
@@ -73,7 +77,8 @@ def use_cpu_preset(
     Args:
         env_cfg: the environment; it is modified.
         rl_cfg: the learner; it is modified.
-        noisy_iterations: iterations with a large entropy coefficient.
+        noisy_iterations: iterations with a large entropy coefficient; on rough terrain, twice as
+            many.
     """
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     _simplify_contacts(env_cfg, self_collisions=False)
@@ -81,15 +86,19 @@ def use_cpu_preset(
     _make_small(env_cfg, rl_cfg)
     for name, weights in _WEIGHTS.items():
         _stage(env_cfg, name, weights, _STAGES)
+    is_rough = env_cfg.curriculum.get("terrain_levels") is not None
+    if is_rough:
+        _raise_levels(env_cfg)
     twist = env_cfg.commands["twist"]
     assert twist is not None
     twist.resampling_time_range = _COMMAND_S
-    rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 700
+    rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 1600 if is_rough else 700
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.desired_kl = 0.97, 0.015
     # Noise finds the gait; afterwards its bonus would only delay turning and a steady gait.
     rl_cfg.algorithm.entropy_coef = 0.012
+    noisy_iterations *= 2 if is_rough else 1
     rl_cfg.algorithm.entropy_stages = ((noisy_iterations, 0.002),)
 
 
@@ -138,6 +147,22 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     algorithm.learning_rate_stages = stages
     assert rl_cfg.actor.distribution_cfg is not None
     rl_cfg.actor.distribution_cfg["init_std"] = 0.3
+
+
+def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> None:
+    """Draw levels of the terrain that grow with time, instead of the curriculum.
+
+    The curriculum moves robots that fall to lower levels, where most of a short training stays.
+    """
+    hold_terrain_level(cfg, 0)
+    stages = []
+    for step, level in ramp(_HIGHEST_LEVEL):
+        highest = round(level)
+        levels = max(0, highest - _LEVELS_BELOW), highest
+        stages.append({"step": step, "params": {"levels": levels}})
+    cfg.curriculum["terrain_levels"] = CurriculumTermCfg(
+        func=event_curriculum, params={"event_name": "randomize_terrain", "stages": stages}
+    )
 
 
 def _begin_easily(cfg: ManagerBasedRlEnvCfg) -> None:
