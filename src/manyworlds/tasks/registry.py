@@ -123,7 +123,7 @@ _CPU_TRAINING: dict[str, str] = {
     "Velocity-Flat-G1": "37 minutes on 2 cores",
     "Velocity-Flat-Go1": "5 minutes on 2 cores",
     "Velocity-Flat-Quadruped": "5 minutes on 2 cores",
-    "Velocity-Flat-Humanoid": "108 minutes on 1 core",
+    "Velocity-Flat-Humanoid": "48 minutes on 2 cores",
     "Velocity-Rough-Quadruped": "hours: 58 % of robots stand on level 5 after 16 minutes on 1 core",
     "Lift-Cube-Arm": "38 minutes on 1 core",
     "Tracking-Flat-Humanoid": "hours: finishes 31 % of clips, trained for 22 minutes on 1 core",
