@@ -5,6 +5,7 @@ Sparse states, actions and random numbers are kept, from which a world's past is
 
 from __future__ import annotations
 
+import bisect
 import collections
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ class EndedEpisode:
     """Sum of rewards of the episode."""
     record: WorldRecord
     """Last seconds of the episode; its last step is the one that ended it."""
+    size: int
+    """Size of the record in memory [bytes]."""
 
     @property
     def text(self) -> str:
@@ -108,6 +111,7 @@ class WorldMemory:
         self._steps: collections.deque[_Step] = collections.deque()
         self._states: collections.deque[_States] = collections.deque()
         self._first = self._now = 0
+        self._recent_size = self._worst_size = 0
         self._returns = torch.zeros(env.num_envs, device=env.device)
         self._ends: list[EndedEpisode] = []
         self.worst: collections.deque[EndedEpisode] = collections.deque()
@@ -120,8 +124,7 @@ class WorldMemory:
     @property
     def size(self) -> int:
         """Size of what is remembered [bytes]."""
-        worst = sum(_size(end.record.steps) + _size(end.record.moment.state) for end in self.worst)
-        return self._recent_size() + worst
+        return self._recent_size + self._worst_size
 
     @property
     def seconds(self) -> float:
@@ -150,6 +153,7 @@ class WorldMemory:
         draws, checks = self._tape.draws, quick_checksums(env)
         size = _size(draws) + _size(action) + checks.nbytes
         self._steps.append(_Step(action, draws, checks, size))
+        self._recent_size += size
         self._now += 1
         self._returns += result[1]
         ended = np.flatnonzero(env.reset_buf.cpu().numpy())
@@ -165,11 +169,11 @@ class WorldMemory:
 
     def end_rollout(self) -> None:
         """Choose the worst episodes since the last call."""
-        chosen = sorted(self._ends, key=self._badness)[: self._worst_count]
-        self._ends = []
+        chosen, self._ends = self._ends, []
         self.worst.extend(chosen)
-        while self.worst and self.size - self._recent_size() > self._worst_budget:
-            self.worst.popleft()
+        self._worst_size += sum(end.size for end in chosen)
+        while self.worst and self._worst_size > self._worst_budget:
+            self._worst_size -= self.worst.popleft().size
 
     def past(self, env_id: int) -> WorldRecord:
         """Return the last seconds of a world's episode, as far as they are remembered.
@@ -192,24 +196,31 @@ class WorldMemory:
         """Begin again with the present state."""
         self._steps.clear()
         self._states.clear()
+        self._recent_size = 0
         self._first, self._edits = self._now, len(self._env.edits)
         self._keep_states(np.arange(self._env.num_envs))
 
     def _note_end(self, env_id: int, length: int) -> None:
+        """Keep the end of an episode if it is one of the worst since the last rollout."""
         terms = self._env.termination_manager
         ended_by = tuple(n for n in terms.active_terms if bool(terms.get_term(n)[env_id]))
         value = float(self._returns[env_id])
+        badness = [self._badness(end.ended_by, end.episode_return) for end in self._ends]
+        place = bisect.bisect(badness, self._badness(ended_by, value))
+        if place >= self._worst_count:
+            return
         if (record := self._record(env_id, self._now, length)) is None:
             return
-        end = EndedEpisode(env_id, self._now, ended_by, length, value, record)
-        self._ends = sorted([*self._ends, end], key=self._badness)[: self._worst_count]
+        size = _size(record.steps) + _size(record.moment.state)
+        end = EndedEpisode(env_id, self._now, ended_by, length, value, record, size)
+        self._ends.insert(place, end)
+        del self._ends[self._worst_count :]
 
-    def _badness(self, end: EndedEpisode) -> tuple[int, float]:
+    def _badness(self, ended_by: tuple[str, ...], value: float) -> tuple[int, float]:
         """Return a key by which the worst episodes come first."""
         terms = self._env.termination_manager
-        failed = any(not terms.get_term_cfg(name).time_out for name in end.ended_by)
-        kind = 0 if _DIVERGED in end.ended_by else 1 if failed else 2
-        return kind, end.episode_return
+        failed = any(not terms.get_term_cfg(name).time_out for name in ended_by)
+        return 0 if _DIVERGED in ended_by else 1 if failed else 2, value
 
     def _record(self, env_id: int, until: int, length: int) -> WorldRecord | None:
         """Return a world's steps from the first remembered state of an episode on, if any."""
@@ -240,19 +251,17 @@ class WorldMemory:
             return
         state = self._env.world_states(torch.from_numpy(env_ids))
         self._states.append(_States(self._now, env_ids, state, _size(state)))
-
-    def _recent_size(self) -> int:
-        return sum(each.size for each in (*self._steps, *self._states))
+        self._recent_size += self._states[-1].size
 
     def _forget_old(self) -> None:
         """Leave out old steps, and states from which no remembered step begins."""
         while len(self._steps) > self._length or (
-            len(self._steps) > 1 and self._recent_size() > self._budget
+            len(self._steps) > 1 and self._recent_size > self._budget
         ):
-            self._steps.popleft()
+            self._recent_size -= self._steps.popleft().size
             self._first += 1
             while self._states and self._states[0].step < self._first:
-                self._states.popleft()
+                self._recent_size -= self._states.popleft().size
 
 
 def _size(value: object) -> int:
