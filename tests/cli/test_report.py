@@ -12,8 +12,10 @@ import yaml
 from manyworlds.cli.main import main
 from manyworlds.cli.report_content import _named
 from manyworlds.cli.runs import evaluation_env_cfg
+from manyworlds.envs.edits import SetValue
 from manyworlds.rl.comparison import RunCurves, _groups, _labels
 from manyworlds.rl.progress import read_progress
+from manyworlds.rl.run_edits import EditRecord, write_edits
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.utils.config import flatten
@@ -76,6 +78,20 @@ def test_a_report_shows_everything_about_a_run(run, root, capsys, gl):
     kinds = re.findall(r'src="data:(\w+/\w+);base64,', page)
     assert kinds.count("image/png") >= 6 and kinds[1] in ("image/gif", "video/mp4")
     assert "<script" not in page and 'src="http' not in page
+
+
+def test_a_report_repeats_edits(run, root):
+    """Report a run that was edited while it ran: its command repeats the edits, which are told."""
+    edit = SetValue(path="rewards.smooth_reward.weight", value=2.0)
+    write_edits(run.path, [EditRecord(1, "2026-01-01T00:00:00", edit.plain(), edit.text)], "w")
+    out = root / "page.md"
+    assert main(["report", str(run.path), *QUICK, "--out", str(out)]) == 0
+    page = out.read_text()
+    assert f" --edits {run.path}\n" in page
+    assert re.search(r"\| 1 +\| rewards.smooth.*2", page)
+    (run.path / "edits.jsonl").write_text("{}\n")
+    assert main(["report", str(run.path), *QUICK, "--out", str(out)]) == 0
+    assert "The edits of the training are not known: Line 1 of" in out.read_text()
 
 
 @pytest.mark.parametrize("name", ["", "folder", "name", "experiment/name", "checkpoint"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.rl.code_state import read_code_state
 from manyworlds.rl.curves import mean_shares, plot_learning_curve, plot_shares, plot_values
 from manyworlds.rl.progress import IterationRecord, control_steps, curve_keys, training_minutes
+from manyworlds.rl.run_edits import read_edits
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.utils.config import flatten, to_plain
 
@@ -28,6 +30,7 @@ _TITLES = {
 """Titles of groups of logged values; others have the name of the group."""
 _NOT_SHOWN = ("Perf", "share")
 _ABSENT = "(absent)"
+_EDITS = "--edits"
 
 
 @dataclass
@@ -143,9 +146,14 @@ def _add_curves(page: Page, records: Sequence[IterationRecord], scratch: Path) -
 
 def _add_reproduction(page: Page, run: RunFolder) -> None:
     page.heading("Reproduce")
-    origin = run.origin()
+    origin, edits, no_edits = run.origin(), [], ""
+    try:
+        edits = read_edits(run.path)
+    except EXPECTED as error:
+        no_edits = one_line(error)
     if command := origin.get("command"):
-        page.code(str(command))
+        repeated = f" {_EDITS} {shlex.quote(str(run.path))}" if edits else ""
+        page.code(str(command) if _EDITS in str(command) else f"{command}{repeated}")
     else:
         page.text(
             "The run folder records no command: the run was started from Python, or by an older "
@@ -165,6 +173,11 @@ def _add_reproduction(page: Page, run: RunFolder) -> None:
         if isinstance(part, dict):
             facts |= {name: value for name, value in part.items() if name != "load"}
     page.table(("", ""), [(k, str(v)) for k, v in facts.items() if v not in (None, "")])
+    if no_edits:
+        page.text(f"The edits of the training are not known: {no_edits}")
+    if edits:
+        page.text(f"The training was edited while it ran; {_EDITS} repeats this:")
+        page.table(("after iteration", "edit"), [(str(e.after), e.text) for e in edits])
     page.text("The same seed gives the same result on one machine with the same versions.")
 
 

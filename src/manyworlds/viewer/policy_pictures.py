@@ -41,13 +41,14 @@ def draw_policy(
     sensor: Any = env.scene.sensors.get(_FEET)
     start, every = (2.0, 0.08) if sensor is not None else (0.0, 1.0)  # [s]
     pictures, touching = [], []
+    drawn_at = [start + i * every for i in range(_PICTURES)]
     renderer = OffscreenRenderer(
         env.sim.mj_model,
         env.cfg.viewer,
         sim_model=env.sim.model,
         expanded_fields=env.sim.expanded_fields,
     )
-    due = {round((start + i * every) / env.step_dt) for i in range(_PICTURES)}
+    due = {round(time / env.step_dt) for time in drawn_at}
     last = max(*due, round((start + _FOOTFALLS_S) / env.step_dt) if sensor is not None else 0)
     obs = env.get_observations()
     try:
@@ -71,7 +72,9 @@ def draw_policy(
     else:
         feet = [name.removesuffix("_collision") for name in sensor.primary_names]
         _draw_footfalls(below[0], np.array(touching), env.step_dt, feet)
-        below[0].set_xlabel(f"time [s]; bars: foot on the ground; {shown}")
+        for time in drawn_at:
+            below[0].axvline(time - start, color="black", lw=0.8)
+        below[0].set_xlabel(f"time [s]; bars: foot on the ground; lines: {shown}")
     return save_png(figure, path)
 
 
