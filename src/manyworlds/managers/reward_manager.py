@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ class RewardTermCfg(ManagerTermBaseCfg[TensorTerm]):
 class RewardManager(ManagerBase[RewardTermCfg]):
     """Manager of reward terms: the reward is the sum of `weight * term * dt`.
 
-    Values that are not finite count as zero.
+    Values that are not finite count as zero. A warning names terms that have such values at first.
 
     Args:
         cfg: the terms by name.
@@ -56,7 +57,9 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         """Sum of each weighted term over the running episode, shape [num_envs]."""
         for name, term in self._terms.items():
             if term.weight != 0.0:
-                self._check_shape(name, self._call(name, term))
+                value = self._call(name, term)
+                self._check_shape(name, value)
+                self._warn_not_finite(name, value)
 
     @property
     def step_reward(self) -> torch.Tensor:
@@ -85,6 +88,15 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         scale = dt if self._scale_by_dt else 1.0
         self._sums.add_(self._step_reward, alpha=scale)
         return self._step_reward.sum(dim=1).mul_(scale)
+
+    def _warn_not_finite(self, name: str, value: torch.Tensor) -> None:
+        if not (count := int((~value.isfinite()).sum())):
+            return
+        warnings.warn(
+            f"{self.kind} term '{name}' is NaN or infinite in {count} of {self.num_envs} worlds at "
+            "first, where it counts as zero: correct its function, or the state that it reads.",
+            stacklevel=2,
+        )
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset given worlds; log each term's mean over their episodes, per second, shape [].
