@@ -91,6 +91,17 @@ def test_observations_of_a_mirrored_world_are_the_mirrored_observations(task: st
     env.close()
 
 
+def test_a_velocimeter_far_beside_the_plane_is_told(recwarn: pytest.WarningsRecorder) -> None:
+    """Say nothing of a distance that matters little, as on Go1; warn of 0.3 m."""
+    env = ManagerBasedRlEnv(exact("Velocity-Flat-Quadruped"), device="cpu")
+    mirrors.builtin_sensor(EnvMirror(env, ()), "robot/imu_lin_vel")
+    assert not [w for w in recwarn if "plane" in str(w.message)]
+    env.sim.mj_model.site("robot/imu").pos[1] = 0.3
+    with pytest.warns(UserWarning, match="'robot/imu' is 0.30 m beside the sagittal plane"):
+        mirrors.builtin_sensor(EnvMirror(env, ()), "robot/imu_lin_vel")
+    env.close()
+
+
 def test_height_scan_is_reordered_row_by_row() -> None:
     """The grid of a terrain scan, x fastest, is flipped along y."""
     cfg = exact("Velocity-Rough-Quadruped")

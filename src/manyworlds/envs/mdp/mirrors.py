@@ -38,6 +38,8 @@ _IN_REFERENCE = {
 }
 _SCALARS = (_SENSOR.mjSENS_CLOCK, _SENSOR.mjSENS_E_KINETIC, _SENSOR.mjSENS_E_POTENTIAL)
 _PLACED = (_SENSOR.mjSENS_ACCELEROMETER, _SENSOR.mjSENS_VELOCIMETER)
+_BESIDE_PLANE = 0.1
+"""Largest distance from the sagittal plane without a warning [m]: 0.1 m/s at a turn of 1 rad/s."""
 _FRAME_KINDS = {
     mujoco.mjtObj.mjOBJ_BODY: "body",
     mujoco.mjtObj.mjOBJ_XBODY: "body",
@@ -218,11 +220,17 @@ def _own_frame(mirror: EnvMirror, sensor_name: str, kind: mujoco.mjtObj, index: 
 def _warn_beside_plane(mirror: EnvMirror, sensor_name: str, site: int) -> None:
     model = mirror.env.sim.mj_model
     body = int(model.site_bodyid[site])
-    if body and mirror.table(_entity_of(mirror, body)).site_ids[site] < 0:
+    if not body or mirror.table(_entity_of(mirror, body)).site_ids[site] >= 0:
+        return
+    data, root = mujoco.MjData(model), model.body_rootid[body]
+    mujoco.mj_kinematics(model, data)
+    offset = (data.site_xpos[site] - data.xpos[root]) @ data.xmat[root].reshape(3, 3)
+    if abs(offset[1]) > _BESIDE_PLANE:
         warnings.warn(
-            f"The sensor '{sensor_name}' at site '{model.site(site).name}' is beside the sagittal "
-            "plane, so that its mirror image is approximate: it leaves out velocities that the "
-            "body's rotation causes there.",
+            f"The sensor '{sensor_name}' at site '{model.site(site).name}' is "
+            f"{abs(offset[1]):.2f} m beside the sagittal plane, so that its mirror image is "
+            "approximate: it leaves out velocities that the body's rotation causes there. Move the "
+            f"site to within {_BESIDE_PLANE} m of the plane, or train without mirror symmetry.",
             stacklevel=2,
         )
 
