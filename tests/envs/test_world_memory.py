@@ -103,7 +103,7 @@ def test_the_worst_episodes_are_kept_with_their_ends():
     assert len(worst) == 3
     before, size = sum(end.size for end in worst), memory.size
     assert 0 < before < size
-    memory.forget()  # what is recent; the present states begin anew
+    memory.forget()  # what is recent; only the present states remain
     assert before < memory.size < size
     assert all(set(end.ended_by) <= {"fell_over", "illegal_contact"} for end in worst)
     assert all(end.env_id % 2 for end in worst)
