@@ -171,6 +171,31 @@ def test_ports_that_are_not_valid(arm, capsys):
     assert "'everywhere' is no address to listen on" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "bound"),
+    [
+        ("--speed", "100", "from 0.05 to 10, got 100"),
+        ("--speed", "nan", "from 0.05 to 10, got nan"),
+        ("--seconds", "-1", "not be negative, got -1"),
+    ],
+)
+def test_numbers_out_of_range(arm, capsys, option, value, bound):
+    """Refuse a speed that the world cannot have, and a negative time, in one line."""
+    assert main(["lab", str(arm), "--headless", option, value]) == 1
+    assert f"{option} must {'be ' if option == '--speed' else ''}{bound}" in capsys.readouterr().err
+
+
+def test_a_run_without_a_checkpoint(tmp_path, capsys):
+    """Say that a run has no checkpoint yet, instead of that there is no such run."""
+    params = tmp_path / "run" / "params"
+    params.mkdir(parents=True)
+    (params / "run.yaml").write_text("task: Cartpole-Swingup\n")
+    assert main(["lab", str(tmp_path / "run"), "--headless"]) == 1
+    assert main(["play", "Cartpole-Swingup", "--checkpoint", str(tmp_path / "run")]) == 1
+    said = f"The run '{tmp_path / 'run'}' has no checkpoint yet"
+    assert capsys.readouterr().err.count(said) == 2
+
+
 def test_doubts_can_be_switched_off(tmp_path, capsys):
     """Warn of a model that cannot move, unless it is not wanted."""
     path = tmp_path / "rock.xml"

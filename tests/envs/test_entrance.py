@@ -180,6 +180,13 @@ class Policy:
         self.told.append("release")
 
 
+def test_a_training_that_remembers_nothing_says_so(entrance):
+    """Ask for the past without a memory: the answer names the option, instead of no episodes."""
+    for ask in (entrance.worst, lambda: entrance.past_of(0)):
+        with pytest.raises(ValueError, match="remembers nothing: start it with --remember"):
+            ask()
+
+
 def test_the_policy_is_held_while_it_learns(tmp_path):
     """Step two rollouts: the policy is held at the end of each, and released at the next."""
     policy = Policy()

@@ -189,7 +189,8 @@ def find_training(name: str, log_root: Path) -> Path:
         if not found:
             raise FileNotFoundError(
                 f"No training that can be entered runs in '{log_root}': start one with "
-                "`manyworlds train TASK --enter`, or name another place with --log-root."
+                "`manyworlds train TASK --enter`, with --remember to look back, too, or name "
+                "another place with --log-root."
             )
         return found[0]
     for folder in (Path(name), log_root / name, *sorted(log_root.glob(f"*/{name}"))):
@@ -209,7 +210,7 @@ def _worst_episode(folder: Path, number: int) -> tuple[int, int]:
     if not 0 <= number < len(worst):
         raise ValueError(
             f"There is no episode {number}: the training remembers {len(worst)} (`manyworlds why` "
-            "tells them; start it with --remember)."
+            "tells them)."
         )
     print(worst[number]["text"])
     return worst[number]["env_id"], worst[number]["step"]

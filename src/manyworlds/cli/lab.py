@@ -119,6 +119,7 @@ def main(argv: list[str]) -> int:
     if ATTACH in argv:
         return attach(argv)
     cfg = parse(LabOptions, argv, "lab")
+    _check_numbers(cfg)
     load_modules(cfg.load)
     hub = open_hub(cfg) if cfg.serve else None
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
@@ -136,6 +137,23 @@ def main(argv: list[str]) -> int:
             hub.close()
         signal.signal(signal.SIGTERM, before)
     return 0
+
+
+def _check_numbers(cfg: LabOptions) -> None:
+    """Refuse numbers out of range, before the world is built.
+
+    Raises:
+        ValueError: an option is out of its range.
+    """
+    from manyworlds.lab.pacing import FASTEST, SLOWEST
+
+    if not SLOWEST <= cfg.speed <= FASTEST and cfg.speed != math.inf:
+        raise ValueError(
+            f"--speed must be from {SLOWEST:g} to {FASTEST:g}, got {cfg.speed:g}: choose such a "
+            "value, or inf, which never waits."
+        )
+    if cfg.seconds is not None and not cfg.seconds >= 0.0:
+        raise ValueError(f"--seconds must not be negative, got {cfg.seconds:g}: give a time [s].")
 
 
 def open_hub(cfg: LabOptions) -> HubProcess:

@@ -98,6 +98,7 @@ def find_run(
 
     Raises:
         FileNotFoundError: the checkpoint does not exist, or the task has no run.
+        ValueError: the run has no checkpoint yet.
     """
     from manyworlds.rl.run_folder import RunFolder
 
@@ -109,6 +110,11 @@ def find_run(
             return path, RunFolder.of_checkpoint(path)
         if path.is_dir() and (run := RunFolder(path)).checkpoints():
             return run.last_checkpoint(), run
+        if (path / "params" / "run.yaml").is_file():
+            raise ValueError(
+                f"The run '{path}' has no checkpoint yet: wait until its training writes one, or "
+                "name another run."
+            )
     raise FileNotFoundError(
         f"There is no checkpoint '{checkpoint}': give the path of a .pt file or of a run folder, "
         f"or the name of a run in '{log_root}'."

@@ -52,5 +52,5 @@ def main(argv: list[str]) -> int:
         print(end["text"])
         print(tell(visitor.past(end["env_id"], end["step"]), env_cfg))
     if not worst:
-        print("No episode has ended yet, or the training was started without --remember.")
+        print("No episode has ended yet.")
     return 0

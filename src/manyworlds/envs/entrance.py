@@ -258,10 +258,14 @@ class Entrance:
         return json.dumps(self._sent[number].describe()).encode()
 
     def worst(self) -> bytes:
-        """Return the worst episodes of the last rollouts as JSON, the latest last."""
-        ends = [] if self.memory is None else self.memory.worst
+        """Return the worst episodes of the last rollouts as JSON, the latest last.
+
+        Raises:
+            ValueError: nothing is remembered.
+        """
         names = ("env_id", "step", "ended_by", "length", "episode_return", "text")
-        return json.dumps([{name: getattr(end, name) for name in names} for end in ends]).encode()
+        ends = [{name: getattr(end, name) for name in names} for end in self._remembered().worst]
+        return json.dumps(ends).encode()
 
     def past_of(self, env_id: int, end: int = -1) -> bytes:
         """Return the last seconds of a world; see `WorldRecord.from_bytes`.
@@ -274,14 +278,18 @@ class Entrance:
         Raises:
             ValueError: nothing is remembered.
         """
-        if self.memory is None:
-            raise ValueError("This training remembers nothing: start it with --remember.")
+        memory = self._remembered()
         if end < 0:
-            return self.memory.past(env_id).to_bytes()
-        for each in self.memory.worst:
+            return memory.past(env_id).to_bytes()
+        for each in memory.worst:
             if (each.env_id, each.step) == (env_id, end):
                 return each.record.to_bytes()
         raise ValueError(f"No episode of world {env_id} that ended after step {end} is kept.")
+
+    def _remembered(self) -> WorldMemory:
+        if self.memory is None:
+            raise ValueError("This training remembers nothing: start it with --remember.")
+        return self.memory
 
     def _end_records(self) -> None:
         for env_id in self._recorder.env_ids:

@@ -143,6 +143,7 @@ class Visitor:
 
         Raises:
             ConnectionError: the training has ended, or does not answer.
+            ValueError: the training remembers nothing.
         """
         return json.loads(self._get("/worst"))
 

@@ -78,9 +78,10 @@ def menagerie_file(robot: str) -> Path:
     try:
         menagerie: Any = require_extra("mujoco_menagerie", "robots")
     except MissingExtraError as error:
-        known = f"{near_matches(robot, _NAMED)} Available: {', '.join(_NAMED)}"
+        near = near_matches(robot, _NAMED)
         raise MissingExtraError(
-            f"There is no robot '{robot}' here.{known}; and those of MuJoCo Menagerie. {error}"
+            f"The robot '{robot}' is none of {', '.join(_NAMED)}.{near} Robots of MuJoCo Menagerie "
+            f"need a package. {error}"
         ) from error
     legged = [r.name for r in menagerie.robots() if r.category in _LEGGED]
     if robot not in legged:
