@@ -150,7 +150,7 @@ def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]
     raise FileNotFoundError(
         f"There is no run '{name}'.{near_matches(name, list_tasks())} Give the path of a run "
         f"folder or of a checkpoint in one, the name of a run in '{log_root}', or a task that was "
-        "trained there."
+        "trained there (with --load FILE if your own file registers it)."
     )
 
 
