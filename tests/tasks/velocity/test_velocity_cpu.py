@@ -225,3 +225,31 @@ def test_tasks_of_bipeds_begin_easily_and_become_the_task():
     assert twist.rel_standing_envs == own.commands["twist"].rel_standing_envs > 0.0
     for name in ("command_progress", "single_stance"):
         assert env.reward_manager.get_term_cfg(name).weight == 0.0
+
+
+@pytest.mark.parametrize(("rows", "lowest", "highest"), [(10, 2, 6), (4, 0, 3)])
+def test_levels_of_rough_terrain_grow_with_time(rows, lowest, highest):
+    """Begin on level 0; end on five levels, or on those that the terrain has."""
+    cfg = load_env_cfg("Velocity-Rough-Quadruped")
+    terrain = cfg.scene.terrain
+    assert terrain is not None and terrain.terrain_generator is not None
+    terrain.terrain_generator.num_rows, terrain.terrain_generator.num_cols = rows, 6
+    use_cpu_preset("Velocity-Rough-Quadruped", cfg, load_rl_cfg("Velocity-Rough-Quadruped"))
+    cfg.scene.num_envs, cfg.seed = 64, 1
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    levels = env.scene.terrain.terrain_levels
+    env.reset()
+    assert set(levels.tolist()) == {0}
+    env.common_step_counter = 10000
+    env.reset()
+    assert set(levels.tolist()) == set(range(lowest, highest + 1))
+    env.close()
+
+
+def test_a_task_whose_terrain_became_a_plane_has_no_levels():
+    """Take the settings although a curriculum of levels was left behind."""
+    cfg = load_env_cfg("Velocity-Rough-Quadruped")
+    plane = load_env_cfg(TASK)
+    plane.curriculum["terrain_levels"] = cfg.curriculum["terrain_levels"]
+    assert use_cpu_preset(TASK, plane, load_rl_cfg(TASK))
+    assert "randomize_terrain" not in plane.events

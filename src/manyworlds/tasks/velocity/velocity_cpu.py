@@ -86,9 +86,7 @@ def use_cpu_preset(
     _make_small(env_cfg, rl_cfg)
     for name, weights in _WEIGHTS.items():
         _stage(env_cfg, name, weights, _STAGES)
-    is_rough = env_cfg.curriculum.get("terrain_levels") is not None
-    if is_rough:
-        _raise_levels(env_cfg)
+    is_rough = _raise_levels(env_cfg)
     twist = env_cfg.commands["twist"]
     assert twist is not None
     twist.resampling_time_range = _COMMAND_S
@@ -149,20 +147,31 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     rl_cfg.actor.distribution_cfg["init_std"] = 0.3
 
 
-def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> None:
+def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> bool:
     """Draw levels of the terrain that grow with time, instead of the curriculum.
 
     The curriculum moves robots that fall to lower levels, where most of a short training stays.
+
+    Returns:
+        False if the terrain has no levels, or the task no curriculum of them.
     """
+    terrain = cfg.scene.terrain
+    if (
+        cfg.curriculum.get("terrain_levels") is None
+        or terrain is None
+        or terrain.terrain_generator is None
+    ):
+        return False
     hold_terrain_level(cfg, 0)
     stages = []
     for step, level in ramp(_HIGHEST_LEVEL):
-        highest = round(level)
+        highest = min(round(level), terrain.terrain_generator.num_rows - 1)
         levels = max(0, highest - _LEVELS_BELOW), highest
         stages.append({"step": step, "params": {"levels": levels}})
     cfg.curriculum["terrain_levels"] = CurriculumTermCfg(
         func=event_curriculum, params={"event_name": "randomize_terrain", "stages": stages}
     )
+    return True
 
 
 def _begin_easily(cfg: ManagerBasedRlEnvCfg) -> None:
