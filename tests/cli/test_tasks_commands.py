@@ -59,9 +59,9 @@ def test_list_names_tasks_by_keyword(capsys):
     assert "Velocity-Rough-G1" in lines  # not measured
     assert main(["list", "swing"]) == 0
     assert capsys.readouterr().out.splitlines() == ["Cartpole-Swingup  1 minute on 2 cores"]
-    assert main(["list", "tracking-flat-humanoid"]) == 0
+    assert main(["list", "rough-quadruped"]) == 0
     line = capsys.readouterr().out.splitlines()[0]
-    assert line.startswith("Tracking-Flat-Humanoid ") and " hours: finishes" in line
+    assert line.startswith("Velocity-Rough-Quadruped ") and " cores: 81 % of robots" in line
     assert main(["list", "zzz"]) == 1
     assert "No task contains 'zzz'" in capsys.readouterr().err
 

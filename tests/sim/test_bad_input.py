@@ -28,7 +28,7 @@ def _with(**options) -> Simulation:
 
 
 CONSTRUCTION = [
-    (lambda: _make(0), ValueError, "num_envs must be at least 1, got 0: ask for one world"),
+    (lambda: _make(0), ValueError, "num_envs must be at least 1, got 0: ask for one world or more"),
     (lambda: _make(1.5), ValueError, "num_envs must be a whole number, got 1.5"),
     (lambda: _make("4"), ValueError, "num_envs must be a whole number, got '4'"),
     (lambda: _make(True), ValueError, "num_envs must be a whole number, got True"),

@@ -359,7 +359,7 @@ class _Race:
 
 def _check(num_envs: int, num_threads: int, nsubsteps: int, seconds: float, engine: str) -> None:
     if num_envs < 1:
-        raise ValueError(f"num_envs must be at least 1, got {num_envs}: ask for one world.")
+        raise ValueError(f"num_envs must be at least 1, got {num_envs}: ask for one world or more.")
     if num_threads < 0:
         raise ValueError(
             f"threads must not be negative, got {num_threads}: give 0 to use every core."

@@ -84,7 +84,7 @@ class Scene(Stateful):
     `Simulation.set_sensor_context`."""
 
     def __init__(self, scene_cfg: SceneCfg, device: str | torch.device = "cpu") -> None:
-        check_count("SceneCfg.num_envs", scene_cfg.num_envs, 1, ": ask for one world")
+        check_count("SceneCfg.num_envs", scene_cfg.num_envs, 1, ": ask for one world or more")
         check_tuple("SceneCfg.sensors", scene_cfg.sensors, SensorCfg)
         for name, entity_cfg in scene_cfg.entities.items():
             check_type(f"Entity '{name}'", entity_cfg, EntityCfg, "give EntityCfg(spec_fn=...).")

@@ -66,7 +66,7 @@ class Simulation:
         spec: mujoco.MjSpec | None = None,
         variant_info: VariantInfo | None = None,
     ) -> None:
-        check_count("num_envs", num_envs, 1, ": ask for one world")
+        check_count("num_envs", num_envs, 1, ": ask for one world or more")
         check_type("cfg", cfg, SimulationCfg, "name the arguments, as in model=model.")
         check_type("model", model, mujoco.MjModel, "compile it, or give an MjSpec as spec=.")
         check_type("spec", spec, mujoco.MjSpec, "give a compiled model as model=.")
