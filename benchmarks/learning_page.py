@@ -23,8 +23,8 @@ def stem(task: str) -> str:
     return f"learning_{task.lower().replace('-', '_')}"
 
 
-def write_page() -> None:
-    """Write the newest trainings of each task into the documentation."""
+def newest_trainings() -> list[list[dict[str, Any]]]:
+    """Return the ledger's lines of each task's newest trainings, one for each seed."""
     newest: dict[str, list[dict[str, Any]]] = {}
     for line in map(json.loads, LEDGER.read_text().splitlines()):
         if "measures" not in line:
@@ -33,7 +33,12 @@ def write_page() -> None:
         if group and _recorded(group[0]) != _recorded(line):
             group.clear()
         group.append(line)
-    groups = [group for _, group in sorted(newest.items())]
+    return [group for _, group in sorted(newest.items())]
+
+
+def write_page() -> None:
+    """Write the newest trainings of each task into the documentation."""
+    groups = newest_trainings()
     parts = [_table(groups), *map(_section, groups)]
     PAGE.write_text(PAGE.read_text().split(_MARK)[0] + _MARK + "\n" + "\n".join(parts))
 

@@ -152,8 +152,9 @@ def _add_reproduction(page: Page, run: RunFolder) -> None:
     except EXPECTED as error:
         no_edits = one_line(error)
     if command := origin.get("command"):
-        repeated = f" {_EDITS} {shlex.quote(str(run.path))}" if edits else ""
-        page.code(str(command) if _EDITS in str(command) else f"{command}{repeated}")
+        if edits and _EDITS not in command:
+            command += f" {_EDITS} {shlex.quote(str(run.path))}"
+        page.code(command)
     else:
         page.text(
             "The run folder records no command: the run was started from Python, or by an older "

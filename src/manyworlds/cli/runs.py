@@ -110,7 +110,7 @@ def find_run(
             return path, RunFolder.of_checkpoint(path)
         if path.is_dir() and (run := RunFolder(path)).checkpoints():
             return run.last_checkpoint(), run
-        if (path / "params" / "run.yaml").is_file():
+        if RunFolder(path).is_run():
             raise ValueError(
                 f"The run '{path}' has no checkpoint yet: wait until its training writes one, or "
                 "name another run."
@@ -142,7 +142,7 @@ def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]
     for path in () if name is None else _places(Path(name), log_root):
         if path.suffix == ".pt" and path.is_file() and (run := RunFolder.of_checkpoint(path)):
             return run, path
-        if (path / "params" / "run.yaml").is_file():
+        if RunFolder(path).is_run():
             return (run := RunFolder(path.resolve())), (run.checkpoints() or [None])[-1]
     if name is None or name in list_tasks():
         run = RunFolder.latest(log_root, name)

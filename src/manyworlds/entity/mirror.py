@@ -47,6 +47,9 @@ class MirrorTable:
     body_frames: np.ndarray
     """Orientation of each mirror image's frame in the reflected frame of the body, which is
     left-handed, shape [nbody, 3, 3]."""
+    site_offsets: np.ndarray
+    """Distance of each site from the plane in the reference configuration, positive to the left
+    [m], shape [nsite]."""
     asymmetry: dict[str, tuple[str, float]]
     """Largest deviation by property: the element, and the deviation as a fraction."""
 
@@ -171,6 +174,7 @@ def mirror_table(
         tendon_sign=tendons.sign,
         actuator_sign=actuators.sign,
         body_frames=frames,
+        site_offsets=reference.site_positions[:, 1],
         asymmetry=reference.asymmetry,
     )
 

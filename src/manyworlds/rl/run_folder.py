@@ -127,7 +127,11 @@ class RunFolder:
     def of_checkpoint(cls, checkpoint: Path) -> RunFolder | None:
         """Return the run folder that contains a checkpoint; None if the checkpoint is elsewhere."""
         run = cls(checkpoint.resolve().parent)
-        return run if (run.path / "params" / "run.yaml").is_file() else None
+        return run if run.is_run() else None
+
+    def is_run(self) -> bool:
+        """Return True if the folder is one that a training has written."""
+        return (self.path / "params" / "run.yaml").is_file()
 
     @property
     def task(self) -> str | None:

@@ -220,15 +220,14 @@ def _own_frame(mirror: EnvMirror, sensor_name: str, kind: mujoco.mjtObj, index: 
 def _warn_beside_plane(mirror: EnvMirror, sensor_name: str, site: int) -> None:
     model = mirror.env.sim.mj_model
     body = int(model.site_bodyid[site])
-    if not body or mirror.table(_entity_of(mirror, body)).site_ids[site] >= 0:
+    if not body:
         return
-    data, root = mujoco.MjData(model), model.body_rootid[body]
-    mujoco.mj_kinematics(model, data)
-    offset = (data.site_xpos[site] - data.xpos[root]) @ data.xmat[root].reshape(3, 3)
-    if abs(offset[1]) > _BESIDE_PLANE:
+    table = mirror.table(_entity_of(mirror, body))
+    distance = abs(table.site_offsets[site])
+    if table.site_ids[site] < 0 and distance > _BESIDE_PLANE:
         warnings.warn(
             f"The sensor '{sensor_name}' at site '{model.site(site).name}' is "
-            f"{abs(offset[1]):.2f} m beside the sagittal plane, so that its mirror image is "
+            f"{distance:.2f} m beside the sagittal plane, so that its mirror image is "
             "approximate: it leaves out velocities that the body's rotation causes there. Move the "
             f"site to within {_BESIDE_PLANE} m of the plane, or train without mirror symmetry.",
             stacklevel=2,

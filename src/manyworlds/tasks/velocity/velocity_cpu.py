@@ -86,17 +86,17 @@ def use_cpu_preset(
     _make_small(env_cfg, rl_cfg)
     for name, weights in _WEIGHTS.items():
         _stage(env_cfg, name, weights, _STAGES)
-    is_rough = _raise_levels(env_cfg)
     twist = env_cfg.commands["twist"]
     assert twist is not None
     twist.resampling_time_range = _COMMAND_S
-    rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 1600 if is_rough else 700
+    rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 700
+    if _raise_levels(env_cfg):
+        rl_cfg.max_iterations, noisy_iterations = 1600, 2 * noisy_iterations
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.desired_kl = 0.97, 0.015
     # Noise finds the gait; afterwards its bonus would only delay turning and a steady gait.
     rl_cfg.algorithm.entropy_coef = 0.012
-    noisy_iterations *= 2 if is_rough else 1
     rl_cfg.algorithm.entropy_stages = ((noisy_iterations, 0.002),)
 
 

@@ -80,8 +80,8 @@ def menagerie_file(robot: str) -> Path:
     except MissingExtraError as error:
         near = near_matches(robot, _NAMED)
         raise MissingExtraError(
-            f"The robot '{robot}' is none of {', '.join(_NAMED)}.{near} Robots of MuJoCo Menagerie "
-            f"need a package. {error}"
+            f"The robot '{robot}' is none of {', '.join(_NAMED)}.{near} It may be one of MuJoCo "
+            f"Menagerie. {error}"
         ) from error
     legged = [r.name for r in menagerie.robots() if r.category in _LEGGED]
     if robot not in legged:
