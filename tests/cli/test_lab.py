@@ -185,6 +185,13 @@ def test_numbers_out_of_range(arm, capsys, option, value, bound):
     assert f"{option} must {'be ' if option == '--speed' else ''}{bound}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["lab", "--attach"], ["terrain"]])
+def test_negative_times_of_other_commands(command, capsys):
+    """Refuse them before anything else is looked for."""
+    assert main([*command, "--seconds", "-1"]) == 1
+    assert "--seconds must not be negative, got -1" in capsys.readouterr().err
+
+
 def test_a_run_without_a_checkpoint(tmp_path, capsys):
     """Say that a run has no checkpoint yet, instead of that there is no such run."""
     params = tmp_path / "run" / "params"

@@ -15,6 +15,7 @@ import tyro
 
 from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.cli.parsing import Modules, Port, load_modules, parse
+from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class AttachOptions:
 def attach(argv: list[str]) -> int:
     """Run `manyworlds lab --attach`."""
     cfg = parse(AttachOptions, [part for part in argv if part != ATTACH], f"lab {ATTACH}")
+    check_seconds(cfg.seconds)
     load_modules(cfg.load)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
@@ -95,9 +97,7 @@ def _attach(cfg: AttachOptions) -> None:
             _repeat(entered)
             if cfg.paused:
                 lab.pause()
-        until = float("inf") if cfg.seconds is None else time.monotonic() + cfg.seconds
-        while time.monotonic() < until:
-            time.sleep(_HEARTBEAT_S)
+        wait(cfg.seconds)
 
 
 def _entered(cfg: AttachOptions, folder: Path) -> EnteredWorld:

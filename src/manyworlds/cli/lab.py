@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import signal
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,6 +15,7 @@ from manyworlds.cli.attach import ATTACH, attach
 from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
 from manyworlds.cli.runs import find_run, play_env_cfg
+from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
 from manyworlds.validation.names import near_matches
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from manyworlds.lab import LabCfg, LiveLab, World
     from manyworlds.lab.network import HubProcess, LabServerCfg
     from manyworlds.rl.run_folder import RunFolder
-
-_HEARTBEAT_S = 0.2
 
 
 @dataclass(kw_only=True)
@@ -152,8 +150,7 @@ def _check_numbers(cfg: LabOptions) -> None:
             f"--speed must be from {SLOWEST:g} to {FASTEST:g}, got {cfg.speed:g}: choose such a "
             "value, or inf, which never waits."
         )
-    if cfg.seconds is not None and not cfg.seconds >= 0.0:
-        raise ValueError(f"--seconds must not be negative, got {cfg.seconds:g}: give a time [s].")
+    check_seconds(cfg.seconds)
 
 
 def open_hub(cfg: LabOptions) -> HubProcess:
@@ -209,13 +206,6 @@ def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
         wait(cfg.seconds)
     finally:
         page.close()
-
-
-def wait(seconds: float | None) -> None:
-    """Wait for a time [s]; None waits for Ctrl-C."""
-    until = math.inf if seconds is None else time.monotonic() + seconds
-    while time.monotonic() < until:
-        time.sleep(_HEARTBEAT_S)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from manyworlds.cli.parsing import Host, Port, parse
+from manyworlds.cli.waiting import check_seconds
 
 _PYTHON_SYNTAX = tyro.conf.UsePythonSyntaxForLiteralCollections
 
@@ -53,6 +54,7 @@ class TerrainOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds terrain`."""
     options = parse(TerrainOptions, argv, "terrain")
+    check_seconds(options.seconds)
     from manyworlds.cli.terrain_view import show
 
     show(options)

@@ -18,7 +18,7 @@ from manyworlds.asset_zoo.third_party import (
     get_go1_robot_cfg,
     get_yam_robot_cfg,
 )
-from manyworlds.cli.lab import wait
+from manyworlds.cli.waiting import wait
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg, TerrainGeneratorCfg
 from manyworlds.terrains.config import (
