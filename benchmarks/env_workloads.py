@@ -74,7 +74,7 @@ def training(task: str, widths: tuple[int, ...], iterations: int) -> Figures | N
     env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
     env_cfg.scene.num_envs = 1024
     rl_cfg.actor.hidden_dims = rl_cfg.critic.hidden_dims = widths
-    return _iterations(task, env_cfg, rl_cfg, iterations)
+    return iterations_of(task, env_cfg, rl_cfg, iterations)
 
 
 def cpu_training(task: str, iterations: int) -> Figures | None:
@@ -83,10 +83,10 @@ def cpu_training(task: str, iterations: int) -> Figures | None:
 
     env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
     use_cpu_preset(task, env_cfg, rl_cfg)
-    return _iterations(task, env_cfg, rl_cfg, iterations)
+    return iterations_of(task, env_cfg, rl_cfg, iterations)
 
 
-def _iterations(task: str, env_cfg: Any, rl_cfg: Any, iterations: int) -> Figures | None:
+def iterations_of(task: str, env_cfg: Any, rl_cfg: Any, iterations: int) -> Figures | None:
     """Train, and return medians over the iterations after the first two."""
     from manyworlds.rl.training import train
 

@@ -37,8 +37,13 @@ settings.register_profile("manyworlds", deadline=None, derandomize=True, databas
 settings.load_profile("manyworlds")
 
 
-def pytest_configure() -> None:
-    """Share the cores between the workers, and the compiled Warp kernels between all tests."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Share the cores between the workers, and the compiled Warp kernels between all tests.
+
+    Only tests selected by `-m gpu` see GPUs; all others run the same with and without one.
+    """
+    if "gpu" not in config.option.markexpr:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if "PYTEST_XDIST_WORKER" in os.environ:
         torch.set_num_threads(1)
     # MuJoCo Warp asks for versions of packages several times for each model, 15 ms each time.

@@ -1,8 +1,4 @@
-"""The warp engine through captured graphs: on a GPU where there is one, and on the CPU.
-
-What is marked `gpu` has never been run: no GPU was at hand so far. The same tests on Warp's capture
-for the CPU have.
-"""
+"""The warp engine through captured graphs: on a GPU where there is one, and on the CPU."""
 
 from __future__ import annotations
 

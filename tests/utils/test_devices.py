@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.utils.devices import configure_torch_backends
+from manyworlds.utils.devices import as_device, configure_torch_backends
 from manyworlds.utils.seeding import seed_rng
 
 
@@ -49,3 +49,11 @@ def test_seeding_makes_torch_repeatable_on_request():
         assert torch.are_deterministic_algorithms_enabled() is deterministic
         drawn.append((random.random(), np.random.rand(), torch.rand(1).item()))
     assert drawn[0] == drawn[1]
+
+
+def test_a_gpu_has_an_index(monkeypatch):
+    """Name the GPU by its index, which Warp needs, and which the devices of tensors have."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 2)
+    assert as_device("cuda") == torch.device("cuda", 2)
+    assert as_device("cuda:1") == torch.device("cuda", 1)

@@ -32,6 +32,8 @@ def as_device(device: str | torch.device) -> torch.device:
             f"PyTorch finds no GPU for device '{device}': use device='cpu', or install a driver "
             "and a CUDA build of PyTorch."
         )
+    if found.type == "cuda" and found.index is None:
+        found = torch.device("cuda", torch.cuda.current_device())  # as that of its tensors
     return found
 
 

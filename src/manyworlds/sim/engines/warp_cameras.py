@@ -43,12 +43,21 @@ def cast_rays(
     # MuJoCo Warp treats -1 in all entries as no selection.
     flags = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
     groups: Any = wp.spatial_vector(*map(float, flags))
+    # Warp takes over a tensor of a GPU much faster than torch takes over an array of Warp. Tensors
+    # created in inference mode could not be written in place outside of it.
+    with torch.inference_mode(False):
+        distance, normal = origins.new_empty(shape), torch.empty_like(origins)
+        geomid = torch.empty(shape, dtype=torch.int32, device=pnt.device)
     rays: list[Any] = [wp.from_torch(part, dtype=wp.vec3) for part in (origins, directions)]
-    found: list[Any] = [_empty(shape, dtype) for dtype in (float, int, wp.vec3)]
+    found: list[Any] = [
+        wp.from_torch(distance),
+        wp.from_torch(geomid),
+        wp.from_torch(normal, wp.vec3),
+    ]
     exclude = wp.from_torch(bodyexclude.contiguous())
     arguments = [model, data, *rays, groups, flg_static, exclude, *found]
     mjw.rays(*arguments)
-    return Rays(*(to_torch(part)[worlds] for part in found))
+    return Rays(distance[worlds], geomid[worlds], normal[worlds])
 
 
 def _empty(shape: tuple[int, ...], dtype: Any) -> Any:

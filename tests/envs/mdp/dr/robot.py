@@ -75,10 +75,10 @@ def env_cfg(
 
 
 def make_env(
-    num_envs: int = 4, engine: str = "native", **events: EventTermCfg
+    num_envs: int = 4, engine: str = "native", device: str = "cpu", **events: EventTermCfg
 ) -> ManagerBasedRlEnv:
     """Build that environment."""
-    return ManagerBasedRlEnv(env_cfg(num_envs, engine, **events), device="cpu")
+    return ManagerBasedRlEnv(env_cfg(num_envs, engine, **events), device=device)
 
 
 def disturb(env: ManagerBasedRlEnv) -> None:

@@ -15,13 +15,14 @@ STEPS = 2
 def envs():
     """Both engines after drawing everything at once in two of four worlds, with one seed."""
     pytest.importorskip("mujoco_warp")
-    built = {}
-    for engine in ("native", "warp"):
-        env = make_env(engine=engine, **{name: event(name) for name in PHYSICS | LOOKS})
-        torch.manual_seed(5)
-        env.event_manager.apply("step", SOME, dt=env.step_dt)
-        built[engine] = env
-    return built["native"], built["warp"]
+    return tuple(_drawn(engine, "cpu") for engine in ("native", "warp"))
+
+
+def _drawn(engine: str, device: str):
+    env = make_env(engine=engine, device=device, **{n: event(n) for n in PHYSICS | LOOKS})
+    torch.manual_seed(5)
+    env.event_manager.apply("step", SOME.to(device), dt=env.step_dt)
+    return env
 
 
 @pytest.mark.filterwarnings("ignore:dr.body_mass")
@@ -54,3 +55,24 @@ def test_steps(envs):
     native, warp = (env.sim.data.qvel for env in envs)
     torch.testing.assert_close(warp, native, atol=2e-3, rtol=1e-3)
     assert (native[1] - native[0]).abs().max() > 0.5
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no NVIDIA GPU here")
+@pytest.mark.filterwarnings("ignore:dr.body_mass")
+def test_on_a_gpu():
+    """Draw on the GPU in the given worlds only; the CPU recomputes the same from the same rows."""
+    there, here = _drawn("warp", "cuda").sim, _drawn("warp", "cpu").sim
+    for name in PHYSICS | LOOKS:
+        for field in getattr(dr, name).model_fields:
+            drawn = getattr(there.model, field)
+            assert drawn.device.type == "cuda"
+            changed = (drawn != there.get_default_field(field)).flatten(1).any(dim=1)
+            assert changed.tolist() == [False, True, False, True], field
+    here.set_state({name: value.cpu() for name, value in there.get_state().items()})
+    for sim in (here, there):
+        sim.recompute_constants(dr.RecomputeLevel.set_const)
+    for field in set(derived_fields(dr.RecomputeLevel.set_const)) & there.expanded_fields:
+        expected = getattr(here.model, field)
+        found = getattr(there.model, field).cpu()
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=2e-3, msg=field)
