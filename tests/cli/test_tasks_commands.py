@@ -376,6 +376,7 @@ def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
 def test_mistakes_give_one_line(args, message, capsys, tmp_path, monkeypatch):
     """Name the thing, the value and the remedy; no traceback."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)  # an empty one hides all GPUs
     assert main(args) == 1
     err = capsys.readouterr().err
     assert message in err and err.count("\n") == 1 and "Traceback" not in err

@@ -87,6 +87,7 @@ def test_a_number_is_set_when_it_is_complete(arm, browser):
     type_into(browser, field, "0.005", 0.1)
     browser.keyboard.press("Enter")
     until(browser, lambda: option.timestep == 0.005, "it is set")
+    browser.wait_for_timeout(700)  # the page shows the options again
     browser.keyboard.press("Control+A")
     browser.keyboard.type("0.1.2", delay=100)
     assert field.input_value() == "0.1.2"
