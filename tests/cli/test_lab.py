@@ -223,3 +223,26 @@ def test_missing_meshes_can_be_left_out(tmp_path, capsys):
     assert main(run) == 1 and "gone.stl" in capsys.readouterr().err
     assert main([*run, "--missing-meshes", "skip"]) == 0
     assert "warning: mesh 'm' is left out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("edit", "No training that can be entered runs in 'runs'"),
+        ("edit gone", "There is no run 'gone'"),
+        ("edit --set x", "'x' sets nothing"),
+        ("lab --attach", "No training that can be entered runs in 'runs'"),
+        ("lab --attach gone", "There is no run 'gone'"),
+    ],
+)
+def test_a_training_that_does_not_run_is_told_at_once(line, message, tmp_path):
+    """Refuse it before torch and the page load, which take seconds."""
+    code = f"""import sys
+from manyworlds.cli.main import main
+code = main({line.split()!r})
+assert not {{"torch", "viser"}} & set(sys.modules)
+sys.exit(code)"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert message in done.stderr and done.stderr.count("\n") == 1

@@ -61,7 +61,9 @@ def test_a_report_shows_everything_about_a_run(run, root, capsys, gl):
     options = ["--worlds", "4", "--film-seconds", "0.3", "--log-root", str(root)]
     assert main(["report", "Cartpole-Swingup", *options]) == 0
     captured = capsys.readouterr()
-    assert captured.out == f"report: {run.path / 'report.html'}\n" and captured.err == ""
+    assert captured.out == f"run: {run.path}\nreport: {run.path / 'report.html'}\n"
+    said = [line.partition(":")[0] for line in captured.err.splitlines()]
+    assert said == ["evaluating", "filming"]  # without a terminal, a line for each
     page = (run.path / "report.html").read_text()
     for text in (
         f"<h1>Cartpole-Swingup: {run.path.name}</h1>",
@@ -193,6 +195,8 @@ def test_compare_draws_runs_over_time_and_steps(run, root, capsys, monkeypatch):
     assert capsys.readouterr() == ("picture: compare.png\n", "")
     small = (root / "compare.png").stat().st_size
     keys = ["--keys", "share/physics", "Loss/value", "steps_per_s"]
+    assert main(["compare", str(run.path), "--log-root", str(root)]) == 0
+    assert capsys.readouterr().out == "picture: compare.png (replaced)\n"
     args = ["compare", str(run.path), str(other.path), "--out", "new/c.png"]
     assert main([*args, *keys]) == 0
     assert capsys.readouterr().err == "warning: 'other' has no values of Loss/value\n"

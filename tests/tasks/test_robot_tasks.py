@@ -5,19 +5,22 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
 import pytest
 
 from manyworlds.cli.main import main
+from manyworlds.cli.new_task import write_robot_task
 from manyworlds.rl.config import SYMMETRIC_MLP
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, registry
-from manyworlds.tasks.velocity.config import robots
+from manyworlds.tasks.velocity.config import derived, robots
 from manyworlds.tasks.velocity.config.derived import (
     cpu_preset,
     derive_robot,
     legged_robot,
+    settled_height,
     velocity_env_cfg,
     velocity_rl_cfg,
 )
@@ -158,7 +161,8 @@ def test_a_file_for_any_robot(tmp_path, monkeypatch, capsys):
     """Write a task for a model, show what was derived, train and find no fault of style."""
     monkeypatch.chdir(tmp_path)
     assert main(["new-task", "My-Ant", "--robot", str(ANT)]) == 0
-    out = capsys.readouterr().out
+    out, error = capsys.readouterr()
+    assert "sinks" not in error
     assert "feet: ankle_1_body, ankle_2_body" in out and "hip_4" in out and "0.5585" in out
     small = ["--agent.max-iterations", "1", "--env.scene.num-envs", "8"]
     assert main(["train", "My-Ant", "--load", "my_ant.py", *small]) == 0
@@ -167,3 +171,15 @@ def test_a_file_for_any_robot(tmp_path, monkeypatch, capsys):
     assert derive_robot(ANT) == module.MODEL  # pyright: ignore[reportAttributeAccessIssue]
     check = [sys.executable, "-m", "ruff", "check", "--isolated", "my_ant.py"]
     subprocess.run([*check, "--select", "E,F", "--line-length", "100"], check=True)
+
+
+def test_a_robot_that_sinks_gets_a_warning(tmp_path, monkeypatch, capsys):
+    """Say that a robot does not keep the height of its default pose."""
+    model = derive_robot(ANT)
+    stands = settled_height(legged_robot(ANT, model))
+    assert stands == pytest.approx(model.height, rel=0.05)
+    high = replace(model, height=0.6)
+    assert settled_height(legged_robot(ANT, high)) == pytest.approx(stands, rel=0.05)
+    monkeypatch.setattr(derived, "derive_robot", lambda *args: high)
+    write_robot_task("My-High-Ant", tmp_path, ANT, (), None)
+    assert f"warning: the robot sinks from 0.60 to {stands:.2f} m" in capsys.readouterr().err

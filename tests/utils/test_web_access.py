@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyworlds.utils.web_access import WebAccess, is_local, read_token
+from manyworlds.utils.web_access import WebAccess, is_local, read_token, served_at
 
 TOKEN = "t" * 43
 
@@ -78,3 +78,9 @@ def test_addresses_of_this_machine():
     """Compare names and addresses: only those of loopback are local."""
     assert all(map(is_local, ("localhost", "127.0.0.1", "127.8.8.8", "::1")))
     assert not any(map(is_local, ("0.0.0.0", "::", "192.168.0.2", "robot", "localhost.evil", "")))
+
+
+def test_a_page_says_that_its_port_was_in_use():
+    """Name the port that was asked for, if it is not that of the address."""
+    assert served_at("http://127.0.0.1:8080", 8080) == "http://127.0.0.1:8080"
+    assert served_at("http://[::1]:8081/?token=a", 8080).endswith("=a (port 8080 is in use)")

@@ -17,6 +17,7 @@ from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.cli.parsing import Modules, Port, load_modules, parse
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
+from manyworlds.utils.web_access import served_at
 
 if TYPE_CHECKING:
     from manyworlds.lab.entry import EnteredWorld
@@ -82,17 +83,17 @@ def attach(argv: list[str]) -> int:
 
 def _attach(cfg: AttachOptions) -> None:
     with contextlib.ExitStack() as stack:
-        page = None if cfg.headless else stack.enter_context(_page(cfg.port))
         folder = find_training(cfg.run, cfg.log_root)
+        page = None if cfg.headless else stack.enter_context(_page(cfg.port))
         with without_garbage_search():
             entered = _entered(cfg, folder)
         lab = stack.enter_context(entered.lab)
         if page is not None:
             page.show(lab)
             page.start()
-        print(_described(entered, folder), flush=True)
+        print(_described(entered, folder, cfg), flush=True)
         if page is not None:
-            print(f"lab at {page.url} (Ctrl-C stops)", flush=True)
+            print(f"lab at {served_at(page.url, cfg.port)} (Ctrl-C stops)", flush=True)
         if cfg.repeat:
             _repeat(entered)
             if cfg.paused:
@@ -182,10 +183,14 @@ def find_training(name: str, log_root: Path) -> Path:
     Raises:
         FileNotFoundError: no such training runs.
     """
-    from manyworlds.lab.entry import running_trainings
+    from manyworlds.rl.run_folder import RunFolder
 
     if not name:
-        found = running_trainings(log_root)
+        found = []
+        if any(log_root.glob("*/*")):  # the rest takes a second to load
+            from manyworlds.lab.entry import running_trainings
+
+            found = running_trainings(log_root)
         if not found:
             raise FileNotFoundError(
                 f"No training that can be entered runs in '{log_root}': start one with "
@@ -194,7 +199,7 @@ def find_training(name: str, log_root: Path) -> Path:
             )
         return found[0]
     for folder in (Path(name), log_root / name, *sorted(log_root.glob(f"*/{name}"))):
-        if (folder / "params" / "run.yaml").is_file():
+        if RunFolder(folder).is_run():
             return folder
     raise FileNotFoundError(
         f"There is no run '{name}': give the path of a run folder, or the name of a run in "
@@ -216,11 +221,13 @@ def _worst_episode(folder: Path, number: int) -> tuple[int, int]:
     return worst[number]["env_id"], worst[number]["step"]
 
 
-def _described(entered: EnteredWorld, folder: Path) -> str:
+def _described(entered: EnteredWorld, folder: Path, cfg: AttachOptions) -> str:
     policy = (
         "no policy" if entered.iteration is None else f"policy of iteration {entered.iteration}"
     )
-    return f"world {entered.env_id} of {folder.name} after {entered.step} control steps, {policy}"
+    back = f", {cfg.back:g} s before" * (cfg.back > 0.0 and cfg.episode is None)
+    world = f"world {entered.env_id} of {folder.name}"
+    return f"{world} after {entered.step} control steps{back}, {policy}"
 
 
 def _repeat(entered: EnteredWorld) -> None:

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import tyro
 
-from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.parsing import Modules, load_modules, parse
 
 
 @dataclass(kw_only=True)
@@ -53,10 +54,11 @@ def main(argv: list[str]) -> int:
     folders = [named_run(name, options.log_root)[0] for name in options.runs]
     folders = list({folder.path.resolve(): folder for folder in folders}.values())
     runs = [RunCurves.of(folder) for folder in folders]
+    replaced = options.out.exists()
     path = plot_comparison(runs, options.keys, options.out)
     for run in runs:
         if missing := set(options.keys) - set(curve_keys(run.records)):
             names = ", ".join(sorted(missing))
             print(f"warning: '{run.name}' has no values of {names}", file=sys.stderr)
-    print(f"picture: {path}")
+    print(f"picture: {path}" + " (replaced)" * replaced)
     return 0

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import tyro
 
-from manyworlds.cli.parsing import UsageError, parse
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.parsing import parse
 
 
 @dataclass(kw_only=True)
@@ -34,15 +35,18 @@ class EditOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds edit`."""
     cfg = parse(EditOptions, argv, "edit")
+    values = [_parsed(text) for text in cfg.set]
+    plain = None if cfg.file is None else _read(cfg.file)
     from manyworlds.cli.attach import find_training
+
+    folder = find_training(cfg.run, cfg.log_root)
     from manyworlds.envs.edits import SetValue, edit_from_plain
     from manyworlds.lab.entry import Visitor
     from manyworlds.rl.run_edits import read_edits
 
-    folder = find_training(cfg.run, cfg.log_root)
-    edits = [SetValue(path=path, value=value) for path, value in map(_parsed, cfg.set)]
-    if cfg.file is not None:
-        edits = [*edits, edit_from_plain(_read(cfg.file))]
+    edits = [SetValue(path=path, value=value) for path, value in values]
+    if plain is not None:
+        edits = [*edits, edit_from_plain(plain)]
     if not edits:
         records = read_edits(folder)
         for record in records:

@@ -12,6 +12,13 @@ from manyworlds.utils.extras import MissingExtraError
 EXPECTED = (ValueError, KeyError, OSError, RuntimeError, MissingExtraError)
 """Errors that the input or the machine can cause; others are defects and keep their traceback."""
 
+
+class UsageError(ValueError):
+    """A command line that is wrong."""
+
+    exit_code = 2
+
+
 _PACKAGE = Path(__file__).parents[1]
 
 

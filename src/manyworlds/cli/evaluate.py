@@ -20,7 +20,7 @@ UNSEEN_SEED = 1_000_003
 def main(argv: list[str]) -> int:
     """Run `manyworlds evaluate`: one episode in each world, and a table."""
     task, argv = parse_task(argv, "evaluate", "Evaluate a policy by the rewards of its task.")
-    from manyworlds.cli.task_options import EvaluateTaskOptions
+    from manyworlds.cli.task_options import EvaluateTaskOptions, take_num_envs
     from manyworlds.tasks import load_env_cfg
     from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
     from manyworlds.utils.extras import require_extra
@@ -28,6 +28,7 @@ def main(argv: list[str]) -> int:
     env_cfg = load_env_cfg(task)
     env_cfg.scene.num_envs, env_cfg.seed = 256, UNSEEN_SEED
     options = parse_over(EvaluateTaskOptions(env=env_cfg), argv, f"evaluate {task}")
+    take_num_envs(options)
     require_extra("rsl_rl", "train")
     if options.terrain_level is not None:
         hold_terrain_level(options.env, options.terrain_level)

@@ -183,7 +183,7 @@ def _open(cfg: LabOptions, hub: HubProcess | None) -> LiveLab:
 
 def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
     from manyworlds.lab.page import ReloadablePage
-    from manyworlds.utils.web_access import is_local, read_token, token_file
+    from manyworlds.utils.web_access import is_local, read_token, served_at, token_file
 
     host = cfg.listen or cfg.host
     page = ReloadablePage(
@@ -200,9 +200,9 @@ def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
             hub.allow_page(page.url)
         page.open()
         if page.error:
-            print(f"{cfg.target} does not compile: {page.error}", flush=True)
+            print(f"error: {page.error}", flush=True)
         start = "; time starts when a browser has drawn the world" if cfg.waits else ""
-        print(f"lab at {page.url} (Ctrl-C stops{start})", flush=True)
+        print(f"lab at {served_at(page.url, cfg.port)} (Ctrl-C stops{start})", flush=True)
         wait(cfg.seconds)
     finally:
         page.close()

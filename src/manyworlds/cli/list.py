@@ -7,7 +7,8 @@ from typing import Annotated
 
 import tyro
 
-from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.parsing import Modules, load_modules, parse
 
 
 @dataclass(kw_only=True)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from manyworlds.cli.parse_errors import parse_errors_as_sentences
+
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.tasks.tracking.mdp import MotionCommandCfg
@@ -51,12 +53,14 @@ class ClipOptions:
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds motion`."""
-    cfg = tyro.extras.subcommand_cli_from_dict(
-        {"convert": ConvertOptions, "clip": ClipOptions},
-        args=argv,
-        prog="manyworlds motion",
-        description="Write motions for tracking tasks.",
-    )
+    commands = {"convert": ConvertOptions, "clip": ClipOptions}
+    with parse_errors_as_sentences(commands.get(argv[0] if argv else "")):
+        cfg = tyro.extras.subcommand_cli_from_dict(
+            commands,
+            args=argv,
+            prog="manyworlds motion",
+            description="Write motions for tracking tasks.",
+        )
     path, motion = _convert(cfg) if isinstance(cfg, ConvertOptions) else (cfg.file, _clip(cfg))
     motion.save(path)
     print(

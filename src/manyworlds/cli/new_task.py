@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from manyworlds.cli.parsing import UsageError, parse
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.parsing import parse
 from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
 _BEFORE = "from manyworlds.sim import MujocoCfg, SimulationCfg\n"
+_LEAST_HEIGHT = 0.85  # of the root in the default pose, as a share of the derived height
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*")
 
 
@@ -98,14 +101,21 @@ def write_robot_task(
         FileExistsError: the file exists.
         OSError: the model cannot be read.
     """
-    from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot
+    from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
 
     path = _new_file(name, folder)
     if effort_limit is not None and not 0.0 < effort_limit < math.inf:
         raise ValueError(f"--effort-limit must be positive, got {effort_limit}.")
     model = derive_robot(robot, feet, effort_limit)
-    legged_robot(robot, model).entity().build()  # what cannot be built is not written
+    height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
+    if height < _LEAST_HEIGHT * model.height:
+        print(
+            f"warning: the robot sinks from {model.height:.2f} to {height:.2f} m while it holds "
+            "its default pose: correct the pose or the stiffness in the file, or add a keyframe "
+            "'home' to the model, in which the robot stands.",
+            file=sys.stderr,
+        )
     write_atomic(path, _robot_source(name, path.stem, robot.resolve(), model))
     return path
 

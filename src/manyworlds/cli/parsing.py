@@ -15,6 +15,8 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import tyro
 
 from manyworlds.cli.deferred_import import defer_import
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.parse_errors import parse_errors_as_sentences
 
 T = TypeVar("T")
 
@@ -33,6 +35,13 @@ Port = Annotated[
     tyro.conf.arg(help="Port of the page; the next free port is taken if this one is in use."),
 ]
 """The type of the option `--port` of all commands that serve a page."""
+NumEnvs = Annotated[
+    int | None,
+    tyro.conf.arg(
+        help="Number of worlds, as --env.scene.num-envs; None takes the number of the task."
+    ),
+]
+"""The type of the option `--num-envs` of all commands that build the environment of a task."""
 
 
 class Frontend(NamedTuple):
@@ -47,12 +56,6 @@ class Frontend(NamedTuple):
 
 FRONTENDS: list[Frontend] = []
 """Program that runs the present command, if it is not this package's own."""
-
-
-class UsageError(ValueError):
-    """A command line whose options do not fit together."""
-
-    exit_code = 2
 
 
 @dataclass(kw_only=True)
@@ -77,9 +80,12 @@ def parse(options_type: type[T], argv: list[str], command: str) -> T:
     """Parse a whole command line.
 
     Raises:
-        SystemExit: tyro has printed the help (code 0) or an error (code 2).
+        UsageError: the command line is wrong.
+        SystemExit: tyro has printed the help.
     """
-    return tyro.cli(options_type, args=_rewritten(options_type, argv), prog=f"manyworlds {command}")
+    args = _rewritten(options_type, argv)
+    with parse_errors_as_sentences(options_type):
+        return tyro.cli(options_type, args=args, prog=f"manyworlds {command}")
 
 
 def parse_known(
@@ -103,16 +109,19 @@ def parse_known(
         The options, and the arguments that belong to none of them.
 
     Raises:
-        SystemExit: tyro has printed the help (code 0) or an error (code 2).
+        UsageError: the command line is wrong.
+        SystemExit: tyro has printed the help.
     """
-    return tyro.cli(
-        options_type,
-        args=_rewritten(options_type, argv),
-        prog=f"manyworlds {command}",
-        description=description,
-        add_help=add_help,
-        return_unknown_args=True,
-    )
+    args = _rewritten(options_type, argv)
+    with parse_errors_as_sentences(options_type):
+        return tyro.cli(
+            options_type,
+            args=args,
+            prog=f"manyworlds {command}",
+            description=description,
+            add_help=add_help,
+            return_unknown_args=True,
+        )
 
 
 def parse_over(default: T, argv: list[str], command: str) -> T:
@@ -122,22 +131,25 @@ def parse_over(default: T, argv: list[str], command: str) -> T:
     no options.
 
     Raises:
-        SystemExit: tyro has printed the help (code 0) or an error (code 2).
+        UsageError: the command line is wrong.
+        SystemExit: tyro has printed the help.
     """
+    args = _rewritten(default, argv)
     gc.disable()  # the tree of options has many objects and no garbage
     try:
-        return tyro.cli(
-            type(default),
-            default=default,
-            args=_rewritten(default, argv),
-            prog=f"manyworlds {command}",
-            config=(
-                tyro.conf.AvoidSubcommands,
-                tyro.conf.HelptextFromCommentsOff,  # reading sources for comments is slow
-                tyro.conf.SuppressFixed,
-                tyro.conf.UsePythonSyntaxForLiteralCollections,
-            ),
-        )
+        with parse_errors_as_sentences(default):
+            return tyro.cli(
+                type(default),
+                default=default,
+                args=args,
+                prog=f"manyworlds {command}",
+                config=(
+                    tyro.conf.AvoidSubcommands,
+                    tyro.conf.HelptextFromCommentsOff,  # reading sources for comments is slow
+                    tyro.conf.SuppressFixed,
+                    tyro.conf.UsePythonSyntaxForLiteralCollections,
+                ),
+            )
     finally:
         gc.enable()
 
@@ -160,9 +172,9 @@ def parse_task(argv: list[str], command: str, summary: str) -> tuple[str, list[s
         The name of a task that exists, and the other arguments.
 
     Raises:
-        UsageError: no task is named.
+        UsageError: no task is named, or the command line is wrong.
         KeyError: the task does not exist.
-        SystemExit: tyro has printed the help without a task (code 0), or an error (code 2).
+        SystemExit: tyro has printed the help without a task.
     """
     from manyworlds.tasks import list_tasks
 
@@ -182,7 +194,7 @@ def find_task(options: TaskOptions) -> str:
     """Return the name of a task that exists; torch and glfw load later, at their first use.
 
     Raises:
-        UsageError: several tasks are named.
+        UsageError: several tasks are named, or a path.
         KeyError: the task does not exist.
     """
     from manyworlds.tasks.registry import require_task, task_of_robot
@@ -196,6 +208,10 @@ def find_task(options: TaskOptions) -> str:
     defer_import("torch")
     defer_import("glfw")  # which MuJoCo imports for windows; it loads a library
     load_modules(options.load)
+    if "/" in task or "\\" in task:
+        raise UsageError(
+            f"'{task}' is no task: name the task, and a run or a policy with --checkpoint."
+        )
     if options.robot:
         return task_of_robot(task, options.robot)
     return require_task(task)

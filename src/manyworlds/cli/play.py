@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyworlds.cli.parsing import UsageError, find_task, parse_known, parse_over
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.parsing import find_task, parse_known, parse_over
 from manyworlds.cli.play_options import PlayOptions, PlayStartOptions
 from manyworlds.cli.runs import download_checkpoint, find_run, play_env_cfg
 from manyworlds.utils.extras import require_extra
@@ -31,6 +32,8 @@ def main(argv: list[str]) -> int:
         from manyworlds.cli import play_onnx
 
         return play_onnx.main(argv)
+    if start.checkpoint is None and len(start.task) == 1 and _names_run(start.task[0]):
+        start.checkpoint, start.task = Path(start.task[0]), ()
     if not start.task:
         parse_known(PlayStartOptions, argv, "play", add_help=True)
         start.task = (_task_of_run(start),)
@@ -46,7 +49,7 @@ def run(task: str, given: PlayOptions, rest: Sequence[str] = ()) -> None:
         given: options that are parsed already.
         rest: other arguments, which change the environment.
     """
-    from manyworlds.cli.task_options import PlayTaskOptions
+    from manyworlds.cli.task_options import PlayTaskOptions, take_num_envs
     from manyworlds.tasks import load_env_cfg, load_rl_cfg
     from manyworlds.utils.config import update_from_plain
 
@@ -67,6 +70,7 @@ def run(task: str, given: PlayOptions, rest: Sequence[str] = ()) -> None:
         if folder is not None:
             update_from_plain(rl_cfg, folder.agent_params())
         print(f"policy: {checkpoint}")
+    take_num_envs(options)
     _show(task, options, rl_cfg, checkpoint, folder)
 
 
@@ -117,8 +121,6 @@ def _show(
 def _env_cfg(cfg: PlayTaskOptions) -> ManagerBasedRlEnvCfg:
     """Return the environment, changed by the options that have no `--env` prefix."""
     env = cfg.env
-    if cfg.num_envs is not None:
-        env.scene.num_envs = cfg.num_envs
     if cfg.no_terminations:
         env.terminations = {}
     if cfg.motion_file is not None:
@@ -190,6 +192,12 @@ def watch_in_window(env: ManagerBasedRlEnv, policy: Policy, *, steps: int | None
         NativeMujocoViewer(env, policy).run(num_steps=steps)
 
 
+def _names_run(text: str) -> bool:
+    """Return True for the path of a run folder or of a checkpoint; tasks have no such names."""
+    path = Path(text)
+    return path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
+
+
 def _task_of_run(options: PlayOptions) -> str:
     """Return the task of the run that the options name.
 
@@ -219,6 +227,7 @@ def watch(
 
     require_extra("viser", "lab")
     from manyworlds.lab.page import walk_in
+    from manyworlds.utils.web_access import served_at
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
     viewer = ViserPlayViewer(
@@ -226,7 +235,7 @@ def watch(
     )
     try:
         viewer.setup()
-        print(f"watch at {viewer.url} (Ctrl-C ends)", flush=True)
+        print(f"watch at {served_at(viewer.url, port)} (Ctrl-C ends)", flush=True)
         with torch_threads(1):
             viewer.run(num_steps=steps)
     except KeyboardInterrupt:

@@ -49,6 +49,9 @@ def main(argv: list[str]) -> int:
         raise FileNotFoundError(f"There is no policy '{cfg.onnx}': give the path of an .onnx file.")
     scene = cfg.scene or cfg.onnx.parent / "scene" / "scene.xml"
     if not scene.is_file():
+        from manyworlds.rl.onnx_policy import open_session
+
+        open_session(cfg.onnx)  # whose error goes first
         raise FileNotFoundError(f"There is no scene '{scene}': name the MJCF file with --scene.")
     if cfg.headless and cfg.steps is None:
         raise ValueError("--headless has no window to close: give --steps, too.")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from manyworlds.cli.parsing import Host, Port, TaskOptions
+from manyworlds.cli.parsing import Host, NumEnvs, Port, TaskOptions
 
 
 @dataclass(kw_only=True)
@@ -34,8 +34,7 @@ class PlayOptions:
     """Folder of all runs."""
     device: str | None = None
     """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
-    num_envs: int | None = None
-    """Number of worlds; None takes the number of the task."""
+    num_envs: NumEnvs = None
     no_terminations: tyro.conf.FlagCreatePairsOff[bool] = False
     """Never end an episode."""
     viewer: Literal["auto", "native", "viser"] = "auto"
@@ -60,8 +59,9 @@ class PlayOptions:
 class PlayStartOptions(TaskOptions, PlayOptions):
     """Watch a policy in many worlds.
 
-    Without TASK, the task is that of the run. `manyworlds play TASK --help` also lists the options
-    that change the environment of a task.
+    Without TASK, the task is that of the run; instead of TASK, a run folder or a checkpoint may be
+    named. `manyworlds play TASK --help` also lists the options that change the environment of a
+    task.
     """
 
     onnx: Path | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -70,7 +71,9 @@ def load_run_policy(
 
 @contextlib.contextmanager
 def with_progress(policy: Policy, steps: int, what: str) -> Iterator[Policy]:
-    """Show a progress bar on a terminal, and yield the policy, each call of which advances it.
+    """Show progress, and yield the policy, each call of which advances it.
+
+    A terminal gets a bar; other outputs, such as files, get a line at the beginning.
 
     Args:
         policy: the policy.
@@ -80,9 +83,10 @@ def with_progress(policy: Policy, steps: int, what: str) -> Iterator[Policy]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(
-        console=(console := Console(stderr=True)), disable=not console.is_terminal
-    ) as bar:
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        print(f"{what}: {steps} control steps", file=sys.stderr, flush=True)
+    with Progress(console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=steps)
 
         def act(obs: Any) -> torch.Tensor:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import tyro
 
-from manyworlds.cli.errors import EXPECTED, one_line
-from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
+from manyworlds.cli.errors import EXPECTED, UsageError, one_line
+from manyworlds.cli.parsing import Modules, load_modules, parse
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -70,6 +70,7 @@ def main(argv: list[str]) -> int:
     load_modules(options.load)
     run, checkpoint = named_run(options.run or None, options.log_root)
     records = read_progress(run.path, min_count=1)
+    print(f"run: {run.path}", flush=True)
     page = {"html": HtmlPage, "md": MarkdownPage}[page_format](f"{run.task}: {run.path.name}")
     with tempfile.TemporaryDirectory() as scratch:
         results = Results()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyworlds.cli.parsing import UsageError
+from manyworlds.cli.errors import UsageError
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from manyworlds.cli.parsing import Host, Port
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.parsing import Host, NumEnvs, Port
 from manyworlds.cli.play_options import PlayOptions
 from manyworlds.cli.train_seeds import SeedOptions
 from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -64,6 +65,7 @@ class TrainOptions(SeedOptions):
     """Record the last steps of diverging worlds; same as `--env.sim.nan-guard.enabled`."""
     gpu_ids: list[int] | Literal["all"] | None = None
     """GPUs to train on, a process each, such as "[0, 1]", or all; None takes the device alone."""
+    num_envs: NumEnvs = None
     preset: Literal["auto", "cpu", "gpu"] = "auto"
     """Settings of the task for a few CPU cores or for a GPU; auto chooses by the device."""
     env: ManagerBasedRlEnvCfg
@@ -86,6 +88,7 @@ class EvaluateTaskOptions:
     """Folder of all runs."""
     device: str | None = None
     """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
+    num_envs: NumEnvs = None
     cases: bool = False
     """Evaluate the cases that were sent to the run, for its checkpoints from then on, in the run's
     environment; only the number of worlds and the seed of `--env` apply."""
@@ -104,3 +107,16 @@ class PlayTaskOptions(PlayOptions):
 
     env: ManagerBasedRlEnvCfg
     """Environment."""
+
+
+def take_num_envs(options: TrainOptions | EvaluateTaskOptions | PlayTaskOptions) -> None:
+    """Set the number of worlds to that of `--num-envs`, if it is given.
+
+    Raises:
+        UsageError: the number is below 1.
+    """
+    scene = options.env.scene
+    if options.num_envs is not None:
+        scene.num_envs = options.num_envs
+    if scene.num_envs < 1:
+        raise UsageError(f"--num-envs must be at least 1, got {scene.num_envs}.")

@@ -201,6 +201,7 @@ def _camera(extent: np.ndarray, aspect: float) -> mujoco.MjvCamera:
 def _serve(scene: SceneCfg, cfg: TerrainOptions) -> None:
     from manyworlds.lab import LabCfg, LiveLab, world_from_scene
     from manyworlds.lab.page import ReloadablePage
+    from manyworlds.utils.web_access import served_at
 
     page = ReloadablePage(
         lambda: LiveLab(world_from_scene(scene), LabCfg()), host=cfg.host, port=cfg.port
@@ -208,7 +209,7 @@ def _serve(scene: SceneCfg, cfg: TerrainOptions) -> None:
     with contextlib.suppress(KeyboardInterrupt):
         try:
             page.open()
-            print(f"terrain at {page.url} (Ctrl-C ends)", flush=True)
+            print(f"terrain at {served_at(page.url, cfg.port)} (Ctrl-C ends)", flush=True)
             wait(cfg.seconds)
         finally:
             page.close()

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.cli.parsing import FRONTENDS, UsageError, parse_over, parse_task
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.parsing import FRONTENDS, parse_over, parse_task
 from manyworlds.cli.runs import download_checkpoint, find_run
 from manyworlds.cli.train_seeds import RUN_FILE, train_seeds
 from manyworlds.utils.files import write_atomic
@@ -105,7 +106,7 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
     Returns:
         The options, and the checkpoint to continue from, if any.
     """
-    from manyworlds.cli.task_options import TrainOptions
+    from manyworlds.cli.task_options import TrainOptions, take_num_envs
     from manyworlds.sim import choose_device
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
     from manyworlds.utils.config import update_from_plain
@@ -122,6 +123,7 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
         update_from_plain(default.env, folder.env_params())
         update_from_plain(default.agent, folder.agent_params())
         cfg = parse_over(default, argv, f"train {task}")
+    take_num_envs(cfg)
     return cfg, resume
 
 
@@ -216,7 +218,7 @@ class _Watchers:
         if cfg.view:
             from manyworlds.lab.entry.warm_lab import WarmLab
             from manyworlds.lab.network.fast_path.training import TrainingOwner
-            from manyworlds.utils.web_access import is_local
+            from manyworlds.utils.web_access import is_local, served_at
             from manyworlds.viewer.training_view import TrainingView
 
             shown = min(cfg.view_worlds, runner.env.num_envs)
@@ -233,7 +235,7 @@ class _Watchers:
                 runner.env.env, cfg.view_worlds, cfg.host, cfg.port, share, walk_in
             )
             text = (
-                f"watch at {self._view.url}\n"
+                f"watch at {served_at(self._view.url, cfg.port)}\n"
                 f"or world {cfg.peek_world} in MuJoCo's window, where it cannot be pushed: "
                 f"manyworlds peek {self._view.shared_at}"
             )

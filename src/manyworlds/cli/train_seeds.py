@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.cli.parsing import UsageError, parse_known
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.parsing import parse_known
 from manyworlds.utils.platforms import describe_exit, interrupt, own_group_flags, stop_signals
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 import mujoco
 import tyro
 
-from manyworlds.cli.parsing import Modules, UsageError, load_modules, parse
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.parsing import Modules, load_modules, parse
 from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 
@@ -85,7 +86,8 @@ def _validate_task(task: str) -> bool:
 
     with torch_threads(1):
         report = check_env(load_env_cfg(task))
-    print(f"{task}: " + ("" if report.ok else "\n") + str(report).replace("\n", "\n  "))
+    first = "" if report.ok else "error\n  "
+    print(f"{task}: {first}" + str(report).replace("\n", "\n  "))
     return report.ok
 
 

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -24,9 +24,31 @@ from manyworlds.rl.policy_description import (
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.newton import avoid_sparse_newton
 
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
 ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, dict[str, Any]], ArrayLike]
 """Function that computes an observation, shape [n], from the policy, the state and its
 parameters."""
+
+
+def open_session(path: str | Path) -> InferenceSession:
+    """Open an ONNX file for inference in one thread.
+
+    Raises:
+        ValueError: the file has another format, or is damaged.
+    """
+    runtime = require_extra("onnxruntime", "train")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    try:
+        return runtime.InferenceSession(str(path), options)
+    except Exception as error:  # ONNX Runtime's errors have no common base class
+        reason = str(error).rpartition(" : ")[2].rstrip(".")
+        raise ValueError(
+            f"'{path}' is not a policy in the ONNX format ({reason}): name the policy.onnx of a "
+            "run."
+        ) from error
 
 
 class OnnxPolicy:
@@ -65,13 +87,7 @@ class OnnxPolicy:
         prefix: str | None = None,
     ) -> None:
         self.path = Path(path)
-        runtime = require_extra("onnxruntime", "train")
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = 1
-        try:
-            self._session = runtime.InferenceSession(str(path), options)
-        except Exception as error:  # ONNX Runtime's errors have no common base class
-            raise ValueError(f"'{path}' is not a policy in the ONNX format: {error}") from error
+        self._session = open_session(path)
         self.description = self._read_description()
         avoid_sparse_newton(model)
         self.model = model

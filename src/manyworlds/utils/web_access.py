@@ -122,6 +122,12 @@ class WebAccess:
         )
 
 
+def served_at(url: str, port: int) -> str:
+    """Return the address of a page as text, which says whether another port was asked for."""
+    in_use = "" if urlsplit(url).port == port else f" (port {port} is in use)"
+    return f"{url}{in_use}"
+
+
 def is_local(host: str) -> bool:
     """Return True for an address that other machines cannot reach: `localhost`, 127.0.0.1, ::1."""
     if host == "localhost":

@@ -9,6 +9,7 @@ import pytest
 import tyro
 
 from manyworlds.cli import parsing
+from manyworlds.cli.errors import UsageError
 from manyworlds.cli.parsing import Frontend, parse_over
 from manyworlds.cli.play_options import PlayStartOptions
 from manyworlds.cli.task_options import TrainOptions
@@ -70,7 +71,7 @@ def test_what_is_rewritten_parses(monkeypatch):
     flags = "--video True --enable-nan-guard True --resume False --agent.resume=True"
     nested = "--env.sim.nan-guard.enabled True --env.observations.actor.enable-corruption False"
     argv = f"{flags} {nested} --env.auto_reset=False --agent.run-name True".split()
-    with pytest.raises(SystemExit):
+    with pytest.raises(UsageError, match="'True' is one too many"):
         parse_over(default, argv, "train")
     monkeypatch.setattr(parsing, "FRONTENDS", [Frontend(plain_flags, list)])
     cfg = parse_over(default, argv, "train")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 
 import tyro
 
-from manyworlds.cli.parsing import UsageError
+from manyworlds.cli.errors import UsageError
 
 TYRO_FLAGS = (
     tyro.conf.AvoidSubcommands,

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import torch
+
 from manyworlds.asset_zoo.legged import (
     LeggedModel,
     derive_legged_model,
@@ -19,7 +21,8 @@ from manyworlds.asset_zoo.legged import (
     trunk_geoms,
 )
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.managers import TerminationTermCfg
+from manyworlds.envs.mdp import reset_scene_to_default
+from manyworlds.managers import EventTermCfg, TerminationTermCfg
 from manyworlds.managers.mirror import EnvMirror
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 Ground = Literal["flat", "rough"]
 _ACTION_SHARE = 0.25  # of the largest effort, for an action of 1
 _BIPED = 2
+_SETTLING_S = 0.5
 # Deviations from the default pose when standing, walking and running [rad]: of knees, of other
 # joints that bend forward and back, of other joints of legs, of all others.
 _STANDING = (0.1, 0.05, 0.05, 0.05)
@@ -179,6 +183,27 @@ def derive_robot(
         return derive_legged_model(spec, feet, effort_limit)
     except ValueError as error:
         raise ValueError(f"'{file}' does not say all that the task needs. {error}") from error
+
+
+def settled_height(robot: LeggedRobot) -> float:
+    """Return the height of the root after half a second in the default pose [m].
+
+    The robot starts on its feet, and its joints hold the pose with their gains.
+    """
+    cfg = velocity_env_cfg(robot, play=True)
+    cfg.scene.num_envs, cfg.terminations = 1, {}
+    cfg.events = {"reset": EventTermCfg(func=reset_scene_to_default, mode="reset")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the training's environment repeats them
+        env = ManagerBasedRlEnv(cfg, device="cpu")
+    try:
+        env.reset()
+        hold = torch.zeros(1, env.action_manager.total_action_dim)
+        for _ in range(round(_SETTLING_S / env.step_dt)):
+            env.step(hold)
+        return float(env.scene["robot"].data.root_link_pos_w[0, 2])
+    finally:
+        env.close()
 
 
 def _posture(model: LeggedModel, sizes: tuple[float, float, float, float]) -> dict[str, float]:
