@@ -87,7 +87,7 @@ class OnnxPolicy:
         prefix: str | None = None,
     ) -> None:
         self.path = Path(path)
-        self._session = open_session(path)
+        self._session: Any = open_session(path)
         self.description = self._read_description()
         avoid_sparse_newton(model)
         self.model = model
