@@ -83,8 +83,10 @@ def attach(argv: list[str]) -> int:
 
 def _attach(cfg: AttachOptions) -> None:
     with contextlib.ExitStack() as stack:
-        folder = find_training(cfg.run, cfg.log_root)
+        if cfg.run:  # a wrong name is told at once; the page loads beside the search for others
+            find_training(cfg.run, cfg.log_root)
         page = None if cfg.headless else stack.enter_context(_page(cfg.port))
+        folder = find_training(cfg.run, cfg.log_root)
         with without_garbage_search():
             entered = _entered(cfg, folder)
         lab = stack.enter_context(entered.lab)
