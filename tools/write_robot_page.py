@@ -118,7 +118,8 @@ manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or
   symmetric within 2 %; else a warning says where it is not.
 
 Values that are derived need not be those of the real robot: compare them with its data sheet before
-you train a policy for it. A trunk that touches the ground ends the episode.
+you train a policy for it. A trunk that touches the ground ends the episode. `new-task` warns of a
+robot that sinks by more than 15 % of its height while it holds the default pose.
 
 ## Comparison with the source models
 
