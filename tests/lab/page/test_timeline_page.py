@@ -66,12 +66,14 @@ def test_the_bar_in_a_browser(arm, browser):  # noqa: F811
 
 
 def _left_of(element) -> float:
-    return element.bounding_box()["x"]
+    """Left edge [px], or NaN, which is left of nothing, while the page draws the element anew."""
+    box = element.bounding_box()
+    return box["x"] if box else float("nan")
 
 
 def _right_of(element) -> float:
     box = element.bounding_box()
-    return box["x"] + box["width"]
+    return box["x"] + box["width"] if box else float("nan")
 
 
 def test_the_camera_path_is_drawn_and_played(page):
