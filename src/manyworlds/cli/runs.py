@@ -27,6 +27,8 @@ def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
         for name in ("seed", "episode_length_s"):
             changed.pop(name, None)
         changed.get("scene", {}).pop("num_envs", None)
+        for name in [name for name in changed if getattr(cfg, name) == {}]:
+            del changed[name]  # terms of the training alone, such as its curriculum
         update_from_plain(cfg, changed)
     return cfg
 
