@@ -66,7 +66,7 @@ def test_the_bar_in_a_browser(arm, browser):  # noqa: F811
 
 
 def _left_of(element) -> float:
-    """Left edge [px], or NaN, which is left of nothing, while the page draws the element anew."""
+    """Left edge [px], or NaN, which is left of nothing, while the page replaces the element."""
     box = element.bounding_box()
     return box["x"] if box else float("nan")
 
