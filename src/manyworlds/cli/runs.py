@@ -23,13 +23,11 @@ def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
 
     cfg = load_env_cfg(task, play=True)
     if run is not None:
-        changed = _difference(run.env_params(), to_plain(load_env_cfg(task)))
+        used = run.env_params()
         for name in ("seed", "episode_length_s"):
-            changed.pop(name, None)
-        changed.get("scene", {}).pop("num_envs", None)
-        for name in [name for name in changed if getattr(cfg, name) == {}]:
-            del changed[name]  # terms of the training alone, such as its curriculum
-        update_from_plain(cfg, changed)
+            used.pop(name, None)
+        used.get("scene", {}).pop("num_envs", None)
+        update_from_plain(cfg, _with_changes(to_plain(cfg), used, to_plain(load_env_cfg(task))))
     return cfg
 
 
@@ -178,10 +176,15 @@ def download_checkpoint(options: TrainOptions | PlayOptions) -> Path:
     return get_wandb_checkpoint_path(options.log_root, options.wandb_run_path, name)[0]
 
 
-def _difference(new: Any, old: Any) -> Any:
-    """Return the entries of nested dicts in which `new` differs from `old`."""
+def _with_changes(shown: Any, new: Any, old: Any) -> Any:
+    """Return nested dicts with the values that changed from `old` to `new`; add no entry."""
+    if new == old:
+        return shown
     if not (isinstance(new, dict) and isinstance(old, dict)):
         return new
+    if not isinstance(shown, dict):  # a term that playback turns off
+        return shown
     return {
-        key: _difference(new[key], old[key]) for key in new if key in old and new[key] != old[key]
+        key: _with_changes(value, new[key], old[key]) if key in new and key in old else value
+        for key, value in shown.items()
     }
