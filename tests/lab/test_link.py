@@ -170,6 +170,30 @@ def test_changes_of_the_model_arrive(linked):
     assert remote.snapshot.model_version == lab.snapshot.model_version
 
 
+def test_threads_bring_the_values_once(linked, monkeypatch):
+    """Ask for changed values once, however many threads want them: none writes older values."""
+    pair = linked()
+    remote, lab = pair.open(), pair.lab
+    asked, ask = [], remote._ask
+
+    def ask_slowly(request):
+        asked.append(request)
+        reply = ask(request)
+        time.sleep(0.1)
+        return reply
+
+    monkeypatch.setattr(remote, "_ask", ask_slowly)
+
+    def heavier(model, data) -> None:
+        model.body_mass[1] = 7.0
+
+    lab.post(heavier).result()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: remote.sync_model(), range(4)))
+    assert asked == [{"values": True}]
+    assert remote.model.body_mass[1] == 7.0
+
+
 def test_a_rebuilt_world_arrives(linked):
     """Rebuild with another body: the reader gets the new model with `sync_model`."""
     pair = linked()

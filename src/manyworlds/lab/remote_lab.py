@@ -45,6 +45,7 @@ class RemoteLab:
         self._wire, self._heard = wire, heard
         self._calls = CallChannels(wire)
         self._arrived = threading.Condition()
+        self._syncing = threading.Lock()  # otherwise older values could follow newer ones
         self._num_worlds = 0
         """Number of worlds that have arrived."""
         self._ended = False
@@ -85,14 +86,9 @@ class RemoteLab:
         if fresh is not None:
             self._world = fresh
         world = self._present
-        if world.version == world.reader.read().model_version:
-            return
-        reply = self._ask({"values": True})
-        arrays, options, version = (reply[key] for key in ("arrays", "options", "model_version"))
-        assert isinstance(arrays, dict) and isinstance(options, dict) and isinstance(version, int)
-        if write_values(world.model, arrays, options):
-            # Otherwise the world was rebuilt in between, and comes as a whole.
-            world.version = version
+        if world.version != world.reader.read().model_version:
+            with self._syncing:
+                self._sync_values(world)
 
     def tell(self, what: str, **fields: object) -> None:
         """Send the lab's program a message; nothing happens if it has ended."""
@@ -102,6 +98,16 @@ class RemoteLab:
     def close(self) -> None:
         """End the link."""
         self._wire.close()
+
+    def _sync_values(self, world: _World) -> None:
+        if world.version == world.reader.read().model_version:
+            return  # another thread has just done it
+        reply = self._ask({"values": True})
+        arrays, options, version = (reply[key] for key in ("arrays", "options", "model_version"))
+        assert isinstance(arrays, dict) and isinstance(options, dict) and isinstance(version, int)
+        if write_values(world.model, arrays, options):
+            # Otherwise the world was rebuilt in between, and comes as a whole.
+            world.version = version
 
     @property
     def _present(self) -> _World:

@@ -243,11 +243,12 @@ class RosterCache:
         """
         for _ in range(_TRIES):
             self._face.sync_model()
-            version = self._face.snapshot.model_version
+            model, version = self._face.model, self._face.snapshot.model_version
             if self._roster is not None and self._roster.version == version:
                 return self._roster
             details = cast("PlainDict", self._face.call("describe_world"))
-            if details["model_version"] == version:  # otherwise it has just changed again
-                self._roster = build_roster(self._face.model, details)
+            # Otherwise the model has just changed again, or another thread took a rebuilt world.
+            if details["model_version"] == version and self._face.model is model:
+                self._roster = build_roster(model, details)
                 return self._roster
         raise VerbError("not_ready", "The model changes all the time: try again later.")
