@@ -35,6 +35,11 @@ def register(callbacks: list[Handle], call: Callback) -> Handle:
     return handle
 
 
+def is_ours(code: object) -> bool:
+    """Return True if a function or a class is of this package, and not of a client."""
+    return getattr(code, "__module__", "").startswith("manyworlds.")
+
+
 class CallbackReports:
     """Failures of callbacks: each is logged when it first occurs, and counted."""
 

@@ -14,6 +14,7 @@ import mujoco
 from manyworlds.lab.snapshot import Snapshot
 
 _T = TypeVar("_T")
+_CLOSED = "The loop was stopped and takes no commands: create a new one."
 
 
 class CommandFuture(Future[_T]):
@@ -58,7 +59,7 @@ class Command(Generic[_T]):
             self.future.set_exception(self._error)
 
 
-@dataclass
+@dataclass(eq=False)
 class StepRequest:
     """Steps that a caller waits for."""
 
@@ -74,6 +75,9 @@ class CommandQueue:
         self._waiting: deque[Command] = deque()
         self._closed = False
 
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
     @property
     def is_closed(self) -> bool:
         """True if it takes no commands any more."""
@@ -86,7 +90,8 @@ class CommandQueue:
             RuntimeError: the queue was closed.
         """
         with self._lock:
-            self.refuse_if_closed()
+            if self._closed:
+                raise RuntimeError(_CLOSED)
             self._waiting.append(command)
 
     def take(self) -> deque[Command]:
@@ -105,11 +110,48 @@ class CommandQueue:
             self._waiting.clear()
         return waiting
 
-    def refuse_if_closed(self) -> None:
-        """Raise an error if the queue was closed.
+
+class StepQueue:
+    """Queue of requests for steps; its methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[StepRequest] = deque()
+        self._closed = False
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    @property
+    def first(self) -> StepRequest:
+        """The request that waits longest."""
+        return self._waiting[0]
+
+    def put(self, num_steps: int) -> StepRequest:
+        """Add a request.
 
         Raises:
             RuntimeError: the queue was closed.
         """
-        if self._closed:
-            raise RuntimeError("The loop was stopped and takes no commands: create a new one.")
+        with self._lock:
+            if self._closed:
+                raise RuntimeError(_CLOSED)
+            request = StepRequest(num_steps)
+            self._waiting.append(request)
+        return request
+
+    def remove(self, request: StepRequest) -> bool:
+        """Remove a request; return False if it is not in the queue any more."""
+        with self._lock:
+            if request not in self._waiting:
+                return False
+            self._waiting.remove(request)
+        return True
+
+    def close(self) -> list[Future]:
+        """Take no more requests; return the futures of those that wait."""
+        with self._lock:
+            self._closed = True
+            waiting: list[Future] = [request.future for request in self._waiting]
+            self._waiting.clear()
+        return waiting

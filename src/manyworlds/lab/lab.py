@@ -422,7 +422,7 @@ class LiveLab(LabDiagnostics):
         """Return the catalogue of the verbs as plain data."""
         return describe_verbs()
 
-    def lock(self) -> contextlib.AbstractContextManager[None]:
+    def lock(self) -> contextlib.AbstractContextManager[object]:
         """Prevent iterations while the lock is held; see `PhysicsLoop.lock`."""
         return self.loop.lock()
 

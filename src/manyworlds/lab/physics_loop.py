@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeVar
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.callbacks import Callback, CallbackReports, Handle, register
-from manyworlds.lab.commands import Command, CommandFuture, CommandQueue, StepRequest
+from manyworlds.lab.callbacks import Callback, CallbackReports, Handle, is_ours, register
+from manyworlds.lab.commands import Command, CommandFuture, CommandQueue, StepQueue
 from manyworlds.lab.control import RobotControls
-from manyworlds.lab.drivers import Drive, Driver, DriverStack
+from manyworlds.lab.drivers import Drive, Driver, DriverStack, Physics
 from manyworlds.lab.faults import (
     ControlLimits,
     FaultError,
@@ -32,6 +32,7 @@ from manyworlds.lab.pacing import Pace, Pacer
 from manyworlds.lab.scheduling import prefer_wakeups
 from manyworlds.lab.shared_snapshots import SnapshotPublisher
 from manyworlds.lab.snapshot import Snapshot, SnapshotTaker
+from manyworlds.lab.world_lock import WorldLock
 from manyworlds.utils.newton import avoid_sparse_newton
 
 Mode = Literal["live", "direct"]
@@ -57,7 +58,8 @@ class PhysicsLoop:
     paused), callbacks after it, a snapshot. All other threads read snapshots, and change the world
     by `post` only.
 
-    Only the physics thread writes the model and the data. A snapshot is completed before it
+    Only the thread that holds `lock` writes the model and the data: the physics thread, or in
+    direct mode a caller of `step` (see `_serve_here`). A snapshot is completed before it
     replaces the previous one, so that reading it takes no lock. Commands run in the order of one
     queue. `lock` prevents iterations while it is held. Lookup tables of names are made before the
     thread starts, and are only read afterwards.
@@ -83,11 +85,8 @@ class PhysicsLoop:
         self.drivers = DriverStack()
         self.pacer = Pacer()
         self._reset_data = reset_data or mujoco.mj_resetData
-        self._lock = threading.RLock()
-        self._holder: int | None = None  # id of the thread that holds `lock`
-        self._waiting: deque[None] = deque()  # one entry per thread that waits for the lock
-        self._requests: deque[StepRequest] = deque()
-        self._request_lock = threading.Lock()
+        self._lock = WorldLock()
+        self._requests = StepQueue()
         self._queue = CommandQueue()
         self._ran: list[Command[Any]] = []  # commands whose effect no snapshot shows yet
         self._wake = threading.Event()
@@ -199,18 +198,9 @@ class PhysicsLoop:
         """Tracebacks of callbacks that failed, the newest last."""
         return self.reports.tracebacks
 
-    @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> AbstractContextManager[object]:
         """Prevent iterations while the lock is held: `with loop.lock(): ...`, also nested."""
-        self._waiting.append(None)
-        self._lock.acquire()
-        self._waiting.pop()
-        outer, self._holder = self._holder, threading.get_ident()
-        try:
-            yield
-        finally:
-            self._holder = outer
-            self._lock.release()
+        return self._lock.hold()
 
     def on_pre_step(self, call: Callback) -> Handle:
         """Register a function to call before each iteration's controls, in the physics thread."""
@@ -266,7 +256,7 @@ class PhysicsLoop:
         """
         future = self.post(command, edits_model=edits_model)
         if self._is_mine():
-            with self._lock:
+            with self._lock.hold():
                 self._drain()
                 self._show_commands()
         return future.result(_COMMAND_S if timeout is None else timeout)
@@ -292,21 +282,13 @@ class PhysicsLoop:
         """
         if num_steps < 1:
             raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
-        request = StepRequest(num_steps)
-        with self._request_lock:
-            self._queue.refuse_if_closed()
-            self._requests.append(request)
-        self._wake.set()
-        if self._is_mine():
-            with self._lock:
-                while not request.future.done():
-                    self._drain()
-                    if self._requests:
-                        self._serve()
-                    self._show_commands()
+        request = self._requests.put(num_steps)
+        end = time.monotonic() + (_COMMAND_S + num_steps / 100.0 if timeout is None else timeout)
         try:
-            longest = _COMMAND_S + num_steps / 100.0 if timeout is None else timeout
-            return request.future.result(longest)
+            while not request.future.done() and self._serve_here(end - time.monotonic()):
+                pass
+            self._wake.set()
+            return request.future.result(max(end - time.monotonic(), 0.0))
         finally:
             request.left = 0
 
@@ -348,10 +330,7 @@ class PhysicsLoop:
             thread.join(_JOIN_S)
             if thread.is_alive():
                 raise TimeoutError(f"The physics thread did not end within {_JOIN_S} s.")
-        waiting = self._queue.close()
-        with self._request_lock:
-            waiting += [request.future for request in self._requests]
-            self._requests.clear()
+        waiting = self._queue.close() + self._requests.close()
         self.pacer.restart()
         self.publisher.close()
         for future in waiting:
@@ -368,7 +347,7 @@ class PhysicsLoop:
             raise RuntimeError(
                 "The physics thread is running: iterate_once is for loops without one."
             )
-        with self._lock:
+        with self._lock.hold():
             self._drain()
             self._iterate(force=False)
 
@@ -409,9 +388,9 @@ class PhysicsLoop:
     def _run(self) -> None:
         prefer_wakeups()
         while not self._stopping.is_set():
-            if not self._lock.acquire(timeout=_IDLE_S):
-                continue  # another thread holds the lock, and may want to stop the loop
-            try:
+            with self._lock.hold(_IDLE_S) as held:
+                if not held:
+                    continue  # another thread holds the lock, and may want to stop the loop
                 self._drain()
                 asked = bool(self._requests)
                 live = self._mode == "live" and not self._stopping.is_set()
@@ -420,37 +399,59 @@ class PhysicsLoop:
                 elif live:
                     self._iterate(force=False)
                 self._show_commands()
-            finally:
-                self._lock.release()
-            if self._waiting:
-                time.sleep(_YIELD_S)  # otherwise this thread would take the lock again at once
+            self._let_others()
             if asked:
                 continue
-            if not live:
-                self._wake.wait(_IDLE_S)
-                self._wake.clear()
-            elif self._paused or self._fault:
-                self._wake.wait(_PAUSED_S)
+            if not live or self._paused or self._fault:
+                self._wake.wait(_PAUSED_S if live else _IDLE_S)
                 self._wake.clear()
             else:
                 self.pacer.wait(self.model.opt.timestep, self._stopping)
 
+    def _serve_here(self, timeout: float) -> bool:
+        """Run a step in the calling thread, which saves waking the loop's; return False if not.
+
+        A caller may be held up for `timeout` [s] only: it leaves code of clients to that thread.
+        """
+        mine = self._is_mine()
+        with self._lock.hold(-1.0 if mine else max(timeout, 0.0)) as held:
+            if mine:
+                self._drain()
+            elif timeout <= 0.0 or not held or not self._is_calm():
+                return False
+            if self._requests:
+                self._serve()
+            self._show_commands()
+        if not mine:
+            self._let_others()
+        return True
+
+    def _is_calm(self) -> bool:
+        """Return True if the next step runs code of this package only."""
+        if self._mode == "live" or self._queue or self._stopping.is_set():
+            return False
+        calls = [handle.call for handle in self._pre + self._post]
+        laws = [type(robot.controller) for robot in self.controls]
+        return isinstance(self.drivers.top.driver, Physics) and all(map(is_ours, calls + laws))
+
+    def _let_others(self) -> None:
+        if self._lock.is_wanted:
+            time.sleep(_YIELD_S)  # otherwise the caller would take the lock again at once
+
     def _serve(self) -> None:
         """Run one step of the first request."""
-        request = self._requests[0]
+        request = self._requests.first
         error: Exception | None = None
         if request.left > 0:
             self._iterate(force=True)
             request.left -= 1
             error = FaultError(self._fault) if self._fault else None
-        if error is None and request.left > 0 and self._stopping.is_set():
-            error = RuntimeError("The loop is being stopped.")
         if error is None and request.left > 0:
-            return
-        with self._request_lock:
-            if request not in self._requests:  # `stop` was called in a callback
+            if not self._stopping.is_set():
                 return
-            self._requests.remove(request)
+            error = RuntimeError("The loop is being stopped.")
+        if not self._requests.remove(request):  # `stop` was called in a callback
+            return
         if error is not None:
             request.future.set_exception(error)
         else:
@@ -462,9 +463,8 @@ class PhysicsLoop:
         self._call(self._pre, False)
         if not self._fault:
             self._control()
-        moved = False
-        if (force or not self._paused) and not self._fault:
-            moved = self._move()
+        moves = (force or not self._paused) and not self._fault
+        moved = moves and self._move()
         self._call(self._post, moved)
         self._take_snapshot()
 
@@ -596,5 +596,5 @@ class PhysicsLoop:
 
     def _is_mine(self) -> bool:
         """Return True if the caller may do the thread's work: it is it, blocks it, or none runs."""
-        me, thread = threading.get_ident(), self._thread
-        return not self._is_running() or me == self._holder or thread is threading.current_thread()
+        me = threading.current_thread()
+        return not self._is_running() or self._lock.is_mine or self._thread is me

@@ -1,0 +1,57 @@
+"""Steps in direct mode: which thread runs them, and what may hold them up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from manyworlds.lab import LabCfg, LiveLab
+
+
+def test_a_direct_step_runs_in_its_caller(world):
+    """Step in direct mode: without code of clients the caller does it, otherwise the loop does."""
+    seen: list[str] = []
+
+    def note(*_) -> None:
+        seen.append(threading.current_thread().name)
+
+    with LiveLab(world, LabCfg(mode="direct")) as lab, ThreadPoolExecutor(1) as pool:
+        names = []
+        lab.loop.publisher.publish = lambda snapshot: names.append(threading.current_thread().name)
+        pool.submit(lab.step, 3).result()
+        assert len(names) >= 3 and set(names[-3:]) == {next(iter(pool._threads)).name}
+        handle = lab.loop.on_post_step(note)
+        pool.submit(lab.step, 2).result()
+        assert seen == ["manyworlds-physics"] * 2
+        handle.remove()
+        before = lab.snapshot.step
+        futures = [pool.submit(lab.step, 50) for _ in range(4)]
+        lab.step(50)
+        assert [future.result().step for future in futures][-1] == lab.snapshot.step == before + 250
+
+
+def test_a_command_that_hangs_does_not_hold_up_steps(world):
+    """Step while a client's command hangs in direct mode: a timeout."""
+    hang = threading.Event()
+    with LiveLab(world, LabCfg(mode="direct")) as lab:
+        lab.loop.post(lambda model, data: hang.wait())
+        with pytest.raises(TimeoutError):
+            lab.loop.step(timeout=0.2)
+        hang.set()
+        assert lab.step().step >= 1
+
+
+def test_the_lock_interrupts_direct_steps(world):
+    """Hold the lock while another thread steps directly: no step, and then all of them."""
+    with LiveLab(world, LabCfg(mode="direct")) as lab, ThreadPoolExecutor(1) as pool:
+        future = pool.submit(lab.step, 3000)
+        while lab.snapshot.step < 5:
+            time.sleep(0.0005)
+        with lab.lock():
+            held = lab.snapshot.step
+            time.sleep(0.05)
+            assert lab.snapshot.step == held < 3000
+        assert future.result().step == 3000
