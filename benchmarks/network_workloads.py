@@ -177,24 +177,12 @@ def _trips(program: str, port: int) -> list[float]:
 def _bare_server() -> Iterator[int]:
     """Yield the port of `_BARE_SERVER`, which a thread of this process answers for another one."""
     near, far = socket.socketpair()
-    asked, done = threading.Event(), threading.Event()
 
     def link() -> None:
         while near.recv(1):
-            asked.set()
-            done.wait()
-            done.clear()
             near.sendall(b"!")
 
-    def physics() -> None:
-        prefer_wakeups()
-        while True:
-            asked.wait()
-            asked.clear()
-            done.set()
-
-    for work in (link, physics):
-        threading.Thread(target=work, daemon=True).start()
+    threading.Thread(target=link, daemon=True).start()
     process = subprocess.Popen(
         [sys.executable, "-c", _BARE_SERVER, str(far.fileno())],
         pass_fds=[far.fileno()],

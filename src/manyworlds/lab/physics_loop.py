@@ -287,7 +287,6 @@ class PhysicsLoop:
         try:
             while not request.future.done() and self._serve_here(end - time.monotonic()):
                 pass
-            self._wake.set()
             return request.future.result(max(end - time.monotonic(), 0.0))
         finally:
             request.left = 0
@@ -418,6 +417,7 @@ class PhysicsLoop:
             if mine:
                 self._drain()
             elif timeout <= 0.0 or not held or not self._is_calm():
+                self._wake.set()
                 return False
             if self._requests:
                 self._serve()
