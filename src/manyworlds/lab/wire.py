@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import socket
 import struct
 import threading
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from manyworlds.lab.packing import pack_array, unpack_array
+from manyworlds.utils.extras import require_extra
+
 Message = dict[str, Any]
 """Fields of a message: plain data, bytes, and arrays of numbers."""
 
-_LENGTHS = struct.Struct("<QQ")  # of the text, and of the bytes that follow it
-_PART = "\0"  # key of a place in those bytes
+_LENGTH = struct.Struct("<Q")  # of the message that follows
 _DESCRIPTOR = "descriptor"
+_CHUNK = 2**16  # most bytes that are read at once
 
 
 class Wire:
@@ -33,6 +35,9 @@ class Wire:
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
         self._sending = threading.Lock()
+        self._unread = bytearray()
+        self._descriptors: deque[int] = deque()
+        self._room = socket.CMSG_SPACE(struct.calcsize("i"))  # for one file descriptor
 
     def send(self, message: Mapping[str, object], descriptor: int | None = None) -> None:
         """Send a message, and perhaps a file descriptor, which stays open here.
@@ -41,15 +46,15 @@ class Wire:
             TypeError: a field is neither plain data nor bytes nor an array of numbers.
             OSError: the other process ended.
         """
-        told = {**message, _DESCRIPTOR: True} if descriptor is not None else message
-        text, parts = pack(told)
-        lengths = _LENGTHS.pack(len(text), sum(map(len, parts)))
+        told = message if descriptor is None else {**message, _DESCRIPTOR: True}
+        content = pack(told)
+        length = _LENGTH.pack(len(content))
         with self._sending:
-            self._socket.sendall(lengths + text)
-            for part in parts:
-                self._socket.sendall(part)
-            if descriptor is not None:
-                socket.send_fds(self._socket, [b"\0"], [descriptor])
+            if descriptor is None:
+                self._socket.sendall(length + content)
+            else:
+                socket.send_fds(self._socket, [length], [descriptor])
+                self._socket.sendall(content)
 
     def receive(self) -> Message:
         """Wait for a message; the receiver closes a file descriptor in `descriptor`.
@@ -58,12 +63,12 @@ class Wire:
             EOFError: the other process ended, or the wire was closed.
         """
         try:
-            num_text, num_parts = _LENGTHS.unpack(self._read(_LENGTHS.size))
-            message = unpack(self._read(num_text), self._read(num_parts))
-            if _DESCRIPTOR in message:
-                _, (message[_DESCRIPTOR],), *_ = socket.recv_fds(self._socket, 1, 1)
+            (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+            message = unpack(self._read(length))
         except OSError as error:
             raise EOFError(str(error)) from error
+        if _DESCRIPTOR in message:
+            message[_DESCRIPTOR] = self._descriptors.popleft()
         return message
 
     def close(self) -> None:
@@ -72,55 +77,49 @@ class Wire:
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
-    def _read(self, length: int) -> bytearray:
-        buffer = bytearray(length)
-        rest = memoryview(buffer)
-        while rest:
-            count = self._socket.recv_into(rest)
-            if not count:
+    def _read(self, length: int) -> bytes:
+        """Return the next bytes; what came with them is kept for the next call."""
+        while len(self._unread) < length:
+            content, ancillary, *_ = self._socket.recvmsg(_CHUNK, self._room)
+            if not content:
                 raise EOFError("The other process ended.")
-            rest = rest[count:]
-        return buffer
+            self._unread += content
+            for *_, packed in ancillary:
+                self._descriptors += struct.unpack("i", packed)
+        found = bytes(self._unread[:length])
+        del self._unread[:length]
+        return found
 
 
-def pack(message: Mapping[str, object]) -> tuple[bytes, list[memoryview]]:
-    """Return a message as JSON, and the bytes that its places refer to.
+def pack(message: Mapping[str, object]) -> bytes:
+    """Return a message as msgpack; arrays are `packing.ARRAY`.
 
     Raises:
         TypeError: a field is neither plain data nor bytes nor an array of numbers.
     """
-    parts: list[memoryview] = []
-    end = 0
-
-    def place(value: object) -> object:
-        nonlocal end
-        if isinstance(value, np.generic):
-            return value.item()
-        rest: list[object] = []
-        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-            rest = [value.dtype.str, list(value.shape)]
-            value = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
-        elif not isinstance(value, bytes | bytearray | memoryview):
-            raise TypeError(f"A message cannot contain {type(value).__name__}: {value!r:.80}.")
-        part = memoryview(value).cast("B")
-        parts.append(part)
-        start, end = end, end + len(part)
-        return {_PART: [start, end, *rest]}
-
-    return json.dumps(message, default=place).encode(), parts
+    msgpack = require_extra("msgpack", "net")
+    try:
+        return msgpack.packb(message, default=_plain, unicode_errors="surrogatepass")
+    except (OverflowError, ValueError) as error:  # a number beyond 64 bits, too many levels
+        raise TypeError(f"A message cannot contain this: {error}.") from error
 
 
-def unpack(text: bytes | bytearray, content: bytes | bytearray) -> Message:
-    """Return the message that `pack` encoded; its arrays share memory with `content`."""
+def unpack(content: bytes) -> Message:
+    """Return the message that `pack` encoded; its arrays are writable."""
+    msgpack = require_extra("msgpack", "net")
+    return msgpack.unpackb(
+        content, ext_hook=_array, strict_map_key=False, unicode_errors="surrogatepass"
+    )
 
-    def restore(found: dict[str, Any]) -> object:
-        if _PART not in found:
-            return found
-        start, end, *rest = found[_PART]
-        if not rest:
-            return bytes(memoryview(content)[start:end])
-        dtype, shape = rest
-        count = math.prod(shape)
-        return np.frombuffer(content, np.dtype(dtype), count, start).reshape(shape)
 
-    return json.loads(text, object_hook=restore)
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return pack_array(value)
+    raise TypeError(f"A message cannot contain {type(value).__name__}: {value!r:.80}.")
+
+
+def _array(kind: int, content: bytes) -> object:
+    value = unpack_array(kind, content)
+    return value.copy() if isinstance(value, np.ndarray) else value

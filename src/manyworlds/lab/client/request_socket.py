@@ -12,6 +12,7 @@ import numpy as np
 
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import BadValueError, error_of
+from manyworlds.lab.packing import unpack_array
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     from manyworlds.lab.network.curve_access import ClientKeys
 
-ARRAY = 1
-"""Extension type of arrays in msgpack: a msgpack list of dtype, shape and bytes."""
 _POLL_S = 0.1  # longest wait in which a request to stop is not noticed
 
 
@@ -126,7 +125,7 @@ def unpack_reply(content: bytes) -> Reply:
 def unpack_values(content: bytes) -> Reply:
     """Return the fields of a message with arrays."""
     msgpack = require_extra("msgpack", "net")
-    return msgpack.unpackb(content, ext_hook=_unpack_array, strict_map_key=False)
+    return msgpack.unpackb(content, ext_hook=unpack_array, strict_map_key=False)
 
 
 def _plain(value: object) -> object:
@@ -141,11 +140,3 @@ def _plain(value: object) -> object:
     if hasattr(value, "tolist"):  # tensors of any library
         return value.tolist()  # type: ignore[attr-defined]
     raise TypeError(f"a field cannot be of type {type(value).__name__}")
-
-
-def _unpack_array(kind: int, content: bytes) -> object:
-    msgpack = require_extra("msgpack", "net")
-    if kind != ARRAY:
-        return msgpack.ExtType(kind, content)
-    dtype, shape, values = msgpack.unpackb(content)
-    return np.frombuffer(values, np.dtype(dtype)).reshape(shape)

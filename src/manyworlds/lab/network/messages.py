@@ -12,13 +12,13 @@ from typing import Literal
 
 import numpy as np
 
-from manyworlds.lab.client.request_socket import ARRAY
 from manyworlds.lab.network.config import Limits
+from manyworlds.lab.packing import pack_array
 from manyworlds.lab.verbs.fields import VerbError
 from manyworlds.utils.extras import require_extra
 
 Encoding = Literal["msgpack", "json", "arrays"]
-"""`arrays` is msgpack with whole numbers as such, and arrays as `ARRAY`."""
+"""`arrays` is msgpack with whole numbers as such, and arrays as `packing.ARRAY`."""
 
 
 _JSON_STARTS = b"{ \t\r\n"
@@ -138,9 +138,12 @@ def _unpack_bytes(value: dict[str, object]) -> dict[str, object]:
 
 
 def _plain(value: object, is_json: bool) -> object:
-    if type(value) in _AS_IT_IS:
+    kind = type(value)
+    if kind in _AS_IT_IS:
         return value
-    if isinstance(value, (float, int, np.number)):
+    if kind is np.ndarray and value.dtype.kind == "f" and not is_json:  # type: ignore[attr-defined]
+        return value.tolist()  # type: ignore[attr-defined]
+    if kind is not dict and isinstance(value, (float, int, np.number)):
         number = float(value)
         return None if is_json and not math.isfinite(number) else number
     if isinstance(value, (dict, Mapping)):  # the look at a dict is much shorter
@@ -168,10 +171,7 @@ def _pack_special(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        msgpack = require_extra("msgpack", "net")
-        little = value.astype(value.dtype.newbyteorder("<"), copy=False)
-        content = msgpack.packb([little.dtype.str, list(value.shape), little.tobytes()])
-        return msgpack.ExtType(ARRAY, content)
+        return pack_array(value)
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"A reply cannot contain a {type(value).__name__}.")
