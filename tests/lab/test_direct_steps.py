@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from manyworlds.lab import LabCfg, LiveLab
+from manyworlds.lab import Controller, LabCfg, LiveLab
+
+
+class Held(Controller):
+    """Law of a client, which notes the thread that it runs in."""
+
+    def __init__(self, seen: list[str]) -> None:
+        self.seen = seen
+
+    def compute(self, model, data, target):
+        """Return the targets."""
+        self.seen.append(threading.current_thread().name)
+        return target
 
 
 def test_a_direct_step_runs_in_its_caller(world):
@@ -26,6 +39,15 @@ def test_a_direct_step_runs_in_its_caller(world):
         handle = lab.loop.on_post_step(note)
         pool.submit(lab.step, 2).result()
         assert seen == ["manyworlds-physics"] * 2
+        handle.remove()
+        law, lab["arm"].controller = lab["arm"].controller, Held(seen)
+        pool.submit(lab.step, 2).result()
+        assert seen == ["manyworlds-physics"] * 4
+        lab["arm"].controller = law
+        calls: list[object] = []
+        handle = lab.loop.on_post_step(functools.partial(lambda *args: calls.append(args)))
+        pool.submit(lab.step, 2).result()
+        assert len(calls) == 2
         handle.remove()
         before = lab.snapshot.step
         futures = [pool.submit(lab.step, 50) for _ in range(4)]

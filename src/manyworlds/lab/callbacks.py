@@ -37,7 +37,7 @@ def register(callbacks: list[Handle], call: Callback) -> Handle:
 
 def is_ours(code: object) -> bool:
     """Return True if a function or a class is of this package, and not of a client."""
-    return getattr(code, "__module__", "").startswith("manyworlds.")
+    return str(getattr(code, "__module__", "")).startswith("manyworlds.")
 
 
 class CallbackReports:

@@ -431,7 +431,7 @@ class PhysicsLoop:
         if self._mode == "live" or self._queue or self._stopping.is_set():
             return False
         calls = [handle.call for handle in self._pre + self._post]
-        laws = [type(robot.controller) for robot in self.controls]
+        laws = [type(law) for r in self.controls for law in (r.controller, r.controller.base)]
         return isinstance(self.drivers.top.driver, Physics) and all(map(is_ours, calls + laws))
 
     def _let_others(self) -> None:
