@@ -42,6 +42,14 @@ def _undo_sensors(cfg: ManagerBasedRlEnvCfg, own: ManagerBasedRlEnvCfg) -> None:
     cfg.scene.kept_sensors = own.scene.kept_sensors
 
 
+def _undo_terrain(cfg: ManagerBasedRlEnvCfg, own: ManagerBasedRlEnvCfg) -> None:
+    cfg.scene.terrain = own.scene.terrain
+    secondaries = {sensor.name: getattr(sensor, "secondary", None) for sensor in own.scene.sensors}
+    for sensor in cfg.scene.sensors:
+        if hasattr(sensor, "secondary"):
+            setattr(sensor, "secondary", secondaries[sensor.name])  # noqa: B010
+
+
 def _undo_all(cfg: ManagerBasedRlEnvCfg, own: ManagerBasedRlEnvCfg) -> None:
     for undo in (_undo_timestep, _undo_solver, _undo_flags, _undo_contacts, _undo_sensors):
         undo(cfg, own)
@@ -53,6 +61,7 @@ LEVERS: dict[str, tuple[str, Undo]] = {
     "contacts": ("the task's contacts / those of the settings", _undo_contacts),
     "flags": ("with / without the search for islands, and the midphase", _undo_flags),
     "sensors": ("all sensors / those that terms read", _undo_sensors),
+    "terrain": ("terrain on its own body / on the world's", _undo_terrain),
     "all": ("the task's physics / that of the settings for few cores", _undo_all),
 }
 

@@ -21,7 +21,6 @@ import numpy as np
 
 from benchmarks.measuring import Figures, in_turns, robots_folder
 from benchmarks.viewer_workloads import page_client
-from manyworlds.lab.scheduling import prefer_wakeups
 
 _CORES = 2
 _JOINTS = 40

@@ -213,7 +213,11 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
             f"{robot}, physics of a control step for few CPU cores: {what}",
             # A lever is kept only if it saves one part in twenty.
             None if name == "all" else 1.05,
-            partial(lever_workloads.lever, f"Velocity-Flat-{robot}", undo),
+            partial(
+                lever_workloads.lever,
+                f"Velocity-{'Rough' if name == 'terrain' else 'Flat'}-{robot}",
+                undo,
+            ),
         )
         for robot in ("Go1", "G1")
         for name, (what, undo) in lever_workloads.LEVERS.items()

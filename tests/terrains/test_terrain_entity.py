@@ -238,3 +238,27 @@ def test_the_config_alone_builds_nothing():
     """Refuse build(), which cannot know the device."""
     with pytest.raises(TypeError, match="TerrainEntity\\(cfg, device\\)"):
         TerrainEntityCfg().build()
+
+
+@pytest.mark.parametrize("kind", ["plane", "stairs", "heights"])
+def test_geoms_may_belong_to_the_world(kind):
+    """Give the geoms to the body `world`: nothing else of them changes, and the body stays."""
+    models = []
+    for on_world in (False, True):
+        cfg = TerrainEntityCfg(on_world_body=on_world)
+        if kind != "plane":
+            cell = presets.random_rough() if kind == "heights" else presets.pyramid_stairs()
+            cfg.terrain_type, cfg.debug_vis = "generator", True
+            cfg.terrain_generator = TerrainGeneratorCfg(
+                size=(8.0, 8.0), num_rows=2, num_cols=2, sub_terrains={"cell": cell}, seed=1
+            )
+        models.append(TerrainEntity(cfg, "cpu").spec.compile())
+    own, moved = models
+    assert own.ngeom == moved.ngeom > 0 and own.nsite == moved.nsite
+    assert own.geom_bodyid.tolist() == [own.body("terrain").id] * own.ngeom
+    assert moved.geom_bodyid.tolist() == [0] * moved.ngeom and moved.body("terrain").id == 1
+    for geom in range(own.ngeom):
+        assert own.geom(geom).name == moved.geom(geom).name
+    for name in dir(own):
+        if name.startswith(("geom_", "hfield_", "mat_")) and name != "geom_bodyid":
+            np.testing.assert_array_equal(getattr(own, name), getattr(moved, name), name)

@@ -13,6 +13,7 @@ import torch
 
 from manyworlds.entity import Entity, EntityCfg
 from manyworlds.spec.config import LightCfg, MaterialCfg, SpecCfg, TextureCfg
+from manyworlds.spec.elements import copy_spec_data
 from manyworlds.terrains.terrain_generator import TerrainGenerator, TerrainGeneratorCfg
 from manyworlds.terrains.utils import grid_origins
 from manyworlds.utils.devices import as_device
@@ -73,6 +74,9 @@ class TerrainEntityCfg(EntityCfg):
     lights: tuple[LightCfg, ...] = field(default_factory=lambda: (copy.copy(_DEFAULT_SUN_LIGHT),))
     debug_vis: bool = False
     """Draw the origin of each cell, and the flat patches."""
+    on_world_body: bool = False
+    """Give the geoms to the body "world" in place of "terrain", so that MuJoCo's broad phase does
+    not look at all of them in each step; contact sensors find them there."""
 
     def build(self) -> TerrainEntity:
         """Raise an error: a terrain needs a device.
@@ -316,6 +320,9 @@ class TerrainEntity(Entity):
             body.add_geom(name="terrain", type=mujoco.mjtGeom.mjGEOM_PLANE, size=(0.0, 0.0, 0.05))
         else:
             self._generator.compile(spec)
+        if cfg.on_world_body:
+            body = _move_geoms_to_world(spec, body)
+        if self._generator is not None:
             # Cells have their own colors.
             defaults = (_DEFAULT_PLANE_TEXTURE, _DEFAULT_PLANE_MATERIAL)
             edits = [edit for edit in edits if edit not in defaults]
@@ -324,6 +331,18 @@ class TerrainEntity(Entity):
         for edit in edits:
             edit.edit_spec(spec)
         return spec
+
+
+def _move_geoms_to_world(spec: mujoco.MjSpec, body: mujoco.MjsBody) -> mujoco.MjsBody:
+    """Move the geoms of a body to the world's; return a body of the same name without geoms."""
+    name, moved = body.name, []
+    for geom in body.geoms:
+        moved.append((geom.name, spec.worldbody.add_geom()))
+        copy_spec_data(geom, moved[-1][1])
+    spec.delete(body)  # once: deleting its geoms one by one takes seconds
+    for geom_name, geom in moved:
+        geom.name = geom_name
+    return spec.worldbody.add_body(name=name)
 
 
 def split_by_proportion(count: int, proportions: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import torch
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.managers import RewardTermCfg
 from manyworlds.rl.config import SYMMETRIC_MLP
+from manyworlds.sensor import ContactSensorCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
 from tests.robots import robot_file
 from tests.tasks.velocity.test_env_cfgs import FILES
@@ -165,6 +166,33 @@ def test_bounding_volumes_stay_where_the_ground_has_many_geoms():
     """Skip the midphase on a plane, and not on generated terrain; islands on both."""
     for task, flags in ((TASK, {"island", "midphase"}), ("Velocity-Rough-Quadruped", {"island"})):
         assert set(preset(task)[1].sim.mujoco.disableflags) == flags
+
+
+@pytest.mark.parametrize("robot", ["Quadruped", "Humanoid", "Go1", "G1"])
+def test_contacts_with_terrain_are_found_on_the_world_body(robot):
+    """Step on rough terrain whose geoms belong to the world: sensors and states are the same."""
+    if robot in FILES:
+        robot_file(FILES[robot])
+    own, cheap = preset(f"Velocity-Rough-{robot}")
+    assert cheap.scene.terrain.on_world_body and not own.scene.terrain.on_world_body
+    apart = copy.deepcopy(cheap)
+    apart.scene.terrain.on_world_body = False
+    sensors = {sensor.name: sensor for sensor in own.scene.sensors}
+    for sensor in apart.scene.sensors:
+        if isinstance(sensor, ContactSensorCfg):
+            sensor.secondary = copy.deepcopy(sensors[sensor.name].secondary)
+    seen = []
+    for cfg in (apart, cheap):
+        cfg.scene.num_envs, cfg.seed = 8, 1
+        env = ManagerBasedRlEnv(cfg)
+        found = []
+        for _ in range(20):
+            obs, reward, *_ = env.step(torch.zeros(8, env.action_manager.total_action_dim))
+            found.append(env.scene["feet_ground_contact"].data.found.clone())
+        seen.append((torch.stack(found), obs["actor"], obs["critic"], reward))
+    assert (seen[0][0] > 0).any()
+    for one, two in zip(*seen, strict=True):
+        assert one.allclose(two, atol=1e-5)
 
 
 def test_an_odd_number_of_physics_steps_is_refused():
