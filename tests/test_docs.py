@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.docs import api, generated, layers, site, terms
+from manyworlds.cli.main import COMMANDS, main
+from tools.docs import api, commands, generated, layers, site, terms
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -120,6 +121,37 @@ def test_every_shipped_term_is_in_a_table():
     for kind, name in (("rewards", "upright"), ("events", "push_by_setting_velocity")):
         assert name in [term.__name__ for term in found[kind]]
     assert all(terms.summary(term).endswith((".", ":")) for kind in found.values() for term in kind)
+
+
+def test_every_command_is_on_its_page(capsys):
+    """Have a line and a section for each command that `manyworlds --help` lists, in its order."""
+    assert main(["--help"]) == 0
+    listed = re.findall(r"^  ([a-z][a-z\d-]*)  ", capsys.readouterr().out, re.M)
+    text = (ROOT / commands.PAGE).read_text()
+    assert listed == re.findall(r"^\| \[`([\w-]+)`\]", text, re.M) == list(COMMANDS)
+    assert listed == re.findall(r"^## (.+)$", text, re.M)
+
+
+FORMS = {
+    "train": ["train", "train Cartpole-Balance"],
+    "evaluate": ["evaluate", "evaluate Cartpole-Balance"],
+}
+"""Command lines whose help has all options of a section, if not that of its title."""
+
+
+@pytest.mark.parametrize("title", re.findall(r"^###? (.+)$", TEXTS["commands.md"], re.M))
+def test_every_option_of_the_help_is_on_the_page(title, capsys):
+    """Have a row for each option that `manyworlds COMMAND --help` prints, and for no other."""
+    for line in FORMS.get(title, [title]):
+        assert main([*line.split(), "--help"]) == 0
+    told = re.findall(r"^[│ ] {,2}(--[a-z][\w.-]*)", capsys.readouterr().out, re.M)
+    shown = {name for name in told if not name.startswith(("--env.", "--agent."))}
+    (section,) = re.findall(rf"^###? {title}\n(.*?)(?=^##|\Z)", TEXTS["commands.md"], re.M | re.S)
+    rows = re.findall(r"^\| (`--.*?) \|", section, re.M)
+    written = [set(re.findall(r"`(--[^`]+)`", row)) for row in rows]
+    written = [names for names in written if not any("FIELD" in name for name in names)]
+    assert shown <= set().union(*written)
+    assert [names for names in written if not names & shown] == []
 
 
 def test_the_picture_has_each_layer():

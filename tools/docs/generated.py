@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from tools.docs import api, badges, layers, runtime_changes, site, terms
+from tools.docs import api, badges, commands, layers, runtime_changes, site, terms
 
 CONFIG = Path("mkdocs.yml")
 LLMS = Path("docs/llms.txt")
@@ -18,6 +18,7 @@ def generated_files() -> dict[Path, str]:
     files = {
         layers.PICTURE: layers.picture(),
         **badges.badges(),
+        commands.PAGE: commands.page(),
         runtime_changes.PAGE: runtime_changes.page(),
         **terms.tables(),
         **api.pages(),
