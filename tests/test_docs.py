@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -91,6 +93,7 @@ def test_every_public_name_is_documented():
 def test_undocumented_names_are_found(monkeypatch):
     """Report a name without a docstring, and one that has only that of its dataclass."""
     monkeypatch.setattr(api, "PAGES", {"x": ("tests.undocumented",)})
+    monkeypatch.setattr(api, "exporting_modules", list)
     assert api.undocumented() == [
         "tests.undocumented.BARE",
         "tests.undocumented.Cfg",
@@ -100,15 +103,42 @@ def test_undocumented_names_are_found(monkeypatch):
 
 
 def test_the_reference_has_what_pages_import():
-    """Describe each module from which a page or an example imports."""
-    described = {module for modules in api.PAGES.values() for module in modules}
-    used = {
-        module
-        for path in (*DOCS.rglob("*.md"), ROOT / "README.md", *(ROOT / "examples").glob("*.py"))
-        for module in re.findall(r"^\s*from (manyworlds[\w.]*) import", path.read_text(), re.M)
+    """Describe each name that a page, an example or a notebook imports, or its module."""
+    texts = [*TEXTS.values(), *(p.read_text() for p in (ROOT / "examples").glob("**/*.py"))]
+    for path in (ROOT / "examples").glob("*.ipynb"):
+        cells = json.loads(path.read_text())["cells"]
+        texts.append("\n".join("".join(cell["source"]) for cell in cells))
+    imported = {
+        (module, name)
+        for text in texts
+        for module, names in re.findall(
+            r"^\s*from (manyworlds[\w.]*) import (\([^)]*\)|.*)", text, re.M
+        )
+        for name in re.findall(r"(\w+)(?: as \w+)?,?", re.sub(r"#.*", "", names))
     }
-    inner = ("manyworlds.tasks.", "manyworlds.lab.network.", "manyworlds.compat.mjlab")
-    assert sorted(m for m in used - described if not m.startswith(inner)) == []
+    assert len(imported) > 100
+    assert api.missing(sorted(imported)) == []
+
+
+def test_the_reference_has_what_modules_export(monkeypatch):
+    """Describe each name of each `__all__` once, and refuse one that belongs to no page."""
+    described = [
+        (name, id(getattr(importlib.import_module(module), name)))
+        for modules in api.reference().values()
+        for module, names in modules.items()
+        for name in names
+    ]
+    assert len(described) == len(set(described))
+    exporting = api.exporting_modules()
+    assert {"manyworlds.sim", "manyworlds.utils.math", "manyworlds.lab.verbs"} < set(exporting)
+    modules = {module: importlib.import_module(module) for module in exporting}
+    assert api.missing((m, name) for m, found in modules.items() for name in found.__all__) == []
+    assert api.missing([("tools.docs.api", "PAGES")]) == ["tools.docs.api.PAGES"]
+    monkeypatch.delitem(api.PAGES, "math")
+    with pytest.raises(
+        ValueError, match=r"manyworlds\.utils\.math exports apply_delta_pose, .*PAGES"
+    ):
+        api.reference()
 
 
 def test_every_shipped_term_is_in_a_table():
