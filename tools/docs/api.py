@@ -72,6 +72,7 @@ PAGES = {
         "manyworlds.lab.entry",
         "manyworlds.lab.record_mcap",
         "manyworlds.lab.cameras",
+        "manyworlds.lab.gallery",
     ),
     "lab_page": ("manyworlds.lab.page",),
     "lab_client": (
