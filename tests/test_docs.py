@@ -201,9 +201,29 @@ def test_the_site_needs_no_network():
     assert {level for part in checks.values() for level in part.values()} == {"warn"}
 
 
-def test_language_models_find_each_page():
-    """List every page in llms.txt, with a sentence."""
+def test_language_models_find_each_page(tmp_path):
+    """Link to a file of the site for each page, with a sentence that is not the page's title."""
+    for page in TEXTS:
+        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)  # as MkDocs has done
+    site.on_post_build({"site_dir": tmp_path})
     text = (DOCS / "llms.txt").read_text()
-    lines = [line for line in text.splitlines() if line.startswith("- ")]
-    assert len(lines) == len(TEXTS)
-    assert all(re.fullmatch(r"- \[.+\]\(\S+\.md\): .+\.", line) for line in lines)
+    entries = re.findall(r"^- \[(.+?)\]\((\S+)\): (.+)$", text, re.M)
+    assert len(entries) == text.count("\n- ") == len(TEXTS)
+    for _, link, sentence in entries:
+        page = link.replace(".html", ".md")
+        assert page in TEXTS and (tmp_path / page).is_file()
+        assert link.endswith(".html" if link.startswith("api/") else ".md")
+        title = TEXTS[page].partition("\n")[0].lstrip("# ")
+        assert sentence.endswith(".") and sentence.rstrip(".") != title, link
+        assert 20 <= len(sentence) <= 300 and "](" not in sentence, link
+    readme = (tmp_path / "index.md").read_text()
+    assert "](engines.md)" in readme and "](docs/" not in readme
+
+
+def test_a_page_begins_with_its_description():
+    """Take the first sentence of prose: no picture, note, table or code, and no links."""
+    text = (
+        "# T\n\n*By hand.*\n\n```sh\nx\n```\n\n![p](q)\n\n`f` is [a\nlink](b.md). More.\n\n## S\n"
+    )
+    assert generated.first_sentence(text) == "`f` is a link."
+    assert generated.first_sentence("# Only a title\n\n## S\n\nText.\n") == "Only a title."

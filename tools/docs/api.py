@@ -59,6 +59,7 @@ PAGES = {
         "manyworlds.tasks.events",
     ),
     "asset_zoo": (
+        "manyworlds.asset_zoo",
         "manyworlds.asset_zoo.arm",
         "manyworlds.asset_zoo.cartpole",
         "manyworlds.asset_zoo.humanoid",
