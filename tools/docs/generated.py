@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from tools.docs import api, badges, commands, layers, runtime_changes, site, terms
+from tools.docs import api, badges, commands, layers, notebooks, runtime_changes, site, terms
 
 CONFIG = Path("mkdocs.yml")
 LLMS = Path("docs/llms.txt")
@@ -19,6 +19,7 @@ def generated_files() -> dict[Path, str]:
     files = {
         layers.PICTURE: layers.picture(),
         **badges.badges(),
+        **notebooks.notebooks(),
         commands.PAGE: commands.page(),
         runtime_changes.PAGE: runtime_changes.page(),
         **terms.tables(),
@@ -52,7 +53,7 @@ def llms(written: Mapping[Path, str]) -> str:
         written: content of the other generated files, by path.
     """
     texts = site.markdown_pages()
-    texts |= {path.relative_to("docs").as_posix(): text for path, text in written.items()}
+    texts |= {path.as_posix().removeprefix("docs/"): text for path, text in written.items()}
     config = yaml.safe_load((site.ROOT / CONFIG).read_text())
     parts = [f"# {config['site_name']}\n", f"> {config['site_description']}\n"]
     for section in config["nav"]:
