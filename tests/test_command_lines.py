@@ -32,8 +32,11 @@ def command_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a file that are meant for a shell."""
     text = re.sub(r"\\\n#?\s*", " ", path.read_text())
     if path.suffix == ".md":
-        for block in re.findall(r"^```(?:sh|bash)\n(.*?)^```$", text, re.M | re.S):
-            yield from block.splitlines()
+        for kind, block in re.findall(r"^```(\w*)[^\n]*\n(.*?)^```$", text, re.M | re.S):
+            if kind in ("sh", "bash"):
+                yield from block.splitlines()
+            elif not kind:  # a command and what it prints
+                yield from re.findall(r"^(?:\$ )?(manyworlds .*)$", block, re.M)
     else:
         yield from re.findall(r"^ {2,}((?:manyworlds|python) .*)$", text, re.M)
         yield from re.findall(r"^# +(docker .*)$", text, re.M)
