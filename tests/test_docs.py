@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -9,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.docs import api, generated, layers, site, terms
+from manyworlds.cli.main import COMMANDS, main
+from tools.docs import api, commands, generated, layers, site, terms
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -90,6 +93,7 @@ def test_every_public_name_is_documented():
 def test_undocumented_names_are_found(monkeypatch):
     """Report a name without a docstring, and one that has only that of its dataclass."""
     monkeypatch.setattr(api, "PAGES", {"x": ("tests.undocumented",)})
+    monkeypatch.setattr(api, "exporting_modules", list)
     assert api.undocumented() == [
         "tests.undocumented.BARE",
         "tests.undocumented.Cfg",
@@ -99,15 +103,42 @@ def test_undocumented_names_are_found(monkeypatch):
 
 
 def test_the_reference_has_what_pages_import():
-    """Describe each module from which a page or an example imports."""
-    described = {module for modules in api.PAGES.values() for module in modules}
-    used = {
-        module
-        for path in (*DOCS.rglob("*.md"), ROOT / "README.md", *(ROOT / "examples").glob("*.py"))
-        for module in re.findall(r"^\s*from (manyworlds[\w.]*) import", path.read_text(), re.M)
+    """Describe each name that a page, an example or a notebook imports, or its module."""
+    texts = [*TEXTS.values(), *(p.read_text() for p in (ROOT / "examples").glob("**/*.py"))]
+    for path in (ROOT / "examples").glob("*.ipynb"):
+        cells = json.loads(path.read_text())["cells"]
+        texts.append("\n".join("".join(cell["source"]) for cell in cells))
+    imported = {
+        (module, name)
+        for text in texts
+        for module, names in re.findall(
+            r"^\s*from (manyworlds[\w.]*) import (\([^)]*\)|.*)", text, re.M
+        )
+        for name in re.findall(r"(\w+)(?: as \w+)?,?", re.sub(r"#.*", "", names))
     }
-    inner = ("manyworlds.tasks.", "manyworlds.lab.network.", "manyworlds.compat.mjlab")
-    assert sorted(m for m in used - described if not m.startswith(inner)) == []
+    assert len(imported) > 100
+    assert api.missing(sorted(imported)) == []
+
+
+def test_the_reference_has_what_modules_export(monkeypatch):
+    """Describe each name of each `__all__` once, and refuse one that belongs to no page."""
+    described = [
+        (name, id(getattr(importlib.import_module(module), name)))
+        for modules in api.reference().values()
+        for module, names in modules.items()
+        for name in names
+    ]
+    assert len(described) == len(set(described))
+    exporting = api.exporting_modules()
+    assert {"manyworlds.sim", "manyworlds.utils.math", "manyworlds.lab.verbs"} < set(exporting)
+    modules = {module: importlib.import_module(module) for module in exporting}
+    assert api.missing((m, name) for m, found in modules.items() for name in found.__all__) == []
+    assert api.missing([("tools.docs.api", "PAGES")]) == ["tools.docs.api.PAGES"]
+    monkeypatch.delitem(api.PAGES, "math")
+    with pytest.raises(
+        ValueError, match=r"manyworlds\.utils\.math exports apply_delta_pose, .*PAGES"
+    ):
+        api.reference()
 
 
 def test_every_shipped_term_is_in_a_table():
@@ -120,6 +151,37 @@ def test_every_shipped_term_is_in_a_table():
     for kind, name in (("rewards", "upright"), ("events", "push_by_setting_velocity")):
         assert name in [term.__name__ for term in found[kind]]
     assert all(terms.summary(term).endswith((".", ":")) for kind in found.values() for term in kind)
+
+
+def test_every_command_is_on_its_page(capsys):
+    """Have a line and a section for each command that `manyworlds --help` lists, in its order."""
+    assert main(["--help"]) == 0
+    listed = re.findall(r"^  ([a-z][a-z\d-]*)  ", capsys.readouterr().out, re.M)
+    text = (ROOT / commands.PAGE).read_text()
+    assert listed == re.findall(r"^\| \[`([\w-]+)`\]", text, re.M) == list(COMMANDS)
+    assert listed == re.findall(r"^## (.+)$", text, re.M)
+
+
+FORMS = {
+    "train": ["train", "train Cartpole-Balance"],
+    "evaluate": ["evaluate", "evaluate Cartpole-Balance"],
+}
+"""Command lines whose help has all options of a section, if not that of its title."""
+
+
+@pytest.mark.parametrize("title", re.findall(r"^###? (.+)$", TEXTS["commands.md"], re.M))
+def test_every_option_of_the_help_is_on_the_page(title, capsys):
+    """Have a row for each option that `manyworlds COMMAND --help` prints, and for no other."""
+    for line in FORMS.get(title, [title]):
+        assert main([*line.split(), "--help"]) == 0
+    told = re.findall(r"^[│ ] {,2}(--[a-z][\w.-]*)", capsys.readouterr().out, re.M)
+    shown = {name for name in told if not name.startswith(("--env.", "--agent."))}
+    (section,) = re.findall(rf"^###? {title}\n(.*?)(?=^##|\Z)", TEXTS["commands.md"], re.M | re.S)
+    rows = re.findall(r"^\| (`--.*?) \|", section, re.M)
+    written = [set(re.findall(r"`(--[^`]+)`", row)) for row in rows]
+    written = [names for names in written if not any("FIELD" in name for name in names)]
+    assert shown <= set().union(*written)
+    assert [names for names in written if not names & shown] == []
 
 
 def test_the_picture_has_each_layer():
@@ -139,9 +201,29 @@ def test_the_site_needs_no_network():
     assert {level for part in checks.values() for level in part.values()} == {"warn"}
 
 
-def test_language_models_find_each_page():
-    """List every page in llms.txt, with a sentence."""
+def test_language_models_find_each_page(tmp_path):
+    """Link to a file of the site for each page, with a sentence that is not the page's title."""
+    for page in TEXTS:
+        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)  # as MkDocs has done
+    site.on_post_build({"site_dir": tmp_path})
     text = (DOCS / "llms.txt").read_text()
-    lines = [line for line in text.splitlines() if line.startswith("- ")]
-    assert len(lines) == len(TEXTS)
-    assert all(re.fullmatch(r"- \[.+\]\(\S+\.md\): .+\.", line) for line in lines)
+    entries = re.findall(r"^- \[(.+?)\]\((\S+)\): (.+)$", text, re.M)
+    assert len(entries) == text.count("\n- ") == len(TEXTS)
+    for _, link, sentence in entries:
+        page = link.replace(".html", ".md")
+        assert page in TEXTS and (tmp_path / page).is_file()
+        assert link.endswith(".html" if link.startswith("api/") else ".md")
+        title = TEXTS[page].partition("\n")[0].lstrip("# ")
+        assert sentence.endswith(".") and sentence.rstrip(".") != title, link
+        assert 20 <= len(sentence) <= 300 and "](" not in sentence, link
+    readme = (tmp_path / "index.md").read_text()
+    assert "](engines.md)" in readme and "](docs/" not in readme
+
+
+def test_a_page_begins_with_its_description():
+    """Take the first sentence of prose: no picture, note, table or code, and no links."""
+    text = (
+        "# T\n\n*By hand.*\n\n```sh\nx\n```\n\n![p](q)\n\n`f` is [a\nlink](b.md). More.\n\n## S\n"
+    )
+    assert generated.first_sentence(text) == "`f` is a link."
+    assert generated.first_sentence("# Only a title\n\n## S\n\nText.\n") == "Only a title."

@@ -24,9 +24,7 @@ def test_the_example_runs(tmp_path):
 
 
 PAGES = [
-    path
-    for path in sorted((ROOT / "docs").rglob("*.md"))
-    if re.search(r"```python\n(import|from) ", path.read_text())
+    path for path in sorted((ROOT / "docs").rglob("*.md")) if "```python\n" in path.read_text()
 ]
 
 

@@ -8,12 +8,6 @@ def __getattr__(name: str) -> str:
     """Look up `__version__` on first use, since this takes longer than the import itself."""
     if name != "__version__":
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    from importlib.metadata import PackageNotFoundError, version
+    from manyworlds.utils.extras import own_version
 
-    from manyworlds.utils.extras import DISTRIBUTION
-
-    try:
-        found = version(DISTRIBUTION)
-    except PackageNotFoundError:
-        found = "0+unknown"
-    return globals().setdefault(name, found)
+    return globals().setdefault(name, own_version())

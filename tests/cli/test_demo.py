@@ -45,3 +45,15 @@ def test_without_opengl_everything_but_the_video_is_there(tmp_path, capsys, monk
     assert result["summary"]["video"] is None
     assert not {name for name in result["files"] if name.startswith("six_worlds")}
     assert "no video: OpenGL is missing: install libegl1." in capsys.readouterr().out
+
+
+def test_the_page_of_the_demo_has_the_host_and_port_of_the_command_line(monkeypatch):
+    """Pass on the address, which a container needs to serve the page outside."""
+    from manyworlds.cli import demo_run, play
+
+    shown = {}
+    monkeypatch.setattr(demo_run, "_play_env", lambda *args: ("env", "policy"))
+    monkeypatch.setattr(demo_run, "require_extra", lambda *args: None)
+    monkeypatch.setattr(play, "watch", lambda env, policy, **place: shown.update(place))
+    demo_run._show(None, None, "0.0.0.0", 8090)
+    assert shown == {"host": "0.0.0.0", "port": 8090}

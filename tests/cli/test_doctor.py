@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import tomllib
 from pathlib import Path
 
@@ -130,6 +131,29 @@ def test_the_doctor_finds_the_other_project_of_this_name(versions, capsys):
     assert "wrong: manyworlds 0.5.0, another project" in out
     assert "`pip uninstall manyworlds`" in out
     assert "`pip install --force-reinstall --no-deps manyworlds-rl`" in out
+
+
+def test_the_doctor_finds_files_that_the_other_project_took_with_it(monkeypatch, capsys):
+    """Tell how to restore the files that both projects have, once the other one is removed."""
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        "manyworlds.cli.doctor.find_spec",
+        lambda name: None if name == "manyworlds.__main__" else there(name),
+    )
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "wrong: files of manyworlds-rl are gone" in out
+    assert "`pip install --force-reinstall --no-deps manyworlds-rl`" in out
+
+
+def test_the_version_is_not_that_of_the_other_project(versions, monkeypatch, capsys):
+    """Tell this project's version, whatever stands in the `__init__.py` of both."""
+    import manyworlds
+
+    monkeypatch.setattr(manyworlds, "__version__", "0.5.0")
+    versions[DISTRIBUTION] = "1.2.3"
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == "manyworlds 1.2.3\n"
 
 
 def test_the_doctor_finds_sources_that_are_not_installed(versions, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import tomllib
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from tools.write_licenses_page import direct_packages, license_of, read_page
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PAGE = read_page((ROOT / "docs" / "licenses.md").read_text())
+TEXT = (ROOT / "docs" / "licenses.md").read_text()
+PAGE = read_page(TEXT)
 
 
 @pytest.mark.parametrize("name", direct_packages(PROJECT))
@@ -24,6 +26,14 @@ def test_each_dependency_has_its_license(name):
     except importlib.metadata.PackageNotFoundError:
         pytest.skip(f"{name} is not installed")
     assert PAGE[name] == found
+
+
+def test_the_page_has_each_dependency_of_each_extra():
+    """Compare the packages and what they are for with `pyproject.toml`, in its order."""
+    table = TEXT.partition("## Packages that are installed")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", table, re.M)
+    expected = [(name, ", ".join(extras)) for name, extras in direct_packages(PROJECT).items()]
+    assert rows == expected, "run python tools/write_licenses_page.py"
 
 
 def test_each_robot_has_its_license():

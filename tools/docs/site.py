@@ -34,6 +34,13 @@ def generated_pages() -> dict[str, str]:
     return pages | {EXAMPLES: examples_page()}
 
 
+def markdown_pages() -> dict[str, str]:
+    """Return the text of each page, with links as on the site, by its path below `docs`."""
+    pages = {path.relative_to(DOCS).as_posix(): path.read_text() for path in DOCS.rglob("*.md")}
+    pages = {page: relink(text, f"docs/{page}", page) for page, text in pages.items()}
+    return pages | generated_pages()
+
+
 def examples_page() -> str:
     """Return a page with all examples and their code."""
     parts = [
@@ -138,3 +145,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Let links to files outside of `docs` lead to their pages."""
     path = page.file.src_uri
     return markdown if path in generated_pages() else relink(markdown, f"docs/{path}", path)
+
+
+def on_post_build(config: Any) -> None:
+    """Write the Markdown of each page beside it, to which `llms.txt` links."""
+    for page, text in markdown_pages().items():
+        (Path(config["site_dir"]) / page).write_text(text, encoding="utf-8")

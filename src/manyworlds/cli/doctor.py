@@ -7,9 +7,10 @@ import platform
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from manyworlds.cli.parsing import parse
-from manyworlds.utils.extras import DISTRIBUTION, install_command, installed_version
+from manyworlds.utils.extras import DISTRIBUTION, install_command, installed_version, own_version
 
 _NOT_EXTRAS = ("dev", "docs")  # for work on this package
 _NAMESAKE = "manyworlds"  # on PyPI, this is not us
@@ -60,8 +61,7 @@ def main(argv: list[str]) -> int:
     packages = list(find_packages((distribution and distribution.requires) or []))
     rows = [[p.name, p.installed or "-", p.bounds, p.extra or "all", p.problem] for p in packages]
     columns = ("package", "installed", "wanted", "for", "problem")
-    version = installed_version(DISTRIBUTION) or "0+unknown"
-    print(f"manyworlds {version}, Python {platform.python_version()}, {platform.platform()}")
+    print(f"manyworlds {own_version()}, Python {platform.python_version()}, {platform.platform()}")
     print(render_table("", columns, rows))
     findings = list(check_machine())
     for finding in findings:
@@ -130,6 +130,11 @@ def _installation_problems(distribution: str) -> list[str]:
             f"{_NAMESAKE} {other}, another project with an import package of the same name, is "
             f"installed: run `pip uninstall {_NAMESAKE}`, and then `pip install --force-reinstall "
             f"--no-deps {distribution}`"
+        )
+    elif find_spec("manyworlds.__main__") is None:
+        problems.append(
+            f"files of {distribution} are gone, as after the removal of {_NAMESAKE}, another "
+            f"project: run `pip install --force-reinstall --no-deps {distribution}`"
         )
     return problems
 

@@ -93,9 +93,10 @@ def _dispatch(argv: list[str]) -> int:
         return 0
     name = argv[0]
     if name in ("-V", "--version", "version"):
-        from manyworlds import __version__  # looked up when it is asked for
+        # Not `manyworlds.__version__`: PyPI's `manyworlds` may have replaced our `__init__.py`.
+        from manyworlds.utils.extras import own_version
 
-        print(f"manyworlds {__version__}")
+        print(f"manyworlds {own_version()}")
         return 0
     if name not in COMMANDS:
         print(f"error: {_unknown(name)}", file=sys.stderr)

@@ -6,9 +6,8 @@ import platform
 
 import mujoco
 
-from manyworlds import __version__
 from manyworlds.lab.world import World
-from manyworlds.utils.extras import installed_version
+from manyworlds.utils.extras import installed_version, own_version
 
 _EXTRAS = ("mcap", "onnxruntime", "viser")
 _SIZES = ("nq", "nv", "nu")
@@ -17,7 +16,7 @@ _SIZES = ("nq", "nv", "nu")
 def describe_installation() -> dict[str, object]:
     """Return versions; those of extras that are not installed are empty."""
     return {
-        "manyworlds": __version__,
+        "manyworlds": own_version(),
         "mujoco": mujoco.mj_versionString(),
         "python": platform.python_version(),
         "extras": {name: installed_version(name) for name in _EXTRAS},

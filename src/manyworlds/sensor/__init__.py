@@ -1,4 +1,4 @@
-"""Sensors of a scene."""
+"""Sensors of a scene: contacts, rays, terrain heights, cameras, and MuJoCo's own sensors."""
 
 from manyworlds.sensor.builtin_sensor import BuiltinSensor, BuiltinSensorCfg, ObjRef
 from manyworlds.sensor.camera_sensor import CameraSensor, CameraSensorCfg, CameraSensorData

@@ -185,6 +185,7 @@ class RingPatternCfg:
 
 
 PatternCfg: TypeAlias = GridPatternCfg | PinholeCameraPatternCfg | RingPatternCfg
+"""Arrangement of rays around a frame."""
 
 
 def _parallel(

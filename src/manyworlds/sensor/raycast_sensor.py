@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 RayAlignment = Literal["base", "yaw", "world"]
+"""Axes of the rays: those of the frame, those turned about the vertical only, or the world's."""
 
 # Arrays with poses of frames in MjData, and with bodies of frames in MjModel.
 _FRAMES = {

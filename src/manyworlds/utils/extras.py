@@ -56,6 +56,14 @@ def install_command(extra: str) -> str:
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
+def own_version() -> str:
+    """Return the installed version of this package; `0+unknown` for sources not installed.
+
+    It is right even where PyPI's `manyworlds` has replaced or removed our `__init__.py`.
+    """
+    return installed_version(DISTRIBUTION) or "0+unknown"
+
+
 def installed_version(package: str) -> str:
     """Return the version of a package, or an empty string if it is not installed."""
     try:

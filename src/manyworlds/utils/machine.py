@@ -6,9 +6,8 @@ import os
 import platform
 from pathlib import Path
 
-from manyworlds import __version__
 from manyworlds.utils.devices import usable_cores
-from manyworlds.utils.extras import installed_version
+from manyworlds.utils.extras import installed_version, own_version
 
 _PACKAGES = ("mujoco", "mujoco-warp", "warp-lang", "torch", "rsl-rl-lib", "numpy")
 
@@ -27,7 +26,7 @@ def machine(gpu: bool) -> dict[str, object]:
 
 def package_versions() -> dict[str, str]:
     """Return the versions of the installed packages that training depends on."""
-    found = {"manyworlds": __version__}
+    found = {"manyworlds": own_version()}
     found |= {name: installed_version(name) for name in _PACKAGES}
     return {name: version for name, version in found.items() if version}
 

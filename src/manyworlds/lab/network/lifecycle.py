@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import mujoco
 
-from manyworlds import __version__
 from manyworlds.lab.network.messages import Encoding
 from manyworlds.lab.network.observations import LEVELS, Level, mode_of
 from manyworlds.lab.network.operations import (
@@ -48,6 +47,7 @@ from manyworlds.lab.verbs.fields import (
     near,
 )
 from manyworlds.lab.verbs.registry import Reply
+from manyworlds.utils.extras import own_version
 
 if TYPE_CHECKING:
     from manyworlds.lab.network.dispatcher import Dispatcher
@@ -284,7 +284,7 @@ def greet(server: Dispatcher, request: Request) -> PlainDict:
     return {
         "session_id": request.session.id,
         "urlab_version": "urlab/0.1",
-        "server": f"manyworlds/{__version__}",
+        "server": f"manyworlds/{own_version()}",
         "protocol": PROTOCOL,
         "ports": {port["use"]: port["port"] for port in server.ports()},
         "mujoco_version": mujoco.mj_versionString(),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
 Reply = dict[str, object]
+"""Reply of a verb: values by the names of the protocol."""
 _Call = Callable[..., Reply]
 _T = TypeVar("_T")
 

@@ -14,8 +14,8 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds import __version__
 from manyworlds.sim.diagnostics.status import FATAL, status_counts
+from manyworlds.utils.extras import own_version
 from manyworlds.utils.files import atomic_path
 from manyworlds.utils.nan_guard import NanGuardCfg
 from manyworlds.validation.worlds import Worlds
@@ -142,7 +142,7 @@ class FlightRecorder:
             },
             "first_call": oldest,
             "time": datetime.datetime.now().astimezone().isoformat(),
-            "versions": {"manyworlds": __version__, "mujoco": mujoco.__version__},
+            "versions": {"manyworlds": own_version(), "mujoco": mujoco.__version__},
         }
         return {
             "metadata": np.array(json.dumps(metadata)),

@@ -56,13 +56,22 @@ ARM = Arm(
 )
 
 use_cpu_preset = partial(lift_cube_cpu.use_cpu_preset, ARM)
+"""Simplify physics and start episodes with the cube in the hand, to train on few CPU cores."""
 arm_lift_cube_env_cfg = partial(lift_cube_env_cfg, ARM)
+"""Return the task of lifting a cube to a goal; the actor observes the cube's position."""
 arm_lift_cube_vision_env_cfg = partial(lift_cube_vision_env_cfg, ARM)
+"""Return the task whose actor observes the cube by a camera of a kind, "rgb" or "depth"."""
 arm_lift_cube_rgb_env_cfg = partial(arm_lift_cube_vision_env_cfg, "rgb")
+"""Return the task whose actor observes the cube by color images."""
 arm_lift_cube_depth_env_cfg = partial(arm_lift_cube_vision_env_cfg, "depth")
+"""Return the task whose actor observes the cube by depth images."""
 arm_multi_cube_seg_env_cfg = partial(multi_cube_seg_env_cfg, ARM)
+"""Return the task of lifting one of several cubes, which a camera image marks."""
 arm_lift_cube_ppo_runner_cfg = partial(lift_cube_ppo_runner_cfg, "arm_lift_cube")
+"""Return the PPO settings of the task without a camera."""
 arm_lift_cube_vision_ppo_runner_cfg = partial(
     lift_cube_vision_ppo_runner_cfg, "arm_lift_cube_vision"
 )
+"""Return the PPO settings of the tasks with a color or depth camera."""
 arm_multi_cube_seg_ppo_runner_cfg = partial(lift_cube_vision_ppo_runner_cfg, "arm_multi_cube_seg")
+"""Return the PPO settings of the task with several cubes."""

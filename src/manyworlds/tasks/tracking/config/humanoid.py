@@ -14,6 +14,7 @@ from manyworlds.tasks.tracking.tracking_rl_cfg import tracking_ppo_runner_cfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
 __all__ = [
+    "humanoid_clip",
     "humanoid_flat_tracking_env_cfg",
     "humanoid_flat_tracking_no_state_estimation_env_cfg",
     "humanoid_tracking_ppo_runner_cfg",

@@ -26,6 +26,7 @@ __all__ = [
 GO1 = replace(QUADRUPED, entity=get_go1_robot_cfg, action_scale=GO1_ACTION_SCALE)
 # Go1 walks earlier than the quadruped, and then falls less with less noise.
 use_cpu_preset = partial(velocity_cpu.use_cpu_preset, noisy_iterations=180)
+"""Simplify physics, and learn from few samples with small symmetric networks."""
 
 
 def unitree_go1_rough_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:

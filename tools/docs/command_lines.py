@@ -1,0 +1,83 @@
+"""Parsing of command lines as the commands do it, without running the commands."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from unittest import mock
+
+import tyro
+
+from manyworlds.cli.errors import UsageError
+from manyworlds.cli.main import COMMANDS
+
+
+class Parsing(NamedTuple):
+    """Call of `tyro.cli`, with which a command parses its arguments."""
+
+    options: Any
+    """Dataclass of the options."""
+    settings: dict[str, Any]
+    """Other arguments of the call."""
+
+
+class _ParsedError(Exception):
+    """The whole command line is parsed."""
+
+
+def parse_line(argv: list[str]) -> None:
+    """Parse a command line, and stop where the command would run.
+
+    Args:
+        argv: the name of a command, and its arguments.
+
+    Raises:
+        UsageError: the command line is wrong.
+    """
+    name, *args = argv
+    if name not in COMMANDS:
+        raise UsageError(f"There is no command '{name}'.")
+    with _parsed(tyro.cli):
+        importlib.import_module(COMMANDS[name][0]).main(args)
+
+
+def parsings(argv: list[str]) -> list[Parsing]:
+    """Return the calls of tyro for a command line without options, the last one for all of it.
+
+    Args:
+        argv: the name of a command, and what chooses its options, such as the name of a task.
+    """
+    name, *args = argv
+    with _parsed(None) as found:
+        importlib.import_module(COMMANDS[name][0]).main([*args, "--help"])
+    return found
+
+
+@contextlib.contextmanager
+def _parsed(parse_whole: Callable[..., object] | None) -> Iterator[list[Parsing]]:
+    """Record the calls of tyro, and stop at the one that parses the whole command line."""
+    found: list[Parsing] = []
+    parse = tyro.cli
+
+    def record(options: Any, **settings: Any) -> Any:
+        found.append(Parsing(options, settings))
+        if not settings.get("add_help", True):
+            return parse(options, **settings)  # the arguments that choose the other options
+        if parse_whole is not None:
+            parse_whole(options, **settings)
+        raise _ParsedError
+
+    def record_subcommand(commands: dict[str, Any], args: list[str], **settings: Any) -> Any:
+        if not args or args[0] not in commands:
+            raise UsageError(f"{settings['prog']} needs {' or '.join(commands)}.")
+        settings |= {"prog": f"{settings['prog']} {args[0]}", "description": None}
+        return record(commands[args[0]], args=args[1:], **settings)
+
+    with (
+        mock.patch.object(tyro, "cli", record),
+        mock.patch.object(tyro.extras, "subcommand_cli_from_dict", record_subcommand),
+        contextlib.suppress(_ParsedError),
+    ):
+        yield found
