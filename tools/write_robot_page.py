@@ -101,15 +101,17 @@ manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or
 
 - **root**: the body in the world; it gets a free joint if it has no joint.
 - **default pose**: the keyframe `home`, `stand`, `standing` or `default`, else zero; joints are
-  moved into their ranges.
+  moved into their ranges. Without such a keyframe, knees that cannot be straight are bent to the
+  middle of their range, and the pitch joint above turns so that the foot is below it.
 - **feet**: the last bodies whose lowest point is near the ground (within 15 % of the root's
   height), two or four; else `--feet`.
 - **soles**: of two feet, all their colliding geoms; of four, the lowest geom of each.
 - **joints**: the hinges that have an actuator; all hinges if the model has no actuators.
 - **largest torque**: `forcerange`, else the bounds of a motor's control, times the gear; else
   `actuatorfrcrange`; else `--effort-limit`.
-- **gains**: those of the model's position servos; else the largest torque per radian, and damping
-  as in the robots here.
+- **gains**: those of the model's position servos; else the largest torque per radian, in legs at
+  least so much that no joint yields more than 0.1 rad under the weight of the robot in its default
+  pose; and damping as in the robots here.
 - **armature**: the model's; else that of a rotor whose natural frequency with the stiffness is 10
   Hz.
 - **knees**: the second joint of each leg that turns about the root's y-axis; postures may deviate
