@@ -185,6 +185,13 @@ def fold_leg(spec: mujoco.MjSpec) -> None:
         geom.fromto = [0.0, 0.0, 0.0, 0.3, 0.3, 0.6]
 
 
+def add_tip(spec: mujoco.MjSpec) -> None:
+    """Let one leg end in a body that cannot touch the ground."""
+    tip = next(j.parent for j in spec.joints if j.name == "ankle_1").add_body(name="tip")
+    tip.add_joint(range=[-1.0, 1.0])
+    tip.mass, tip.inertia, tip.explicitinertial = 0.1, [1e-4, 1e-4, 1e-4], True
+
+
 def hang_up(spec: mujoco.MjSpec) -> None:
     """Let the trunk only turn."""
     spec.delete(spec.body("torso").joints[0])
@@ -215,6 +222,8 @@ def test_what_is_missing_can_be_given():
     assert {drive.effort_limit for drive in found.drives.values()} == {7.0}
     with pytest.raises(ValueError, match=r"no body \['hand'\]: choose feet from"):
         derive_legged_model(edited(lambda spec: None), feet=("hand",))
+    with pytest.raises(ValueError, match=r"feet \['tip'\] have no geom that collides"):
+        derive_legged_model(edited(add_tip), feet=("tip", *feet[1:]))
 
 
 def test_servos_keep_their_gains():
@@ -279,6 +288,22 @@ def test_gains_hold_the_weight(name, effort):
     spec, _ = load_spec(foreign(name))
     model = derive_legged_model(spec, effort_limit=effort)
     assert settled_height(describe_robot(spec, model)) > 0.9 * model.height
+
+
+def test_joints_without_actuators():
+    """Build the task of dm_control's dog, whose spine and toes hang on tendons."""
+    spec, _ = load_spec(model_file("dm_control", "locomotion/walkers/assets/dog_v2/dog.xml"))
+    model = derive_legged_model(spec)
+    robot = describe_robot(spec, model)
+    cfg = velocity_env_cfg(robot)
+    cfg.scene.num_envs = 1
+    env = ManagerBasedRlEnv(cfg)
+    obs, *_ = env.step(torch.zeros(1, len(model.drives)))
+    assert env.scene["robot"].num_joints > len(model.drives) == 30
+    assert list(env.reward_manager.get_term_cfg("pose").params["asset_cfg"].joint_names) == [
+        name for name in env.scene["robot"].joint_names if name in model.drives
+    ]
+    assert torch.isfinite(obs["actor"]).all()
 
 
 def test_weak_motors_get_stiffer_legs():

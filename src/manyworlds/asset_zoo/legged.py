@@ -302,7 +302,7 @@ def _holding_torque(
         point = _sole_center(model, data, foot, len(feet))
         mujoco.mj_jac(model, data, jacobian, None, point, foot)
         torques = np.abs(data.qfrc_bias - jacobian.T @ force)
-        largest = max(largest, *torques[model.jnt_dofadr[list(leg)]])
+        largest = max([largest, *torques[model.jnt_dofadr[list(leg)]]])
     return float(largest)
 
 
@@ -313,6 +313,11 @@ def _feet(model: mujoco.MjModel, data: mujoco.MjData, root: int, names: Sequence
         if unknown := [name for name in names if name not in known]:
             raise ValueError(f"The model has no body {unknown}: choose feet from {known}.")
         found = sorted(int(model.body_weldid[model.body(name).id]) for name in names)
+        if bare := [model.body(b).name for b in found if not _colliding(model, b)]:
+            raise ValueError(
+                f"The feet {bare} have no geom that collides: name bodies that touch the ground, "
+                "or give them geoms."
+            )
     else:
         moved = {int(model.body_weldid[model.body_parentid[b]]) for b in _movable(model)}
         ends = [b for b in _movable(model) if b not in moved and b != root]

@@ -22,7 +22,7 @@ from manyworlds.asset_zoo.legged import (
 )
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp import reset_scene_to_default
-from manyworlds.managers import EventTermCfg, TerminationTermCfg
+from manyworlds.managers import EventTermCfg, SceneEntityCfg, TerminationTermCfg
 from manyworlds.managers.mirror import EnvMirror
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
@@ -113,12 +113,14 @@ def velocity_env_cfg(
 ) -> ManagerBasedRlEnvCfg:
     """Return the velocity task of a robot; contacts of its trunk with the ground end episodes."""
     cfg = with_robot(robot, rough=ground == "rough", play=play)
+    rewards: dict[str, Any] = cfg.rewards
+    controlled = SceneEntityCfg("robot", joint_names=tuple(robot.posture[0]))
+    rewards["pose"].params["asset_cfg"] = controlled  # other joints have no posture
     if robot.touches:
         cfg.terminations["illegal_contact"] = TerminationTermCfg(
             func=mdp.illegal_contact, params={"sensor_name": "trunk_ground_touch"}
         )
     if len(robot.feet) > _BIPED:
-        rewards: dict[str, Any] = cfg.rewards
         for name in ("body_ang_vel", "angular_momentum"):  # as for the built-in quadruped
             rewards[name].weight = 0.0
     return cfg
