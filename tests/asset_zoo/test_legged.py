@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.asset_zoo import humanoid, quadruped
+from manyworlds.asset_zoo import arm, humanoid, quadruped
 from manyworlds.asset_zoo.legged import (
     LeggedModel,
     default_pose,
@@ -213,6 +213,12 @@ def test_what_is_missing_is_asked_for(change, message):
         derive_legged_model(edited(change))
 
 
+def test_an_arm_has_no_legs():
+    """Refuse a robot whose fingers would be its feet, above its root."""
+    with pytest.raises(ValueError, match="root 'arm' is 0.17 m below the feet .* task of an arm"):
+        derive_legged_model(arm.get_spec(), effort_limit=27.0)
+
+
 def test_what_is_missing_can_be_given():
     """Take feet and torques from the caller."""
     feet = ("ankle_1_body", "ankle_2_body", "ankle_3_body", "ankle_4_body")
@@ -309,13 +315,15 @@ def test_joints_without_actuators():
 def test_weak_motors_get_stiffer_legs():
     """Let the joints of legs yield 0.1 rad under the robot's weight at most, as the levers say."""
     spec, _ = load_spec(foreign("unitree_go1"))
-    robot = derive_legged_model(spec, effort_limit=1.0)
+    robot = derive_legged_model(spec, effort_limit=10.0)
     mass = name_elements(spec.copy()).compile().body_mass.sum()
     (stiffness,) = {drive.stiffness for drive in robot.drives.values()}
     lever = 0.213 * math.sin(robot.drives["FR_thigh_joint"].pos)  # of the knee, on the ground
     assert stiffness == pytest.approx(9.81 * mass / 4 * lever / 0.1, rel=0.05)
     strong = derive_legged_model(spec, effort_limit=200.0)
     assert {drive.stiffness for drive in strong.drives.values()} == {200.0}
+    too_weak = derive_legged_model(spec, effort_limit=1.0)  # which can only hold 1 N m
+    assert {drive.stiffness for drive in too_weak.drives.values()} == {10.0}
 
 
 def test_a_fixed_root_is_freed(tmp_path):

@@ -132,6 +132,13 @@ def derive_legged_model(
         return tuple(n for j in joints if (n := model.joint(j).name) in drives)
 
     lowest = min(low for foot in found if (low := _lowest(model, data, foot)) is not None)
+    if data.xpos[root, 2] <= lowest:
+        raise ValueError(
+            f"The root '{model.body(root).name}' is {lowest - data.xpos[root, 2]:.2g} m below the "
+            "feet in the default pose: add a keyframe 'home' in which the robot stands. For a "
+            "robot without legs, write a task of an arm with `manyworlds new-task NAME`, and "
+            "exchange the arm's model."
+        )
     return LeggedModel(
         root=model.body(root).name,
         feet=tuple(model.body(foot).name for foot in found),
@@ -433,7 +440,8 @@ def _drives(
                 "joints with --effort-limit."
             )
         gains = _gains(model, by_joint.get(j))
-        stiffness, damping = gains or (max(effort, stiff.get(j, 0.0)), 0.0)
+        least = min(stiff.get(j, 0.0), effort / _SAG)  # more needs torques that it does not have
+        stiffness, damping = gains or (max(effort, least), 0.0)
         damping = damping or stiffness * 2.0 * _DAMPING_RATIO / _OMEGA
         armature = float(model.dof_armature[model.jnt_dofadr[j]]) or stiffness / _OMEGA**2
         values = float(data.qpos[model.jnt_qposadr[j]]), effort, stiffness, damping, armature
