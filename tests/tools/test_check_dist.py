@@ -120,6 +120,21 @@ def test_every_extra_has_a_trial():
         check_dist.parse_extras("labb", known)
 
 
+def test_the_workflow_tries_every_extra():
+    """Install each extra on Linux, and the core and the training on all platforms."""
+    import yaml
+
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "wheels.yml").read_text())
+    matrix = workflow["jobs"]["smoke"]["strategy"]["matrix"]
+    (everywhere,) = matrix["extras"]
+    linux = [job["extras"] for job in matrix["include"] if job["os"] == matrix["os"][0]]
+    tried = ",".join((everywhere, *linux)).split(",")
+    assert sorted(tried) == sorted(check_dist.TRIALS)
+    assert {"core", "train"} < set(everywhere.split(","))
+    for job in matrix["include"]:
+        assert set(job["extras"].split(",")) < set(check_dist.TRIALS)
+
+
 def setup_module_of_the_project():
     """Return setup.py as a module."""
     spec = importlib.util.spec_from_file_location("manyworlds_setup", ROOT / "setup.py")
