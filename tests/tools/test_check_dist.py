@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import re
 import tarfile
 import tomllib
 import zipfile
@@ -160,6 +161,13 @@ def test_the_description_leads_into_the_repository():
         assert check_dist._RELATIVE_LINK.findall(described) == []
         assert described.count("/v1.2.3/") == (len(relative) if address else 0)
     assert len(relative) > 50
+
+
+def test_the_documentation_names_wheels_of_this_version():
+    """Keep the names of wheels in the documentation those that are built."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"manyworlds_rl-([\d.]+)-py3", page)) == {version}
 
 
 def test_the_citation_has_the_version():
