@@ -45,3 +45,20 @@ def test_without_opengl_everything_but_the_video_is_there(tmp_path, capsys, monk
     assert result["summary"]["video"] is None
     assert not {name for name in result["files"] if name.startswith("six_worlds")}
     assert "no video: OpenGL is missing: install libegl1." in capsys.readouterr().out
+
+
+def test_the_page_is_served_where_asked(monkeypatch, tmp_path):
+    """Pass the address and the port on to the page."""
+    from manyworlds.cli import demo_run
+    from manyworlds.cli.demo import DemoOptions
+    from manyworlds.cli.parsing import parse
+
+    served = []
+    monkeypatch.setattr(demo_run, "_play_env", lambda *args: ("env", "policy"))
+    monkeypatch.setattr(
+        "manyworlds.cli.play.watch", lambda env, policy, **where: served.append(where)
+    )
+    options = parse(DemoOptions, ["--host", "0.0.0.0", "--port", "8090"], "demo")
+    rl_cfg = demo_run.load_rl_cfg(demo_run.TASK)
+    demo_run._show(rl_cfg, tmp_path, options.host, options.port)
+    assert served == [{"host": "0.0.0.0", "port": 8090}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyworlds.cli.parsing import Port, parse
+from manyworlds.cli.parsing import Host, Port, parse
 
 
 @dataclass(kw_only=True)
@@ -24,6 +24,7 @@ class DemoOptions:
     """Number of worlds of each shape in the evaluation."""
     view: bool = True
     """In a terminal, serve a web page of the trained policy at the end."""
+    host: Host = "127.0.0.1"
     port: Port = 8080
 
 
