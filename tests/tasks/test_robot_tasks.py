@@ -192,6 +192,20 @@ def test_without_menagerie(monkeypatch):
     assert "Did you mean 'quadruped'" in text and "go1" in text and "[robots]" in text
 
 
+def test_a_model_that_does_not_compile(tmp_path, capsys):
+    """Say what MuJoCo says of the file, with a remedy, in one line."""
+    file = tmp_path / "bad.urdf"
+    inertia = " ".join(f'{name}="1e-6"' for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    file.write_text(
+        '<robot name="r"><link name="base"><inertial><mass value="1"/>'
+        f"<inertia {inertia}/></inertial></link></robot>"
+    )
+    assert main(["new-task", "Mine", "--robot", str(file)]) == 1
+    error = capsys.readouterr().err
+    assert f"{file}: " in error and "positive eigenvalues" in error and error.count("\n") == 1
+    assert "Hint: no rigid body has such an inertia: set its products" in error
+
+
 def test_a_file_for_any_robot(tmp_path, monkeypatch, capsys):
     """Write a task for a model, show what was derived, train and find no fault of style."""
     monkeypatch.chdir(tmp_path)

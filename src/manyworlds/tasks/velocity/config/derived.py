@@ -27,7 +27,7 @@ from manyworlds.managers.mirror import EnvMirror
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
 from manyworlds.sim import MujocoCfg
-from manyworlds.spec.load import load_spec
+from manyworlds.spec.load import compile_spec, load_spec
 from manyworlds.tasks.velocity import mdp
 from manyworlds.tasks.velocity.velocity_cpu import use_biped_cpu_preset, use_cpu_preset
 from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
@@ -179,8 +179,14 @@ def _asymmetry(cfg: ManagerBasedRlEnvCfg, groups: Sequence[str]) -> str:
 def derive_robot(
     file: str | Path, feet: Sequence[str] = (), effort_limit: float | None = None
 ) -> LeggedModel:
-    """Derive the facts about the robot of a file; see `derive_legged_model`."""
+    """Derive the facts about the robot of a file; see `derive_legged_model`.
+
+    Raises:
+        ModelFileError: the file cannot be read, or does not compile.
+        ValueError: its model does not say all that the task needs.
+    """
     spec, _ = load_spec(Path(file))
+    compile_spec(spec.copy(), Path(file))  # whose errors have remedies
     try:
         return derive_legged_model(spec, feet, effort_limit)
     except ValueError as error:
