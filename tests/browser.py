@@ -47,7 +47,8 @@ document.addEventListener("DOMContentLoaded", () => {
 def browser():
     """A page of a real browser, 800 x 480; skip, and say why, where there is none."""
     api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra 'dev'")
-    browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    names = ("chromium", "chromium-browser", "google-chrome")
+    browser_path = next(filter(None, map(shutil.which, names)), None)
     if browser_path is None:
         pytest.skip("needs a browser: apt-get install chromium")
     with api.sync_playwright() as playwright:

@@ -67,12 +67,14 @@ def test_commands_exist():
 
 
 def test_the_first_screen_says_what_it_is():
-    """Have one sentence, a film, two commands and a table of links before the first heading."""
+    """Have one sentence, a film, commands for an empty folder, and a table of links."""
     screen = README.partition("\n## ")[0]
     assert screen.count("\n") <= 30
     assert "**Train robots in many different worlds at once; walk into any one of them.**" in screen
     assert len(re.findall(r"\]\(docs/media/\w+\.gif\)", screen)) == 1
     (commands,) = re.findall(r"```sh\n(.*?)```", screen, re.DOTALL)
-    assert len(commands.splitlines()) == 2
+    clone, demo, lab = commands.splitlines()
+    assert clone.startswith("git clone URL manyworlds && cd manyworlds ")
+    assert demo.startswith("make demo ") and lab.startswith(".venv/bin/manyworlds lab ")
     rows = [line for line in screen.splitlines() if line.startswith("| **")]
     assert len(rows) == 4 and all(re.search(r"\]\(docs/\w+\.md", row) for row in rows)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import email.parser
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -30,6 +31,7 @@ CORE = "core"
 _MEDIA = {".gif", ".jpg", ".jpeg", ".png", ".mp4", ".webm", ".pt", ".onnx", ".npz", ".jsonl"}
 _UNINSTALLED = ("dev", "docs")
 _INSTALL_S, _TRY_S = 1800, 600
+_RELATIVE_LINK = re.compile(r"\]\((?!https?://|#)([^)\s]+)\)")
 
 TRIALS = {
     CORE: """
@@ -235,6 +237,8 @@ def check_wheel(path: Path, project: dict[str, str]) -> Iterator[str]:
             yield f"{path.name}: {name} is outside of the package"
     if (metadata["Name"], metadata["Version"]) != (project["name"], project["version"]):
         yield f"{path.name}: is {metadata['Name']} {metadata['Version']}"
+    for link in _RELATIVE_LINK.findall(str(metadata.get_payload())):
+        yield f"{path.name}: the description's link {link} leads nowhere on PyPI: see setup.py"
     if f"{info}/licenses/LICENSE" not in names:
         yield f"{path.name}: has no LICENSE"
     if "manyworlds = manyworlds.cli.main:main" not in scripts:

@@ -14,7 +14,9 @@ import numpy as np
 import tyro
 
 from manyworlds.asset_zoo import arm, humanoid, quadruped
+from manyworlds.cli.new_task import LEAST_HEIGHT
 from manyworlds.entity import Entity, EntityCfg
+from tools.grade_robots import Grade, read_results
 
 PAGE = Path("docs/robots.md")
 PICTURE = Path("docs/media/robots.png")
@@ -101,15 +103,17 @@ manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or
 
 - **root**: the body in the world; it gets a free joint if it has no joint.
 - **default pose**: the keyframe `home`, `stand`, `standing` or `default`, else zero; joints are
-  moved into their ranges.
+  moved into their ranges. Without such a keyframe, knees that cannot be straight are bent to the
+  middle of their range, and the pitch joint above turns so that the foot is below it.
 - **feet**: the last bodies whose lowest point is near the ground (within 15 % of the root's
   height), two or four; else `--feet`.
 - **soles**: of two feet, all their colliding geoms; of four, the lowest geom of each.
 - **joints**: the hinges that have an actuator; all hinges if the model has no actuators.
 - **largest torque**: `forcerange`, else the bounds of a motor's control, times the gear; else
   `actuatorfrcrange`; else `--effort-limit`.
-- **gains**: those of the model's position servos; else the largest torque per radian, and damping
-  as in the robots here.
+- **gains**: those of the model's position servos; else the largest torque per radian, in legs at
+  least so much that no joint yields more than 0.1 rad under the weight of the robot in its default
+  pose, as far as its torque reaches; and damping as in the robots here.
 - **armature**: the model's; else that of a rotor whose natural frequency with the stiffness is 10
   Hz.
 - **knees**: the second joint of each leg that turns about the root's y-axis; postures may deviate
@@ -120,6 +124,15 @@ manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or
 Values that are derived need not be those of the real robot: compare them with its data sheet before
 you train a policy for it. A trunk that touches the ground ends the episode. `new-task` warns of a
 robot that sinks by more than 15 % of its height while it holds the default pose.
+
+### Robots that were tried
+
+`python tools/grade_robots.py` tried these models: it derives the task, and lets the robot hold its
+default pose for half a second. A robot stands if it keeps 85 % of its height; the figure is the
+change of its height. Torques in brackets were given by `--effort-limit`, because the model does not
+say them.
+
+{grades}
 
 ## Comparison with the source models
 
@@ -145,10 +158,29 @@ m/rad. It falls after about one second.
 
 def render() -> str:
     """Return the page."""
-    parts = [_HEAD]
+    parts = [_HEAD.replace("{grades}", render_grades(read_results()))]
     for name, (module, make_cfg) in ROBOTS.items():
         parts += [f"## {name.capitalize()}\n", *_describe(name, module, make_cfg())]
     return "\n".join(parts)
+
+
+def render_grades(grades: list[Grade]) -> str:
+    """Return the table of the robots that were tried."""
+    lines = ["| robot | from | feet | joints | result |", "|---|---|---|---|---|"]
+    for grade in grades:
+        torque = f" ({grade['effort_limit']:g} N m)" if "effort_limit" in grade else ""
+        cells = f"| `{grade['robot']}`{torque} | {grade['source']} |"
+        if (stance := grade.get("stance")) is None:
+            cells += f" | | **refused**: {grade.get('refused', '')}"
+        else:
+            change = stance["settled"] / stance["height"] - 1.0
+            stands = change >= LEAST_HEIGHT - 1.0
+            words = f"stands ({100 * change:+.0f} %)"
+            words = words if stands else f"**sinks by {-100 * change:.0f} %**"
+            cells += f" {stance['feet']} | {stance['joints']} | {words}"
+        remark = f"; {grade['remark']}" if "remark" in grade else ""
+        lines.append(f"{cells}{remark} |")
+    return "\n".join(lines)
 
 
 def _describe(name: str, module: ModuleType, cfg: EntityCfg) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import math
 from pathlib import Path
 
 import mujoco
@@ -11,12 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.asset_zoo import humanoid, quadruped
+from manyworlds.asset_zoo import arm, humanoid, quadruped
 from manyworlds.asset_zoo.legged import (
     LeggedModel,
+    default_pose,
     derive_legged_model,
     foot_geoms,
     legged_entity,
+    name_elements,
     sole_site,
 )
 from manyworlds.envs import ManagerBasedRlEnv
@@ -25,6 +28,7 @@ from manyworlds.tasks.velocity.config.derived import (
     cpu_preset,
     derive_robot,
     describe_robot,
+    settled_height,
     velocity_env_cfg,
     velocity_rl_cfg,
 )
@@ -181,6 +185,13 @@ def fold_leg(spec: mujoco.MjSpec) -> None:
         geom.fromto = [0.0, 0.0, 0.0, 0.3, 0.3, 0.6]
 
 
+def add_tip(spec: mujoco.MjSpec) -> None:
+    """Let one leg end in a body that cannot touch the ground."""
+    tip = next(j.parent for j in spec.joints if j.name == "ankle_1").add_body(name="tip")
+    tip.add_joint(range=[-1.0, 1.0])
+    tip.mass, tip.inertia, tip.explicitinertial = 0.1, [1e-4, 1e-4, 1e-4], True
+
+
 def hang_up(spec: mujoco.MjSpec) -> None:
     """Let the trunk only turn."""
     spec.delete(spec.body("torso").joints[0])
@@ -202,6 +213,12 @@ def test_what_is_missing_is_asked_for(change, message):
         derive_legged_model(edited(change))
 
 
+def test_an_arm_has_no_legs():
+    """Refuse a robot whose fingers would be its feet, above its root."""
+    with pytest.raises(ValueError, match="root 'arm' is 0.17 m below the feet .* task of an arm"):
+        derive_legged_model(arm.get_spec(), effort_limit=27.0)
+
+
 def test_what_is_missing_can_be_given():
     """Take feet and torques from the caller."""
     feet = ("ankle_1_body", "ankle_2_body", "ankle_3_body", "ankle_4_body")
@@ -211,6 +228,8 @@ def test_what_is_missing_can_be_given():
     assert {drive.effort_limit for drive in found.drives.values()} == {7.0}
     with pytest.raises(ValueError, match=r"no body \['hand'\]: choose feet from"):
         derive_legged_model(edited(lambda spec: None), feet=("hand",))
+    with pytest.raises(ValueError, match=r"feet \['tip'\] have no geom that collides"):
+        derive_legged_model(edited(add_tip), feet=("tip", *feet[1:]))
 
 
 def test_servos_keep_their_gains():
@@ -245,6 +264,66 @@ def test_the_standing_keyframe_is_the_default_pose():
         0.1,
         0.9,
     ]
+
+
+def test_legs_that_cannot_be_straight_stand():
+    """Bend the knees halfway without a keyframe, and let each foot be below its hip."""
+    spec, _ = load_spec(foreign("unitree_go1"))
+    robot = derive_legged_model(spec, effort_limit=23.7)
+    own = quadruped.get_quadruped_cfg()  # whose pose was chosen by hand, for the same dimensions
+    assert robot.height == pytest.approx(own.init_state.pos[2], rel=0.02)
+    model = name_elements(spec.copy()).compile()
+    data = default_pose(model, robot)
+    for foot, knee in zip(robot.feet, robot.knees, strict=True):
+        low, high = model.joint(knee).range
+        assert robot.drives[knee].pos == pytest.approx((low + high) / 2, rel=1e-3)
+        (sole,) = (g for g in foot_geoms(spec, robot) if g.startswith(foot[:2]))
+        hip = data.joint(knee.replace("calf", "thigh")).xanchor
+        assert data.geom(sole).xpos[0] == pytest.approx(hip[0], abs=2e-3)
+        assert data.geom(sole).xpos[2] < hip[2] - 0.2
+    straight, _ = load_spec(foreign("unitree_g1"))  # whose knees can be straight
+    drives = derive_legged_model(straight, effort_limit=60.0).drives
+    assert drives["left_hip_pitch_joint"].pos == 0.0 < drives["left_knee_joint"].pos < 0.07
+
+
+@pytest.mark.parametrize(
+    ("name", "effort"), [("unitree_go1", 23.7), ("unitree_g1", 60.0), ("ant", None)]
+)
+def test_gains_hold_the_weight(name, effort):
+    """Keep the height of the default pose for half a second."""
+    spec, _ = load_spec(foreign(name))
+    model = derive_legged_model(spec, effort_limit=effort)
+    assert settled_height(describe_robot(spec, model)) > 0.9 * model.height
+
+
+def test_joints_without_actuators():
+    """Build the task of dm_control's dog, whose spine and toes hang on tendons."""
+    spec, _ = load_spec(model_file("dm_control", "locomotion/walkers/assets/dog_v2/dog.xml"))
+    model = derive_legged_model(spec)
+    robot = describe_robot(spec, model)
+    cfg = velocity_env_cfg(robot)
+    cfg.scene.num_envs = 1
+    env = ManagerBasedRlEnv(cfg)
+    obs, *_ = env.step(torch.zeros(1, len(model.drives)))
+    assert env.scene["robot"].num_joints > len(model.drives) == 30
+    assert list(env.reward_manager.get_term_cfg("pose").params["asset_cfg"].joint_names) == [
+        name for name in env.scene["robot"].joint_names if name in model.drives
+    ]
+    assert torch.isfinite(obs["actor"]).all()
+
+
+def test_weak_motors_get_stiffer_legs():
+    """Let the joints of legs yield 0.1 rad under the robot's weight at most, as the levers say."""
+    spec, _ = load_spec(foreign("unitree_go1"))
+    robot = derive_legged_model(spec, effort_limit=10.0)
+    mass = name_elements(spec.copy()).compile().body_mass.sum()
+    (stiffness,) = {drive.stiffness for drive in robot.drives.values()}
+    lever = 0.213 * math.sin(robot.drives["FR_thigh_joint"].pos)  # of the knee, on the ground
+    assert stiffness == pytest.approx(9.81 * mass / 4 * lever / 0.1, rel=0.05)
+    strong = derive_legged_model(spec, effort_limit=200.0)
+    assert {drive.stiffness for drive in strong.drives.values()} == {200.0}
+    too_weak = derive_legged_model(spec, effort_limit=1.0)  # which can only hold 1 N m
+    assert {drive.stiffness for drive in too_weak.drives.values()} == {10.0}
 
 
 def test_a_fixed_root_is_freed(tmp_path):

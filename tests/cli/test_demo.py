@@ -47,13 +47,18 @@ def test_without_opengl_everything_but_the_video_is_there(tmp_path, capsys, monk
     assert "no video: OpenGL is missing: install libegl1." in capsys.readouterr().out
 
 
-def test_the_page_of_the_demo_has_the_host_and_port_of_the_command_line(monkeypatch):
-    """Pass on the address, which a container needs to serve the page outside."""
-    from manyworlds.cli import demo_run, play
+def test_the_page_is_served_where_asked(monkeypatch, tmp_path):
+    """Pass the address and the port on to the page."""
+    from manyworlds.cli import demo_run
+    from manyworlds.cli.demo import DemoOptions
+    from manyworlds.cli.parsing import parse
 
-    shown = {}
+    served = []
     monkeypatch.setattr(demo_run, "_play_env", lambda *args: ("env", "policy"))
-    monkeypatch.setattr(demo_run, "require_extra", lambda *args: None)
-    monkeypatch.setattr(play, "watch", lambda env, policy, **place: shown.update(place))
-    demo_run._show(None, None, "0.0.0.0", 8090)
-    assert shown == {"host": "0.0.0.0", "port": 8090}
+    monkeypatch.setattr(
+        "manyworlds.cli.play.watch", lambda env, policy, **where: served.append(where)
+    )
+    options = parse(DemoOptions, ["--host", "0.0.0.0", "--port", "8090"], "demo")
+    rl_cfg = demo_run.load_rl_cfg(demo_run.TASK)
+    demo_run._show(rl_cfg, tmp_path, options.host, options.port)
+    assert served == [{"host": "0.0.0.0", "port": 8090}]

@@ -67,6 +67,11 @@ def explain(path: Path) -> str:
             "A + B >= C",
             'balanceinertia="true"',
         ),
+        (
+            body('<inertial pos="0 0 0" mass="1" fullinertia="1 1 1 1 1 1"/>'),
+            "positive eigenvalues",
+            "products of inertia (ixy, ixz, iyz) to 0",
+        ),
         (body(HINGE + "\n" + HINGE), "repeated name 'hinge1'", "<joint> line 4, <joint> line 5"),
         (
             body(HINGE, '<actuator><motor joint="hinge"/></actuator>'),

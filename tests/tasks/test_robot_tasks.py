@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import warnings
@@ -25,6 +26,7 @@ from manyworlds.tasks.velocity.config.derived import (
     velocity_rl_cfg,
 )
 from manyworlds.utils.extras import MissingExtraError
+from tests.robots import robot_file
 
 ANT = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
 
@@ -39,19 +41,25 @@ def own_registry(monkeypatch):
 
 
 @pytest.fixture
-def menagerie(monkeypatch) -> list[str]:
-    """Let MuJoCo Menagerie have the ant as each of its robots, in its cache; list what is read."""
+def menagerie(monkeypatch, tmp_path) -> Path:
+    """Let the package of MuJoCo Menagerie read an empty folder."""
     pytest.importorskip("mujoco_menagerie")
-    from mujoco_menagerie import Robot
+    folder = tmp_path / "menagerie"
+    folder.mkdir()
+    monkeypatch.setenv("MENAGERIE_ROOT", str(folder))
+    return folder
 
-    read = []
 
-    def xml(self, entry: str | None = None, cache=None) -> Path:
-        read.append(self.name)
-        return ANT
+def put(folder: Path, name: str, file: Path) -> None:
+    """Give a robot of another maker, with its meshes, the name of one of Menagerie."""
+    import mujoco_menagerie
 
-    monkeypatch.setattr(Robot, "xml", xml)
-    return read
+    robot = mujoco_menagerie.get(name)
+    target = folder / name / robot.entry(robot.default_model).file
+    target.parent.mkdir()
+    shutil.copy(file, target)
+    if (meshes := file.parent / "assets").is_dir():
+        shutil.copytree(meshes, target.parent / "assets")
 
 
 @pytest.mark.parametrize(
@@ -69,22 +77,49 @@ def test_robots_with_tasks_of_their_own(robot, task):
     assert task in registry.BUILTIN_TASKS
 
 
-def test_robots_of_menagerie(menagerie):
-    """Derive the task once; a later process finds it by its name."""
-    task = registry.task_of_robot("Velocity-Rough", "unitree_go2")
-    assert (
-        task
-        == "Velocity-Rough-unitree_go2"
-        == registry.task_of_robot("Velocity-Rough", "unitree_go2")
-    )
-    assert menagerie == ["unitree_go2"]
-    cfg, play = load_env_cfg(task), load_env_cfg(task, play=True)
+@pytest.mark.parametrize(
+    ("robot", "file", "feet", "joints", "iterations"),
+    [
+        ("anybotics_anymal_c", "ant.xml", 4, 8, 10000),
+        ("booster_t1", "humanoid.xml", 2, 17, 30000),
+    ],
+)
+def test_robots_of_menagerie(menagerie, robot, file, feet, joints, iterations):
+    """Derive the task of a quadruped and of a humanoid, once."""
+    put(menagerie, robot, ANT.with_name(file))
+    task = registry.task_of_robot("Velocity-Rough", robot)
+    assert task == f"Velocity-Rough-{robot}"
+    cfg, play, rl_cfg = load_env_cfg(task), load_env_cfg(task, play=True), load_rl_cfg(task)
     assert cfg.scene.terrain.terrain_type == "generator" and play.episode_length_s > 1e6
-    assert load_rl_cfg(task).experiment_name == "unitree_go2_velocity"
-    whole = registry.require_task("Velocity-Flat-anybotics_anymal_c")
-    assert whole == "Velocity-Flat-anybotics_anymal_c"
-    assert menagerie[-1] == "anybotics_anymal_c"
-    assert "illegal_contact" in load_env_cfg("Velocity-Flat-anybotics_anymal_c").terminations
+    assert (rl_cfg.experiment_name, rl_cfg.max_iterations) == (f"{robot}_velocity", iterations)
+    assert len(cfg.rewards["foot_slip"].params["asset_cfg"].site_names) == feet
+    assert len(cfg.actions["joint_pos"].scale) == joints
+    assert "illegal_contact" in cfg.terminations
+    whole = registry.require_task(f"Velocity-Flat-{robot}")  # as in a later process
+    assert load_env_cfg(whole).scene.terrain.terrain_type == "plane"
+    shutil.rmtree(menagerie)
+    assert registry.task_of_robot("Velocity-Rough", robot) == task
+    with pytest.raises(OSError, match="cannot give 'unitree_go2': .*MENAGERIE_ROOT"):
+        registry.task_of_robot("Velocity-Rough", "unitree_go2")
+
+
+@pytest.mark.parametrize(
+    ("robot", "file", "message"),
+    [
+        ("unitree_go2", "unitree_go1/go1.xml", "no largest torque of the joint 'FR_hip_joint'"),
+        (
+            "unitree_h1",
+            "i2rt_yam/yam.xml",
+            r"reach the ground in its default pose are 1 \(link_left_finger\)",
+        ),
+    ],
+)
+def test_robots_of_menagerie_that_do_not_fit(menagerie, robot, file, message):
+    """Refuse a robot whose model lacks something, and an arm, and name the file."""
+    put(menagerie, robot, robot_file(file))
+    with pytest.raises(ValueError, match=f"{robot}.*does not say all.*{message}"):
+        registry.task_of_robot("Velocity-Flat", robot)
+    assert f"Velocity-Flat-{robot}" not in registry.list_tasks()
 
 
 def test_a_robot_that_is_not_symmetric(tmp_path):
@@ -155,6 +190,20 @@ def test_without_menagerie(monkeypatch):
         robots.menagerie_file("quadrupd")
     text = str(caught.value)
     assert "Did you mean 'quadruped'" in text and "go1" in text and "[robots]" in text
+
+
+def test_a_model_that_does_not_compile(tmp_path, capsys):
+    """Say what MuJoCo says of the file, with a remedy, in one line."""
+    file = tmp_path / "bad.urdf"
+    inertia = " ".join(f'{name}="1e-6"' for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    file.write_text(
+        '<robot name="r"><link name="base"><inertial><mass value="1"/>'
+        f"<inertia {inertia}/></inertial></link></robot>"
+    )
+    assert main(["new-task", "Mine", "--robot", str(file)]) == 1
+    error = capsys.readouterr().err
+    assert f"{file}: " in error and "positive eigenvalues" in error and error.count("\n") == 1
+    assert "Hint: no rigid body has such an inertia: set its products" in error
 
 
 def test_a_file_for_any_robot(tmp_path, monkeypatch, capsys):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
+import re
 import tarfile
 import tomllib
 import zipfile
@@ -15,10 +17,11 @@ from tools import check_dist
 ROOT = Path(__file__).parents[2]
 PROJECT = {"name": "manyworlds-rl", "version": "1.2.3"}
 INFO = "manyworlds_rl-1.2.3.dist-info"
+METADATA = "Metadata-Version: 2.4\nName: manyworlds-rl\nVersion: 1.2.3\n"
 WHEEL = {
     "manyworlds/__init__.py": "",
     "manyworlds/py.typed": "",
-    f"{INFO}/METADATA": "Metadata-Version: 2.4\nName: manyworlds-rl\nVersion: 1.2.3\n",
+    f"{INFO}/METADATA": f"{METADATA}\n[a](https://b.org/c) [d](#e)",
     f"{INFO}/entry_points.txt": "[console_scripts]\nmanyworlds = manyworlds.cli.main:main\n",
     f"{INFO}/licenses/LICENSE": "",
 }
@@ -62,6 +65,8 @@ def test_a_good_wheel_has_no_problems(clone):
         ({f"{INFO}/licenses/LICENSE": None}, "has no LICENSE"),
         ({f"{INFO}/entry_points.txt": ""}, "has no command"),
         ({f"{INFO}/METADATA": "Name: manyworlds\nVersion: 1.2.3\n"}, "is manyworlds 1.2.3"),
+        ({f"{INFO}/METADATA": f"{METADATA}\n[a](docs/a.md)"}, "link docs/a.md leads nowhere"),
+        ({f"{INFO}/METADATA": f"{METADATA}\n![a](a.gif)"}, "link a.gif leads nowhere"),
         ({"manyworlds/py.typed": "x" * check_dist.MAX_BYTES}, "at most 2,000,000"),
     ],
 )
@@ -114,6 +119,55 @@ def test_every_extra_has_a_trial():
     assert check_dist.parse_extras("core,lab", known) == ["core", "lab"]
     with pytest.raises(SystemExit, match="no extra \\['labb'\\]"):
         check_dist.parse_extras("labb", known)
+
+
+def test_the_workflow_tries_every_extra():
+    """Install each extra on Linux, and the core and the training on all platforms."""
+    import yaml
+
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "wheels.yml").read_text())
+    matrix = workflow["jobs"]["smoke"]["strategy"]["matrix"]
+    (everywhere,) = matrix["extras"]
+    linux = [job["extras"] for job in matrix["include"] if job["os"] == matrix["os"][0]]
+    tried = ",".join((everywhere, *linux)).split(",")
+    assert sorted(tried) == sorted(check_dist.TRIALS)
+    assert {"core", "train"} < set(everywhere.split(","))
+    for job in matrix["include"]:
+        assert set(job["extras"].split(",")) < set(check_dist.TRIALS)
+
+
+def setup_module_of_the_project():
+    """Return setup.py as a module."""
+    spec = importlib.util.spec_from_file_location("manyworlds_setup", ROOT / "setup.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_description_leads_into_the_repository():
+    """Let links lead to the files of the release; without an address, keep their texts."""
+    describe = setup_module_of_the_project().describe
+    text = "![film](docs/a.gif) see [B](docs/b.md#c), [D](https://d.org) and [E](#e)"
+    assert describe(text, "https://host.org/x/manyworlds/", "1.2.3") == (
+        "![film](https://host.org/x/manyworlds/raw/v1.2.3/docs/a.gif) see "
+        "[B](https://host.org/x/manyworlds/blob/v1.2.3/docs/b.md#c), [D](https://d.org) and [E](#e)"
+    )
+    assert describe(text, None, "1.2.3") == " see B, [D](https://d.org) and [E](#e)"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    relative = check_dist._RELATIVE_LINK.findall(readme)
+    for address in (None, "https://host.org/x/manyworlds"):
+        described = describe(readme, address, "1.2.3")
+        assert check_dist._RELATIVE_LINK.findall(described) == []
+        assert described.count("/v1.2.3/") == (len(relative) if address else 0)
+    assert len(relative) > 50
+
+
+def test_the_documentation_names_wheels_of_this_version():
+    """Keep the names of wheels in the documentation those that are built."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"manyworlds_rl-([\d.]+)-py3", page)) == {version}
 
 
 def test_the_citation_has_the_version():

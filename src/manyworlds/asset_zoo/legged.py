@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -21,8 +21,9 @@ from manyworlds.spec.config import CollisionCfg
 _OMEGA, _DAMPING_RATIO = 2.0 * math.pi * 10.0, 2.0  # as in `motors`
 _FOOT_SHARE = 0.15  # of the root's height: distance of a foot from the lowest point
 _MARGIN = 0.05  # of a joint's range: distance of the default position from its ends
+_SAG = 0.1  # [rad]: largest deflection of a leg's joint under its share of the robot's weight
 _SOFT_LIMITS = 0.9
-_POSES = ("home", "stand", "standing", "default", "")
+_POSES = ("home", "stand", "standing", "default")
 IMU, ANGMOM = "imu_lin_vel", "root_angmom"
 
 
@@ -113,19 +114,31 @@ def derive_legged_model(
     model = name_elements(spec.copy()).compile()
     root = _root(model)
     data = mujoco.MjData(model)
-    _take_default_pose(model, data)
+    has_pose = _take_default_pose(model, data)
     mujoco.mj_kinematics(model, data)
     found = _feet(model, data, root, feet)
     paths = [list(_leg_joints(model, root, foot)) for foot in found]
     waist = set.intersection(*map(set, paths))
     legs = [[j for j in path if j not in waist] for path in paths]
-    drives = {model.joint(j).name: drive for j, drive in _drives(model, data, effort_limit)}
     pitch = [[j for j in leg if _is_pitch(model, data, root, j)] for leg in legs]
+    if not has_pose:
+        for foot, joints in zip(found, pitch, strict=True):
+            _bend_leg(model, data, foot, joints, len(found))
+    holding = _holding_torque(model, data, root, found, legs) / _SAG
+    stiff = {j: holding for leg in legs for j in leg}
+    drives = {model.joint(j).name: drive for j, drive in _drives(model, data, effort_limit, stiff)}
 
     def named(joints: list[int]) -> tuple[str, ...]:
         return tuple(n for j in joints if (n := model.joint(j).name) in drives)
 
     lowest = min(low for foot in found if (low := _lowest(model, data, foot)) is not None)
+    if data.xpos[root, 2] <= lowest:
+        raise ValueError(
+            f"The root '{model.body(root).name}' is {lowest - data.xpos[root, 2]:.2g} m below the "
+            "feet in the default pose: add a keyframe 'home' in which the robot stands. For a "
+            "robot without legs, write a task of an arm with `manyworlds new-task NAME`, and "
+            "exchange the arm's model."
+        )
     return LeggedModel(
         root=model.body(root).name,
         feet=tuple(model.body(foot).name for foot in found),
@@ -150,9 +163,8 @@ def legged_spec(spec: mujoco.MjSpec, robot: LeggedModel) -> mujoco.MjSpec:
     spec.nkey = 0
     for name in robot.feet:
         foot = model.body(name).id
-        spots = [data.geom_xpos[g] for g in _sole(model, data, foot, len(robot.feet))]
-        low = _lowest(model, data, foot)
-        sole = np.array([*np.mean(spots, axis=0)[:2], low])
+        center = _sole_center(model, data, foot, len(robot.feet))
+        sole = np.array([*center[:2], _lowest(model, data, foot)])
         local = data.xmat[foot].reshape(3, 3).T @ (sole - data.xpos[foot])
         spec.body(name).add_site(name=sole_site(name), pos=local, group=5)
     spec.body(robot.root).add_site(name="manyworlds_imu", group=5)
@@ -236,19 +248,69 @@ def _root(model: mujoco.MjModel) -> int:
     return int(model.jnt_bodyid[free[0]])
 
 
-def _take_default_pose(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-    """Set the model's standing keyframe, or zero, and move joints into their ranges."""
+def _take_default_pose(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+    """Set the model's standing keyframe, or zero, and move joints into their ranges.
+
+    Returns:
+        Whether the model has such a keyframe.
+    """
     names = [model.key(i).name for i in range(model.nkey)]
-    for name in _POSES[:-1]:
-        if name in names:
-            mujoco.mj_resetDataKeyframe(model, data, names.index(name))
-            break
+    found = next((name for name in _POSES if name in names), None)
+    if found is not None:
+        mujoco.mj_resetDataKeyframe(model, data, names.index(found))
     for j in range(model.njnt):
         if model.jnt_limited[j] and model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE:
             low, high = model.jnt_range[j]
             inside = _MARGIN * (high - low)
             address = model.jnt_qposadr[j]
             data.qpos[address] = np.clip(data.qpos[address], low + inside, high - inside)
+    return found is not None
+
+
+def _bend_leg(
+    model: mujoco.MjModel, data: mujoco.MjData, foot: int, pitch: list[int], count: int
+) -> None:
+    """Let a leg that cannot be straight stand: bend its knee halfway, with the foot below the hip.
+
+    Such a leg has a knee whose range ends before zero by more than the margin.
+    """
+    if len(pitch) < 2 or not model.jnt_limited[pitch[1]]:
+        return
+    hip, knee = pitch[:2]
+    sole = _sole(model, data, foot, count)  # before the knee may be lower
+    low, high = model.jnt_range[knee]
+    if low - _MARGIN * (high - low) <= 0.0 <= high + _MARGIN * (high - low):
+        return
+    data.qpos[model.jnt_qposadr[knee]] = 0.5 * (low + high)
+    mujoco.mj_kinematics(model, data)
+    axis = data.xaxis[hip]
+    leg, down = data.geom_xpos[sole].mean(axis=0) - data.xanchor[hip], np.array([0.0, 0.0, -1.0])
+    leg, down = (vector - axis * (axis @ vector) for vector in (leg, down))
+    address = model.jnt_qposadr[hip]
+    data.qpos[address] += math.atan2(axis @ np.cross(leg, down), leg @ down)
+    if model.jnt_limited[hip]:
+        data.qpos[address] = np.clip(data.qpos[address], *model.jnt_range[hip])
+    mujoco.mj_kinematics(model, data)
+
+
+def _holding_torque(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    root: int,
+    feet: Sequence[int],
+    legs: Sequence[Sequence[int]],
+) -> float:
+    """Return the largest torque of a leg's joint if each foot carries the same weight [N m]."""
+    mujoco.mj_forward(model, data)
+    force = -model.opt.gravity * model.body_subtreemass[root] / len(feet)
+    largest = 0.0
+    for foot, leg in zip(feet, legs, strict=True):
+        jacobian = np.zeros((3, model.nv))
+        point = _sole_center(model, data, foot, len(feet))
+        mujoco.mj_jac(model, data, jacobian, None, point, foot)
+        torques = np.abs(data.qfrc_bias - jacobian.T @ force)
+        largest = max([largest, *torques[model.jnt_dofadr[list(leg)]]])
+    return float(largest)
 
 
 def _feet(model: mujoco.MjModel, data: mujoco.MjData, root: int, names: Sequence[str]) -> list[int]:
@@ -258,6 +320,11 @@ def _feet(model: mujoco.MjModel, data: mujoco.MjData, root: int, names: Sequence
         if unknown := [name for name in names if name not in known]:
             raise ValueError(f"The model has no body {unknown}: choose feet from {known}.")
         found = sorted(int(model.body_weldid[model.body(name).id]) for name in names)
+        if bare := [model.body(b).name for b in found if not _colliding(model, b)]:
+            raise ValueError(
+                f"The feet {bare} have no geom that collides: name bodies that touch the ground, "
+                "or give them geoms."
+            )
     else:
         moved = {int(model.body_weldid[model.body_parentid[b]]) for b in _movable(model)}
         ends = [b for b in _movable(model) if b not in moved and b != root]
@@ -297,6 +364,11 @@ def _sole(model: mujoco.MjModel, data: mujoco.MjData, foot: int, count: int) -> 
     if count == 2:
         return geoms
     return [min(geoms, key=lambda g: _lowest_point(model, data, g))]
+
+
+def _sole_center(model: mujoco.MjModel, data: mujoco.MjData, foot: int, count: int) -> np.ndarray:
+    """Return the mean position of the geoms of a foot, of two or four [m]."""
+    return data.geom_xpos[_sole(model, data, foot, count)].mean(axis=0)
 
 
 def _lowest(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float | None:
@@ -344,9 +416,15 @@ def _is_pitch(model: mujoco.MjModel, data: mujoco.MjData, root: int, joint: int)
 
 
 def _drives(
-    model: mujoco.MjModel, data: mujoco.MjData, effort_limit: float | None
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    effort_limit: float | None,
+    stiff: Mapping[int, float],
 ) -> Iterator[tuple[int, JointDrive]]:
-    """Yield the controlled joints: those with an actuator, or all hinges if there is none."""
+    """Yield the controlled joints: those with an actuator, or all hinges if there is none.
+
+    `stiff` has the least stiffness of joints without a servo [N m/rad].
+    """
     hinges = [j for j in range(model.njnt) if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE]
     by_joint = {
         int(model.actuator_trnid[a, 0]): a
@@ -361,7 +439,9 @@ def _drives(
                 "forcerange to its actuator or actuatorfrcrange to the joint, or give one for all "
                 "joints with --effort-limit."
             )
-        stiffness, damping = _gains(model, by_joint.get(j)) or (effort, 0.0)
+        gains = _gains(model, by_joint.get(j))
+        least = min(stiff.get(j, 0.0), effort / _SAG)  # more needs torques that it does not have
+        stiffness, damping = gains or (max(effort, least), 0.0)
         damping = damping or stiffness * 2.0 * _DAMPING_RATIO / _OMEGA
         armature = float(model.dof_armature[model.jnt_dofadr[j]]) or stiffness / _OMEGA**2
         values = float(data.qpos[model.jnt_qposadr[j]]), effort, stiffness, damping, armature

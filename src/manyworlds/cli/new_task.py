@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
 _BEFORE = "from manyworlds.sim import MujocoCfg, SimulationCfg\n"
-_LEAST_HEIGHT = 0.85  # of the root in the default pose, as a share of the derived height
+LEAST_HEIGHT = 0.85
+"""Height of a root that stands in the default pose, as a share of the derived height."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*")
 
 
@@ -109,7 +110,7 @@ def write_robot_task(
     model = derive_robot(robot, feet, effort_limit)
     height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
-    if height < _LEAST_HEIGHT * model.height:
+    if height < LEAST_HEIGHT * model.height:
         print(
             f"warning: the robot sinks from {model.height:.2f} to {height:.2f} m while it holds "
             "its default pose: correct the pose or the stiffness in the file, or add a keyframe "

@@ -208,7 +208,14 @@ def _mass(text: ModelText, match: re.Match[str]) -> str:
 def _inertia(text: ModelText, match: re.Match[str]) -> str:
     return (
         "no rigid body has such an inertia: check its diaginertia, or let MuJoCo correct it with "
-        '<compiler balanceinertia="true"/>.'
+        '<compiler balanceinertia="true"/>, in a URDF inside of <mujoco>.'
+    )
+
+
+def _products(text: ModelText, match: re.Match[str]) -> str:
+    return (
+        "no rigid body has such an inertia: set its products of inertia (ixy, ixz, iyz) to 0 if it "
+        "is a placeholder, or check their signs."
     )
 
 
@@ -318,6 +325,7 @@ _RULES: list[tuple[str, Callable[[ModelText, re.Match[str]], str | None]]] = [
     (r"repeated name '([^']*)' in (\w+)", _duplicate),
     (r"mass and inertia of moving bodies must be larger", _mass),
     (r"inertia must satisfy A \+ B >= C", _inertia),
+    (r"inertia must have positive eigenvalues", _products),
     (r"Error opening file '([^']*)'", _file),
     (r"decoder|decoding", _git_lfs),
     (r"at least 4 vertices required", _vertices),

@@ -22,12 +22,12 @@ from manyworlds.asset_zoo.legged import (
 )
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp import reset_scene_to_default
-from manyworlds.managers import EventTermCfg, TerminationTermCfg
+from manyworlds.managers import EventTermCfg, SceneEntityCfg, TerminationTermCfg
 from manyworlds.managers.mirror import EnvMirror
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
 from manyworlds.sim import MujocoCfg
-from manyworlds.spec.load import load_spec
+from manyworlds.spec.load import compile_spec, load_spec
 from manyworlds.tasks.velocity import mdp
 from manyworlds.tasks.velocity.velocity_cpu import use_biped_cpu_preset, use_cpu_preset
 from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
@@ -113,12 +113,14 @@ def velocity_env_cfg(
 ) -> ManagerBasedRlEnvCfg:
     """Return the velocity task of a robot; contacts of its trunk with the ground end episodes."""
     cfg = with_robot(robot, rough=ground == "rough", play=play)
+    rewards: dict[str, Any] = cfg.rewards
+    controlled = SceneEntityCfg("robot", joint_names=tuple(robot.posture[0]))
+    rewards["pose"].params["asset_cfg"] = controlled  # other joints have no posture
     if robot.touches:
         cfg.terminations["illegal_contact"] = TerminationTermCfg(
             func=mdp.illegal_contact, params={"sensor_name": "trunk_ground_touch"}
         )
     if len(robot.feet) > _BIPED:
-        rewards: dict[str, Any] = cfg.rewards
         for name in ("body_ang_vel", "angular_momentum"):  # as for the built-in quadruped
             rewards[name].weight = 0.0
     return cfg
@@ -177,8 +179,14 @@ def _asymmetry(cfg: ManagerBasedRlEnvCfg, groups: Sequence[str]) -> str:
 def derive_robot(
     file: str | Path, feet: Sequence[str] = (), effort_limit: float | None = None
 ) -> LeggedModel:
-    """Derive the facts about the robot of a file; see `derive_legged_model`."""
+    """Derive the facts about the robot of a file; see `derive_legged_model`.
+
+    Raises:
+        ModelFileError: the file cannot be read, or does not compile.
+        ValueError: its model does not say all that the task needs.
+    """
     spec, _ = load_spec(Path(file))
+    compile_spec(spec.copy(), Path(file))  # whose errors have remedies
     try:
         return derive_legged_model(spec, feet, effort_limit)
     except ValueError as error:
