@@ -55,7 +55,9 @@ same tasks (`Velocity-Flat-Go1` ...). Their models are loaded
 
 1. from the folder named by `MANYWORLDS_ROBOTS`, as `unitree_go1/go1.xml`, `unitree_g1/g1.xml` and
    `i2rt_yam/yam.xml`;
-2. otherwise through `robot_descriptions`, which downloads them: `pip install
+2. otherwise from MuJoCo Menagerie, if it is on this machine: from `MENAGERIE_ROOT`, a copy of its
+   repository, or from the cache of the package `mujoco-menagerie`;
+3. otherwise through `robot_descriptions`, which downloads them: `pip install
    'manyworlds-rl[robots]'`.
 
 A name map adapts a robot with other element names to the same tasks:
