@@ -109,7 +109,8 @@ manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or
 - **soles**: of two feet, all their colliding geoms; of four, the lowest geom of each.
 - **joints**: the hinges that have an actuator; all hinges if the model has no actuators.
 - **largest torque**: `forcerange`, else the bounds of a motor's control, times the gear; else
-  `actuatorfrcrange`; else `--effort-limit`.
+  `actuatorfrcrange`. `--effort-limit 20 --effort-limit '.*knee.*=35'` gives other ones: by a
+  regular expression of joints, and for all others.
 - **gains**: those of the model's position servos; else the largest torque per radian, and damping
   as in the robots here.
 - **armature**: the model's; else that of a rotor whose natural frequency with the stiffness is 10

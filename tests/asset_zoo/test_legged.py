@@ -190,7 +190,10 @@ def hang_up(spec: mujoco.MjSpec) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (drop_range, "no largest torque of the joint 'hip_4'.*--effort-limit"),
+        (
+            drop_range,
+            "no largest torque of hip_4: .*new-task NAME --robot FILE --effort-limit VALUE",
+        ),
         (fold_leg, "the ground in its default pose are 3 .*--feet.* without legs"),
         (lambda spec: spec.worldbody.add_body(name="ball"), r"has 2 \(torso, ball\)"),
         (hang_up, "one free joint, at its root, but the model has 0: add <freejoint/>"),
@@ -209,6 +212,12 @@ def test_what_is_missing_can_be_given():
     assert found.feet == feet
     found = derive_legged_model(edited(drop_range), effort_limit=7.0)
     assert {drive.effort_limit for drive in found.drives.values()} == {7.0}
+    found = derive_legged_model(edited(drop_range), effort_limit={"hip.*4": 7.0, "hip.*": 9.0})
+    torques = {name: drive.effort_limit for name, drive in found.drives.items()}
+    assert torques.pop("hip_4") == 7.0
+    assert all(torque == (9.0 if "hip" in name else 150.0) for name, torque in torques.items())
+    with pytest.raises(ValueError, match="'knee.*' matches none of"):
+        derive_legged_model(edited(drop_range), effort_limit={"knee.*": 7.0})
     with pytest.raises(ValueError, match=r"no body \['hand'\]: choose feet from"):
         derive_legged_model(edited(lambda spec: None), feet=("hand",))
 

@@ -201,6 +201,7 @@ USAGE_ERRORS = {
     "lab": ("TARGET",),
     "lab ant --port abc": ("--port takes an integer, got 'abc': see `manyworlds lab --help`.",),
     "lab ant --seconds x": ("--seconds takes a number, got 'x'",),
+    "new-task a --effort-limit a=1 b=2": ("'b=2' is one too many: see",),
     "list cart pole": ("'pole' is one too many",),
     "list --foo": ("There is no option --foo: see `manyworlds list --help`.",),
     "list cart --randomization Reach": ("either a keyword or --randomization",),

@@ -134,6 +134,20 @@ def test_wrong_robots(line, message, capsys, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("robot", ["agility_cassie", "unitree_go2", "unitree_h1"])
+def test_a_model_that_lacks_torques(robot, menagerie, monkeypatch, tmp_path, capsys):
+    """Name the file, and the command with the option that `train` does not have."""
+    file = tmp_path / "robot.xml"
+    text = ANT.read_text(encoding="utf-8").replace('ctrllimited="true"', 'ctrllimited="false"')
+    file.write_text(text, encoding="utf-8")
+    monkeypatch.setattr("mujoco_menagerie.Robot.xml", lambda self, entry: file)
+    assert main(["train", "Velocity-Flat", "--robot", robot]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and f"from '{file}'" in error
+    assert "of hip_1, ankle_1, hip_2, ankle_2, hip_3, ankle_3 and 2 others: " in error
+    assert "manyworlds new-task NAME --robot FILE --effort-limit VALUE" in error
+
+
 def test_a_model_that_cannot_be_downloaded(monkeypatch):
     """Name the robot, and the reason."""
     menagerie = pytest.importorskip("mujoco_menagerie")

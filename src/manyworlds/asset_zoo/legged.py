@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -17,11 +17,14 @@ from manyworlds.actuator import BuiltinPositionActuatorCfg
 from manyworlds.asset_zoo.links import add_imu
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.spec.config import CollisionCfg
+from manyworlds.validation.names import resolve_field
 
 _OMEGA, _DAMPING_RATIO = 2.0 * math.pi * 10.0, 2.0  # as in `motors`
 _FOOT_SHARE = 0.15  # of the root's height: distance of a foot from the lowest point
 _MARGIN = 0.05  # of a joint's range: distance of the default position from its ends
 _SOFT_LIMITS = 0.9
+_NAMED = 6  # joints that an error names
+_NEW_TASK = "manyworlds new-task NAME --robot FILE"
 _POSES = ("home", "stand", "standing", "default", "")
 IMU, ANGMOM = "imu_lin_vel", "root_angmom"
 
@@ -97,18 +100,21 @@ def name_elements(spec: mujoco.MjSpec) -> mujoco.MjSpec:
 
 
 def derive_legged_model(
-    spec: mujoco.MjSpec, feet: Sequence[str] = (), effort_limit: float | None = None
+    spec: mujoco.MjSpec,
+    feet: Sequence[str] = (),
+    effort_limit: float | Mapping[str, float] | None = None,
 ) -> LeggedModel:
     """Derive what a velocity task needs to know about a legged robot.
 
     Args:
         spec: the model; unchanged.
         feet: last bodies of the legs; empty to find them.
-        effort_limit: largest torque of each controlled joint [N m]; None takes the model's.
+        effort_limit: largest torque of each controlled joint, or of those whose names a regular
+            expression matches, of which the first counts [N m]; others have that of the model.
 
     Raises:
-        ValueError: something is missing, or not as in a robot with two or four legs; the message
-            says what to add.
+        ValueError: a pattern matches no controlled joint, or something is missing, or not as in a
+            robot with two or four legs; the message says what to add.
     """
     model = name_elements(spec.copy()).compile()
     root = _root(model)
@@ -270,8 +276,9 @@ def _feet(model: mujoco.MjModel, data: mujoco.MjData, root: int, names: Sequence
         raise ValueError(
             "A legged robot has two or four feet, but the parts that reach the ground in its "
             f"default pose are {len(found)} ({ends}): name the last bodies of the legs with "
-            "--feet, or add a keyframe 'home' in which it stands. For a robot without legs, write "
-            "a task of an arm with `manyworlds new-task NAME`, and exchange the arm's model."
+            f"{_NEW_TASK} --feet BODY BODY, or add a keyframe 'home' in which it stands. For a "
+            "robot without legs, write a task of an arm with manyworlds new-task NAME, and "
+            "exchange the arm's model."
         )
     return found
 
@@ -344,7 +351,9 @@ def _is_pitch(model: mujoco.MjModel, data: mujoco.MjData, root: int, joint: int)
 
 
 def _drives(
-    model: mujoco.MjModel, data: mujoco.MjData, effort_limit: float | None
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    effort_limit: float | Mapping[str, float] | None,
 ) -> Iterator[tuple[int, JointDrive]]:
     """Yield the controlled joints: those with an actuator, or all hinges if there is none."""
     hinges = [j for j in range(model.njnt) if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE]
@@ -353,14 +362,20 @@ def _drives(
         for a in range(model.nu)
         if model.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINT
     }
-    for j in [j for j in hinges if j in by_joint] if by_joint else hinges:
-        effort = effort_limit or _effort(model, j, by_joint.get(j))
-        if effort is None:
-            raise ValueError(
-                f"The model has no largest torque of the joint '{model.joint(j).name}': add "
-                "forcerange to its actuator or actuatorfrcrange to the joint, or give one for all "
-                "joints with --effort-limit."
-            )
+    driven = [j for j in hinges if j in by_joint] if by_joint else hinges
+    given = resolve_field(effort_limit, [model.joint(j).name for j in driven])
+    efforts: dict[int, float] = {}
+    for j, limit in zip(driven, given, strict=True):
+        if effort := limit or _effort(model, j, by_joint.get(j)):
+            efforts[j] = effort
+    if lacking := [model.joint(j).name for j in driven if j not in efforts]:
+        more = f" and {len(lacking) - _NAMED} others" if len(lacking) > _NAMED else ""
+        raise ValueError(
+            f"The model has no largest torque of {', '.join(lacking[:_NAMED])}{more}: add "
+            "forcerange to their actuators or actuatorfrcrange to the joints, or give torques with "
+            f"{_NEW_TASK} --effort-limit VALUE."
+        )
+    for j, effort in efforts.items():
         stiffness, damping = _gains(model, by_joint.get(j)) or (effort, 0.0)
         damping = damping or stiffness * 2.0 * _DAMPING_RATIO / _OMEGA
         armature = float(model.dof_armature[model.jnt_dofadr[j]]) or stiffness / _OMEGA**2
