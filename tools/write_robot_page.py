@@ -101,11 +101,13 @@ manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or
 `Velocity-Rough-unitree_go2`. The third command prints what it derived, and writes it into
 `my_robot.py`, where it can be changed. What a model does not say, an error asks for. The rule:
 
-- **root**: the body in the world; it gets a free joint if it has no joint.
+- **root**: the body in the world; it gets a free joint if it has no joint. If its z-axis is not up,
+  the frame of a robot with two feet is turned: z is up, and x is where the feet point.
 - **default pose**: the keyframe `home`, `stand`, `standing` or `default`, else zero; joints are
   moved into their ranges.
 - **feet**: the last bodies whose lowest point is near the ground (within 15 % of the root's
-  height), two or four; else `--feet`.
+  height), two or four; those before them, where they reach the ground, too, and the last are toes;
+  else `--feet`. A robot that lies in the default pose has none.
 - **soles**: of two feet, all their colliding geoms; of four, the lowest geom of each.
 - **joints**: the hinges that have an actuator; all hinges if the model has no actuators.
 - **largest torque**: `forcerange`, else the bounds of a motor's control, times the gear; else
@@ -115,8 +117,8 @@ manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or
   as in the robots here.
 - **armature**: the model's; else that of a rotor whose natural frequency with the stiffness is 10
   Hz.
-- **knees**: the second joint of each leg that turns about the root's y-axis; postures may deviate
-  most there.
+- **knees**: the second joint of each leg that turns about the axis between the sides; postures
+  may deviate most there.
 - **mirror symmetry**: the policy has it with the settings for few CPU cores if the robot is
   symmetric within 2 %; else a warning says where it is not.
 

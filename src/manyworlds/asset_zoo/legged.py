@@ -21,6 +21,8 @@ from manyworlds.validation.names import resolve_field
 
 _OMEGA, _DAMPING_RATIO = 2.0 * math.pi * 10.0, 2.0  # as in `motors`
 _FOOT_SHARE = 0.15  # of the root's height: distance of a foot from the lowest point
+_TOE_SHARE = 0.03  # of the root's height: distance of a foot from its toes' lowest point
+_LEAST_STANCE = 0.25  # of the longest leg: height of the root of a robot that stands
 _MARGIN = 0.05  # of a joint's range: distance of the default position from its ends
 _SOFT_LIMITS = 0.9
 _NAMED = 6  # joints that an error names
@@ -72,10 +74,11 @@ def name_elements(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     """Name the bodies, joints and geoms without names, and let the model stand alone and free.
 
     Geoms, lights and cameras of the world are removed. A root that is fixed to the world gets a
-    free joint.
+    free joint. Where the root's z-axis is not up, its frame is turned, so that z is up and x is
+    where the feet point.
 
     Raises:
-        ValueError: the world has no body, or several ones.
+        ValueError: the world has no body, or several ones, or the root's frame cannot be turned.
     """
     for element in (*spec.worldbody.geoms, *spec.worldbody.lights, *spec.worldbody.cameras):
         spec.delete(element)
@@ -96,7 +99,55 @@ def name_elements(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     (root,) = roots
     if not list(root.joints):
         root.add_freejoint()
+    if root.alt.type != mujoco.mjtOrientation.mjORIENTATION_QUAT or not np.array_equal(
+        root.quat, (1.0, 0.0, 0.0, 0.0)
+    ):
+        _turn_root(spec, root)
     return spec
+
+
+def _turn_root(spec: mujoco.MjSpec, root: mujoco.MjsBody) -> None:
+    """Turn the root's frame, unless its z-axis is up, and leave all it contains where it is."""
+    model = spec.copy().compile()
+    data = mujoco.MjData(model)
+    _take_default_pose(model, data)
+    mujoco.mj_kinematics(model, data)
+    body = model.body(root.name).id
+    axes = data.xmat[body].reshape(3, 3)
+    if axes[2, 2] > math.sqrt(0.5):
+        return
+    feet = _standing_on(model, data, body)
+    if len(feet) != 2 or any(root.name in (e.name1, e.name2) for e in spec.equalities):
+        raise ValueError(
+            f"The z-axis of the root '{root.name}' is not up in the default pose: turn the frame "
+            "of this body in the file, so that z is up and x is forward, and its contents back."
+        )
+    turned = _facing(model, data, feet)
+    between = np.zeros(4)
+    mujoco.mju_mat2Quat(between, (turned.T @ axes).ravel())
+    frame = root.add_frame(quat=between.tolist())
+    contents = (root.frames, root.bodies, root.geoms, root.sites, root.cameras, root.lights)
+    for element in [e for kind in contents for e in kind if e.frame is None and e is not frame]:
+        element.set_frame(frame)
+    if root.explicitinertial:
+        root.ipos = turned.T @ axes @ model.body_ipos[body]
+        mujoco.mju_mulQuat(root.iquat, between, model.body_iquat[body])
+        root.inertia, root.fullinertia = model.body_inertia[body], np.full(6, np.nan)
+        root.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
+    mujoco.mju_mat2Quat(root.quat, turned.ravel())
+    root.alt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
+
+
+def _facing(model: mujoco.MjModel, data: mujoco.MjData, feet: Sequence[int]) -> np.ndarray:
+    """Return the axes of a biped in the world, as columns: forward, left and up, shape (3, 3)."""
+    across = data.xpos[feet[0]] - data.xpos[feet[1]]
+    forward = np.array([across[1], -across[0], 0.0]) / np.hypot(*across[:2])
+    toes = sum(
+        np.mean(data.geom_xpos[_foot_geoms(model, foot)], axis=0) - data.xpos[foot] for foot in feet
+    )
+    if toes @ forward < 0.0:
+        forward = -forward
+    return np.column_stack([forward, (-forward[1], forward[0], 0.0), (0.0, 0.0, 1.0)])
 
 
 def derive_legged_model(
@@ -126,7 +177,8 @@ def derive_legged_model(
     waist = set.intersection(*map(set, paths))
     legs = [[j for j in path if j not in waist] for path in paths]
     drives = {model.joint(j).name: drive for j, drive in _drives(model, data, effort_limit)}
-    pitch = [[j for j in leg if _is_pitch(model, data, root, j)] for leg in legs]
+    side = _side_axis(data, root, found)
+    pitch = [[j for j in leg if _is_pitch(model, data, side, j)] for leg in legs]
 
     def named(joints: list[int]) -> tuple[str, ...]:
         return tuple(n for j in joints if (n := model.joint(j).name) in drives)
@@ -265,12 +317,7 @@ def _feet(model: mujoco.MjModel, data: mujoco.MjData, root: int, names: Sequence
             raise ValueError(f"The model has no body {unknown}: choose feet from {known}.")
         found = sorted(int(model.body_weldid[model.body(name).id]) for name in names)
     else:
-        moved = {int(model.body_weldid[model.body_parentid[b]]) for b in _movable(model)}
-        ends = [b for b in _movable(model) if b not in moved and b != root]
-        lows = {b: low for b in ends if (low := _lowest(model, data, b)) is not None}
-        bound = min(lows.values(), default=0.0)
-        bound += _FOOT_SHARE * max(data.xpos[root, 2] - bound, 0.0)
-        found = sorted(b for b, low in lows.items() if low <= bound)
+        found = _standing_on(model, data, root)
     if len(found) not in (2, 4):
         ends = ", ".join(model.body(b).name for b in found) or "none"
         raise ValueError(
@@ -281,6 +328,48 @@ def _feet(model: mujoco.MjModel, data: mujoco.MjData, root: int, names: Sequence
             "exchange the arm's model."
         )
     return found
+
+
+def _standing_on(model: mujoco.MjModel, data: mujoco.MjData, root: int) -> list[int]:
+    """Return the bodies on which a robot stands: the lowest ends of its legs; none if it lies.
+
+    Toes belong to the foot before them if that reaches the ground, too.
+    """
+    ends = [b for b in _movable(model) if b != root and not _moved_by(model, b)]
+    lows = {b: low for b in ends if (low := _own_lowest(model, data, b)) is not None}
+    ground = min(lows.values(), default=0.0)
+    height = max(data.xpos[root, 2] - ground, 0.0)
+    lowest = [b for b, low in lows.items() if low <= ground + _FOOT_SHARE * height]
+    longest = max((_leg_length(model, data, root, b) for b in lowest), default=0.0)
+    if height < _LEAST_STANCE * longest:
+        return []
+    found = set()
+    for toe in lowest:
+        foot = _parent(model, toe)
+        low = None if foot == root else _own_lowest(model, data, foot)
+        has_toes = low is not None and low <= lows[toe] + _TOE_SHARE * height
+        found.add(foot if has_toes else toe)
+    return sorted(found)
+
+
+def _leg_length(model: mujoco.MjModel, data: mujoco.MjData, root: int, foot: int) -> float:
+    """Return the length of the bodies' chain from the root to a foot [m]."""
+    length = 0.0
+    while foot not in (root, 0):
+        parent = model.body_parentid[foot]
+        length += float(np.linalg.norm(data.xpos[foot] - data.xpos[parent]))
+        foot = parent
+    return length
+
+
+def _parent(model: mujoco.MjModel, body: int) -> int:
+    """Return the movable body to which a movable body is hinged; 0 for the root."""
+    return int(model.body_weldid[model.body_parentid[body]])
+
+
+def _moved_by(model: mujoco.MjModel, body: int) -> list[int]:
+    """Return the movable bodies that hang at a movable body."""
+    return [b for b in _movable(model) if _parent(model, b) == body]
 
 
 def _movable(model: mujoco.MjModel) -> list[int]:
@@ -298,18 +387,37 @@ def _colliding(model: mujoco.MjModel, body: int) -> list[int]:
     return [int(g) for g in np.flatnonzero(fixed) if _collides(model, int(g))]
 
 
+def _foot_parts(model: mujoco.MjModel, foot: int) -> list[int]:
+    """Return the movable bodies of a foot: itself and its toes."""
+    parts = [foot]
+    for part in parts:
+        parts += _moved_by(model, part)
+    return parts
+
+
+def _foot_geoms(model: mujoco.MjModel, foot: int) -> list[int]:
+    """Return the geoms of a foot and its toes that collide."""
+    return [g for part in _foot_parts(model, foot) for g in _colliding(model, part)]
+
+
 def _sole(model: mujoco.MjModel, data: mujoco.MjData, foot: int, count: int) -> list[int]:
     """Return the geoms of a foot, of two or four."""
-    geoms = _colliding(model, foot)
+    geoms = _foot_geoms(model, foot)
     if count == 2:
         return geoms
     return [min(geoms, key=lambda g: _lowest_point(model, data, g))]
 
 
 def _lowest(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float | None:
+    """Return the height of the lowest point of a foot and its toes; None if none collides [m]."""
+    heights = [_lowest_point(model, data, g) for g in _foot_geoms(model, body)]
+    return min(heights, default=None)
+
+
+def _own_lowest(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float | None:
     """Return the height of the lowest point of a body's geoms; None if none collides [m]."""
     heights = [_lowest_point(model, data, g) for g in _colliding(model, body)]
-    return min(heights) if heights else None
+    return min(heights, default=None)
 
 
 def _lowest_point(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
@@ -342,11 +450,20 @@ def _leg_joints(model: mujoco.MjModel, root: int, foot: int) -> Iterator[int]:
                 yield j
 
 
-def _is_pitch(model: mujoco.MjModel, data: mujoco.MjData, root: int, joint: int) -> bool:
-    """Return True if a joint turns about the root's y-axis rather than another one."""
+def _side_axis(data: mujoco.MjData, root: int, feet: Sequence[int]) -> np.ndarray:
+    """Return the root's axis from one side to the other: y, or that on which two feet lie."""
+    axes = data.xmat[root].reshape(3, 3).T
+    if len(feet) != 2:
+        return axes[1]
+    across = data.xpos[feet[0]] - data.xpos[feet[1]]
+    across[2] = 0.0
+    return axes[np.argmax(np.abs(axes @ across))]
+
+
+def _is_pitch(model: mujoco.MjModel, data: mujoco.MjData, side: np.ndarray, joint: int) -> bool:
+    """Return True if a joint turns about the axis between the sides rather than another one."""
     body = model.jnt_bodyid[joint]
     axis = data.xmat[body].reshape(3, 3) @ model.jnt_axis[joint]
-    side = data.xmat[root].reshape(3, 3)[:, 1]
     return abs(float(axis @ side)) > math.sqrt(0.5)
 
 
