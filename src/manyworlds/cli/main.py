@@ -141,11 +141,11 @@ def _help() -> str:
 
 
 def _unknown(name: str) -> str:
-    import difflib
+    from manyworlds.validation.names import near_names
 
     kind = "option" if name.startswith("-") else "command"
     known = ["--help", "--version"] if kind == "option" else list(COMMANDS)
-    close = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    close = near_names(name, known, most=2)
     if close:
         return f"unknown {kind} '{name}': did you mean {' or '.join(map(repr, close))}?"
     return f"unknown {kind} '{name}': choose from {', '.join(known)}."
