@@ -8,7 +8,7 @@ The sticks set the velocity of the hand; MuJoCo's Jacobian turns it into targets
 
 from __future__ import annotations
 
-import sys
+import argparse
 
 import mujoco
 import numpy as np
@@ -55,7 +55,13 @@ def drive(lab: LabClient, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    with connect(*sys.argv[1:2]) as lab:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "address", nargs="?", default="tcp://127.0.0.1:5559", help="address of the lab"
+    )
+    with connect(parser.parse_args().address) as lab:
         lab.reset()
         before = lab[ROBOT].site(HAND).data.xpos.copy()
         drive(lab, 2.0)

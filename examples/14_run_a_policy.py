@@ -10,7 +10,7 @@ the policy's actuators get.
 
 from __future__ import annotations
 
-import sys
+import argparse
 
 from manyworlds.lab.client import LabClient, connect
 from manyworlds.rl import OnnxPolicy
@@ -33,6 +33,14 @@ def run(lab: LabClient, path: str, periods: int) -> None:
 
 
 if __name__ == "__main__":
-    with connect(*sys.argv[2:3]) as lab:
-        run(lab, sys.argv[1], 60)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("policy", help="ONNX file of the policy")
+    parser.add_argument(
+        "address", nargs="?", default="tcp://127.0.0.1:5559", help="address of the lab"
+    )
+    args = parser.parse_args()
+    with connect(args.address) as lab:
+        run(lab, args.policy, 60)
         print(f"time {lab.data.time:.2f} s, positions {lab.data.qpos.round(4).tolist()}")

@@ -8,7 +8,7 @@ The files are opened by Foxglove, by the page of the lab, and by `manyworlds lab
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 from manyworlds.lab.client import LabEnv, connect
@@ -36,8 +36,16 @@ def record(env: LabEnv, folder: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    with connect(*sys.argv[2:3]) as lab:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="folder of the new files")
+    parser.add_argument(
+        "address", nargs="?", default="tcp://127.0.0.1:5559", help="address of the lab"
+    )
+    args = parser.parse_args()
+    with connect(args.address) as lab:
         env = LabEnv(lab, obs_group="actor")
-        for file in record(env, Path(sys.argv[1])):
+        for file in record(env, args.folder):
             print(f"{file}: {file.stat().st_size} bytes")
         env.close()

@@ -9,6 +9,7 @@ renderer in any language would use it: the model once, poses with each step, and
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 import msgpack
@@ -63,11 +64,17 @@ class Mirror:
 
 
 if __name__ == "__main__":
-    name, port, *picture = sys.argv[1:] if len(sys.argv) > 2 else [*sys.argv[1:], "5571"]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("body", help="name of the body that is pushed")
+    parser.add_argument("port", type=int, nargs="?", default=5571, help="port of the fast path")
+    parser.add_argument("picture", nargs="?", help="file of a picture after the push")
+    args = parser.parse_args()
     with zmq.Context() as context:
-        mirror = Mirror(context, int(port))
+        mirror = Mirror(context, args.port)
         mirror.follow()
-        body = mirror.model.body(name)
+        body = mirror.model.body(args.body)
         before = mirror.data.xpos[body.id].copy()
         force = WEIGHTS * mirror.model.body_mass[body.id] * 9.81
         push = {"body": int(body.id), "force": [float(force), 0.0, 0.0], "torque": [0.0, 0.0, 0.0]}
@@ -76,6 +83,6 @@ if __name__ == "__main__":
             mirror.follow()
         moved = mirror.data.xpos[body.id] - before
         print(f"The body moved {np.linalg.norm(moved):.3f} m, {moved[0]:.3f} m along the push.")
-        for path in picture:
-            mirror.draw(path)
+        if args.picture:
+            mirror.draw(args.picture)
         context.destroy(linger=0)

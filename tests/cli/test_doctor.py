@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import re
 import tomllib
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def test_the_doctor_tells(monkeypatch, capsys):
     """Ask: all is well here; not so with another release of MuJoCo, which is named."""
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    assert mujoco.__version__ in out and "nothing is wrong" in out
+    assert mujoco.__version__ in out and re.search("nothing (else )?is wrong", out)
     wanted = {p.name: p.bounds for p in find_packages(importlib.metadata.requires(DISTRIBUTION))}
     version = importlib.metadata.version
     monkeypatch.setattr(

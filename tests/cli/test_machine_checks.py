@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import socket
 import subprocess
@@ -27,7 +28,7 @@ from manyworlds.utils import gl
         (
             "Cannot render images (egl: no driver): install OpenGL.",
             None,
-            MachineCheck("OpenGL", "Cannot render images (egl: no driver)", gl.gl_remedy()),
+            MachineCheck("OpenGL", "Cannot render images (egl: no driver)", "install OpenGL"),
         ),
     ],
 )
@@ -36,6 +37,20 @@ def test_gl(monkeypatch, reason, backend, found):
     monkeypatch.setattr(gl, "gl_available", lambda: reason)
     monkeypatch.setattr(gl, "gl_backend", lambda: backend)
     assert [*check_gl()] == [found]
+
+
+@pytest.mark.parametrize("value", ["osmesa", "no-backend", "off"])
+def test_the_doctor_runs_with_any_backend(value):
+    """Check all else where MuJoCo cannot be imported with the backend of MUJOCO_GL."""
+    program = [sys.executable, "-m", "manyworlds.cli.main", "doctor"]
+    environment = {**os.environ, "MUJOCO_GL": value}
+    done = subprocess.run(program, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert "disk of caches" in done.stdout and "OpenGL: " in done.stdout
+    if value != "osmesa":  # which may be installed
+        assert f"Cannot render images with MUJOCO_GL='{value}' (which" in done.stdout
+        assert "note: OpenGL: " in done.stdout and "unset MUJOCO_GL" in done.stdout
+        assert done.stdout.endswith("nothing else is wrong\n")
 
 
 @pytest.fixture
@@ -125,7 +140,10 @@ def test_the_doctor_shows_all(monkeypatch, capsys):
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "GPU: fine\nOpenGL: absent\n" in out and "note: OpenGL: apt-get install it" in out
-    assert out.endswith("nothing is wrong\n")
+    assert out.endswith("nothing else is wrong\n")
+    monkeypatch.setattr(machine_checks, "check_machine", lambda: findings[:1])
+    assert main(["doctor"]) == 0
+    assert capsys.readouterr().out.endswith("nothing is wrong\n")
 
 
 def test_the_core_is_enough():

@@ -131,12 +131,25 @@ class TestErrors:
         assert cli.main(["list"]) == 1
         assert capsys.readouterr().err == f"error: {text}\n"
 
-    def test_debug(self, command, monkeypatch):
+    @pytest.mark.parametrize("error", [ValueError("no"), OSError(2, "no"), KeyError("no")])
+    def test_debug(self, command, monkeypatch, error):
         """Keep the traceback on demand."""
+        command(raising(error))
+        for argv in (["list", "--debug"], ["--debug", "list"]):
+            with pytest.raises(type(error)):
+                cli.main(argv)
         monkeypatch.setenv("MANYWORLDS_DEBUG", "1")
-        command(raising(ValueError("no")))
-        with pytest.raises(ValueError):
+        with pytest.raises(type(error)):
             cli.main(["list"])
+
+    @pytest.mark.parametrize(
+        "line", ["list --nosuch", "train Reach --agent.seed=x", "validate", "doctor all", "nosuch"]
+    )
+    def test_wrong_usage_has_no_traceback(self, capsys, monkeypatch, line):
+        """Tell of a mistyped command line in one line, also when errors are looked into."""
+        monkeypatch.setenv("MANYWORLDS_DEBUG", "1")
+        assert cli.main([*line.split(), "--debug"]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
 
     def test_defect(self, command):
         """Keep the traceback of an error that no input should cause."""
@@ -201,6 +214,7 @@ USAGE_ERRORS = {
     "lab": ("TARGET",),
     "lab ant --port abc": ("--port takes an integer, got 'abc': see `manyworlds lab --help`.",),
     "lab ant --seconds x": ("--seconds takes a number, got 'x'",),
+    "new-task a --effort-limit a=1 b=2": ("'b=2' is one too many: see",),
     "list cart pole": ("'pole' is one too many",),
     "list --foo": ("There is no option --foo: see `manyworlds list --help`.",),
     "list cart --randomization Reach": ("either a keyword or --randomization",),

@@ -8,10 +8,12 @@ import sys
 import mujoco
 import pytest
 
+from manyworlds.cli.errors import UsageError
 from manyworlds.cli.main import main
-from manyworlds.cli.new_task import write_task
+from manyworlds.cli.new_task import effort_limits, write_task
 from manyworlds.rl import OnnxPolicy
 from manyworlds.tasks import registry
+from tests.robots import robot_file
 
 
 def test_the_file_trains_as_it_stands(tmp_path, monkeypatch, capsys):
@@ -68,3 +70,41 @@ def test_a_file_that_is_there_stays(tmp_path):
     with pytest.raises(FileExistsError, match=r"mine\.py' is there already"):
         write_task("Mine", tmp_path)
     assert (tmp_path / "mine.py").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("texts", "limits"),
+    [
+        ((), []),
+        (("20",), [(".*", 20.0)]),
+        (("20", ".*knee=35.5", "a=b=1e2"), [(".*knee", 35.5), ("a=b", 100.0), (".*", 20.0)]),
+        ((".*=3", "hip=2"), [(".*", 3.0), ("hip", 2.0)]),
+    ],
+)
+def test_torques_of_joints(texts, limits):
+    """Read torques by pattern, in their order; a value alone is for the other joints."""
+    assert list(effort_limits(texts).items()) == limits
+
+
+@pytest.mark.parametrize(
+    "texts", [["x"], ["a="], ["a=-1"], ["0"], ["inf"], ["1", "2"], ["a=1"] * 2]
+)
+def test_wrong_torques(texts):
+    """Refuse what is no torque, and two torques for one pattern."""
+    with pytest.raises(UsageError, match=f"--effort-limit .*(got '{texts[0]}'|given twice)"):
+        effort_limits(texts)
+
+
+def test_torques_of_a_robot(tmp_path, monkeypatch, capsys):
+    """Write each joint's own torque, and show the joints' whole names."""
+    monkeypatch.chdir(tmp_path)
+    robot = str(robot_file("unitree_g1/g1.xml"))
+    limits = ("--effort-limit", "20", "--effort-limit", ".*_knee_joint=139")
+    assert main(["new-task", "My-Humanoid", "--robot", robot, *limits]) == 0
+    source = (tmp_path / "my_humanoid.py").read_text(encoding="utf-8")
+    assert '"left_knee_joint": JointDrive(0.06109, 139.0,' in source
+    assert '"left_hip_yaw_joint": JointDrive(0.0, 20.0,' in source
+    assert "right_shoulder_pitch_joint" in capsys.readouterr().out
+    assert main(["new-task", "Other", "--robot", robot, "--effort-limit", ".*_kneee=139"]) == 1
+    error = capsys.readouterr().err
+    assert "Pattern '.*_kneee' matches none of" in error and not (tmp_path / "other.py").exists()

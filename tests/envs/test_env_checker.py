@@ -102,6 +102,21 @@ def test_rewards_that_teach_nothing_are_found(env_cfg, value, expected):
     assert line.startswith(f"reward 'odd' {expected}")
 
 
+@pytest.mark.parametrize(
+    ("value", "weight", "expected"),
+    [(0.0, -1.0, ""), (1.0, -1.0, "is always 1"), (0.0, 1.0, "is always 0")],
+)
+def test_penalties_may_be_zero(env_cfg, value, weight, expected):
+    """Note a penalty that random actions do not cause; find other constants."""
+    env_cfg.rewards["odd"] = RewardTermCfg(func=lambda env: torch.full((4,), value), weight=weight)
+    report = check_env(env_cfg, num_envs=4, steps=20)
+    assert [str(f).startswith(f"reward 'odd' {expected}") for f in report.findings] == (
+        [True] if expected else []
+    )
+    noted = any(note.startswith("reward 'odd', a penalty, is always 0") for note in report.notes)
+    assert noted != bool(expected)
+
+
 def test_episodes_that_end_at_once_are_found(env_cfg):
     """Name the condition that is true right after a reset."""
     env_cfg.terminations["short"] = TerminationTermCfg(func=lambda env: torch.ones(4).bool())

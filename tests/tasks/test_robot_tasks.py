@@ -106,18 +106,14 @@ def test_robots_of_menagerie(menagerie, robot, file, feet, joints, iterations):
 @pytest.mark.parametrize(
     ("robot", "file", "message"),
     [
-        ("unitree_go2", "unitree_go1/go1.xml", "no largest torque of the joint 'FR_hip_joint'"),
-        (
-            "unitree_h1",
-            "i2rt_yam/yam.xml",
-            r"reach the ground in its default pose are 1 \(link_left_finger\)",
-        ),
+        ("unitree_go2", "unitree_go1/go1.xml", "no largest torque of FR_hip_joint"),
+        ("unitree_h1", "i2rt_yam/yam.xml", r"reach the ground in its default pose are 0 \(none\)"),
     ],
 )
 def test_robots_of_menagerie_that_do_not_fit(menagerie, robot, file, message):
     """Refuse a robot whose model lacks something, and an arm, and name the file."""
     put(menagerie, robot, robot_file(file))
-    with pytest.raises(ValueError, match=f"{robot}.*does not say all.*{message}"):
+    with pytest.raises(ValueError, match=f"Cannot derive .*{robot}.*{message}"):
         registry.task_of_robot("Velocity-Flat", robot)
     assert f"Velocity-Flat-{robot}" not in registry.list_tasks()
 
@@ -167,6 +163,20 @@ def test_wrong_robots(line, message, capsys, tmp_path, monkeypatch):
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1, error
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("robot", ["agility_cassie", "unitree_go2", "unitree_h1"])
+def test_a_model_that_lacks_torques(robot, menagerie, monkeypatch, tmp_path, capsys):
+    """Name the file, and the command with the option that `train` does not have."""
+    file = tmp_path / "robot.xml"
+    text = ANT.read_text(encoding="utf-8").replace('ctrllimited="true"', 'ctrllimited="false"')
+    file.write_text(text, encoding="utf-8")
+    monkeypatch.setattr("mujoco_menagerie.Robot.xml", lambda self, entry: file)
+    assert main(["train", "Velocity-Flat", "--robot", robot]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and f"from '{file}'" in error
+    assert "of hip_1, ankle_1, hip_2, ankle_2, hip_3, ankle_3 and 2 others: " in error
+    assert "manyworlds new-task NAME --robot FILE --effort-limit VALUE" in error
 
 
 def test_a_model_that_cannot_be_downloaded(monkeypatch):

@@ -2,8 +2,12 @@
 
 import pytest
 
+from manyworlds.cli import main
+from manyworlds.tasks import list_tasks
 from manyworlds.validation.names import (
+    _num_mistakes,
     filter_exp,
+    near_names,
     resolve_expr,
     resolve_field,
     resolve_matching_names,
@@ -122,3 +126,54 @@ def test_a_field_is_one_value_or_a_table():
     """Give every name the same value, or look each up."""
     assert resolve_field((1, 2), NAMES[:2]) == ((1, 2), (1, 2))
     assert resolve_field({".*_hip": 1.0}, NAMES, 0.5) == (1.0, 0.5, 1.0, 0.5)
+
+
+COMMANDS = sorted(main.COMMANDS)
+ROBOTS = [
+    "anybotics_anymal_c",
+    "boston_dynamics_spot",
+    "franka_emika_panda",
+    "iit_softfoot",
+    "unitree_go2",
+]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "names", "near"),
+    [
+        *(
+            (wrong, COMMANDS, [])
+            for wrong in ["nosuch", "foo", "abc", "blah", "install", "quit", "open", "go"]
+        ),
+        ("trian", COMMANDS, ["train"]),
+        ("plya", COMMANDS, ["play"]),
+        ("valdate", COMMANDS, ["validate", "evaluate"]),
+        ("newtask", COMMANDS, ["new-task"]),
+        ("export-datset", COMMANDS, ["export-dataset"]),
+        *((wrong, list_tasks(), []) for wrong in ("NoSuch", "Walk-Dog", "Pendulum", "Test")),
+        ("cartpole", list_tasks(), ["Cartpole-Balance", "Cartpole-Swingup"]),
+        ("Velocity-Flat-Quadrped", list_tasks(), ["Velocity-Flat-Quadruped"]),
+        ("push_variant", list_tasks(), ["Push-Variants"]),
+        ("Tracking-G1", list_tasks(), ["Tracking-Flat-G1", "Tracking-Flat-G1-No-State-Estimation"]),
+        *((wrong, ROBOTS, []) for wrong in ("atlas", "dog", "nosuch", "arm")),
+        ("spot", ROBOTS, ["boston_dynamics_spot"]),
+        ("anymal", ROBOTS, ["anybotics_anymal_c"]),
+        ("franka_panda", ROBOTS, ["franka_emika_panda"]),
+        ("unitre_go", ROBOTS, ["unitree_go2"]),
+        ("amr", ["arm", "cup", "leg"], ["arm"]),
+        ("ar", ["arm", "cup", "leg"], ["arm"]),
+        ("x", ["arm", "cup", "y"], []),
+    ],
+)
+def test_near_names(wrong, names, near):
+    """Suggest names that differ little, or that have the words; and nothing else."""
+    assert near_names(wrong, names) == near
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "mistakes"),
+    [("", "abc", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("kitten", "sitting", 3), ("ab", "", 2)],
+)
+def test_mistakes(wrong, right, mistakes):
+    """Count letters to insert, leave out, replace or swap, in both directions."""
+    assert _num_mistakes(wrong, right) == _num_mistakes(right, wrong) == mistakes

@@ -14,15 +14,27 @@ import mujoco
 import numpy as np
 
 from manyworlds.actuator import BuiltinPositionActuatorCfg
+from manyworlds.asset_zoo.legged_feet import (
+    NEW_TASK,
+    colliding_geoms,
+    find_feet,
+    geom_collides,
+    geoms_of_foot,
+    lowest_of_foot,
+    sole_center,
+    sole_geoms,
+    standing_feet,
+)
 from manyworlds.asset_zoo.links import add_imu
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.spec.config import CollisionCfg
+from manyworlds.validation.names import resolve_field
 
 _OMEGA, _DAMPING_RATIO = 2.0 * math.pi * 10.0, 2.0  # as in `motors`
-_FOOT_SHARE = 0.15  # of the root's height: distance of a foot from the lowest point
 _MARGIN = 0.05  # of a joint's range: distance of the default position from its ends
 _SAG = 0.1  # [rad]: largest deflection of a leg's joint under its share of the robot's weight
 _SOFT_LIMITS = 0.9
+_NAMED = 6  # joints that an error names
 _POSES = ("home", "stand", "standing", "default")
 IMU, ANGMOM = "imu_lin_vel", "root_angmom"
 
@@ -70,10 +82,11 @@ def name_elements(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     """Name the bodies, joints and geoms without names, and let the model stand alone and free.
 
     Geoms, lights and cameras of the world are removed. A root that is fixed to the world gets a
-    free joint.
+    free joint. Where the root's z-axis is not up, its frame is turned, so that z is up and x is
+    where the feet point.
 
     Raises:
-        ValueError: the world has no body, or several ones.
+        ValueError: the world has no body, or several ones, or the root's frame cannot be turned.
     """
     for element in (*spec.worldbody.geoms, *spec.worldbody.lights, *spec.worldbody.cameras):
         spec.delete(element)
@@ -94,33 +107,86 @@ def name_elements(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     (root,) = roots
     if not list(root.joints):
         root.add_freejoint()
+    if root.alt.type != mujoco.mjtOrientation.mjORIENTATION_QUAT or not np.array_equal(
+        root.quat, (1.0, 0.0, 0.0, 0.0)
+    ):
+        _turn_root(spec, root)
     return spec
 
 
+def _turn_root(spec: mujoco.MjSpec, root: mujoco.MjsBody) -> None:
+    """Turn the root's frame, unless its z-axis is up, and leave all it contains where it is."""
+    model = spec.copy().compile()
+    data = mujoco.MjData(model)
+    _take_default_pose(model, data)
+    mujoco.mj_kinematics(model, data)
+    body = model.body(root.name).id
+    axes = data.xmat[body].reshape(3, 3)
+    if axes[2, 2] > math.sqrt(0.5):
+        return
+    feet = standing_feet(model, data, body)
+    if len(feet) != 2 or any(root.name in (e.name1, e.name2) for e in spec.equalities):
+        raise ValueError(
+            f"The z-axis of the root '{root.name}' is not up in the default pose: turn the frame "
+            "of this body in the file, so that z is up and x is forward, and its contents back."
+        )
+    turned = _facing(model, data, feet)
+    between = np.zeros(4)
+    mujoco.mju_mat2Quat(between, (turned.T @ axes).ravel())
+    frame = root.add_frame(quat=between.tolist())
+    contents = (root.frames, root.bodies, root.geoms, root.sites, root.cameras, root.lights)
+    for element in [e for kind in contents for e in kind if e.frame is None and e is not frame]:
+        element.set_frame(frame)
+    if root.explicitinertial:
+        root.ipos = turned.T @ axes @ model.body_ipos[body]
+        mujoco.mju_mulQuat(root.iquat, between, model.body_iquat[body])
+        root.inertia, root.fullinertia = model.body_inertia[body], np.full(6, np.nan)
+        root.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
+    mujoco.mju_mat2Quat(root.quat, turned.ravel())
+    root.alt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
+
+
+def _facing(model: mujoco.MjModel, data: mujoco.MjData, feet: Sequence[int]) -> np.ndarray:
+    """Return the axes of a biped in the world, as columns: forward, left and up, shape (3, 3)."""
+    across = data.xpos[feet[0]] - data.xpos[feet[1]]
+    forward = np.array([across[1], -across[0], 0.0]) / np.hypot(*across[:2])
+    toes = sum(
+        np.mean(data.geom_xpos[geoms_of_foot(model, foot)], axis=0) - data.xpos[foot]
+        for foot in feet
+    )
+    if toes @ forward < 0.0:
+        forward = -forward
+    return np.column_stack([forward, (-forward[1], forward[0], 0.0), (0.0, 0.0, 1.0)])
+
+
 def derive_legged_model(
-    spec: mujoco.MjSpec, feet: Sequence[str] = (), effort_limit: float | None = None
+    spec: mujoco.MjSpec,
+    feet: Sequence[str] = (),
+    effort_limit: float | Mapping[str, float] | None = None,
 ) -> LeggedModel:
     """Derive what a velocity task needs to know about a legged robot.
 
     Args:
         spec: the model; unchanged.
         feet: last bodies of the legs; empty to find them.
-        effort_limit: largest torque of each controlled joint [N m]; None takes the model's.
+        effort_limit: largest torque of each controlled joint, or of those whose names a regular
+            expression matches, of which the first counts [N m]; others have that of the model.
 
     Raises:
-        ValueError: something is missing, or not as in a robot with two or four legs; the message
-            says what to add.
+        ValueError: a pattern matches no controlled joint, or something is missing, or not as in a
+            robot with two or four legs; the message says what to add.
     """
     model = name_elements(spec.copy()).compile()
     root = _root(model)
     data = mujoco.MjData(model)
     has_pose = _take_default_pose(model, data)
     mujoco.mj_kinematics(model, data)
-    found = _feet(model, data, root, feet)
+    found = find_feet(model, data, root, feet)
     paths = [list(_leg_joints(model, root, foot)) for foot in found]
     waist = set.intersection(*map(set, paths))
     legs = [[j for j in path if j not in waist] for path in paths]
-    pitch = [[j for j in leg if _is_pitch(model, data, root, j)] for leg in legs]
+    side = _side_axis(data, root, found)
+    pitch = [[j for j in leg if _is_pitch(model, data, side, j)] for leg in legs]
     if not has_pose:
         for foot, joints in zip(found, pitch, strict=True):
             _bend_leg(model, data, foot, joints, len(found))
@@ -131,7 +197,7 @@ def derive_legged_model(
     def named(joints: list[int]) -> tuple[str, ...]:
         return tuple(n for j in joints if (n := model.joint(j).name) in drives)
 
-    lowest = min(low for foot in found if (low := _lowest(model, data, foot)) is not None)
+    lowest = min(low for foot in found if (low := lowest_of_foot(model, data, foot)) is not None)
     if data.xpos[root, 2] <= lowest:
         raise ValueError(
             f"The root '{model.body(root).name}' is {lowest - data.xpos[root, 2]:.2g} m below the "
@@ -163,8 +229,8 @@ def legged_spec(spec: mujoco.MjSpec, robot: LeggedModel) -> mujoco.MjSpec:
     spec.nkey = 0
     for name in robot.feet:
         foot = model.body(name).id
-        center = _sole_center(model, data, foot, len(robot.feet))
-        sole = np.array([*center[:2], _lowest(model, data, foot)])
+        center = sole_center(model, data, foot, len(robot.feet))
+        sole = np.array([*center[:2], lowest_of_foot(model, data, foot)])
         local = data.xmat[foot].reshape(3, 3).T @ (sole - data.xpos[foot])
         spec.body(name).add_site(name=sole_site(name), pos=local, group=5)
     spec.body(robot.root).add_site(name="manyworlds_imu", group=5)
@@ -185,7 +251,9 @@ def foot_geoms(spec: mujoco.MjSpec, robot: LeggedModel) -> tuple[str, ...]:
     model = name_elements(spec.copy()).compile()
     data = default_pose(model, robot)
     feet = [model.body(name).id for name in robot.feet]
-    return tuple(model.geom(g).name for foot in feet for g in _sole(model, data, foot, len(feet)))
+    return tuple(
+        model.geom(g).name for foot in feet for g in sole_geoms(model, data, foot, len(feet))
+    )
 
 
 def default_pose(model: mujoco.MjModel, robot: LeggedModel) -> mujoco.MjData:
@@ -200,13 +268,13 @@ def default_pose(model: mujoco.MjModel, robot: LeggedModel) -> mujoco.MjData:
 def trunk_geoms(spec: mujoco.MjSpec, robot: LeggedModel) -> tuple[str, ...]:
     """Return the names of the geoms of the root that collide."""
     model = name_elements(spec.copy()).compile()
-    return tuple(model.geom(g).name for g in _colliding(model, model.body(robot.root).id))
+    return tuple(model.geom(g).name for g in colliding_geoms(model, model.body(robot.root).id))
 
 
 def legged_entity(spec: mujoco.MjSpec, robot: LeggedModel) -> EntityCfg:
     """Configure a robot, in its default pose, with position control of its joints."""
     model = name_elements(spec.copy()).compile()
-    collides = [model.geom(g).name for g in range(model.ngeom) if _collides(model, g)]
+    collides = [model.geom(g).name for g in range(model.ngeom) if geom_collides(model, g)]
     feet = f"^({'|'.join(map(re.escape, foot_geoms(spec, robot)))})$"
     actuators = tuple(
         BuiltinPositionActuatorCfg(
@@ -277,7 +345,7 @@ def _bend_leg(
     if len(pitch) < 2 or not model.jnt_limited[pitch[1]]:
         return
     hip, knee = pitch[:2]
-    sole = _sole(model, data, foot, count)  # before the knee may be lower
+    sole = sole_geoms(model, data, foot, count)  # before the knee may be lower
     low, high = model.jnt_range[knee]
     if low - _MARGIN * (high - low) <= 0.0 <= high + _MARGIN * (high - low):
         return
@@ -306,92 +374,11 @@ def _holding_torque(
     largest = 0.0
     for foot, leg in zip(feet, legs, strict=True):
         jacobian = np.zeros((3, model.nv))
-        point = _sole_center(model, data, foot, len(feet))
+        point = sole_center(model, data, foot, len(feet))
         mujoco.mj_jac(model, data, jacobian, None, point, foot)
         torques = np.abs(data.qfrc_bias - jacobian.T @ force)
         largest = max([largest, *torques[model.jnt_dofadr[list(leg)]]])
     return float(largest)
-
-
-def _feet(model: mujoco.MjModel, data: mujoco.MjData, root: int, names: Sequence[str]) -> list[int]:
-    """Return the feet, by their bodies, in the order of the model."""
-    if names:
-        known = [model.body(b).name for b in range(1, model.nbody)]
-        if unknown := [name for name in names if name not in known]:
-            raise ValueError(f"The model has no body {unknown}: choose feet from {known}.")
-        found = sorted(int(model.body_weldid[model.body(name).id]) for name in names)
-        if bare := [model.body(b).name for b in found if not _colliding(model, b)]:
-            raise ValueError(
-                f"The feet {bare} have no geom that collides: name bodies that touch the ground, "
-                "or give them geoms."
-            )
-    else:
-        moved = {int(model.body_weldid[model.body_parentid[b]]) for b in _movable(model)}
-        ends = [b for b in _movable(model) if b not in moved and b != root]
-        lows = {b: low for b in ends if (low := _lowest(model, data, b)) is not None}
-        bound = min(lows.values(), default=0.0)
-        bound += _FOOT_SHARE * max(data.xpos[root, 2] - bound, 0.0)
-        found = sorted(b for b, low in lows.items() if low <= bound)
-    if len(found) not in (2, 4):
-        ends = ", ".join(model.body(b).name for b in found) or "none"
-        raise ValueError(
-            "A legged robot has two or four feet, but the parts that reach the ground in its "
-            f"default pose are {len(found)} ({ends}): name the last bodies of the legs with "
-            "--feet, or add a keyframe 'home' in which it stands. For a robot without legs, write "
-            "a task of an arm with `manyworlds new-task NAME`, and exchange the arm's model."
-        )
-    return found
-
-
-def _movable(model: mujoco.MjModel) -> list[int]:
-    """Return the bodies with joints: each stands for itself and what is fixed to it."""
-    return [b for b in range(1, model.nbody) if model.body_weldid[b] == b]
-
-
-def _collides(model: mujoco.MjModel, geom: int) -> bool:
-    return bool(model.geom_contype[geom] or model.geom_conaffinity[geom])
-
-
-def _colliding(model: mujoco.MjModel, body: int) -> list[int]:
-    """Return the geoms that collide of a body and of what is fixed to it."""
-    fixed = model.body_weldid[model.geom_bodyid] == body
-    return [int(g) for g in np.flatnonzero(fixed) if _collides(model, int(g))]
-
-
-def _sole(model: mujoco.MjModel, data: mujoco.MjData, foot: int, count: int) -> list[int]:
-    """Return the geoms of a foot, of two or four."""
-    geoms = _colliding(model, foot)
-    if count == 2:
-        return geoms
-    return [min(geoms, key=lambda g: _lowest_point(model, data, g))]
-
-
-def _sole_center(model: mujoco.MjModel, data: mujoco.MjData, foot: int, count: int) -> np.ndarray:
-    """Return the mean position of the geoms of a foot, of two or four [m]."""
-    return data.geom_xpos[_sole(model, data, foot, count)].mean(axis=0)
-
-
-def _lowest(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float | None:
-    """Return the height of the lowest point of a body's geoms; None if none collides [m]."""
-    heights = [_lowest_point(model, data, g) for g in _colliding(model, body)]
-    return min(heights) if heights else None
-
-
-def _lowest_point(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
-    down = data.geom_xmat[geom].reshape(3, 3)[2]
-    height, size = float(data.geom_xpos[geom, 2]), model.geom_size[geom]
-    kind = model.geom_type[geom]
-    if kind == mujoco.mjtGeom.mjGEOM_SPHERE:
-        return height - size[0]
-    if kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
-        return height - size[0] - size[1] * abs(down[2])
-    if kind == mujoco.mjtGeom.mjGEOM_MESH:
-        mesh = model.geom_dataid[geom]
-        start = model.mesh_vertadr[mesh]
-        vertices = model.mesh_vert[start : start + model.mesh_vertnum[mesh]]
-        return height + float((vertices @ down).min())
-    center, half = model.geom_aabb[geom].reshape(2, 3)
-    return height + float(down @ center - np.abs(down) @ half)
 
 
 def _leg_joints(model: mujoco.MjModel, root: int, foot: int) -> Iterator[int]:
@@ -407,18 +394,27 @@ def _leg_joints(model: mujoco.MjModel, root: int, foot: int) -> Iterator[int]:
                 yield j
 
 
-def _is_pitch(model: mujoco.MjModel, data: mujoco.MjData, root: int, joint: int) -> bool:
-    """Return True if a joint turns about the root's y-axis rather than another one."""
+def _side_axis(data: mujoco.MjData, root: int, feet: Sequence[int]) -> np.ndarray:
+    """Return the root's axis from one side to the other: y, or that on which two feet lie."""
+    axes = data.xmat[root].reshape(3, 3).T
+    if len(feet) != 2:
+        return axes[1]
+    across = data.xpos[feet[0]] - data.xpos[feet[1]]
+    across[2] = 0.0
+    return axes[np.argmax(np.abs(axes @ across))]
+
+
+def _is_pitch(model: mujoco.MjModel, data: mujoco.MjData, side: np.ndarray, joint: int) -> bool:
+    """Return True if a joint turns about the axis between the sides rather than another one."""
     body = model.jnt_bodyid[joint]
     axis = data.xmat[body].reshape(3, 3) @ model.jnt_axis[joint]
-    side = data.xmat[root].reshape(3, 3)[:, 1]
     return abs(float(axis @ side)) > math.sqrt(0.5)
 
 
 def _drives(
     model: mujoco.MjModel,
     data: mujoco.MjData,
-    effort_limit: float | None,
+    effort_limit: float | Mapping[str, float] | None,
     stiff: Mapping[int, float],
 ) -> Iterator[tuple[int, JointDrive]]:
     """Yield the controlled joints: those with an actuator, or all hinges if there is none.
@@ -431,17 +427,22 @@ def _drives(
         for a in range(model.nu)
         if model.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINT
     }
-    for j in [j for j in hinges if j in by_joint] if by_joint else hinges:
-        effort = effort_limit or _effort(model, j, by_joint.get(j))
-        if effort is None:
-            raise ValueError(
-                f"The model has no largest torque of the joint '{model.joint(j).name}': add "
-                "forcerange to its actuator or actuatorfrcrange to the joint, or give one for all "
-                "joints with --effort-limit."
-            )
-        gains = _gains(model, by_joint.get(j))
+    driven = [j for j in hinges if j in by_joint] if by_joint else hinges
+    given = resolve_field(effort_limit, [model.joint(j).name for j in driven])
+    efforts: dict[int, float] = {}
+    for j, limit in zip(driven, given, strict=True):
+        if effort := limit or _effort(model, j, by_joint.get(j)):
+            efforts[j] = effort
+    if lacking := [model.joint(j).name for j in driven if j not in efforts]:
+        more = f" and {len(lacking) - _NAMED} others" if len(lacking) > _NAMED else ""
+        raise ValueError(
+            f"The model has no largest torque of {', '.join(lacking[:_NAMED])}{more}: add "
+            "forcerange to their actuators or actuatorfrcrange to the joints, or give torques with "
+            f"{NEW_TASK} --effort-limit VALUE."
+        )
+    for j, effort in efforts.items():
         least = min(stiff.get(j, 0.0), effort / _SAG)  # more needs torques that it does not have
-        stiffness, damping = gains or (max(effort, least), 0.0)
+        stiffness, damping = _gains(model, by_joint.get(j)) or (max(effort, least), 0.0)
         damping = damping or stiffness * 2.0 * _DAMPING_RATIO / _OMEGA
         armature = float(model.dof_armature[model.jnt_dofadr[j]]) or stiffness / _OMEGA**2
         values = float(data.qpos[model.jnt_qposadr[j]]), effort, stiffness, damping, armature

@@ -65,14 +65,17 @@ def robots_folder() -> Path | None:
 
 
 def third_party_file(name: str) -> Path:
-    """Return a robot's MJCF file: in `robots_folder()`, or downloaded by robot_descriptions.
+    """Return a robot's MJCF file.
+
+    It is looked for in `robots_folder()`, then in MuJoCo Menagerie's folder on this machine, and
+    else downloaded by robot_descriptions.
 
     Args:
         name: unitree_go1, unitree_g1 or i2rt_yam.
 
     Raises:
         ValueError: no robot has this name.
-        FileNotFoundError: the file is in neither place.
+        FileNotFoundError: the file is in none of these places.
     """
     if name not in _ROBOTS:
         raise ValueError(f"There is no third-party robot '{name}': choose one of {[*_ROBOTS]}.")
@@ -81,6 +84,8 @@ def third_party_file(name: str) -> Path:
     path = None if folder is None else folder / robot.file
     if path is not None and path.is_file():
         return path
+    if copy := _menagerie_copy(name):
+        return copy
     module = f"robot_descriptions.{robot.description}"
     try:
         return Path(importlib.import_module(module).MJCF_PATH)
@@ -92,10 +97,27 @@ def third_party_file(name: str) -> Path:
         )
         place = f"{ROBOTS_VARIABLE} is not set" if path is None else f"was not found at {path}"
         raise FileNotFoundError(
-            f"The model of '{name}' is not part of this package, {place}, and {reason}: set "
-            f"{ROBOTS_VARIABLE} to the folder that has {robot.file}, or run "
-            f"{install_command('robots')}."
+            f"The model of '{name}' is not part of this package, {place}, MuJoCo Menagerie has no "
+            f"copy of it on this machine, and {reason}: set {ROBOTS_VARIABLE} or MENAGERIE_ROOT to "
+            f"the folder that has {robot.file}, or run {install_command('robots')}."
         ) from error
+
+
+def _menagerie_copy(name: str) -> Path | None:
+    """Return a robot's file in $MENAGERIE_ROOT or the cache of mujoco-menagerie; None if absent."""
+    try:
+        import mujoco_menagerie as menagerie
+    except ModuleNotFoundError:
+        return None
+    cache = menagerie.Cache()
+    try:
+        entry = menagerie.get(name)
+        if cache.root is None and not cache.is_cached(entry):
+            return None  # to look for a file is not to download it
+        path = Path(entry.xml(entry.default_model, cache))
+    except menagerie.MenagerieError:
+        return None
+    return path if path.is_file() else None
 
 
 def third_party_spec(name: str) -> mujoco.MjSpec:

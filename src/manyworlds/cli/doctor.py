@@ -54,8 +54,10 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds doctor`."""
     parse(DoctorOptions, argv, "doctor")
     from manyworlds.cli.machine_checks import check_machine
-    from manyworlds.utils.newton import newton_defect
     from manyworlds.utils.table import render_table
+
+    findings = list(check_machine())
+    from manyworlds.utils.newton import newton_defect  # after the check of OpenGL: needs MuJoCo
 
     distribution = find_distribution(DISTRIBUTION)
     packages = list(find_packages((distribution and distribution.requires) or []))
@@ -63,7 +65,6 @@ def main(argv: list[str]) -> int:
     columns = ("package", "installed", "wanted", "for", "problem")
     print(f"manyworlds {own_version()}, Python {platform.python_version()}, {platform.platform()}")
     print(render_table("", columns, rows))
-    findings = list(check_machine())
     for finding in findings:
         print(f"{finding.what}: {finding.found}")
     problems = [_describe(p) for p in packages if p.problem]
@@ -75,7 +76,8 @@ def main(argv: list[str]) -> int:
     for finding in findings:
         if finding.mend:
             print(f"note: {finding.what}: {finding.mend}")
-    print("\n".join(f"wrong: {problem}" for problem in problems) or "nothing is wrong")
+    right = f"nothing {'else ' if any(f.mend for f in findings) else ''}is wrong"
+    print("\n".join(f"wrong: {problem}" for problem in problems) or right)
     return int(bool(problems))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,24 +33,36 @@ class MachineCheck(NamedTuple):
 
 def check_machine() -> Iterator[MachineCheck]:
     """Yield the results of all checks; OpenGL takes a second or two."""
-    checks: tuple[Callable[[], Iterator[MachineCheck]], ...] = (
-        check_gl,
-        check_gpu,
-        check_ports,
-        check_disk,
-    )
-    for check in checks:
-        yield from check()
+    yield from check_gl()
+    _import_mujoco()
+    yield from check_gpu()
+    yield from check_ports()
+    yield from check_disk()
 
 
 def check_gl() -> Iterator[MachineCheck]:
     """Check whether videos and cameras can be drawn."""
-    from manyworlds.utils.gl import gl_available, gl_backend, gl_remedy
+    from manyworlds.utils.gl import gl_available, gl_backend
 
     if (reason := gl_available()) is None:
         yield MachineCheck("OpenGL", gl_backend() or "window system")
     else:
-        yield MachineCheck("OpenGL", f"{reason.rpartition('): ')[0]})", gl_remedy())
+        found, _, mend = reason.rpartition("): ")
+        yield MachineCheck("OpenGL", f"{found})", mend.rstrip("."))
+
+
+def _import_mujoco() -> None:
+    """Import MuJoCo, also where it fails with the backend that MUJOCO_GL names."""
+    from manyworlds.utils.gl import gl_available
+
+    asked = os.environ.get("MUJOCO_GL")
+    if asked is None or gl_available() is None:
+        return
+    os.environ["MUJOCO_GL"] = "off"
+    try:
+        importlib.import_module("mujoco")
+    finally:
+        os.environ["MUJOCO_GL"] = asked
 
 
 def check_gpu() -> Iterator[MachineCheck]:

@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 
-from manyworlds.cli.errors import EXPECTED, one_line, warnings_in_one_line
+from manyworlds.cli.errors import EXPECTED, UsageError, one_line, warnings_in_one_line
 from manyworlds.utils.openmp import limit_openmp_spinning
 from manyworlds.utils.platforms import show_all_characters
 
@@ -39,6 +39,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Commands by name: the module with `main(argv) -> int`, and one line of help."""
 
+_DEBUG = "--debug"  # for all commands
+
 WELCOME = """Train robots in many different worlds at once; walk into any one of them.
 
 Three things to try:
@@ -61,9 +63,10 @@ def main(argv: list[str] | None = None) -> int:
     """
     limit_openmp_spinning()
     show_all_characters()
+    argv = sys.argv[1:] if argv is None else argv
     try:
         with warnings_in_one_line():
-            code = _dispatch(sys.argv[1:] if argv is None else argv)
+            code = _dispatch([argument for argument in argv if argument != _DEBUG])
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -72,16 +75,25 @@ def main(argv: list[str] | None = None) -> int:
         # The reader, such as `head`, has had enough. Nothing may write to the pipe at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except EXPECTED as error:
-        if os.environ.get("MANYWORLDS_DEBUG", "0") not in ("", "0"):
-            raise
-        print(f"error: {one_line(error)}", file=sys.stderr)
-        return getattr(error, "exit_code", 1)  # 2 for wrong usage, as of `UsageError`
-    except ImportError as error:
+    except Exception as error:
         # Ctrl-C while a C++ module is loaded raises an ImportError.
-        if isinstance(error.__cause__, KeyboardInterrupt):
+        if isinstance(error, ImportError) and isinstance(error.__cause__, KeyboardInterrupt):
             return 130
-        raise
+        debugs = _DEBUG in argv or os.environ.get("MANYWORLDS_DEBUG", "0") not in ("", "0")
+        message = _message(error)
+        if message is None or (debugs and not isinstance(error, UsageError)):
+            raise
+        print(f"error: {message}", file=sys.stderr)
+        return getattr(error, "exit_code", 1)  # 2 for wrong usage, as of `UsageError`
+
+
+def _message(error: Exception) -> str | None:
+    """Return one line about an error that the input or the machine can cause, or None."""
+    from manyworlds.utils.gl import gl_import_problem
+
+    if problem := gl_import_problem(error):
+        return problem
+    return one_line(error) if isinstance(error, EXPECTED) else None
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -123,17 +135,18 @@ def _help() -> str:
             *lines,
             "",
             "`manyworlds COMMAND --help` shows a command's options, `manyworlds --version` the",
-            "version. With MANYWORLDS_DEBUG=1 in the environment, errors show their traceback.",
+            "version. With --debug, or MANYWORLDS_DEBUG=1 in the environment, errors other than",
+            "wrong usage show their traceback.",
         ]
     )
 
 
 def _unknown(name: str) -> str:
-    import difflib
+    from manyworlds.validation.names import near_names
 
     kind = "option" if name.startswith("-") else "command"
     known = ["--help", "--version"] if kind == "option" else list(COMMANDS)
-    close = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    close = near_names(name, known, most=2)
     if close:
         return f"unknown {kind} '{name}': did you mean {' or '.join(map(repr, close))}?"
     return f"unknown {kind} '{name}': choose from {', '.join(known)}."

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,24 +43,58 @@ class NewTaskOptions:
     printed, and written into the file; docs/robots.md has the rule."""
     feet: tuple[str, ...] = ()
     """Last bodies of the robot's legs, if they cannot be found."""
-    effort_limit: float | None = None
-    """Largest torque of the robot's joints, if the model does not have it [N m]."""
+    effort_limit: Annotated[
+        tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="[PATTERN=]VALUE")
+    ] = ()
+    """Largest torque of the robot's joints, if the model does not have it, or of the joints whose
+    names a regular expression matches, as in '.*knee.*=35' [N m]. Repeat the option for others; the
+    first pattern that matches a joint counts."""
 
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds new-task`."""
     cfg = parse(NewTaskOptions, argv, "new-task")
     name = cfg.name
-    if cfg.robot is None and (cfg.feet or cfg.effort_limit is not None):
+    if cfg.robot is None and (cfg.feet or cfg.effort_limit):
         raise UsageError("--feet and --effort-limit are for --robot FILE.")
     if cfg.robot is None:
         path = write_task(name, Path())
     else:
-        path = write_robot_task(name, Path(), cfg.robot, cfg.feet, cfg.effort_limit)
+        limits = effort_limits(cfg.effort_limit)
+        path = write_robot_task(name, Path(), cfg.robot, cfg.feet, limits)
     print(f"{path}: edit it, and try it with")
     for command in ("validate", "train", "play"):
         print(f"  manyworlds {command} {name} --load {path}")
     return 0
+
+
+def effort_limits(texts: Sequence[str]) -> dict[str, float]:
+    """Return the largest torque by pattern of joints, from the values of `--effort-limit` [N m].
+
+    Args:
+        texts: `PATTERN=VALUE`; a value alone is for the joints that no pattern matches.
+
+    Raises:
+        UsageError: a value is no positive number, or a pattern comes twice.
+    """
+    found: dict[str, float] = {}
+    for text in texts:
+        pattern, _, value = text.rpartition("=")
+        try:
+            limit = float(value)
+        except ValueError:
+            limit = math.nan
+        if not 0.0 < limit < math.inf:
+            raise UsageError(
+                f"--effort-limit takes a positive torque in N m, or PATTERN=TORQUE, got '{text}'."
+            )
+        if pattern in found:
+            what = f"the pattern '{pattern}'" if pattern else "all joints"
+            raise UsageError(f"--effort-limit is given twice for {what}: leave one out.")
+        found[pattern] = limit
+    if "" in found:
+        found[".*"] = found.pop("")  # the last, after all patterns
+    return found
 
 
 def write_task(name: str, folder: Path) -> Path:
@@ -83,7 +117,11 @@ def write_task(name: str, folder: Path) -> Path:
 
 
 def write_robot_task(
-    name: str, folder: Path, robot: Path, feet: Sequence[str], effort_limit: float | None
+    name: str,
+    folder: Path,
+    robot: Path,
+    feet: Sequence[str],
+    effort_limit: float | Mapping[str, float] | None,
 ) -> Path:
     """Write a module that registers the velocity task of a robot, and print what was derived.
 
@@ -105,8 +143,6 @@ def write_robot_task(
     from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
 
     path = _new_file(name, folder)
-    if effort_limit is not None and not 0.0 < effort_limit < math.inf:
-        raise ValueError(f"--effort-limit must be positive, got {effort_limit}.")
     model = derive_robot(robot, feet, effort_limit)
     height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
@@ -150,9 +186,10 @@ def _describe(model: LeggedModel) -> str:
         [name, *(f"{value:.4g}" for value in astuple(drive)), parts.get(name, "")]
         for name, drive in model.drives.items()
     ]
+    width = 100 + max(map(len, model.drives), default=0)  # names are copied: none is cut
     return (
         f"root: {model.root}, at a height of {model.height:g} m\nfeet: {', '.join(model.feet)}\n"
-        + render_table("", columns, rows)
+        + render_table("", columns, rows, width)
     )
 
 

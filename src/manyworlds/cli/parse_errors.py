@@ -26,6 +26,7 @@ _KINDS = {
 }
 """Values by the names that tyro gives to their types."""
 _ALIKE = 0.8  # least similarity of a suggested option
+_NUMBERS = re.compile(r"[-+.,\d()\[\]e]*\d[-+.,\d()\[\]e]*")
 _QUOTED = re.compile(r"'([^']*)'")
 
 
@@ -82,7 +83,7 @@ def _unknown(tokens: list[str], options: object) -> str:
     unknown = next((token for token in tokens if token.startswith("-")), None)
     if unknown is None:
         remedy = ""
-        if any(character.isdigit() for character in tokens[0]):
+        if _NUMBERS.fullmatch(tokens[0]):
             remedy = '; write several values of one option as in "(64, 64)"'
         return f"The argument '{tokens[0]}' is one too many{remedy}"
     unknown = unknown.partition("=")[0].replace("_", "-")

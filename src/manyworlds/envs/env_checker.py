@@ -37,7 +37,7 @@ class EnvReport:
 
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """Checks that could not be done."""
+    """Checks that could not be done, and what may be right, such as penalties of zero."""
 
     @property
     def ok(self) -> bool:
@@ -56,6 +56,7 @@ class _Watch:
         where: name of the term in messages.
         func: wrapped function.
         shown: processing of a value before the policy receives it.
+        weight: weight of a reward.
     """
 
     def __init__(
@@ -63,8 +64,9 @@ class _Watch:
         where: str,
         func: Callable[..., Any],
         shown: Callable[[torch.Tensor], torch.Tensor] = lambda value: value.detach(),
+        weight: float = 1.0,
     ) -> None:
-        self.where, self.func, self.shown = where, func, shown
+        self.where, self.func, self.shown, self.weight = where, func, shown, weight
         self.low, self.high = torch.inf, -torch.inf
         self.finite, self.reads_host, self.keeps = True, False, False
         self.values: list[torch.Tensor] = []
@@ -148,8 +150,9 @@ class _Checker:
         watches = []
         for name in manager.active_terms:
             cfg = manager.get_term_cfg(name)
-            if getattr(cfg, "weight", 1.0) != 0.0:
-                cfg.func = _Watch(f"{kind} '{name}'", cfg.func)
+            weight = getattr(cfg, "weight", 1.0)
+            if weight != 0.0:
+                cfg.func = _Watch(f"{kind} '{name}'", cfg.func, weight=weight)
                 watches.append(cfg.func)
         return watches
 
@@ -242,6 +245,11 @@ class _Checker:
                 "is not finite, and counts as zero there",
                 "look for a division by zero or an overflow",
             )
+        elif watch.weight < 0.0 and watch.low == watch.high == 0.0:
+            self.report.notes.append(
+                f"{watch.where}, a penalty, is always 0 under random actions: check its parameters "
+                "if they should cause it"
+            )
         elif watch.low == watch.high:
             self.find(
                 watch.where,
@@ -273,9 +281,10 @@ def check_env(
     """Build a task with few worlds, run it with random actions, and look for common mistakes.
 
     It detects terms that cannot be built or have the wrong shape; observations that are not finite,
-    constant or badly scaled; rewards that are not finite or constant; episodes that end in their
-    first step; sensors that no term reads; resets after which a world still depends on its earlier
-    state; and, on a GPU, terms that synchronize the host with the device.
+    constant or badly scaled; rewards that are not finite or constant, except for penalties that are
+    always zero, which are notes; episodes that end in their first step; sensors that no term reads;
+    resets after which a world still depends on its earlier state; and, on a GPU, terms that
+    synchronize the host with the device.
 
     Args:
         cfg: the task; it is copied.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyworlds.utils.table import render_table
+from manyworlds.validation.names import near_names
 
 _DEFAULTS = mujoco.MjOption()
 _CHOICES = {
@@ -108,7 +108,7 @@ def check_option(name: str, value: object) -> None:
         TypeError: the value has the wrong type.
     """
     if name.startswith("_") or not hasattr(_DEFAULTS, name):
-        close = difflib.get_close_matches(name, read_options(_DEFAULTS), n=1)
+        close = near_names(name, read_options(_DEFAULTS), most=1)
         hint = f"; did you mean '{close[0]}'?" if close else "."
         raise ValueError(f"MuJoCo has no option '{name}'{hint}")
     default = getattr(_DEFAULTS, name)

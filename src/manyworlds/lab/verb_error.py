@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
+
+from manyworlds.validation.names import near_names
 
 
 class VerbError(ValueError):
@@ -32,5 +33,5 @@ class LabEndedError(VerbError):
 
 def near(value: object, known: Iterable[str], otherwise: str = ".") -> str:
     """Return the end of a sentence about a wrong name: the names that resemble it, if any do."""
-    close = difflib.get_close_matches(str(value), [name for name in known if name], n=3)
+    close = near_names(str(value), [name for name in known if name])
     return f"; did you mean {' or '.join(repr(name) for name in close)}?" if close else otherwise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 import zipfile
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from manyworlds.spec.model_text import Element, ModelText, mjcf_schema, read_elements, syntax_error
+from manyworlds.validation.names import near_names
 
 _LFS_HEADER = b"version https://git-lfs"
 _GEOM_SIZES = {
@@ -265,7 +265,7 @@ def _reference(text: ModelText, match: re.Match[str]) -> str | None:
     kinds |= {e.attributes["class"]: "default class" for e in text.find("default") if _class(e)}
     if name in kinds:
         return f"'{name}' is the name of a {kinds[name]}, which cannot stand here."
-    if close := difflib.get_close_matches(name, kinds, n=3):
+    if close := near_names(name, kinds):
         return "did you mean " + ", ".join(f"'{other}' ({kinds[other]})" for other in close) + "?"
     return f"no element or default class has the name '{name}'."
 
@@ -308,9 +308,7 @@ def _vertices(text: ModelText, match: re.Match[str]) -> str | None:
 
 
 def _near(name: str, names: Iterable[str]) -> str:
-    lower = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(name.lower(), lower, n=2)
-    return " or ".join(f"'{lower[known]}'" for known in close)
+    return " or ".join(f"'{known}'" for known in near_names(name, names, most=2))
 
 
 _AT = r"\s+Element '(?P<tag>[^']*)', line (?P<line>\d+)"

@@ -18,6 +18,11 @@ _REMEDIES = {
     "darwin": "run the program in a session with a screen, not over ssh",
     "win32": "install the driver of the graphics card, or Mesa's opengl32.dll",
 }
+_OFF = ("disable", "disabled", "off", "false", "0")
+"""Values of MUJOCO_GL with which MuJoCo draws nothing."""
+_WINDOW = ("enable", "enabled", "on", "true", "1", "glfw")
+_BACKENDS = {"linux": ("glx", "egl", "osmesa"), "win32": ("wgl",), "darwin": ("cgl",)}
+"""Further values of MUJOCO_GL that MuJoCo takes, by operating system."""
 _PROBE_SECONDS = 120
 _TRIED = "MANYWORLDS_GL_TRIED"
 """Environment variable with the backend that another process has tried successfully."""
@@ -61,6 +66,22 @@ def gl_remedy() -> str:
     return _REMEDIES.get(sys.platform, f"install OpenGL ({_INSTALL} on Debian)")
 
 
+def gl_import_problem(error: BaseException) -> str | None:
+    """Return a sentence if an error is that of importing MuJoCo with its OpenGL backend, or None.
+
+    MuJoCo loads the backend that `MUJOCO_GL` names while it is imported.
+    """
+    frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_globals.get("__name__") == "mujoco.rendering.classic.gl_context":
+            asked = _settings()[0]
+            os.environ.pop("PYOPENGL_PLATFORM", None)  # which MuJoCo has set, for all processes
+            reason = _refusal(asked) or f"{type(error).__name__}: {error}"
+            return f"Cannot import MuJoCo with MUJOCO_GL='{asked}' ({reason}): {_remedy()}."
+        frame = frame.tb_next
+    return None
+
+
 def use_working_gl() -> None:
     """Make MuJoCo's renderer use an available OpenGL backend.
 
@@ -95,6 +116,8 @@ def _settings() -> tuple[str, bool]:
 @functools.cache
 def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
     """Try the backends in turn; return the first that works, or None and the reason."""
+    if refusal := _refusal(asked):
+        return None, f"Cannot render images with MUJOCO_GL='{asked}' ({refusal}): {_remedy()}."
     if asked:
         candidates = [asked]
     elif is_linux():
@@ -108,12 +131,26 @@ def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
             return backend, None
         failures.append(f"{backend or 'window system'}: {reason}")
     where = f"with MUJOCO_GL='{asked}' " if asked else ""
-    remedy = gl_remedy()
-    if asked:
-        remedy += (
-            ", and set MUJOCO_GL=egl, or unset MUJOCO_GL" if is_linux() else ", and unset MUJOCO_GL"
-        )
+    remedy = _remedy() if asked else gl_remedy()
     return None, f"Cannot render images {where}({'; '.join(failures)}): {remedy}."
+
+
+def _refusal(asked: str) -> str:
+    """Return why a value of MUJOCO_GL cannot draw anywhere; empty for others."""
+    if asked in _OFF:
+        return "which turns OpenGL off"
+    further = _BACKENDS.get(sys.platform, ())
+    if asked and asked not in (*_WINDOW, *further):
+        return f"which is none of {', '.join(('glfw', *further))} and off"
+    return ""
+
+
+def _remedy() -> str:
+    """Return what to do about a value of MUJOCO_GL that cannot draw."""
+    backend = _choose("", _settings()[1])[0]
+    if backend is None:
+        return f"{gl_remedy()}, and unset MUJOCO_GL"
+    return f"unset MUJOCO_GL, or set MUJOCO_GL={backend}" if backend else "unset MUJOCO_GL"
 
 
 def _probe(backend: str) -> str | None:

@@ -16,6 +16,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TypeVar, overload
 
 V = TypeVar("V")
+_LETTERS, _MISTAKES = 3, 3  # letters of a name for one that is wrong, and the most of these
 
 
 def resolve_matching_names(
@@ -173,8 +174,62 @@ def match_whole(pattern: str, names: Sequence[str]) -> list[int]:
 
 def near_matches(name: str, names: Iterable[str]) -> str:
     """Return ' Did you mean ...?' for a misspelled name, or an empty string."""
-    close = difflib.get_close_matches(name, sorted({*names} - {name}), n=3)
+    close = near_names(name, names)
     return f" Did you mean {', '.join(map(repr, close))}?" if close else ""
+
+
+def near_names(name: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """Return the names that a wrong one may stand for, the most similar first.
+
+    Such a name differs by one letter of three, and by three at most, or it has all words of the
+    wrong one, or their beginnings, in their order. Upper and lower case, and hyphens and
+    underscores, are alike.
+
+    Args:
+        name: the wrong name.
+        names: those that exist.
+        most: largest number of names.
+    """
+    wrong = _plain(name)
+    likeness = difflib.SequenceMatcher(b=wrong)
+    found: list[tuple[float, str]] = []
+    for known in {*names} - {name}:
+        right = _plain(known)
+        if _has_words(right, wrong) or _differs_little(wrong, right):
+            likeness.set_seq1(right)
+            found.append((-likeness.ratio(), known))
+    return [known for _, known in sorted(found)[:most]]
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _has_words(right: str, wrong: str) -> bool:
+    """Return True if words of a name begin with those of another one, in their order."""
+    words = iter(re.split(r"[\W_]+", right))
+    return len(wrong) > 1 and all(
+        any(word.startswith(part) for word in words) for part in re.split(r"[\W_]+", wrong)
+    )
+
+
+def _differs_little(wrong: str, right: str) -> bool:
+    allowed = min(len(wrong) // _LETTERS, _MISTAKES)
+    return abs(len(wrong) - len(right)) <= allowed and _num_mistakes(wrong, right) <= allowed
+
+
+def _num_mistakes(wrong: str, right: str) -> int:
+    """Return how many letters to insert, leave out, replace, or swap with the next one."""
+    before, last = [], []
+    row = list(range(len(right) + 1))
+    for i, letter in enumerate(wrong, 1):
+        before, last, row = last, row, [i]
+        for j, other in enumerate(right, 1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == right[j - 2] and wrong[i - 2] == other:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
 
 
 def free_name(name: str, taken: Container[str]) -> str:

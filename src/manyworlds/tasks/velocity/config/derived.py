@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -177,7 +177,9 @@ def _asymmetry(cfg: ManagerBasedRlEnvCfg, groups: Sequence[str]) -> str:
 
 
 def derive_robot(
-    file: str | Path, feet: Sequence[str] = (), effort_limit: float | None = None
+    file: str | Path,
+    feet: Sequence[str] = (),
+    effort_limit: float | Mapping[str, float] | None = None,
 ) -> LeggedModel:
     """Derive the facts about the robot of a file; see `derive_legged_model`.
 
@@ -190,7 +192,7 @@ def derive_robot(
     try:
         return derive_legged_model(spec, feet, effort_limit)
     except ValueError as error:
-        raise ValueError(f"'{file}' does not say all that the task needs. {error}") from error
+        raise ValueError(f"Cannot derive a task from '{file}'. {error}") from error
 
 
 def settled_height(robot: LeggedRobot) -> float:
