@@ -122,7 +122,7 @@ def sole_geoms(model: mujoco.MjModel, data: mujoco.MjData, foot: int, count: int
 
 
 def sole_center(model: mujoco.MjModel, data: mujoco.MjData, foot: int, count: int) -> np.ndarray:
-    """Return the mean position of the geoms of a foot, of two or four [m]."""
+    """Return the mean position of the geoms of a foot, of two or four [m], shape [3]."""
     return data.geom_xpos[sole_geoms(model, data, foot, count)].mean(axis=0)
 
 
