@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from manyworlds.lab.packing import pack_array, unpack_array
-from manyworlds.utils.extras import require_extra
+from manyworlds.lab.packing import load_msgpack, pack_array, unpack_array
 
 Message = dict[str, Any]
 """Fields of a message: plain data, bytes, and arrays of numbers."""
@@ -97,7 +96,7 @@ def pack(message: Mapping[str, object]) -> bytes:
     Raises:
         TypeError: a field is neither plain data nor bytes nor an array of numbers.
     """
-    msgpack = require_extra("msgpack", "net")
+    msgpack = load_msgpack()
     try:
         return msgpack.packb(message, default=_plain, unicode_errors="surrogatepass")
     except (OverflowError, ValueError) as error:  # a number beyond 64 bits, too many levels
@@ -106,7 +105,7 @@ def pack(message: Mapping[str, object]) -> bytes:
 
 def unpack(content: bytes) -> Message:
     """Return the message that `pack` encoded; its arrays are writable."""
-    msgpack = require_extra("msgpack", "net")
+    msgpack = load_msgpack()
     return msgpack.unpackb(
         content, ext_hook=_array, strict_map_key=False, unicode_errors="surrogatepass"
     )

@@ -13,9 +13,8 @@ from typing import Literal
 import numpy as np
 
 from manyworlds.lab.network.config import Limits
-from manyworlds.lab.packing import pack_array
+from manyworlds.lab.packing import load_msgpack, pack_array
 from manyworlds.lab.verbs.fields import VerbError
-from manyworlds.utils.extras import require_extra
 
 Encoding = Literal["msgpack", "json", "arrays"]
 """`arrays` is msgpack with whole numbers as such, and arrays as `packing.ARRAY`."""
@@ -43,7 +42,7 @@ def decode(request: bytes, limits: Limits, encoding: Encoding | None = None) -> 
         raise _bad(f"it has {len(request)} bytes, more than {limits.max_bytes}")
     if encoding == "json" or (request[:1] and request[0] in _JSON_STARTS):
         return decode_json(request, limits)
-    msgpack = require_extra("msgpack", "net")
+    msgpack = load_msgpack()
     try:
         value = msgpack.unpackb(
             request,
@@ -83,11 +82,11 @@ def encode(reply: Mapping[str, object], encoding: Encoding) -> bytes:
         encoding: format. JSON has null in place of numbers that are not finite.
     """
     if encoding == "arrays":
-        return require_extra("msgpack", "net").packb(reply, default=_pack_special)
+        return load_msgpack().packb(reply, default=_pack_special)
     plain = _plain(reply, encoding == "json")
     if encoding == "json":
         return json.dumps(plain, allow_nan=False).encode()
-    return require_extra("msgpack", "net").packb(plain)
+    return load_msgpack().packb(plain)
 
 
 def _check(value: object, limits: Limits) -> dict[str, object]:
@@ -139,13 +138,12 @@ def _unpack_bytes(value: dict[str, object]) -> dict[str, object]:
 
 def _plain(value: object, is_json: bool) -> object:
     kind = type(value)
-    if kind in _AS_IT_IS:
+    if kind in _AS_IT_IS or (kind is float and not is_json):
         return value
-    if kind is np.ndarray and value.dtype.kind == "f" and not is_json:  # type: ignore[attr-defined]
-        return value.tolist()  # type: ignore[attr-defined]
-    if kind is not dict and isinstance(value, (float, int, np.number)):
-        number = float(value)
-        return None if is_json and not math.isfinite(number) else number
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "fiu" and (not is_json or np.isfinite(value).all()):
+            return value.astype(float, copy=False).tolist()  # a tenth of the time of one by one
+        value = value.tolist()
     if isinstance(value, (dict, Mapping)):  # the look at a dict is much shorter
         if not is_json:
             return {str(key): _plain(item, False) for key, item in value.items()}
@@ -153,14 +151,13 @@ def _plain(value: object, is_json: bool) -> object:
             f"{key}{_BYTES_KEY if isinstance(item, bytes) else ''}": _plain(item, True)
             for key, item in value.items()
         }
+    if isinstance(value, (float, int, np.number)):
+        number = float(value)
+        return None if is_json and not math.isfinite(number) else number
     if isinstance(value, bytes):
         return base64.b64encode(value).decode() if is_json else value
     if isinstance(value, np.bool_):
         return bool(value)
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind in "fiu" and (not is_json or np.isfinite(value).all()):
-            return value.astype(float, copy=False).tolist()  # a tenth of the time of one by one
-        value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(item, is_json) for item in value]
     raise TypeError(f"A reply cannot contain a {type(value).__name__}.")
