@@ -103,9 +103,13 @@ def explain(path: Path) -> str:
             "at least 4 vertices",
             "a mesh must be a solid",
         ),
-        ("<mujoco>\n<worldbody>\n</mujoco>", "XML parse error", "line 3, column 3: mismatched tag"),
-        ("hello", "XML parse error", "does not look like XML"),
-        ("<mujoco/>".encode("utf-16"), "XML parse error", "UTF-8"),
+        (
+            "<mujoco>\n<worldbody>\n</mujoco>",
+            "the XML cannot be read",
+            "line 3, column 3: mismatched tag",
+        ),
+        ("hello", "the XML cannot be read", "does not look like XML"),
+        ("<mujoco/>".encode("utf-16"), "the XML cannot be read", "UTF-8"),
         ("<html><body/></html>", "Unrecognized XML model type: 'html'", "download the raw file"),
         ("<sdf version='1.6'/>", "Unrecognized XML model type: 'sdf'", "SDF"),
         ("<mujocoinclude/>", "Unrecognized XML model type", "meant to be included"),
@@ -119,6 +123,30 @@ def test_mistakes(write, text, message, hint):
     explained = explain(write(text))
     assert message in explained
     assert hint in explained
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem", "hint"),
+    [
+        ("passwd", "root:x:0:0::/root:/bin/sh", "this is no model file", "MJCF and URDF"),
+        ("notes.txt", "a text", "this is no model file", "MJCF and URDF"),
+        ("program", b"\x7fELF\x02\x01\x00", "this is no model file", "MJCF and URDF"),
+        ("robot.txt", "\ufeff <mujoco/>", "does not read files that end in '.txt'", "rename it"),
+        ("robot", "<mujoco/>", "does not read files that have no ending", "rename it"),
+        ("a.urdf.xacro", "<robot/>", "end in '.xacro'", "`xacro a.urdf.xacro > a.urdf`"),
+    ],
+)
+@pytest.mark.parametrize("command", ["validate", "new-task X --robot"])
+def test_files_that_are_no_models(
+    write, capsys, monkeypatch, name, content, problem, hint, command
+):
+    """Say what a file is not, in words of our own."""
+    path = write(content, name)
+    monkeypatch.chdir(path.parent)
+    assert main([*command.split(), str(path)]) == 1
+    shown = "".join(capsys.readouterr())
+    assert problem in shown and hint in shown and str(path) in shown
+    assert "decoder" not in shown and "ErrorID" not in shown
 
 
 class TestFiles:

@@ -128,5 +128,5 @@ def test_files_that_are_none(tmp_path):
     (tmp_path / "bad.xml").write_text(
         "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"
     )
-    with pytest.raises(ValueError, match=r"bad\.xml' does not compile: .*mass and inertia"):
+    with pytest.raises(ValueError, match=r"bad\.xml: .*mass and inertia"):
         load_model(tmp_path / "bad.xml")

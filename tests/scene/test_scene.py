@@ -47,6 +47,21 @@ def test_options_of_entities_are_named_and_ignored():
     assert model.opt.timestep == 0.002
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        '<size nuser_geom="1"/>',
+        '<visual><map znear="0.001"/></visual>',
+        '<size njmax="900" nconmax="300"/>',
+    ],
+)
+def test_memory_and_pictures_are_of_the_scene(setting, capfd, recwarn):
+    """Ignore sizes of memory and settings of pictures of an entity, without a warning."""
+    Scene(SceneCfg(entities={"a": ball(setting)}), "cpu").compile()
+    assert not [str(w.message) for w in recwarn]
+    assert capfd.readouterr() == ("", "")
+
+
 POST = '<mujoco><worldbody><body name="post"><geom size=".1"/></body></worldbody></mujoco>'
 
 

@@ -150,6 +150,7 @@ def test_short_names_in_names_of_tasks(task):
         ("train Velocity-Flat --robot unitree_go", "no legged robot 'unitree_go'"),
         ("train Velocity-Flat --robot franka_emika_panda", "new-task NAME --robot FILE"),
         ("train Velocity-Flat --robot no.xml", "new-task NAME --robot no.xml"),
+        ("train Velocity-Flat --robot /etc/passwd", "new-task NAME --robot /etc/passwd"),
         ("train Reach --robot quadruped", "'Reach' is no task for a named robot"),
         ("play Velocity-Flat-quadrupd", "'quadrupd'"),
         ("new-task Mine --robot no.xml", "no.xml"),

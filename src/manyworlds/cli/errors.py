@@ -8,15 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from manyworlds.utils.extras import MissingExtraError
+from manyworlds.utils.usage import UsageError as UsageError
 
 EXPECTED = (ValueError, KeyError, OSError, RuntimeError, MissingExtraError)
 """Errors that the input or the machine can cause; others are defects and keep their traceback."""
-
-
-class UsageError(ValueError):
-    """A command line that is wrong."""
-
-    exit_code = 2
 
 
 _PACKAGE = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from manyworlds.cli.parse_errors import parse_errors_as_sentences
+from manyworlds.utils.parse_errors import parse_errors_as_sentences
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg

@@ -16,7 +16,7 @@ import tyro
 
 from manyworlds.cli.deferred_import import defer_import
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parse_errors import parse_errors_as_sentences
+from manyworlds.utils.parse_errors import parse_errors_as_sentences
 
 T = TypeVar("T")
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyworlds.spec.elements import dof_width
+from manyworlds.spec.load import explained
 
 _PREFIXES = {
     "body": "body",
@@ -80,7 +81,7 @@ def load_model(path: Path) -> mujoco.MjModel:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it does not compile.
+        ModelFileError: it does not compile.
     """
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file '{path}'.")
@@ -89,7 +90,7 @@ def load_model(path: Path) -> mujoco.MjModel:
     try:
         return read(str(path))
     except (ValueError, mujoco.FatalError) as error:
-        raise ValueError(f"'{path}' does not compile: {error}") from None
+        raise explained(path, error) from None
 
 
 def diff_models(

@@ -334,7 +334,9 @@ class Scene(Stateful):
                 setattr(entity.spec.option, option, getattr(default, option))
         for joint, qpos in entity.initial_qpos().items():
             self._initial_qpos[f"{name}/{joint}"] = qpos
-        self.spec.attach(entity.spec, prefix=f"{name}/", frame=self.spec.worldbody.add_frame())
+        frame = self.spec.worldbody.add_frame()
+        _adopt_sizes_and_looks(entity.spec, self.spec)
+        self.spec.attach(entity.spec, prefix=f"{name}/", frame=frame)
         self.entities[name] = entity
 
     def _grid_origins(self) -> torch.Tensor:
@@ -382,6 +384,20 @@ class Scene(Stateful):
             for value, count in zip(ctrl, counts, strict=True)
             for i in range(count)
         ]
+
+
+def _adopt_sizes_and_looks(part: mujoco.MjSpec, whole: mujoco.MjSpec) -> None:
+    """Give a part the sizes of memory and the settings of pictures of the spec that gets it.
+
+    MuJoCo keeps those of the whole in any case, and warns of others with each compilation.
+    """
+    for name in (name for name in dir(part) if name.startswith("nuser_")):
+        setattr(part, name, getattr(whole, name))
+    part.njmax, part.nconmax = whole.njmax, whole.nconmax
+    for group in (name for name in dir(part.visual) if not name.startswith("_")):
+        own, other = getattr(part.visual, group), getattr(whole.visual, group)
+        for name in (name for name in dir(own) if not name.startswith("_")):
+            setattr(own, name, getattr(other, name))
 
 
 def _fixed_geoms(body: mujoco.MjsBody) -> Iterator[mujoco.MjsGeom]:

@@ -123,9 +123,14 @@ def explained(path: Path, error: Exception) -> ModelFileError:
     message = str(error)
     if isinstance(error, ModelFileError):
         return error
+    if "could not find decoder" in message and path.is_file():
+        return ModelFileError(path, *model_hints.no_model(path))
     if not message.startswith(("Error", "XML")):  # ours
         return ModelFileError(path, message)
-    return ModelFileError(path, model_hints.one_line(message), model_hints.hints(path, message))
+    hints = model_hints.hints(path, message)
+    if hints and message.startswith("XML parse error"):
+        return ModelFileError(path, "the XML cannot be read.", hints)  # MuJoCo says no more
+    return ModelFileError(path, model_hints.one_line(message), hints)
 
 
 def _resolve_addresses(spec: mujoco.MjSpec, references: list[FileReference]) -> None:

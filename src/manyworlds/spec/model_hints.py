@@ -59,6 +59,18 @@ def unreadable(path: Path) -> tuple[str, list[str]] | None:
     return None
 
 
+def no_model(path: Path) -> tuple[str, list[str]]:
+    """Return the reason why MuJoCo does not take a file with content for a model, and remedies."""
+    if not _head(path).lstrip(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
+        return "this is no model file.", ["MuJoCo reads MJCF and URDF, in .xml and .urdf files."]
+    ending = f"end in '{path.suffix}'" if path.suffix else "have no ending"
+    return f"MuJoCo does not read files that {ending}.", (
+        [f"write a URDF file with `xacro {path.name} > {path.stem.split('.')[0]}.urdf`."]
+        if path.suffix == ".xacro"
+        else ["rename it to end in .xml or .urdf, if it is a model in MJCF or URDF."]
+    )
+
+
 def no_content(path: Path) -> tuple[str, list[str]] | None:
     """Return the reason why a file has no content of its own, and remedies; None if it has some."""
     try:

@@ -91,3 +91,21 @@ def test_other_tasks_are_refused():
     """Ask for cartpole's tracking."""
     with pytest.raises(ValueError, match="no motion command"):
         evaluation_env_cfg("Cartpole-Balance")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nosuch", "3"], "There is no option --nosuch"),
+        (["--num-envs", "many"], "--num-envs takes an integer"),
+        (["Tracking-Flat-G1", "again"], "'again' is one too many"),
+    ],
+)
+def test_wrong_options_get_one_line(arguments, message, capsys):
+    """Tell of a wrong command line as `manyworlds` does."""
+    from manyworlds.tasks.tracking.scripts.evaluate import main
+
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1

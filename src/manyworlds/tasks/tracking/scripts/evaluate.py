@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from manyworlds.tasks.tracking.mdp.observations import motion_command
 from manyworlds.utils.config import update_from_plain
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import write_atomic
+from manyworlds.utils.parse_errors import parse_errors_as_sentences
+from manyworlds.utils.usage import UsageError
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -190,7 +193,12 @@ class _CommandOptions(EvaluateOptions):
 
 def main(argv: list[str] | None = None) -> None:
     """Evaluate the policy given by command-line arguments; None uses those of the process."""
-    options = tyro.cli(_CommandOptions, args=argv, prog=f"python -m {_MODULE}")
+    try:
+        with parse_errors_as_sentences(_CommandOptions):
+            options = tyro.cli(_CommandOptions, args=argv, prog=f"python -m {_MODULE}")
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
     print(json.dumps(run_evaluate(options.task, options), indent=2))
 
 

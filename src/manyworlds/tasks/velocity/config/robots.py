@@ -70,7 +70,7 @@ def menagerie_file(robot: str) -> Path:
         MissingExtraError: the extra 'robots' is not installed.
         OSError: the model cannot be downloaded.
     """
-    if Path(robot).suffix in _MODELS:
+    if Path(robot).suffix in _MODELS or "/" in robot or "\\" in robot:
         raise KeyError(
             f"--robot takes a name, not the file '{robot}': write a task for that model with "
             f"manyworlds new-task NAME --robot {robot}."

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from manyworlds.cli.errors import UsageError
 from manyworlds.utils.config import flatten, to_plain
+from manyworlds.utils.usage import UsageError
 
 try:
     from tyro import _errors as events  # private; without it, tyro prints errors in its own way
