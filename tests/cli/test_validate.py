@@ -332,3 +332,17 @@ def test_tasks_are_run_a_little(capsys, tmp_path):
     assert main(["validate", "--load", str(tmp_path / "mine.py"), "Broken"]) == 1
     out = capsys.readouterr().out
     assert "Broken:" in out and "'smooth_reward'" in out and "expected (8,)" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("Push-Variant", "Did you mean 'Push-Variants'?"),
+        ("velocity-flat-go1", "Did you mean 'Velocity-Flat-Go1'"),
+        ("nosuch", "`manyworlds list` prints the tasks."),
+    ],
+)
+def test_a_task_that_is_not_there(capsys, name, remedy):
+    """Name the tasks that were probably meant, or the command that prints them."""
+    assert main(["validate", name]) == 1
+    assert f"no such file, and no such task. {remedy}" in capsys.readouterr().out

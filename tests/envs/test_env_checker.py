@@ -104,17 +104,25 @@ def test_rewards_that_teach_nothing_are_found(env_cfg, value, expected):
 
 @pytest.mark.parametrize(
     ("value", "weight", "expected"),
-    [(0.0, -1.0, ""), (1.0, -1.0, "is always 1"), (0.0, 1.0, "is always 0")],
+    [(0.0, -1.0, ""), (1.0, -1.0, "is always 1"), (0.0, 1.0, "")],
 )
-def test_penalties_may_be_zero(env_cfg, value, weight, expected):
-    """Note a penalty that random actions do not cause; find other constants."""
+def test_penalties_and_rewards_of_goals_may_be_zero(env_cfg, value, weight, expected):
+    """Note a term that random actions do not cause; find other constants."""
     env_cfg.rewards["odd"] = RewardTermCfg(func=lambda env: torch.full((4,), value), weight=weight)
     report = check_env(env_cfg, num_envs=4, steps=20)
     assert [str(f).startswith(f"reward 'odd' {expected}") for f in report.findings] == (
         [True] if expected else []
     )
-    noted = any(note.startswith("reward 'odd', a penalty, is always 0") for note in report.notes)
+    kind = "a penalty" if weight < 0.0 else "perhaps of a goal"
+    noted = any(note.startswith(f"reward 'odd', {kind}, is always 0") for note in report.notes)
     assert noted != bool(expected)
+
+
+def test_rewards_that_are_all_zero_are_found(env_cfg):
+    """Find a reward of zero if there is no other one that could teach anything."""
+    env_cfg.rewards = {"odd": RewardTermCfg(func=lambda env: torch.zeros(4), weight=1.0)}
+    [line] = found(env_cfg)
+    assert line.startswith("reward 'odd' is always 0, in all worlds")
 
 
 def test_episodes_that_end_at_once_are_found(env_cfg):

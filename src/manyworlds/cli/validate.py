@@ -14,6 +14,7 @@ from manyworlds.cli.errors import UsageError
 from manyworlds.cli.parsing import Modules, load_modules, parse
 from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.validation.names import near_matches
 
 
 @dataclass(kw_only=True)
@@ -63,10 +64,15 @@ def main(argv: list[str]) -> int:
         raise UsageError("No file to validate: name at least one, as in `validate robot.xml`.")
     wrong = False
     for path in args.files:
-        if not path.exists() and not path.suffix and str(path) in _tasks():
-            wrong |= not _validate_task(str(path))
+        name = str(path)
+        if path.exists() or path.suffix or path.parent.name:
+            report = validate_file(path, args.missing_meshes)
+        elif name in _tasks():
+            wrong |= not _validate_task(name)
             continue
-        report = validate_file(path, args.missing_meshes)
+        else:
+            remedy = near_matches(name, _tasks()) or " `manyworlds list` prints the tasks."
+            report = ValidationReport(path, f"there is no such file, and no such task.{remedy}")
         wrong |= report.error is not None
         print(report)
     return int(wrong)

@@ -245,10 +245,11 @@ class _Checker:
                 "is not finite, and counts as zero there",
                 "look for a division by zero or an overflow",
             )
-        elif watch.weight < 0.0 and watch.low == watch.high == 0.0:
+        elif watch.low == watch.high == 0.0 and (watch.weight < 0.0 or self._has_signal()):
+            kind = "a penalty" if watch.weight < 0.0 else "perhaps of a goal"
             self.report.notes.append(
-                f"{watch.where}, a penalty, is always 0 under random actions: check its parameters "
-                "if they should cause it"
+                f"{watch.where}, {kind}, is always 0 under random actions: check its parameters if "
+                "they should cause it"
             )
         elif watch.low == watch.high:
             self.find(
@@ -256,6 +257,10 @@ class _Checker:
                 f"is always {watch.low:g}, in all worlds, under random actions",
                 "check its parameters: a constant reward provides no learning signal",
             )
+
+    def _has_signal(self) -> bool:
+        """Return True if a reward that is no penalty differs under random actions."""
+        return any(w.weight > 0.0 and w.finite and w.low < w.high for w in self.rewards)
 
     def _judge_host_reads(self) -> None:
         if self.env.device.type != "cuda":
@@ -281,10 +286,10 @@ def check_env(
     """Build a task with few worlds, run it with random actions, and look for common mistakes.
 
     It detects terms that cannot be built or have the wrong shape; observations that are not finite,
-    constant or badly scaled; rewards that are not finite or constant, except for penalties that are
-    always zero, which are notes; episodes that end in their first step; sensors that no term reads;
-    resets after which a world still depends on its earlier state; and, on a GPU, terms that
-    synchronize the host with the device.
+    constant or badly scaled; rewards that are not finite or constant, where those that are always
+    zero are notes if they are penalties, or if another reward differs; episodes that end in their
+    first step; sensors that no term reads; resets after which a world still depends on its earlier
+    state; and, on a GPU, terms that synchronize the host with the device.
 
     Args:
         cfg: the task; it is copied.
