@@ -15,7 +15,7 @@ from manyworlds.managers import (
     TerminationTermCfg,
 )
 from manyworlds.sensor import BuiltinSensorCfg, ObjRef
-from manyworlds.tasks import load_env_cfg
+from manyworlds.tasks import list_tasks, load_env_cfg
 
 pytestmark = pytest.mark.slow_on_warp
 
@@ -38,6 +38,23 @@ def test_cartpole_is_clean(task):
         "ok: nothing found\nnote: terms that synchronize with a GPU"
     )
     assert repr(cfg) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", list_tasks())
+def test_tasks_are_clean(task):
+    """Find nothing to mend in any task that is registered."""
+    try:
+        cfg = load_env_cfg(task)
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    assert not check_env(cfg).findings
+
+
+def test_what_commands_learn_is_no_leftover():
+    """Compare resets with the statistics of failures that the first one had."""
+    cfg = load_env_cfg("Tracking-Flat-Humanoid")
+    assert not check_env(cfg).findings
 
 
 def test_a_term_of_wrong_shape_is_found(env_cfg):

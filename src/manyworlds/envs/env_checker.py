@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,9 +118,12 @@ class _Checker:
         env, curriculum = self.env, self.env.curriculum_manager
         env.curriculum_manager = NullCurriculumManager()  # its effects persist through resets
         actions = [self.draw() for _ in range(_ROLLOUT)]
+        learned = [(tensor, tensor.clone()) for tensor in _shared_by_commands(env)]
         first = self._rollout(actions)
         for _ in range(steps):
             env.step(self.draw())
+        for tensor, before in learned:
+            tensor.copy_(before)
         self._compare(first, self._rollout(actions))
         env.curriculum_manager = curriculum
         env.reset()
@@ -273,6 +276,15 @@ class _Checker:
                     "synchronizes the host with the GPU",
                     "replace .item(), .tolist(), nonzero() and `if tensor` by tensor operations",
                 )
+
+
+def _shared_by_commands(env: ManagerBasedRlEnv) -> Iterator[torch.Tensor]:
+    """Yield what commands learn from earlier episodes, such as where robots fail."""
+    for name in env.command_manager.active_terms:
+        term = env.command_manager.get_term(name)
+        for attribute in term.shared_attributes:
+            if isinstance(value := getattr(term, attribute), torch.Tensor):
+                yield value
 
 
 def check_env(

@@ -51,10 +51,8 @@ def test_worlds_take_turns_in_shapes():
 
 
 def test_the_task_has_nothing_that_users_should_mend():
-    """Check the task as users check theirs: only what random actions never reach is constant."""
-    findings = map(str, check_env(load_env_cfg("Push-Variants")).findings)
-    unreached = ("reward 'success' is always 0", "reward 'at_goal' is always 0")
-    assert all(finding.startswith(unreached) for finding in findings)
+    """Check the task as users check theirs: goals that random actions never reach are notes."""
+    assert not check_env(load_env_cfg("Push-Variants")).findings
 
 
 def test_a_reset_draws_goals_and_places_in_bounds():
