@@ -227,12 +227,25 @@ MODEL = LeggedModel(
 FILE = {json.dumps(str(robot))}  # noqa: E501
 ROBOT = legged_robot(FILE, MODEL)
 
+
+def use_few_cores(env_cfg, rl_cfg):
+    """Change both configurations for a few CPU cores, unless `train` has `--preset gpu`.
+
+    This replaces the number of worlds, the timestep, the learner's settings and weights of rewards,
+    which then change during the training: set yours below.
+    """
+    cpu_preset(ROBOT)(env_cfg, rl_cfg)
+    # rl_cfg.max_iterations = 1000
+    # del env_cfg.curriculum["air_time_weight"]
+    # env_cfg.rewards["air_time"].weight = 0.5
+
+
 register_task(
     "{name}",
     velocity_env_cfg(ROBOT, "flat"),  # or "rough"
     velocity_env_cfg(ROBOT, "flat", play=True),
     velocity_rl_cfg("{stem}", ROBOT),
-    cpu_preset=cpu_preset(ROBOT),
+    cpu_preset=use_few_cores,
 )
 '''
 

@@ -83,7 +83,7 @@ def parse(options_type: type[T], argv: list[str], command: str) -> T:
         UsageError: the command line is wrong.
         SystemExit: tyro has printed the help.
     """
-    args = _rewritten(options_type, argv)
+    args = rewritten(options_type, argv)
     with parse_errors_as_sentences(options_type):
         return tyro.cli(options_type, args=args, prog=f"manyworlds {command}")
 
@@ -112,7 +112,7 @@ def parse_known(
         UsageError: the command line is wrong.
         SystemExit: tyro has printed the help.
     """
-    args = _rewritten(options_type, argv)
+    args = rewritten(options_type, argv)
     with parse_errors_as_sentences(options_type):
         return tyro.cli(
             options_type,
@@ -134,7 +134,7 @@ def parse_over(default: T, argv: list[str], command: str) -> T:
         UsageError: the command line is wrong.
         SystemExit: tyro has printed the help.
     """
-    args = _rewritten(default, argv)
+    args = rewritten(default, argv)
     gc.disable()  # the tree of options has many objects and no garbage
     try:
         with parse_errors_as_sentences(default):
@@ -154,7 +154,8 @@ def parse_over(default: T, argv: list[str], command: str) -> T:
         gc.enable()
 
 
-def _rewritten(options: Any, argv: list[str]) -> list[str]:
+def rewritten(options: Any, argv: list[str]) -> list[str]:
+    """Return a command line with the options of this package in place of other spellings."""
     for frontend in FRONTENDS:
         argv = frontend.rewrite(options, argv)
     return argv

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import FRONTENDS, parse_over, parse_task
+from manyworlds.cli.parsing import FRONTENDS, parse_over, parse_task, rewritten
 from manyworlds.cli.runs import download_checkpoint, find_run
 from manyworlds.cli.train_seeds import RUN_FILE, train_seeds
 from manyworlds.utils.files import write_atomic
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from manyworlds.rl.training import TrainingResult
     from manyworlds.viewer.training_view import TrainingView
     from manyworlds.viewer.video_recorder import VideoRecorder
+
+_HELP = frozenset(("-h", "--help"))
 
 
 def main(argv: list[str]) -> int:
@@ -106,6 +108,7 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
     Returns:
         The options, and the checkpoint to continue from, if any.
     """
+    from manyworlds.cli.given_values import keep_given_values
     from manyworlds.cli.task_options import TrainOptions, take_num_envs
     from manyworlds.sim import choose_device
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
@@ -113,18 +116,28 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
     from manyworlds.utils.extras import require_extra
 
     default = TrainOptions(env=load_env_cfg(task), agent=load_rl_cfg(task))
-    cfg = parse_over(default, argv, f"train {task}")
+    # The help shows the values of the preset, which depends on other options.
+    cfg = parse_over(default, [word for word in argv if word not in _HELP], f"train {task}")
     on_cpu = cfg.preset == "auto" and choose_device(cfg.env.sim, cfg.device).type == "cpu"
-    if (on_cpu or cfg.preset == "cpu") and use_cpu_preset(task, default.env, default.agent):
+    has_preset = on_cpu or cfg.preset == "cpu"
+    if (has_preset and use_cpu_preset(task, default.env, default.agent)) or {*argv} & _HELP:
         cfg = parse_over(default, argv, f"train {task}")
     require_extra("rsl_rl", "train")
     resume, folder = find_checkpoint(task, cfg)
-    if folder is not None:
+    if folder is not None and folder.task in (task, None):
         update_from_plain(default.env, folder.env_params())
         update_from_plain(default.agent, folder.agent_params())
         cfg = parse_over(default, argv, f"train {task}")
+    elif folder is not None:
+        _note(f"the policy is of the task '{folder.task}', whose settings do not apply here")
     take_num_envs(cfg)
+    for text in keep_given_values(cfg.env, rewritten(cfg, argv)):
+        _note(text)
     return cfg, resume
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}.", file=sys.stderr)
 
 
 def find_checkpoint(task: str, cfg: TrainOptions) -> tuple[Path | None, RunFolder | None]:

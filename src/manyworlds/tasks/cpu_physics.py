@@ -63,8 +63,9 @@ def halve_physics_steps(cfg: ManagerBasedRlEnvCfg) -> None:
     assert physics is not None
     if cfg.decimation % 2:
         raise ValueError(
-            f"decimation must be even for half as many physics steps, got {cfg.decimation}: change "
-            "it together with sim.mujoco.timestep, so that the control period stays the same."
+            "The settings for few CPU cores make half as many physics steps, for which decimation "
+            f"must be even, got {cfg.decimation}: change it together with sim.mujoco.timestep, or "
+            "train with --preset gpu."
         )
     physics.timestep, cfg.decimation = 2.0 * physics.timestep, cfg.decimation // 2
     for sensor in cfg.scene.sensors:

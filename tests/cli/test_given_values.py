@@ -1,0 +1,85 @@
+"""Values of the command line in place of a curriculum's stages."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from manyworlds.cli.given_values import keep_given_values
+from manyworlds.cli.train import _parse, run
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
+from manyworlds.tasks.velocity import velocity_cpu
+
+TASK = "Velocity-Flat-Quadruped"
+
+
+def test_a_weight_of_the_command_line_holds(capsys):
+    """Train with a weight: no curriculum sets another one, and others still change theirs."""
+    options = ["--env.rewards.air-time.weight", "0.33", "--num-envs", "2", "--preset", "cpu"]
+    cfg, _ = _parse(TASK, options)
+    assert "rewards.air_time.weight stays as given" in capsys.readouterr().err
+    assert "air_time_weight" not in cfg.env.curriculum
+    env = ManagerBasedRlEnv(cfg.env)
+    for step in (0, 1500, 3000):
+        env.common_step_counter = step
+        env.reset()
+        assert env.reward_manager.get_term_cfg("air_time").weight == 0.33
+    assert env.reward_manager.get_term_cfg("action_rate_l2").weight == -0.2
+
+
+def test_a_preset_that_is_not_taken_changes_nothing(capsys):
+    """Give a weight with the task's own settings: there is nothing to tell."""
+    cfg, _ = _parse(TASK, ["--env.rewards.air-time.weight=0.33", "--preset", "gpu"])
+    assert cfg.env.rewards["air_time"].weight == 0.33 and not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "curriculum", "left"),
+    [
+        ("--env.commands.twist.ranges.lin-vel-x", "command_vel", {"lin_vel_y", "ang_vel_z"}),
+        ("--env.commands.twist.rel-standing-envs", "command_vel", {"lin_vel_x", "lin_vel_y"}),
+        ("--env.events.push_robot.params.velocity_range", "push_strength", set()),
+        ("--env.terminations.stalled.params.limit", "stalled_limit", set()),
+    ],
+)
+def test_ranges_and_parameters_hold(option, curriculum, left):
+    """Take one value out of the stages of commands, events and terminations, and leave others."""
+    cfg, rl_cfg = load_env_cfg("Velocity-Flat-Humanoid"), load_rl_cfg("Velocity-Flat-Humanoid")
+    use_cpu_preset("Velocity-Flat-Humanoid", cfg, rl_cfg)
+    constants = copy.deepcopy(velocity_cpu._BIPED_COMMANDS)
+    [text] = keep_given_values(cfg, [f"{option}=(0, 1)", "--agent.seed", "1"])
+    assert f"the curriculum '{curriculum}' no longer changes it" in text
+    assert (curriculum in cfg.curriculum) == bool(left)
+    assert constants == velocity_cpu._BIPED_COMMANDS
+    if left:
+        stages = cfg.curriculum[curriculum].params["velocity_stages"]
+        assert left <= {key for stage in stages for key in stage}
+        name = option.rpartition(".")[2].replace("-", "_")
+        assert not any(name in stage for stage in stages)
+
+
+def test_help_shows_the_values_of_the_preset(capsys):
+    """Print the defaults that apply with the preset that other options choose."""
+    shown = {}
+    for preset in ("cpu", "gpu"):
+        with pytest.raises(SystemExit):
+            _parse(TASK, ["--help", "--preset", preset])
+        text = capsys.readouterr().out
+        shown[preset] = text[text.index("--env.scene.num-envs INT") :][:200]
+    assert "(default: 512)" in shown["cpu"] and "(default: 4096)" in shown["gpu"]
+
+
+def test_a_policy_of_another_task_brings_no_settings(tmp_path, capsys):
+    """Continue a policy in another task: the environment is that of the task."""
+    cfg, _ = _parse("Cartpole-Swingup", ["--num-envs", "4", "--log-root", str(tmp_path)])
+    cfg.agent.max_iterations = 1
+    assert run("Cartpole-Swingup", cfg) == 0
+    capsys.readouterr()
+    options = ["--log-root", str(tmp_path), "--checkpoint", str(next(tmp_path.rglob("model_0.pt")))]
+    again, checkpoint = _parse("Cartpole-Swingup", options)
+    assert again.env.scene.num_envs == 4 and not capsys.readouterr().err
+    other, found = _parse("Cartpole-Balance", options)
+    assert found == checkpoint and other.env.scene.num_envs != 4
+    assert "the policy is of the task 'Cartpole-Swingup'" in capsys.readouterr().err
