@@ -20,7 +20,7 @@ def test_a_weight_of_the_command_line_holds(capsys):
     options = ["--env.rewards.air-time.weight", "0.33", "--num-envs", "2", "--preset", "cpu"]
     cfg, _ = _parse(TASK, options)
     assert "rewards.air_time.weight stays as given" in capsys.readouterr().err
-    assert "air_time_weight" not in cfg.env.curriculum
+    assert cfg.env.curriculum["air_time_weight"] is None
     env = ManagerBasedRlEnv(cfg.env)
     for step in (0, 1500, 3000):
         env.common_step_counter = step
@@ -32,7 +32,8 @@ def test_a_weight_of_the_command_line_holds(capsys):
 def test_a_preset_that_is_not_taken_changes_nothing(capsys):
     """Give a weight with the task's own settings: there is nothing to tell."""
     cfg, _ = _parse(TASK, ["--env.rewards.air-time.weight=0.33", "--preset", "gpu"])
-    assert cfg.env.rewards["air_time"].weight == 0.33 and not capsys.readouterr().err
+    air_time = cfg.env.rewards["air_time"]
+    assert air_time is not None and air_time.weight == 0.33 and not capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -51,10 +52,12 @@ def test_ranges_and_parameters_hold(option, curriculum, left):
     constants = copy.deepcopy(velocity_cpu._BIPED_COMMANDS)
     [text] = keep_given_values(cfg, [f"{option}=(0, 1)", "--agent.seed", "1"])
     assert f"the curriculum '{curriculum}' no longer changes it" in text
-    assert (curriculum in cfg.curriculum) == bool(left)
+    assert (cfg.curriculum[curriculum] is not None) == bool(left)
     assert constants == velocity_cpu._BIPED_COMMANDS
     if left:
-        stages = cfg.curriculum[curriculum].params["velocity_stages"]
+        term = cfg.curriculum[curriculum]
+        assert term is not None
+        stages = term.params["velocity_stages"]
         assert left <= {key for stage in stages for key in stage}
         name = option.rpartition(".")[2].replace("-", "_")
         assert not any(name in stage for stage in stages)
@@ -69,6 +72,20 @@ def test_help_shows_the_values_of_the_preset(capsys):
         text = capsys.readouterr().out
         shown[preset] = text[text.index("--env.scene.num-envs INT") :][:200]
     assert "(default: 512)" in shown["cpu"] and "(default: 4096)" in shown["gpu"]
+
+
+def test_a_run_is_continued_with_its_weight(tmp_path):
+    """Resume a run with a weight of its own: the curriculum stays left out."""
+    root = ["--log-root", str(tmp_path), "--preset", "cpu"]
+    cfg, _ = _parse(TASK, [*root, "--env.rewards.air-time.weight", "0.33", "--num-envs", "2"])
+    cfg.agent.max_iterations = 1
+    assert run(TASK, cfg) == 0
+    again, checkpoint = _parse(TASK, [*root, "--resume"])
+    assert again.env.curriculum["air_time_weight"] is None
+    air_time = again.env.rewards["air_time"]
+    assert air_time is not None and air_time.weight == 0.33
+    again.agent.max_iterations = 2
+    assert run(TASK, again, checkpoint) == 0
 
 
 def test_a_policy_of_another_task_brings_no_settings(tmp_path, capsys):

@@ -46,7 +46,7 @@ def keep_given_values(cfg: ManagerBasedRlEnvCfg, argv: Sequence[str]) -> list[st
                     for path in taken
                 ]
                 if not any(map(_sets_anything, _stages(changed.params))):
-                    del cfg.curriculum[name]
+                    cfg.curriculum[name] = None  # which a run that is continued has, too
     return told
 
 

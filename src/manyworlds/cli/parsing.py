@@ -154,7 +154,7 @@ def parse_over(default: T, argv: list[str], command: str) -> T:
         gc.enable()
 
 
-def rewritten(options: Any, argv: list[str]) -> list[str]:
+def rewritten(options: object, argv: list[str]) -> list[str]:
     """Return a command line with the options of this package in place of other spellings."""
     for frontend in FRONTENDS:
         argv = frontend.rewrite(options, argv)
