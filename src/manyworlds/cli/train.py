@@ -137,7 +137,10 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
 
 
 def _note(text: str) -> None:
-    print(f"note: {text}.", file=sys.stderr)
+    from manyworlds.rl.distributed import Ranks
+
+    if Ranks.from_environment().is_main:
+        print(f"note: {text}.", file=sys.stderr)
 
 
 def find_checkpoint(task: str, cfg: TrainOptions) -> tuple[Path | None, RunFolder | None]:
