@@ -37,6 +37,15 @@ def test_the_file_trains_as_it_stands(tmp_path, monkeypatch, capsys):
     plain.reset(data := mujoco.MjData(model))
     seen = plain.observe(data, "actor")
     assert seen[4:6] == pytest.approx([0.55, 0.0], abs=1e-6)  # the tip of the stretched arm
+    program = (
+        "import mujoco, sys, my_own_reach\n"
+        "from manyworlds.rl import OnnxPolicy\n"
+        "model = mujoco.MjModel.from_xml_path(sys.argv[2])\n"
+        "OnnxPolicy(sys.argv[1], model).step(mujoco.MjData(model))\n"
+    )
+    (tmp_path / "program.py").write_text(program)  # its folder is where `import` looks first
+    scene = policy.parent / "scene" / "scene.xml"
+    subprocess.run([sys.executable, "program.py", str(policy), str(scene)], check=True)
     check = [sys.executable, "-m", "ruff", "check", "--isolated", "my_own_reach.py"]
     subprocess.run([*check, "--select", "E,F", "--line-length", "100"], check=True)
 

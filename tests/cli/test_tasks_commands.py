@@ -6,7 +6,9 @@ import json
 import os
 import shlex
 import socket
+import sys
 from pathlib import Path
+from unittest import mock
 
 import mujoco
 import numpy as np
@@ -16,6 +18,7 @@ import torch
 from manyworlds.cli import play as play_module
 from manyworlds.cli import runs
 from manyworlds.cli.main import main
+from manyworlds.cli.parsing import load_modules
 from manyworlds.cli.runs import play_env_cfg
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import registry
@@ -431,6 +434,22 @@ def test_cameras_that_are_not_there_are_named(capsys):
     film = ["play", "Cartpole-Swingup", "--agent", "zero", "--video", "--camera", "side"]
     assert main(film) == 1
     assert "There is no camera 'side': the model has none;" in capsys.readouterr().err
+
+
+@mock.patch.dict(sys.modules)
+def test_files_are_modules_by_their_own_names(tmp_path):
+    """Load a file as `import` would, but never in place of a module that exists."""
+    for name in ("own_to_a_test", "random", "gymnasium", "a-b"):
+        (tmp_path / f"{name}.py").write_text("HERE = 1\n")
+        load_modules((str(tmp_path / f"{name}.py"),))
+    (tmp_path / "other").mkdir()
+    (other := tmp_path / "other" / "own_to_a_test.py").write_text("HERE = 2\n")
+    load_modules((str(other),))
+    assert sys.modules["own_to_a_test"].HERE == 1
+    assert sys.modules["manyworlds_loaded_own_to_a_test"].HERE == 2
+    for name in ("random", "gymnasium", "a-b"):
+        assert not hasattr(sys.modules.get(name), "HERE")
+        assert sys.modules[f"manyworlds_loaded_{name}"].HERE == 1
 
 
 @pytest.mark.parametrize("is_relative", [False, True])

@@ -240,8 +240,7 @@ def load_modules(names: tuple[str, ...]) -> None:
 def _load_file(path: Path) -> None:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file '{path}' to load tasks from.")
-    # A name of its own, so that a file called random.py does not replace the standard module.
-    module_name = f"manyworlds_loaded_{path.stem}"
+    module_name = _module_name(path)
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -249,6 +248,7 @@ def _load_file(path: Path) -> None:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[module_name]
         frames = [
             f
             for f in traceback.extract_tb(error.__traceback__)
@@ -258,3 +258,29 @@ def _load_file(path: Path) -> None:
         raise ValueError(
             f"Cannot load tasks from '{path}'{line}: {type(error).__name__}: {error}"
         ) from error
+
+
+def _module_name(path: Path) -> str:
+    """Return the name by which `import` finds a file, or one of its own if that one is taken.
+
+    Exported policies name functions by module, and programs import the file to provide them. But a
+    file called random.py must not replace the standard module.
+    """
+    if path.stem.isidentifier():
+        found = module_file(path.stem)
+        if found is None or found.resolve() == path.resolve():
+            return path.stem
+    return f"manyworlds_loaded_{path.stem}"
+
+
+def module_file(name: str) -> Path | None:
+    """Return the file of the module that `import` finds by a name without dots.
+
+    Returns:
+        The file; for modules without one, such as `sys`, what Python says instead; None if there is
+        no module, or only a folder without `__init__.py`.
+    """
+    if name in sys.modules:
+        return Path(getattr(sys.modules[name], "__file__", None) or name)
+    spec = importlib.util.find_spec(name)
+    return None if spec is None or spec.origin is None else Path(spec.origin)
