@@ -436,6 +436,36 @@ def test_cameras_that_are_not_there_are_named(capsys):
     assert "There is no camera 'side': the model has none;" in capsys.readouterr().err
 
 
+def test_runs_name_the_file_of_their_task(tmp_path, monkeypatch, capsys):
+    """Say with which `--load` a run was trained, where its task is not registered."""
+    monkeypatch.chdir(tmp_path)
+    Path("my tasks.py").write_text(PLUGIN)
+    assert main(["train", "My-Balance", "--load", "my tasks.py", *SMALL]) == 0
+    run = RunFolder.latest(Path("runs"))
+    registry.unregister_task("My-Balance")
+    said = f"{run.path.name}' was trained with --load 'my tasks.py'; repeat this option"
+    for args in (
+        ["play"],
+        ["play", str(run.path)],
+        ["play", "My-Balance"],
+        ["evaluate", "My-Balance"],
+        ["train", "My-Balance", "--resume"],
+        ["report", str(run.path)],
+        ["report", "My-Balance"],
+        ["export-dataset", str(run.path), "--output", "data"],
+        ["lab", f"{run.path}/model_1.pt", "--headless", "--seconds", "0"],
+        ["lab", str(run.path), "--driver", "environment", "--headless", "--seconds", "0"],
+    ):
+        capsys.readouterr()
+        assert main(args) == 1, args
+        err = capsys.readouterr().err
+        assert err.startswith("error: There is no task 'My-Balance': the run '"), (args, err)
+        assert said in err and err.count("\n") == 1
+    assert not (run.path / "report.html").exists()
+    args = ["report", str(run.path), "--load", "my tasks.py", "--no-film", "--worlds", "2"]
+    assert main(args) == 0 and "no evaluation" not in capsys.readouterr().err
+
+
 @mock.patch.dict(sys.modules)
 def test_files_are_modules_by_their_own_names(tmp_path):
     """Load a file as `import` would, but never in place of a module that exists."""

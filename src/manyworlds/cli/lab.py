@@ -14,7 +14,7 @@ import tyro
 from manyworlds.cli.attach import ATTACH, attach
 from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
-from manyworlds.cli.runs import find_run, play_env_cfg
+from manyworlds.cli.runs import find_run, naming_load, play_env_cfg
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
 from manyworlds.validation.names import near_matches
@@ -230,6 +230,12 @@ def open_lab(cfg: LabOptions) -> LiveLab:
         ValueError: the world does not compile, or the policy does not fit it.
     """
     target = find_target(cfg)
+    with naming_load(target.run):
+        return _open_target(cfg, target)
+
+
+def _open_target(cfg: LabOptions, target: Target) -> LiveLab:
+    """Build the world of a target, and start its policy if there is one."""
     if cfg.command and target.policy is None and cfg.driver != "environment":
         raise ValueError(
             "--command sets commands of a policy, and there is none: name a run, or give --policy."

@@ -190,13 +190,18 @@ def parse_task(argv: list[str], command: str, summary: str) -> tuple[str, list[s
     raise UsageError(f"Name a task: manyworlds {command} TASK; tasks: {', '.join(list_tasks())}.")
 
 
-def find_task(options: TaskOptions) -> str:
+def find_task(options: TaskOptions, log_root: Path = Path("runs")) -> str:
     """Return the name of a task that exists; torch and glfw load later, at their first use.
+
+    Args:
+        options: options that name the task.
+        log_root: folder of all runs, which tell the files that registered their tasks.
 
     Raises:
         UsageError: several tasks are named, or a path.
         KeyError: the task does not exist.
     """
+    from manyworlds.cli.runs import naming_load, newest_run
     from manyworlds.tasks.registry import require_task, task_of_robot
 
     task, *others = options.task
@@ -214,7 +219,11 @@ def find_task(options: TaskOptions) -> str:
         )
     if options.robot:
         return task_of_robot(task, options.robot)
-    return require_task(task)
+    try:
+        return require_task(task)
+    except KeyError:
+        with naming_load(newest_run(log_root, task)):
+            raise
 
 
 def load_modules(names: tuple[str, ...]) -> None:

@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     if not start.task:
         parse_known(PlayStartOptions, argv, "play", add_help=True)
         start.task = (_task_of_run(start),)
-    run(find_task(start), start, rest)
+    run(find_task(start, start.log_root), start, rest)
     return 0
 
 

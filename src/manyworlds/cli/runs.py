@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +147,7 @@ def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]
             return run, path
         if RunFolder(path).is_run():
             return (run := RunFolder(path.resolve())), (run.checkpoints() or [None])[-1]
-    if name is None or name in list_tasks():
+    if name is None or name in list_tasks() or newest_run(log_root, name) is not None:
         run = RunFolder.latest(log_root, name)
         return run, run.last_checkpoint()
     raise FileNotFoundError(
@@ -152,6 +155,46 @@ def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]
         f"folder or of a checkpoint in one, the name of a run in '{log_root}', or a task that was "
         "trained there (with --load FILE if your own file registers it)."
     )
+
+
+def newest_run(log_root: Path, task: str | None = None) -> RunFolder | None:
+    """Return the newest run that has a checkpoint, of one task or of any; None if there is none."""
+    from manyworlds.rl.run_folder import RunFolder
+
+    with contextlib.suppress(FileNotFoundError):
+        return RunFolder.latest(log_root, task)
+    return None
+
+
+@contextlib.contextmanager
+def naming_load(run: RunFolder | None) -> Iterator[None]:
+    """Say with which `--load` a run was trained, if an error is that its task does not exist.
+
+    Raises:
+        KeyError: the task does not exist.
+    """
+    from manyworlds.tasks import list_tasks
+
+    try:
+        yield
+    except KeyError:
+        load = "" if run is None or run.task in list_tasks() else _load_options(run)
+        if run is None or not load:
+            raise
+        raise KeyError(
+            f"There is no task '{run.task}': the run '{run.path}' was trained with {load}; repeat "
+            "this option, with the path of the file from here."
+        ) from None
+
+
+def _load_options(run: RunFolder) -> str:
+    """Return the options `--load` of a run's command line, as text; empty if there are none."""
+    words = shlex.split(run.origin().get("command") or "")
+    given = [word for word in words if word.startswith("--load=")]
+    given += [
+        f"--load {shlex.quote(word)}" for option, word in pairwise(words) if option == "--load"
+    ]
+    return " ".join(given)
 
 
 def _places(path: Path, log_root: Path) -> Iterator[Path]:
