@@ -306,6 +306,17 @@ def test_runs_are_named_in_short_or_not_at_all(tmp_path, monkeypatch, capsys):
     for args in ([], *paths, *(["--checkpoint", str(name)] for name in shorthands)):
         assert main(["play", *args, *root]) == 0
         assert capsys.readouterr().out.startswith(f"policy: {run.path / 'model_1.pt'}")
+    for path in (str(run.path), str(run.path / "model_1.pt")):
+        args = ["evaluate", path, "--num-envs", "2", "--env.episode-length-s", "0.2"]
+        assert main(args) == 0
+        assert capsys.readouterr().out.startswith(f"policy: {run.path / 'model_1.pt'}\n")
+        assert main([*args, "--checkpoint", path]) == 2
+        assert f"'{path}' is no task" in capsys.readouterr().err
+    loose = tmp_path / "loose.pt"
+    loose.write_bytes((run.path / "model_1.pt").read_bytes())
+    assert main(["evaluate", str(loose)]) == 1
+    said = f"name its task, manyworlds evaluate TASK --checkpoint {loose}."
+    assert said in capsys.readouterr().err
     assert main(["play", "--log-root", str(tmp_path / "none")]) == 1
     assert "There is no trained run in" in capsys.readouterr().err
 
@@ -447,8 +458,10 @@ def test_runs_name_the_file_of_their_task(tmp_path, monkeypatch, capsys):
     for args in (
         ["play"],
         ["play", str(run.path)],
+        ["play", str(run.path), "--log-root", "elsewhere"],
         ["play", "My-Balance"],
         ["evaluate", "My-Balance"],
+        ["evaluate", str(run.path)],
         ["train", "My-Balance", "--resume"],
         ["report", str(run.path)],
         ["report", "My-Balance"],

@@ -124,6 +124,33 @@ def find_run(
     )
 
 
+def names_run(text: str) -> bool:
+    """Return True for the path of a run folder or of a checkpoint; tasks have no such names."""
+    path = Path(text)
+    return path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
+
+
+def trained_run(checkpoint: Path | None, log_root: Path, command: str) -> tuple[RunFolder, str]:
+    """Return the run that a command names instead of a task, and the name of its task.
+
+    Args:
+        checkpoint: see `find_run`.
+        log_root: folder of all runs.
+        command: name of the command.
+
+    Raises:
+        FileNotFoundError: the checkpoint does not exist, or there is no run.
+        ValueError: the checkpoint is in no run folder, so its task is unknown.
+    """
+    found, run = find_run(checkpoint, log_root, None)
+    if run is None or run.task is None:
+        raise ValueError(
+            f"'{found}' is in no run folder: name its task, manyworlds {command} TASK "
+            f"--checkpoint {found}."
+        )
+    return run, run.task
+
+
 def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]:
     """Find a run by name, also one that has no checkpoint yet.
 
