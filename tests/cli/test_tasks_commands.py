@@ -406,7 +406,8 @@ def test_mistakes_give_one_line(args, message, capsys, tmp_path, monkeypatch):
     [
         (["train", "--help"], ("TASK", "--load", "manyworlds list")),
         (["train", "Cartpole-Swingup", "--help"], ("--env.scene.num-envs", "--agent.max-iter")),
-        (["play", "--help"], ("TASK", "--load", "--onnx", "--num-envs")),
+        (["evaluate", "--help"], ("evaluate [-h] TASK ", "Instead of TASK, a run")),
+        (["play", "--help"], ("play [-h] [OPTIONS] [TASK]\n", "--load", "--onnx", "--num-envs")),
         (["play", "Reach", "--num-envs", "3", "-h"], ("--env.scene.num-envs", "(default: 3)")),
         (["play", "--onnx", "policy.onnx", "--help"], ("--headless", "--scene")),
     ],
