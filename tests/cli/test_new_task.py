@@ -63,6 +63,10 @@ def test_the_task_has_nothing_that_users_should_mend(tmp_path):
     [
         (["../evil"], "is no name for a task"),
         (["Cartpole-Balance"], "a task 'Cartpole-Balance' already"),
+        (["Torch"], "would hide the Python module 'torch' from"),
+        (["Random", "--robot", "robot.xml"], "choose another name, such as My-Random."),
+        (["Rsl-Rl"], "'rsl_rl.py' of the task 'Rsl-Rl' would hide"),
+        (["sys"], "would hide the Python module 'sys'"),
     ],
 )
 def test_wrong_names_are_refused(args, message, tmp_path, monkeypatch, capsys):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.parsing import module_file, parse
 from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def write_task(name: str, folder: Path) -> Path:
         The path of the new file.
 
     Raises:
-        ValueError: the name does not have that form, or is the name of a task.
+        ValueError: the name does not have that form, is the name of a task, or makes a file with
+            the name of a module.
         FileExistsError: the file exists.
     """
     path = _new_file(name, folder)
@@ -172,6 +173,11 @@ def _new_file(name: str, folder: Path) -> Path:
     path = folder / f"{stem}.py"
     if path.exists():
         raise FileExistsError(f"'{path}' is there already: choose another name, or move it away.")
+    if stem in sys.stdlib_module_names or module_file(stem) is not None:
+        raise ValueError(
+            f"The file '{path}' of the task '{name}' would hide the Python module '{stem}' from "
+            f"programs in its folder: choose another name, such as My-{name}."
+        )
     return path
 
 
