@@ -63,6 +63,8 @@ def test_the_task_has_nothing_that_users_should_mend(tmp_path):
     [
         (["../evil"], "is no name for a task"),
         (["Cartpole-Balance"], "a task 'Cartpole-Balance' already"),
+        (["My-No", "--robot", "go1"], "`manyworlds train Velocity-Flat --robot go1`, or give"),
+        (["My-No", "--robot", "nosuch"], "nosuch: there is no such file."),
         (["Torch"], "would hide the Python module 'torch' from"),
         (["Random", "--robot", "robot.xml"], "choose another name, such as My-Random."),
         (["Rsl-Rl"], "'rsl_rl.py' of the task 'Rsl-Rl' would hide"),

@@ -144,6 +144,7 @@ def write_robot_task(
     from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
 
     path = _new_file(name, folder)
+    _check_robot(robot)
     model = derive_robot(robot, feet, effort_limit)
     height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
@@ -179,6 +180,18 @@ def _new_file(name: str, folder: Path) -> Path:
             f"programs in its folder: choose another name, such as My-{name}."
         )
     return path
+
+
+def _check_robot(robot: Path) -> None:
+    """Refuse the name of a robot in the place of its file."""
+    from manyworlds.tasks.velocity.config.robots import known_robots
+
+    if str(robot) in known_robots() and not robot.exists():
+        raise ValueError(
+            f"--robot takes a model file here, and '{robot}' is the name of a robot: train it with "
+            f"`manyworlds train Velocity-Flat --robot {robot}`, or give the path of its MJCF or "
+            "URDF file."
+        )
 
 
 def _describe(model: LeggedModel) -> str:
