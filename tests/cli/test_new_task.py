@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import gymnasium
 import mujoco
 import pytest
 
@@ -14,6 +18,8 @@ from manyworlds.cli.new_task import effort_limits, write_task
 from manyworlds.rl import OnnxPolicy
 from manyworlds.tasks import registry
 from tests.robots import robot_file
+
+ANT = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
 
 
 def test_the_file_trains_as_it_stands(tmp_path, monkeypatch, capsys):
@@ -85,6 +91,24 @@ def test_a_file_that_is_there_stays(tmp_path):
     with pytest.raises(FileExistsError, match=r"mine\.py' is there already"):
         write_task("Mine", tmp_path)
     assert (tmp_path / "mine.py").read_text() == "precious"
+
+
+def test_a_task_moves_with_its_robot(tmp_path, monkeypatch, capsys):
+    """Name a model in or below the task's folder relative to it, and others by their whole path."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    (tmp_path / "old" / "robots").mkdir(parents=True)
+    shutil.copy(ANT, tmp_path / "old" / "robots" / "my ant.xml")
+    monkeypatch.chdir(tmp_path / "old")
+    assert main(["new-task", "My-Inner", "--robot", "robots/../robots/my ant.xml"]) == 0
+    assert main(["new-task", "My-Outer", "--robot", str(ANT)]) == 0
+    assert f"FILE = Path({json.dumps(str(ANT.resolve()))})" in Path("my_outer.py").read_text()
+    monkeypatch.chdir(tmp_path)
+    Path("old").rename("new")
+    files = ["--load", "new/my_inner.py", "--load", "new/my_outer.py"]
+    capsys.readouterr()
+    assert main(["list", "My-", *files]) == 0
+    out = capsys.readouterr().out
+    assert "My-Inner" in out and "My-Outer" in out
 
 
 @pytest.mark.parametrize(

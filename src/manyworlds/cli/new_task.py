@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -155,7 +156,7 @@ def write_robot_task(
             "'home' to the model, in which the robot stands.",
             file=sys.stderr,
         )
-    write_atomic(path, _robot_source(name, path.stem, robot.resolve(), model))
+    write_atomic(path, _robot_source(name, path, robot, model))
     return path
 
 
@@ -212,7 +213,16 @@ def _describe(model: LeggedModel) -> str:
     )
 
 
-def _robot_source(name: str, stem: str, robot: Path, model: LeggedModel) -> str:
+def _path_source(file: Path, folder: Path) -> str:
+    """Return a path as source for a module in a folder, which may move with the files below it."""
+    plain = Path(os.path.abspath(file))  # keeps symbolic links
+    home = folder.absolute()
+    if plain.is_relative_to(home):
+        return f"Path(__file__).parent / {json.dumps(plain.relative_to(home).as_posix())}"
+    return f"Path({json.dumps(str(file.resolve()))})"
+
+
+def _robot_source(name: str, path: Path, robot: Path, model: LeggedModel) -> str:
     drives = "\n".join(
         f"        {json.dumps(joint)}: JointDrive{astuple(drive)},"
         for joint, drive in model.drives.items()
@@ -222,6 +232,8 @@ def _robot_source(name: str, stem: str, robot: Path, model: LeggedModel) -> str:
 
 The values of MODEL were derived from the robot's model. Check them against its data sheet.
 """
+
+from pathlib import Path
 
 from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
 from manyworlds.tasks import register_task
@@ -243,14 +255,14 @@ MODEL = LeggedModel(
     pitch={pitch},
     legs={legs},
 )
-FILE = {json.dumps(str(robot))}  # noqa: E501
+FILE = {_path_source(robot, path.parent)}  # noqa: E501
 ROBOT = legged_robot(FILE, MODEL)
 
 register_task(
     "{name}",
     velocity_env_cfg(ROBOT, "flat"),  # or "rough"
     velocity_env_cfg(ROBOT, "flat", play=True),
-    velocity_rl_cfg("{stem}", ROBOT),
+    velocity_rl_cfg("{path.stem}", ROBOT),
     cpu_preset=cpu_preset(ROBOT),
 )
 '''
