@@ -378,7 +378,12 @@ def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
         (["train", "Cartpole-Swing"], "There is no task 'Cartpole-Swing'. Did you mean"),
         (["play", "Cartpole-Swingup", "--log-root", "nowhere"], "no trained run of task"),
         (["play", "Cartpole-Swingup", "--checkpoint", "no.pt"], "There is no checkpoint 'no.pt'"),
-        (["list", "--load", "nothing.py"], "There is no file 'nothing.py'"),
+        (
+            ["list", "--load", "nothing.py"],
+            "There is no file 'nothing.py' to load tasks from. Give",
+        ),
+        (["list", "--load", "no/a.py"], "tasks from. The folder 'no' does not exist either. Give"),
+        (["replay-dump", "nofile"], "There is no file 'nofile'. Give the path of a nan_dump_"),
         (["list", "--load", "no_such_module"], "Cannot load module 'no_such_module'"),
         (["train", "Cartpole-Swingup", "--device", "gpu"], "There is no device 'gpu'"),
         pytest.param(
@@ -478,6 +483,29 @@ def test_runs_name_the_file_of_their_task(tmp_path, monkeypatch, capsys):
     assert not (run.path / "report.html").exists()
     args = ["report", str(run.path), "--load", "my tasks.py", "--no-film", "--worlds", "2"]
     assert main(args) == 0 and "no evaluation" not in capsys.readouterr().err
+
+
+def test_files_with_near_names_are_suggested(tmp_path, monkeypatch, capsys):
+    """Name a file or a run that was probably meant."""
+    monkeypatch.chdir(tmp_path)
+    Path("my_tasks.py").write_text(PLUGIN)
+    Path("nan_dump_1.npz").write_text("")
+    for name in ("old", "new"):
+        (folder := Path("runs/cartpole") / name / "params").mkdir(parents=True)
+        (folder / "run.yaml").write_text("task: Cartpole-Swingup\n")
+    os.utime("runs/cartpole/old/params/run.yaml", (0, 0))
+    is_folder = "That is a folder of runs: name one of them, such as 'runs/cartpole/new'."
+    for args, meant in (
+        (["list", "--load", "my_taks.py"], "Did you mean 'my_tasks.py'?"),
+        (["replay-dump", "nan_dmp_1.npz"], "Did you mean 'nan_dump_1.npz'?"),
+        (["lab", "runs/cartpole", "--headless"], is_folder),
+        (["lab", "runs", "--headless"], is_folder),
+        (["play", "runs/cartpole"], is_folder),
+        (["evaluate", "runs/cartpole"], is_folder),
+        (["report", "runs"], is_folder),
+    ):
+        assert main(args) == 1
+        assert meant in capsys.readouterr().err, args
 
 
 @mock.patch.dict(sys.modules)

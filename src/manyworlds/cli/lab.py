@@ -14,7 +14,7 @@ import tyro
 from manyworlds.cli.attach import ATTACH, attach
 from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
-from manyworlds.cli.runs import find_run, naming_load, play_env_cfg
+from manyworlds.cli.runs import find_run, naming_load, play_env_cfg, runs_below
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
 from manyworlds.validation.names import near_matches
@@ -305,8 +305,8 @@ def find_target(cfg: LabOptions) -> Target:
     except FileNotFoundError:
         raise FileNotFoundError(
             f"There is no model file, world, task or run '{cfg.target}'."
-            f"{near_matches(cfg.target, [*GALLERY, *list_tasks()])} `manyworlds list` names the "
-            "tasks, and with --worlds the worlds."
+            f"{near_matches(cfg.target, [*GALLERY, *list_tasks()])}{runs_below(path)} "
+            "`manyworlds list` names the tasks, and with --worlds the worlds."
         ) from None
     if run is None or run.task is None:
         raise ValueError(f"'{checkpoint}' is in no run folder: name the run's folder.")

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import tyro
 
 from manyworlds.cli.deferred_import import defer_import
-from manyworlds.cli.errors import UsageError
+from manyworlds.cli.errors import UsageError, near_files
 from manyworlds.utils.parse_errors import parse_errors_as_sentences
 
 T = TypeVar("T")
@@ -248,7 +248,10 @@ def load_modules(names: tuple[str, ...]) -> None:
 
 def _load_file(path: Path) -> None:
     if not path.is_file():
-        raise FileNotFoundError(f"There is no file '{path}' to load tasks from.")
+        raise FileNotFoundError(
+            f"There is no file '{path}' to load tasks from.{near_files(path)} Give --load the path "
+            "of a Python file."
+        )
     module_name = _module_name(path)
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None

@@ -119,8 +119,8 @@ def find_run(
                 "name another run."
             )
     raise FileNotFoundError(
-        f"There is no checkpoint '{checkpoint}': give the path of a .pt file or of a run folder, "
-        f"or the name of a run in '{log_root}'."
+        f"There is no checkpoint '{checkpoint}'.{runs_below(checkpoint)} Give the path of a .pt "
+        f"file or of a run folder, or the name of a run in '{log_root}'."
     )
 
 
@@ -178,10 +178,20 @@ def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]
         run = RunFolder.latest(log_root, name)
         return run, run.last_checkpoint()
     raise FileNotFoundError(
-        f"There is no run '{name}'.{near_matches(name, list_tasks())} Give the path of a run "
-        f"folder or of a checkpoint in one, the name of a run in '{log_root}', or a task that was "
-        "trained there (with --load FILE if your own file registers it)."
+        f"There is no run '{name}'.{near_matches(name, list_tasks())}{runs_below(Path(name))} "
+        f"Give the path of a run folder or of a checkpoint in one, the name of a run in "
+        f"'{log_root}', or a task that was trained there (with --load FILE if your own file "
+        "registers it)."
     )
+
+
+def runs_below(folder: Path) -> str:
+    """Return a sentence that names the newest run in a folder of runs; empty if it has none."""
+    files = [*folder.glob("*/params/run.yaml"), *folder.glob("*/*/params/run.yaml")]
+    if not files:
+        return ""
+    newest = max(files, key=lambda file: file.stat().st_mtime).parents[1]
+    return f" That is a folder of runs: name one of them, such as '{newest}'."
 
 
 def newest_run(log_root: Path, task: str | None = None) -> RunFolder | None:
