@@ -14,6 +14,7 @@ import tyro
 from manyworlds.cli.attach import ATTACH, attach
 from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
+from manyworlds.cli.play_onnx import set_commands
 from manyworlds.cli.runs import find_run, naming_load, play_env_cfg, runs_below
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
@@ -266,7 +267,8 @@ def _open_plain(cfg: LabOptions, target: Target) -> LiveLab:
         lab = LiveLab(world_of(target, cfg), cfg.lab_cfg())
     lab.source = lambda: open_lab(cfg)
     if target.policy is not None:
-        law = lab.run_policy(target.policy, commands=cfg.command)
+        law = lab.run_policy(target.policy)
+        set_commands(law.policy, cfg.command)
         if law.differences:
             print(
                 f"differences from the training of {target.policy}: {'; '.join(law.differences)}",
