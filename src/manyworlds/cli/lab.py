@@ -308,7 +308,8 @@ def find_target(cfg: LabOptions) -> Target:
         raise FileNotFoundError(
             f"There is no model file, world, task or run '{cfg.target}'."
             f"{near_matches(cfg.target, [*GALLERY, *list_tasks()])}{runs_below(path)} "
-            "`manyworlds list` names the tasks, and with --worlds the worlds."
+            "`manyworlds list` names the tasks, and with --worlds the worlds; a task of your own "
+            "needs --load FILE."
         ) from None
     if run is None or run.task is None:
         raise ValueError(f"'{checkpoint}' is in no run folder: name the run's folder.")
