@@ -90,7 +90,9 @@ def test_targets(arm, capsys):
     assert list(lab.world.robots) == ["cartpole"] and lab.world.model.opt.timestep == 0.01
     lab.stop()
     assert main(["lab", "nothing", "--headless"]) == 1
-    assert "no model file, world, task or run 'nothing'" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "no model file, world, task or run 'nothing'" in err
+    assert err.endswith("a task of your own needs --load FILE.\n")
     for command_ in ("lab", "report", "bench", "train", "evaluate", "play"):
         assert main([command_, "Velocity-Flat-Go"]) == 1
         assert "id you mean 'Velocity-Flat-Go1'" in capsys.readouterr().err, command_

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from manyworlds.cli.lab import LabOptions, open_lab
+from manyworlds.cli.main import main
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, load_runner_cls
 from manyworlds.tasks.registry import BUILTIN_TASKS
@@ -121,4 +122,29 @@ def test_a_lab_lists_differences_from_training(tmp_path, motion_file):
     assert "observations.actor.enable_corruption: False, in training True" in found
     assert "absent_setting: only in training" in found
     assert not [line for line in found if "num_envs" in line or line.startswith("seed")]
+    lab.stop()
+
+
+def test_commands_have_all_their_values(tmp_path, motion_file, capsys):
+    """Steer a policy in the lab and in plain MuJoCo; refuse a wrong number of values."""
+    pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
+    pytest.importorskip("onnxruntime", reason="running policies needs the extra 'train'")
+    run = write_run("Velocity-Flat-Quadruped", tmp_path, motion_file)
+    lab_args = ["lab", str(run), "--headless", "--seconds", "0"]
+    play_args = ["play", "--onnx", str(run / "policy.onnx"), "--headless", "--steps", "20"]
+    for command, message in (
+        ("{'twist': (0.5,)}", "has 3 values, got 1: give all, as in --command \"{'twist': (0.0, "),
+        ("{'twist': (1, 2, 3, 4)}", "has 3 values, got 4"),
+        ("{'twits': (1, 2, 3)}", "has no command 'twits'; it has: twist."),
+    ):
+        for args in (lab_args, play_args):
+            assert main([*args, "--command", command]) == 1
+            assert message in capsys.readouterr().err
+    ends = []
+    for command in ("{}", "{'twist': (5, 0, 0)}"):
+        assert main([*play_args, "--command", command]) == 0
+        ends.append(capsys.readouterr().out)
+    assert ends[0] != ends[1]
+    lab = open_lab(LabOptions(target=str(run), command={"twist": (0.5, 0.0, 0.1)}, paused=True))
+    assert lab.controls["robot"].controller.commands["twist"].tolist() == [0.5, 0.0, 0.1]
     lab.stop()

@@ -223,6 +223,13 @@ USAGE_ERRORS = {
     "motion": ("manyworlds motion needs convert or clip",),
     "motion clip a.npz --task Tracking-Flat-Humanoid --tasks": ("did you mean --task?",),
     "motion convert a.csv": ("manyworlds motion needs --task STR",),
+    "lab ant --command twist=0.5": (
+        "--command takes a dictionary such as \"{'twist': (0.5, 0.0, 0.0)}\", got 'twist=0.5'",
+    ),
+    "play --onnx x --command {'twist':0.5}": (
+        "takes a dictionary such as \"{'twist': (0.5, 0.0, 0.0)}\", got '{'twist': 0.5}'",
+    ),
+    "terrain --change step_width=0.5": ("dictionary such as \"{'step_width': 0.5}\", got",),
     "terrain --rows x": ("--rows takes an integer, got 'x'",),
     "train": ("Name a task: manyworlds train TASK",),
     "train --resume": ("Name a task: manyworlds train TASK",),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import gymnasium
 import mujoco
 import pytest
 
@@ -14,6 +18,8 @@ from manyworlds.cli.new_task import effort_limits, write_task
 from manyworlds.rl import OnnxPolicy
 from manyworlds.tasks import registry
 from tests.robots import robot_file
+
+ANT = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
 
 
 def test_the_file_trains_as_it_stands(tmp_path, monkeypatch, capsys):
@@ -37,6 +43,15 @@ def test_the_file_trains_as_it_stands(tmp_path, monkeypatch, capsys):
     plain.reset(data := mujoco.MjData(model))
     seen = plain.observe(data, "actor")
     assert seen[4:6] == pytest.approx([0.55, 0.0], abs=1e-6)  # the tip of the stretched arm
+    program = (
+        "import mujoco, sys, my_own_reach\n"
+        "from manyworlds.rl import OnnxPolicy\n"
+        "model = mujoco.MjModel.from_xml_path(sys.argv[2])\n"
+        "OnnxPolicy(sys.argv[1], model).step(mujoco.MjData(model))\n"
+    )
+    (tmp_path / "program.py").write_text(program)  # its folder is where `import` looks first
+    scene = policy.parent / "scene" / "scene.xml"
+    subprocess.run([sys.executable, "program.py", str(policy), str(scene)], check=True)
     check = [sys.executable, "-m", "ruff", "check", "--isolated", "my_own_reach.py"]
     subprocess.run([*check, "--select", "E,F", "--line-length", "100"], check=True)
 
@@ -54,6 +69,12 @@ def test_the_task_has_nothing_that_users_should_mend(tmp_path):
     [
         (["../evil"], "is no name for a task"),
         (["Cartpole-Balance"], "a task 'Cartpole-Balance' already"),
+        (["My-No", "--robot", "go1"], "`manyworlds train Velocity-Flat --robot go1`, or give"),
+        (["My-No", "--robot", "nosuch"], "nosuch: there is no such file."),
+        (["Torch"], "would hide the Python module 'torch' from"),
+        (["Random", "--robot", "robot.xml"], "choose another name, such as My-Random."),
+        (["Rsl-Rl"], "'rsl_rl.py' of the task 'Rsl-Rl' would hide"),
+        (["sys"], "would hide the Python module 'sys'"),
     ],
 )
 def test_wrong_names_are_refused(args, message, tmp_path, monkeypatch, capsys):
@@ -70,6 +91,24 @@ def test_a_file_that_is_there_stays(tmp_path):
     with pytest.raises(FileExistsError, match=r"mine\.py' is there already"):
         write_task("Mine", tmp_path)
     assert (tmp_path / "mine.py").read_text() == "precious"
+
+
+def test_a_task_moves_with_its_robot(tmp_path, monkeypatch, capsys):
+    """Name a model in or below the task's folder relative to it, and others by their whole path."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    (tmp_path / "old" / "robots").mkdir(parents=True)
+    shutil.copy(ANT, tmp_path / "old" / "robots" / "my ant.xml")
+    monkeypatch.chdir(tmp_path / "old")
+    assert main(["new-task", "My-Inner", "--robot", "robots/../robots/my ant.xml"]) == 0
+    assert main(["new-task", "My-Outer", "--robot", str(ANT)]) == 0
+    assert f"FILE = Path({json.dumps(str(ANT.resolve()))})" in Path("my_outer.py").read_text()
+    monkeypatch.chdir(tmp_path)
+    Path("old").rename("new")
+    files = ["--load", "new/my_inner.py", "--load", "new/my_outer.py"]
+    capsys.readouterr()
+    assert main(["list", "My-", *files]) == 0
+    out = capsys.readouterr().out
+    assert "My-Inner" in out and "My-Outer" in out
 
 
 @pytest.mark.parametrize(

@@ -155,8 +155,11 @@ def test_runs_of_other_versions_are_shown(run, root, capsys):
         assert text in page, text
     assert "<b>" not in page and "<i>" not in page
     assert r"\<b\>Gone\</b\>" in (run.path / "report.md").read_text()
-    assert main(["report", str(run.path), "--worlds", "2"]) == 0
-    assert "warning: no evaluation: There is no task '<b>Gone</b>'" in capsys.readouterr().err
+    capsys.readouterr()
+    assert main(["report", str(run.path), "--no-evaluate"]) == 1
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("error: There is no task '<b>Gone</b>'. A task of your own")
+    assert err.endswith(" --no-evaluate --no-film writes the page without the task.\n")
 
 
 def test_runs_that_are_not_there_are_named(run, root, capsys, monkeypatch):

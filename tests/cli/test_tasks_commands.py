@@ -6,7 +6,9 @@ import json
 import os
 import shlex
 import socket
+import sys
 from pathlib import Path
+from unittest import mock
 
 import mujoco
 import numpy as np
@@ -16,6 +18,7 @@ import torch
 from manyworlds.cli import play as play_module
 from manyworlds.cli import runs
 from manyworlds.cli.main import main
+from manyworlds.cli.parsing import load_modules
 from manyworlds.cli.runs import play_env_cfg
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import registry
@@ -303,6 +306,17 @@ def test_runs_are_named_in_short_or_not_at_all(tmp_path, monkeypatch, capsys):
     for args in ([], *paths, *(["--checkpoint", str(name)] for name in shorthands)):
         assert main(["play", *args, *root]) == 0
         assert capsys.readouterr().out.startswith(f"policy: {run.path / 'model_1.pt'}")
+    for path in (str(run.path), str(run.path / "model_1.pt")):
+        args = ["evaluate", path, "--num-envs", "2", "--env.episode-length-s", "0.2"]
+        assert main(args) == 0
+        assert capsys.readouterr().out.startswith(f"policy: {run.path / 'model_1.pt'}\n")
+        assert main([*args, "--checkpoint", path]) == 2
+        assert f"'{path}' is no task" in capsys.readouterr().err
+    loose = tmp_path / "loose.pt"
+    loose.write_bytes((run.path / "model_1.pt").read_bytes())
+    assert main(["evaluate", str(loose)]) == 1
+    said = f"name its task, manyworlds evaluate TASK --checkpoint {loose}."
+    assert said in capsys.readouterr().err
     assert main(["play", "--log-root", str(tmp_path / "none")]) == 1
     assert "There is no trained run in" in capsys.readouterr().err
 
@@ -364,7 +378,12 @@ def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
         (["train", "Cartpole-Swing"], "There is no task 'Cartpole-Swing'. Did you mean"),
         (["play", "Cartpole-Swingup", "--log-root", "nowhere"], "no trained run of task"),
         (["play", "Cartpole-Swingup", "--checkpoint", "no.pt"], "There is no checkpoint 'no.pt'"),
-        (["list", "--load", "nothing.py"], "There is no file 'nothing.py'"),
+        (
+            ["list", "--load", "nothing.py"],
+            "There is no file 'nothing.py' to load tasks from. Give",
+        ),
+        (["list", "--load", "no/a.py"], "tasks from. The folder 'no' does not exist either. Give"),
+        (["replay-dump", "nofile"], "There is no file 'nofile'. Give the path of a nan_dump_"),
         (["list", "--load", "no_such_module"], "Cannot load module 'no_such_module'"),
         (["train", "Cartpole-Swingup", "--device", "gpu"], "There is no device 'gpu'"),
         pytest.param(
@@ -392,7 +411,8 @@ def test_mistakes_give_one_line(args, message, capsys, tmp_path, monkeypatch):
     [
         (["train", "--help"], ("TASK", "--load", "manyworlds list")),
         (["train", "Cartpole-Swingup", "--help"], ("--env.scene.num-envs", "--agent.max-iter")),
-        (["play", "--help"], ("TASK", "--load", "--onnx", "--num-envs")),
+        (["evaluate", "--help"], ("evaluate [-h] TASK ", "Instead of TASK, a run")),
+        (["play", "--help"], ("play [-h] [OPTIONS] [TASK]\n", "--load", "--onnx", "--num-envs")),
         (["play", "Reach", "--num-envs", "3", "-h"], ("--env.scene.num-envs", "(default: 3)")),
         (["play", "--onnx", "policy.onnx", "--help"], ("--headless", "--scene")),
     ],
@@ -431,6 +451,77 @@ def test_cameras_that_are_not_there_are_named(capsys):
     film = ["play", "Cartpole-Swingup", "--agent", "zero", "--video", "--camera", "side"]
     assert main(film) == 1
     assert "There is no camera 'side': the model has none;" in capsys.readouterr().err
+
+
+def test_runs_name_the_file_of_their_task(tmp_path, monkeypatch, capsys):
+    """Say with which `--load` a run was trained, where its task is not registered."""
+    monkeypatch.chdir(tmp_path)
+    Path("my tasks.py").write_text(PLUGIN)
+    assert main(["train", "My-Balance", "--load", "my tasks.py", *SMALL]) == 0
+    run = RunFolder.latest(Path("runs"))
+    registry.unregister_task("My-Balance")
+    said = f"{run.path.name}' was trained with --load 'my tasks.py'; repeat this option"
+    for args in (
+        ["play"],
+        ["play", str(run.path)],
+        ["play", str(run.path), "--log-root", "elsewhere"],
+        ["play", "My-Balance"],
+        ["evaluate", "My-Balance"],
+        ["evaluate", str(run.path)],
+        ["train", "My-Balance", "--resume"],
+        ["report", str(run.path)],
+        ["report", "My-Balance"],
+        ["export-dataset", str(run.path), "--output", "data"],
+        ["lab", f"{run.path}/model_1.pt", "--headless", "--seconds", "0"],
+        ["lab", str(run.path), "--driver", "environment", "--headless", "--seconds", "0"],
+    ):
+        capsys.readouterr()
+        assert main(args) == 1, args
+        err = capsys.readouterr().err
+        assert err.startswith("error: There is no task 'My-Balance': the run '"), (args, err)
+        assert said in err and err.count("\n") == 1
+    assert not (run.path / "report.html").exists()
+    args = ["report", str(run.path), "--load", "my tasks.py", "--no-film", "--worlds", "2"]
+    assert main(args) == 0 and "no evaluation" not in capsys.readouterr().err
+
+
+def test_files_with_near_names_are_suggested(tmp_path, monkeypatch, capsys):
+    """Name a file or a run that was probably meant."""
+    monkeypatch.chdir(tmp_path)
+    Path("my_tasks.py").write_text(PLUGIN)
+    Path("nan_dump_1.npz").write_text("")
+    for name in ("old", "new"):
+        (folder := Path("runs/cartpole") / name / "params").mkdir(parents=True)
+        (folder / "run.yaml").write_text("task: Cartpole-Swingup\n")
+    os.utime("runs/cartpole/old/params/run.yaml", (0, 0))
+    is_folder = "That is a folder of runs: name one of them, such as 'runs/cartpole/new'."
+    for args, meant in (
+        (["list", "--load", "my_taks.py"], "Did you mean 'my_tasks.py'?"),
+        (["replay-dump", "nan_dmp_1.npz"], "Did you mean 'nan_dump_1.npz'?"),
+        (["lab", "runs/cartpole", "--headless"], is_folder),
+        (["lab", "runs", "--headless"], is_folder),
+        (["play", "runs/cartpole"], is_folder),
+        (["evaluate", "runs/cartpole"], is_folder),
+        (["report", "runs"], is_folder),
+    ):
+        assert main(args) == 1
+        assert meant in capsys.readouterr().err, args
+
+
+@mock.patch.dict(sys.modules)
+def test_files_are_modules_by_their_own_names(tmp_path):
+    """Load a file as `import` would, but never in place of a module that exists."""
+    for name in ("own_to_a_test", "random", "gymnasium", "a-b"):
+        (tmp_path / f"{name}.py").write_text("HERE = 1\n")
+        load_modules((str(tmp_path / f"{name}.py"),))
+    (tmp_path / "other").mkdir()
+    (other := tmp_path / "other" / "own_to_a_test.py").write_text("HERE = 2\n")
+    load_modules((str(other),))
+    assert sys.modules["own_to_a_test"].HERE == 1
+    assert sys.modules["manyworlds_loaded_own_to_a_test"].HERE == 2
+    for name in ("random", "gymnasium", "a-b"):
+        assert not hasattr(sys.modules.get(name), "HERE")
+        assert sys.modules[f"manyworlds_loaded_{name}"].HERE == 1
 
 
 @pytest.mark.parametrize("is_relative", [False, True])

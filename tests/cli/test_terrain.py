@@ -28,13 +28,30 @@ def test_ready_terrains_and_kinds_are_found():
     [
         (["stares"], {}, r"'stares' is no kind .* Did you mean 'stairs'\?"),
         (["rough", "flat"], {}, "'rough' is no kind .* rough, high-steps, stairs alone"),
-        (["flat"], {"step_width": 0.5}, "None of the kinds flat has a field 'step_width'"),
+        (["flat"], {"step_width": 0.5}, "kinds flat has a field 'step_width'. Fields: .*, size"),
+        (["rough"], {"step_widht": 0.5}, r"'step_widht'\. Did you mean 'step_width'\?"),
     ],
 )
 def test_mistakes_are_named(kinds, change, message):
     """Say which name or field is unknown."""
     with pytest.raises(ValueError, match=message):
         command.find_terrain(kinds, change)
+
+
+@pytest.mark.parametrize(
+    ("picture", "code", "message"),
+    [
+        ("t.txt", 2, "--picture 't.txt' must end in .png, .jpg"),
+        ("picture", 2, "--picture 'picture' must end in .png"),
+        ("no/t.PNG", 1, "There is no folder 'no' for --picture 't.PNG'"),
+    ],
+)
+def test_pictures_that_cannot_be_written(picture, code, message, monkeypatch, tmp_path, capsys):
+    """Refuse a file that is no picture, or has no folder, before the terrain is built."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "show", lambda options: pytest.fail("the terrain was built"))
+    assert main(["terrain", "--picture", picture]) == code
+    assert message in capsys.readouterr().err
 
 
 def test_a_robot_stands_in_the_middle():

@@ -345,4 +345,18 @@ def test_tasks_are_run_a_little(capsys, tmp_path):
 def test_a_task_that_is_not_there(capsys, name, remedy):
     """Name the tasks that were probably meant, or the command that prints them."""
     assert main(["validate", name]) == 1
-    assert f"no such file, and no such task. {remedy}" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"no such file, and no such task. {remedy}" in out
+    assert out.endswith(" A task of your own needs --load FILE.\n")
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_file_of_a_task(capsys, tmp_path, is_there):
+    """Say how the task of a Python file is checked."""
+    path = tmp_path / "my task.py"
+    if is_there:
+        path.write_text("")
+    assert main(["validate", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert f"{path}: error\n  this is a Python file, not a model file" in out
+    assert f"hint: `manyworlds validate TASK --load '{path}'` checks" in out

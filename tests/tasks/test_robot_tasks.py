@@ -227,7 +227,7 @@ def test_a_file_for_any_robot(tmp_path, monkeypatch, capsys):
     small = ["--agent.max-iterations", "1", "--env.scene.num-envs", "8"]
     assert main(["train", "My-Ant", "--load", "my_ant.py", *small]) == 0
     assert list(tmp_path.glob("runs/my_ant/*/policy.onnx"))
-    module = sys.modules["manyworlds_loaded_my_ant"]
+    module = sys.modules["my_ant"]
     assert derive_robot(ANT) == module.MODEL  # pyright: ignore[reportAttributeAccessIssue]
     check = [sys.executable, "-m", "ruff", "check", "--isolated", "my_ant.py"]
     subprocess.run([*check, "--select", "E,F", "--line-length", "100"], check=True)

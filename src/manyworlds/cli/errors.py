@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from manyworlds.utils.extras import MissingExtraError
 from manyworlds.utils.usage import UsageError as UsageError
+from manyworlds.validation.names import near_matches
 
 EXPECTED = (ValueError, KeyError, OSError, RuntimeError, MissingExtraError)
 """Errors that the input or the machine can cause; others are defects and keep their traceback."""
@@ -38,6 +40,14 @@ def warnings_in_one_line() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = default
+
+
+def near_files(path: Path) -> str:
+    """Return ' Did you mean ...?' for the misspelled path of a file, or an empty string."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f" The folder '{folder}' does not exist either."
+    return near_matches(path.name, (entry.name for entry in islice(folder.iterdir(), 5000)))
 
 
 def one_line(error: BaseException) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.cli.parsing import parse_over, parse_task
-from manyworlds.cli.runs import find_run
+from manyworlds.cli.parsing import TaskOptions, find_task, parse_known, parse_over, parse_task
+from manyworlds.cli.runs import find_run, names_run, naming_load, trained_run
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -19,7 +19,7 @@ UNSEEN_SEED = 1_000_003
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds evaluate`: one episode in each world, and a table."""
-    task, argv = parse_task(argv, "evaluate", "Evaluate a policy by the rewards of its task.")
+    task, argv = _task_and_rest(argv)
     from manyworlds.cli.task_options import EvaluateTaskOptions, take_num_envs
     from manyworlds.tasks import load_env_cfg
     from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
@@ -40,6 +40,24 @@ def main(argv: list[str]) -> int:
     print(f"policy: {checkpoint}")
     print(evaluate_checkpoint(task, checkpoint, run, options.env, options.device))
     return 0
+
+
+def _task_and_rest(argv: list[str]) -> tuple[str, list[str]]:
+    """Return the task, and the other arguments, of which a run in the task's place is one."""
+    start, rest = parse_known(TaskOptions, argv, "evaluate")
+    has_other = any(word.partition("=")[0] == "--checkpoint" for word in rest)
+    if has_other or len(start.task) != 1 or not names_run(start.task[0]):
+        return parse_task(
+            argv,
+            "evaluate",
+            "Evaluate a policy by the rewards of its task. Instead of TASK, a run folder or a "
+            "checkpoint may be named.",
+        )
+    path = start.task[0]
+    run, name = trained_run(Path(path), Path(), "evaluate")
+    start.task = (name,)
+    with naming_load(run):
+        return find_task(start), [*rest, "--checkpoint", path]
 
 
 def evaluate_cases(

@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
 
 def _record(options: ExportDatasetOptions) -> Path:
     from manyworlds.cli.policies import load_run_policy, with_progress
-    from manyworlds.cli.runs import evaluation_env_cfg, named_run
+    from manyworlds.cli.runs import evaluation_env_cfg, named_run, naming_load
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.envs.mdp import record_dataset
     from manyworlds.managers import RecorderTermCfg
@@ -66,7 +66,8 @@ def _record(options: ExportDatasetOptions) -> Path:
     run, checkpoint = named_run(options.run, options.log_root)
     if checkpoint is None or run.task is None:
         raise ValueError(f"The run '{run.path.name}' has no checkpoint yet, or names no task.")
-    cfg = evaluation_env_cfg(run.task, run)
+    with naming_load(run):
+        cfg = evaluation_env_cfg(run.task, run)
     cfg.scene.num_envs, cfg.seed = options.episodes, options.seed
     params = {
         "folder": options.output,

@@ -14,7 +14,8 @@ import tyro
 from manyworlds.cli.attach import ATTACH, attach
 from manyworlds.cli.lab_environment import open_environment
 from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
-from manyworlds.cli.runs import find_run, play_env_cfg
+from manyworlds.cli.play_onnx import set_commands
+from manyworlds.cli.runs import find_run, naming_load, play_env_cfg, runs_below
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
 from manyworlds.validation.names import near_matches
@@ -230,6 +231,12 @@ def open_lab(cfg: LabOptions) -> LiveLab:
         ValueError: the world does not compile, or the policy does not fit it.
     """
     target = find_target(cfg)
+    with naming_load(target.run):
+        return _open_target(cfg, target)
+
+
+def _open_target(cfg: LabOptions, target: Target) -> LiveLab:
+    """Build the world of a target, and start its policy if there is one."""
     if cfg.command and target.policy is None and cfg.driver != "environment":
         raise ValueError(
             "--command sets commands of a policy, and there is none: name a run, or give --policy."
@@ -260,7 +267,8 @@ def _open_plain(cfg: LabOptions, target: Target) -> LiveLab:
         lab = LiveLab(world_of(target, cfg), cfg.lab_cfg())
     lab.source = lambda: open_lab(cfg)
     if target.policy is not None:
-        law = lab.run_policy(target.policy, commands=cfg.command)
+        law = lab.run_policy(target.policy)
+        set_commands(law.policy, cfg.command)
         if law.differences:
             print(
                 f"differences from the training of {target.policy}: {'; '.join(law.differences)}",
@@ -299,8 +307,9 @@ def find_target(cfg: LabOptions) -> Target:
     except FileNotFoundError:
         raise FileNotFoundError(
             f"There is no model file, world, task or run '{cfg.target}'."
-            f"{near_matches(cfg.target, [*GALLERY, *list_tasks()])} `manyworlds list` names the "
-            "tasks, and with --worlds the worlds."
+            f"{near_matches(cfg.target, [*GALLERY, *list_tasks()])}{runs_below(path)} "
+            "`manyworlds list` names the tasks, and with --worlds the worlds; a task of your own "
+            "needs --load FILE."
         ) from None
     if run is None or run.task is None:
         raise ValueError(f"'{checkpoint}' is in no run folder: name the run's folder.")

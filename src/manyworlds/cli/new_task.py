@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.parsing import module_file, parse
 from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def write_task(name: str, folder: Path) -> Path:
         The path of the new file.
 
     Raises:
-        ValueError: the name does not have that form, or is the name of a task.
+        ValueError: the name does not have that form, is the name of a task, or makes a file with
+            the name of a module.
         FileExistsError: the file exists.
     """
     path = _new_file(name, folder)
@@ -143,6 +145,7 @@ def write_robot_task(
     from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
 
     path = _new_file(name, folder)
+    _check_robot(robot)
     model = derive_robot(robot, feet, effort_limit)
     height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
@@ -153,7 +156,7 @@ def write_robot_task(
             "'home' to the model, in which the robot stands.",
             file=sys.stderr,
         )
-    write_atomic(path, _robot_source(name, path.stem, robot.resolve(), model))
+    write_atomic(path, _robot_source(name, path, robot, model))
     return path
 
 
@@ -172,7 +175,24 @@ def _new_file(name: str, folder: Path) -> Path:
     path = folder / f"{stem}.py"
     if path.exists():
         raise FileExistsError(f"'{path}' is there already: choose another name, or move it away.")
+    if stem in sys.stdlib_module_names or module_file(stem) is not None:
+        raise ValueError(
+            f"The file '{path}' of the task '{name}' would hide the Python module '{stem}' from "
+            f"programs in its folder: choose another name, such as My-{name}."
+        )
     return path
+
+
+def _check_robot(robot: Path) -> None:
+    """Refuse the name of a robot in the place of its file."""
+    from manyworlds.tasks.velocity.config.robots import known_robots
+
+    if str(robot) in known_robots() and not robot.exists():
+        raise ValueError(
+            f"--robot takes a model file here, and '{robot}' is the name of a robot: train it with "
+            f"`manyworlds train Velocity-Flat --robot {robot}`, or give the path of its MJCF or "
+            "URDF file."
+        )
 
 
 def _describe(model: LeggedModel) -> str:
@@ -193,7 +213,16 @@ def _describe(model: LeggedModel) -> str:
     )
 
 
-def _robot_source(name: str, stem: str, robot: Path, model: LeggedModel) -> str:
+def _path_source(file: Path, folder: Path) -> str:
+    """Return a path as source for a module in a folder, which may move with the files below it."""
+    plain = Path(os.path.abspath(file))  # keeps symbolic links
+    home = folder.absolute()
+    if plain.is_relative_to(home):
+        return f"Path(__file__).parent / {json.dumps(plain.relative_to(home).as_posix())}"
+    return f"Path({json.dumps(str(file.resolve()))})"
+
+
+def _robot_source(name: str, path: Path, robot: Path, model: LeggedModel) -> str:
     drives = "\n".join(
         f"        {json.dumps(joint)}: JointDrive{astuple(drive)},"
         for joint, drive in model.drives.items()
@@ -203,6 +232,8 @@ def _robot_source(name: str, stem: str, robot: Path, model: LeggedModel) -> str:
 
 The values of MODEL were derived from the robot's model. Check them against its data sheet.
 """
+
+from pathlib import Path
 
 from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
 from manyworlds.tasks import register_task
@@ -224,7 +255,7 @@ MODEL = LeggedModel(
     pitch={pitch},
     legs={legs},
 )
-FILE = {json.dumps(str(robot))}  # noqa: E501
+FILE = {_path_source(robot, path.parent)}  # noqa: E501
 ROBOT = legged_robot(FILE, MODEL)
 
 
@@ -244,7 +275,7 @@ register_task(
     "{name}",
     velocity_env_cfg(ROBOT, "flat"),  # or "rough"
     velocity_env_cfg(ROBOT, "flat", play=True),
-    velocity_rl_cfg("{stem}", ROBOT),
+    velocity_rl_cfg("{path.stem}", ROBOT),
     cpu_preset=use_few_cores,
 )
 '''

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import tyro
 
 from manyworlds.cli.deferred_import import defer_import
-from manyworlds.cli.errors import UsageError
+from manyworlds.cli.errors import UsageError, near_files
 from manyworlds.utils.parse_errors import parse_errors_as_sentences
 
 T = TypeVar("T")
@@ -191,13 +191,18 @@ def parse_task(argv: list[str], command: str, summary: str) -> tuple[str, list[s
     raise UsageError(f"Name a task: manyworlds {command} TASK; tasks: {', '.join(list_tasks())}.")
 
 
-def find_task(options: TaskOptions) -> str:
+def find_task(options: TaskOptions, log_root: Path = Path("runs")) -> str:
     """Return the name of a task that exists; torch and glfw load later, at their first use.
+
+    Args:
+        options: options that name the task.
+        log_root: folder of all runs, which tell the files that registered their tasks.
 
     Raises:
         UsageError: several tasks are named, or a path.
         KeyError: the task does not exist.
     """
+    from manyworlds.cli.runs import naming_load, newest_run
     from manyworlds.tasks.registry import require_task, task_of_robot
 
     task, *others = options.task
@@ -215,7 +220,11 @@ def find_task(options: TaskOptions) -> str:
         )
     if options.robot:
         return task_of_robot(task, options.robot)
-    return require_task(task)
+    try:
+        return require_task(task)
+    except KeyError:
+        with naming_load(newest_run(log_root, task)):
+            raise
 
 
 def load_modules(names: tuple[str, ...]) -> None:
@@ -240,9 +249,11 @@ def load_modules(names: tuple[str, ...]) -> None:
 
 def _load_file(path: Path) -> None:
     if not path.is_file():
-        raise FileNotFoundError(f"There is no file '{path}' to load tasks from.")
-    # A name of its own, so that a file called random.py does not replace the standard module.
-    module_name = f"manyworlds_loaded_{path.stem}"
+        raise FileNotFoundError(
+            f"There is no file '{path}' to load tasks from.{near_files(path)} Give --load the path "
+            "of a Python file."
+        )
+    module_name = _module_name(path)
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -250,6 +261,7 @@ def _load_file(path: Path) -> None:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[module_name]
         frames = [
             f
             for f in traceback.extract_tb(error.__traceback__)
@@ -259,3 +271,29 @@ def _load_file(path: Path) -> None:
         raise ValueError(
             f"Cannot load tasks from '{path}'{line}: {type(error).__name__}: {error}"
         ) from error
+
+
+def _module_name(path: Path) -> str:
+    """Return the name by which `import` finds a file, or one of its own if that one is taken.
+
+    Exported policies name functions by module, and programs import the file to provide them. But a
+    file called random.py must not replace the standard module.
+    """
+    if path.stem.isidentifier():
+        found = module_file(path.stem)
+        if found is None or found.resolve() == path.resolve():
+            return path.stem
+    return f"manyworlds_loaded_{path.stem}"
+
+
+def module_file(name: str) -> Path | None:
+    """Return the file of the module that `import` finds by a name without dots.
+
+    Returns:
+        The file; for modules without one, such as `sys`, what Python says instead; None if there is
+        no module, or only a folder without `__init__.py`.
+    """
+    if name in sys.modules:
+        return Path(getattr(sys.modules[name], "__file__", None) or name)
+    spec = importlib.util.find_spec(name)
+    return None if spec is None or spec.origin is None else Path(spec.origin)

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.parsing import find_task, parse_known, parse_over
 from manyworlds.cli.play_options import PlayOptions, PlayStartOptions
-from manyworlds.cli.runs import download_checkpoint, find_run, play_env_cfg
+from manyworlds.cli.runs import (
+    download_checkpoint,
+    find_run,
+    names_run,
+    naming_load,
+    play_env_cfg,
+    trained_run,
+)
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -32,12 +39,16 @@ def main(argv: list[str]) -> int:
         from manyworlds.cli import play_onnx
 
         return play_onnx.main(argv)
-    if start.checkpoint is None and len(start.task) == 1 and _names_run(start.task[0]):
+    if start.checkpoint is None and len(start.task) == 1 and names_run(start.task[0]):
         start.checkpoint, start.task = Path(start.task[0]), ()
+    trained = None
     if not start.task:
         parse_known(PlayStartOptions, argv, "play", add_help=True)
-        start.task = (_task_of_run(start),)
-    run(find_task(start), start, rest)
+        trained, name = trained_run(start.checkpoint, start.log_root, "play")
+        start.task = (name,)
+    with naming_load(trained):
+        task = find_task(start, start.log_root)
+    run(task, start, rest)
     return 0
 
 
@@ -190,27 +201,6 @@ def watch_in_window(env: ManagerBasedRlEnv, policy: Policy, *, steps: int | None
 
     with torch_threads(1):
         NativeMujocoViewer(env, policy).run(num_steps=steps)
-
-
-def _names_run(text: str) -> bool:
-    """Return True for the path of a run folder or of a checkpoint; tasks have no such names."""
-    path = Path(text)
-    return path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
-
-
-def _task_of_run(options: PlayOptions) -> str:
-    """Return the task of the run that the options name.
-
-    Raises:
-        ValueError: the checkpoint is in no run folder, so its task is unknown.
-    """
-    checkpoint, run = find_run(options.checkpoint, options.log_root, None)
-    if run is None or run.task is None:
-        raise ValueError(
-            f"'{checkpoint}' is in no run folder: name its task, manyworlds play TASK "
-            f"--checkpoint {checkpoint}."
-        )
-    return run.task
 
 
 def watch(

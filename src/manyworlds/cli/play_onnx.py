@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -61,12 +61,39 @@ def main(argv: list[str]) -> int:
     from manyworlds.rl import OnnxPolicy
 
     model = mujoco.MjModel.from_xml_path(str(scene))
-    policy = OnnxPolicy(cfg.onnx, model, commands=cfg.command)
+    policy = OnnxPolicy(cfg.onnx, model)
+    set_commands(policy, cfg.command)
     data = mujoco.MjData(model)
     policy.reset(data)
     run = _run_headless if cfg.headless else _run_in_window
     run(policy, data, cfg.steps)
     return 0
+
+
+def set_commands(policy: OnnxPolicy, values: Mapping[str, Sequence[float]]) -> None:
+    """Set commands of a policy.
+
+    Args:
+        policy: a policy with the commands that its observations have.
+        values: values by name of the command.
+
+    Raises:
+        ValueError: the policy has no such command, or one with another number of values.
+    """
+    for name, given in values.items():
+        if name not in policy.commands:
+            raise ValueError(
+                f"The policy '{policy.path}' has no command '{name}'; it has: "
+                f"{', '.join(policy.commands) or 'none'}."
+            )
+        command = policy.commands[name]
+        if len(given) != command.size:
+            zeros = tuple([0.0] * command.size)
+            raise ValueError(
+                f"The command '{name}' of '{policy.path}' has {command.size} values, got "
+                f"{len(given)}: give all, as in --command \"{{'{name}': {zeros}}}\"."
+            )
+        command[:] = given
 
 
 def _run_headless(policy: OnnxPolicy, data: mujoco.MjData, steps: int | None) -> None:

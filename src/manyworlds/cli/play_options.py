@@ -64,5 +64,11 @@ class PlayStartOptions(TaskOptions, PlayOptions):
     task.
     """
 
+    task: Annotated[
+        tuple[str, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="[TASK]", help_behavior_hint=""),
+    ] = ()
+    """Name of the task, or the path of a run folder or of a checkpoint."""
     onnx: Path | None = None
     """Run an exported policy in plain MuJoCo; see `manyworlds play --onnx FILE --help`."""

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+from manyworlds.cli.errors import near_files
 from manyworlds.cli.parsing import parse
 
 
@@ -25,6 +26,11 @@ class ReplayDumpOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds replay-dump`."""
     path = parse(ReplayDumpOptions, argv, "replay-dump").file
+    if not path.exists():
+        raise FileNotFoundError(
+            f"There is no file '{path}'.{near_files(path)} Give the path of a nan_dump_*.npz that "
+            "the NaN guard wrote, as its message names it."
+        )
     from manyworlds.sim.diagnostics.flight_replay import FlightRecord, replay
     from manyworlds.sim.diagnostics.status import WorldStatus
 

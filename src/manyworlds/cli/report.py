@@ -63,13 +63,21 @@ def main(argv: list[str]) -> int:
     if not 0.0 < options.film_seconds < float("inf"):
         raise UsageError(f"--film-seconds must be positive, got {options.film_seconds}.")
     from manyworlds.cli.report_content import Results, fill_page
-    from manyworlds.cli.runs import named_run
+    from manyworlds.cli.runs import named_run, naming_load
     from manyworlds.rl.progress import read_progress
+    from manyworlds.tasks.registry import require_task
     from manyworlds.utils.page import HtmlPage, MarkdownPage
 
     load_modules(options.load)
     run, checkpoint = named_run(options.run or None, options.log_root)
     records = read_progress(run.path, min_count=1)
+    if run.task is not None and (options.evaluate or options.film):
+        try:
+            with naming_load(run):
+                require_task(run.task)
+        except KeyError as error:
+            error.add_note("--no-evaluate --no-film writes the page without the task.")
+            raise
     print(f"run: {run.path}", flush=True)
     page = {"html": HtmlPage, "md": MarkdownPage}[page_format](f"{run.task}: {run.path.name}")
     with tempfile.TemporaryDirectory() as scratch:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,9 +119,36 @@ def find_run(
                 "name another run."
             )
     raise FileNotFoundError(
-        f"There is no checkpoint '{checkpoint}': give the path of a .pt file or of a run folder, "
-        f"or the name of a run in '{log_root}'."
+        f"There is no checkpoint '{checkpoint}'.{runs_below(checkpoint)} Give the path of a .pt "
+        f"file or of a run folder, or the name of a run in '{log_root}'."
     )
+
+
+def names_run(text: str) -> bool:
+    """Return True for the path of a run folder or of a checkpoint; tasks have no such names."""
+    path = Path(text)
+    return path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
+
+
+def trained_run(checkpoint: Path | None, log_root: Path, command: str) -> tuple[RunFolder, str]:
+    """Return the run that a command names instead of a task, and the name of its task.
+
+    Args:
+        checkpoint: see `find_run`.
+        log_root: folder of all runs.
+        command: name of the command.
+
+    Raises:
+        FileNotFoundError: the checkpoint does not exist, or there is no run.
+        ValueError: the checkpoint is in no run folder, so its task is unknown.
+    """
+    found, run = find_run(checkpoint, log_root, None)
+    if run is None or run.task is None:
+        raise ValueError(
+            f"'{found}' is in no run folder: name its task, manyworlds {command} TASK "
+            f"--checkpoint {found}."
+        )
+    return run, run.task
 
 
 def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]:
@@ -144,14 +174,64 @@ def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]
             return run, path
         if RunFolder(path).is_run():
             return (run := RunFolder(path.resolve())), (run.checkpoints() or [None])[-1]
-    if name is None or name in list_tasks():
+    if name is None or name in list_tasks() or newest_run(log_root, name) is not None:
         run = RunFolder.latest(log_root, name)
         return run, run.last_checkpoint()
     raise FileNotFoundError(
-        f"There is no run '{name}'.{near_matches(name, list_tasks())} Give the path of a run "
-        f"folder or of a checkpoint in one, the name of a run in '{log_root}', or a task that was "
-        "trained there (with --load FILE if your own file registers it)."
+        f"There is no run '{name}'.{near_matches(name, list_tasks())}{runs_below(Path(name))} "
+        f"Give the path of a run folder or of a checkpoint in one, the name of a run in "
+        f"'{log_root}', or a task that was trained there (with --load FILE if your own file "
+        "registers it)."
     )
+
+
+def runs_below(folder: Path) -> str:
+    """Return a sentence that names the newest run in a folder of runs; empty if it has none."""
+    files = [*folder.glob("*/params/run.yaml"), *folder.glob("*/*/params/run.yaml")]
+    if not files:
+        return ""
+    newest = max(files, key=lambda file: file.stat().st_mtime).parents[1]
+    return f" That is a folder of runs: name one of them, such as '{newest}'."
+
+
+def newest_run(log_root: Path, task: str | None = None) -> RunFolder | None:
+    """Return the newest run that has a checkpoint, of one task or of any; None if there is none."""
+    from manyworlds.rl.run_folder import RunFolder
+
+    with contextlib.suppress(FileNotFoundError):
+        return RunFolder.latest(log_root, task)
+    return None
+
+
+@contextlib.contextmanager
+def naming_load(run: RunFolder | None) -> Iterator[None]:
+    """Say with which `--load` a run was trained, if an error is that its task does not exist.
+
+    Raises:
+        KeyError: the task does not exist.
+    """
+    from manyworlds.tasks import list_tasks
+
+    try:
+        yield
+    except KeyError:
+        load = "" if run is None or run.task in list_tasks() else _load_options(run)
+        if run is None or not load:
+            raise
+        raise KeyError(
+            f"There is no task '{run.task}': the run '{run.path}' was trained with {load}; repeat "
+            "this option, with the path of the file from here."
+        ) from None
+
+
+def _load_options(run: RunFolder) -> str:
+    """Return the options `--load` of a run's command line, as text; empty if there are none."""
+    words = shlex.split(run.origin().get("command") or "")
+    given = [word for word in words if word.startswith("--load=")]
+    given += [
+        f"--load {shlex.quote(word)}" for option, word in pairwise(words) if option == "--load"
+    ]
+    return " ".join(given)
 
 
 def _places(path: Path, log_root: Path) -> Iterator[Path]:

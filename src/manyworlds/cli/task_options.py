@@ -78,8 +78,8 @@ class TrainOptions(SeedOptions):
 class EvaluateTaskOptions:
     """Evaluate a policy by the rewards of its task, over one episode in each world.
 
-    The environment is the task's own; changes that a run made to it do not apply. Options
-    `--env...` change it.
+    Instead of TASK, a run folder or a checkpoint may be named. The environment is the task's own;
+    changes that a run made to it do not apply. Options `--env...` change it.
     """
 
     checkpoint: Path | None = None

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+from manyworlds.cli.errors import UsageError
 from manyworlds.cli.parsing import Host, Port, parse
 from manyworlds.cli.waiting import check_seconds
 
@@ -55,7 +56,22 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds terrain`."""
     options = parse(TerrainOptions, argv, "terrain")
     check_seconds(options.seconds)
+    if options.picture is not None:
+        _check_picture(options.picture)
     from manyworlds.cli.terrain_view import show
 
     show(options)
     return 0
+
+
+def _check_picture(path: Path) -> None:
+    """Refuse a file that cannot be written, before the terrain is built."""
+    from PIL import Image
+
+    endings = Image.registered_extensions()
+    if endings.get(path.suffix.lower()) not in Image.SAVE:
+        raise UsageError(f"--picture '{path}' must end in .png, .jpg or another ending of images.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"There is no folder '{path.parent}' for --picture '{path.name}': make it first."
+        )

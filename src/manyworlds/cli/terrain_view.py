@@ -106,7 +106,9 @@ def find_terrain(kinds: Sequence[str], change: Mapping[str, object]) -> TerrainG
     subs = terrain.sub_terrains
     for name in change:
         if not any(hasattr(sub, name) for sub in subs.values()):
-            raise ValueError(f"None of the kinds {', '.join(subs)} has a field '{name}'.")
+            known = sorted({f.name for sub in subs.values() for f in dataclasses.fields(sub)})
+            remedy = near_matches(name, known) or f" Fields: {', '.join(known)}."
+            raise ValueError(f"None of the kinds {', '.join(subs)} has a field '{name}'.{remedy}")
     subs = {
         kind: dataclasses.replace(sub, **{k: v for k, v in change.items() if hasattr(sub, k)})
         for kind, sub in subs.items()

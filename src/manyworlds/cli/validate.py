@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,14 +66,21 @@ def main(argv: list[str]) -> int:
     wrong = False
     for path in args.files:
         name = str(path)
-        if path.exists() or path.suffix or path.parent.name:
+        if path.suffix == ".py":
+            error = "this is a Python file, not a model file or the name of a task."
+            hint = f"`manyworlds validate TASK --load {shlex.quote(name)}` checks a task of it."
+            report = ValidationReport(path, error, [hint])
+        elif path.exists() or path.suffix or path.parent.name:
             report = validate_file(path, args.missing_meshes)
         elif name in _tasks():
             wrong |= not _validate_task(name)
             continue
         else:
             remedy = near_matches(name, _tasks()) or " `manyworlds list` prints the tasks."
-            report = ValidationReport(path, f"there is no such file, and no such task.{remedy}")
+            own = " A task of your own needs --load FILE."
+            report = ValidationReport(
+                path, f"there is no such file, and no such task.{remedy}{own}"
+            )
         wrong |= report.error is not None
         print(report)
     return int(wrong)

@@ -37,13 +37,16 @@ def main(argv: list[str]) -> int:
     cfg = parse(WhyOptions, argv, "why")
     load_modules(cfg.load)
     from manyworlds.cli.attach import find_training
+    from manyworlds.cli.runs import naming_load
     from manyworlds.envs.episode_story import tell
     from manyworlds.lab.entry import Visitor
     from manyworlds.rl.run_folder import RunFolder
     from manyworlds.tasks.run_configs import configs_of_run
 
     folder = find_training(cfg.run, cfg.log_root)
-    visitor, (env_cfg, _) = Visitor(folder), configs_of_run(RunFolder(folder))
+    visitor, run = Visitor(folder), RunFolder(folder)
+    with naming_load(run):
+        env_cfg, _ = configs_of_run(run)
     if cfg.world is not None:
         print(tell(visitor.past(cfg.world), env_cfg))
         return 0

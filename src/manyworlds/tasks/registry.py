@@ -289,7 +289,8 @@ def require_task(task_name: str) -> str:
             return task_of_robot(family, robot)
     if task_name not in known:
         raise KeyError(
-            f"There is no task '{task_name}'.{near_matches(task_name, known)} "
+            f"There is no task '{task_name}'.{near_matches(task_name, known)} A task of your own "
+            "needs --load FILE, or in Python the import of the module that registers it. "
             f"Available: {', '.join(known)}."
         )
     return task_name

@@ -28,6 +28,8 @@ _KINDS = {
 _ALIKE = 0.8  # least similarity of a suggested option
 _NUMBERS = re.compile(r"[-+.,\d()\[\]e]*\d[-+.,\d()\[\]e]*")
 _QUOTED = re.compile(r"'([^']*)'")
+_OF_WRONG_TYPE = re.compile(r"Value (.*) \(type <class")
+_EXAMPLE = re.compile(r'such as ("\{.*?\}")')
 
 
 @contextlib.contextmanager
@@ -72,7 +74,7 @@ def _sentence(event: Any, options: object) -> str | None:
         message = " ".join(event.message.split())
         if event.argument is None:
             return message.rstrip(".")
-        if value := _QUOTED.search(message):
+        if value := _OF_WRONG_TYPE.match(message) or _QUOTED.search(message):
             return f"{_name(event.argument)} takes {_kind(event.argument)}, got '{value[1]}'"
         return f"{_name(event.argument)}: {message.rstrip('.')}"
     return None
@@ -127,6 +129,9 @@ def _kind(argument: Any) -> str:
     for kind in str(argument.lowered.metavar).split("|"):
         if kind in _KINDS:
             found.append(_KINDS[kind])
+        elif kind.startswith("{") and ":" in kind:
+            example = _EXAMPLE.search(_help(argument))
+            found.append(f"a dictionary such as {example[1] if example else kind}")
         elif (kind.startswith("{") and "," in kind) or kind == "{None}":
             found += [choice for choice in kind.strip("{}").split(",") if choice != "None"]
         elif "INT" in kind or "FLOAT" in kind:
@@ -134,6 +139,12 @@ def _kind(argument: Any) -> str:
         else:
             found.append(kind.strip("{}") if kind.startswith("{") else kind)
     return _either(found)
+
+
+def _help(argument: Any) -> str:
+    """Return the help of an option, which tyro may make when it is needed."""
+    text = argument.lowered.help
+    return " ".join(str(text() if callable(text) else text).split())
 
 
 def _either(choices: Iterable[str]) -> str:

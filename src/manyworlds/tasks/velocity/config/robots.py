@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,16 @@ def robot_task(robot: str, ground: Ground) -> str:
     return task
 
 
+def known_robots() -> list[str]:
+    """Return the names of legged robots; those of MuJoCo Menagerie need its package."""
+    legged = []
+    with contextlib.suppress(ModuleNotFoundError):
+        import mujoco_menagerie as menagerie
+
+        legged = [r.name for r in menagerie.robots() if r.category in _LEGGED]
+    return [*_NAMED, *(name for name in legged if name not in _NAMED)]
+
+
 def menagerie_file(robot: str) -> Path:
     """Return the model of a legged robot of MuJoCo Menagerie, which is downloaded once.
 
@@ -83,9 +94,8 @@ def menagerie_file(robot: str) -> Path:
             f"The robot '{robot}' is none of {', '.join(_NAMED)}.{near} It may be one of MuJoCo "
             f"Menagerie. {error}"
         ) from error
-    legged = [r.name for r in menagerie.robots() if r.category in _LEGGED]
-    if robot not in legged:
-        known = [*_NAMED, *(name for name in legged if name not in _NAMED)]
+    known = known_robots()
+    if robot not in known:
         raise KeyError(
             f"There is no legged robot '{robot}'.{near_matches(robot, known)} Available: "
             f"{', '.join(known)}. For a model file: manyworlds new-task NAME --robot FILE."
