@@ -65,11 +65,14 @@ def main(argv: list[str]) -> int:
     from manyworlds.cli.report_content import Results, fill_page
     from manyworlds.cli.runs import named_run
     from manyworlds.rl.progress import read_progress
+    from manyworlds.utils.files import check_writable
     from manyworlds.utils.page import HtmlPage, MarkdownPage
 
     load_modules(options.load)
     run, checkpoint = named_run(options.run or None, options.log_root)
     records = read_progress(run.path, min_count=1)
+    out = options.out or run.path / f"report.{page_format}"
+    check_writable(out)
     print(f"run: {run.path}", flush=True)
     page = {"html": HtmlPage, "md": MarkdownPage}[page_format](f"{run.task}: {run.path.name}")
     with tempfile.TemporaryDirectory() as scratch:
@@ -83,7 +86,6 @@ def main(argv: list[str]) -> int:
                 "film", lambda: _film(run, checkpoint, Path(scratch), options)
             )
         fill_page(page, run, checkpoint, records, results, Path(scratch))
-        out = options.out or run.path / f"report.{page_format}"
         page.write(out)
     print(f"report: {out}")
     return 0
