@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import math
+import warnings
 from pathlib import Path
 
 import mujoco
@@ -23,6 +24,8 @@ from manyworlds.asset_zoo.legged import (
     sole_site,
 )
 from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.scene import Scene, SceneCfg
+from manyworlds.spec.edits import non_default_option_fields
 from manyworlds.spec.load import load_spec
 from manyworlds.tasks.velocity.config.derived import (
     cpu_preset,
@@ -53,6 +56,18 @@ def foreign(name: str) -> Path:
     if name in SUITE:
         return model_file("dm_control", SUITE[name])
     return robot_file(f"{name}/{name.removeprefix('unitree_')}.xml")
+
+
+@pytest.mark.parametrize("name", ["suite", "humanoid", "ant"])
+def test_options_of_the_model_are_those_of_the_task(name):
+    """Drop the options of a robot's file without a warning: the task sets its own."""
+    spec = mujoco.MjSpec.from_file(str(foreign(name)))
+    assert non_default_option_fields(spec.option), "the file sets no option"
+    entity = legged_entity(spec, derive_legged_model(spec, effort_limit=50.0))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Scene(SceneCfg(entities={"robot": entity}))
+    assert not [w for w in caught if "<option>" in str(w.message)]
 
 
 SUITE = {

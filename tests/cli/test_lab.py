@@ -10,6 +10,8 @@ import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -17,6 +19,9 @@ from manyworlds.cli import lab as command
 from manyworlds.cli.main import main
 from tests.browser import free_port
 from tests.lab.conftest import ARM
+
+if TYPE_CHECKING:
+    from manyworlds.rl.run_folder import RunFolder
 
 _WITHOUT_VISER = """
 import sys
@@ -115,6 +120,30 @@ def test_worlds_of_a_batch_differ():
     assert (first != second).any()
     for lab in labs:
         lab.stop()
+
+
+@pytest.mark.parametrize(
+    ("task", "world", "last"),
+    [
+        ("Cartpole-Swingup", 1024, 1023),
+        ("Cartpole-Swingup", -1, 1023),
+        ("Push-Variants", 100_000, 1023),
+        ("Reach", 512, 511),
+    ],
+)
+def test_a_world_is_one_of_the_training(task, world, last):
+    """Refuse a world that the training of a task does not have, before anything is built."""
+    with pytest.raises(ValueError, match=f"--world must be from 0 to {last}, .*, got {world}: "):
+        command.open_lab(command.LabOptions(target=task, world=world))
+
+
+def test_a_world_is_one_of_the_run(monkeypatch):
+    """Take the number of worlds of the run, not of its task."""
+    run = SimpleNamespace(env_params=lambda: {"scene": {"num_envs": 20}})
+    target = command.Target(task="Cartpole-Swingup", run=cast("RunFolder", run))
+    options = command.LabOptions(target="run", world=20)
+    with pytest.raises(ValueError, match="--world must be from 0 to 19, .* has 20 worlds, got 20"):
+        command.world_of(target, options)
 
 
 def test_a_floor_can_be_added(tmp_path):

@@ -134,6 +134,16 @@ def test_what_cannot_be_shown_is_said_on_the_page(run, root, capsys, monkeypatch
     assert "There is no film: OpenGL is missing: get it." in (run.path / "report.html").read_text()
 
 
+def test_a_place_that_cannot_be_written_is_told_first(run, tmp_path, capsys):
+    """Refuse a place for the page before anything is evaluated or filmed."""
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "page.html"
+    assert main(["report", str(run.path), "--out", str(out)]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: Cannot write '{out}' (Not a directory): choose a place")
+    assert len(err.splitlines()) == 1
+
+
 def test_runs_of_other_versions_are_shown(run, root, capsys):
     """Show old records without shares and scalars, an unknown task, and no command; escape all."""
     lines = [json.loads(line) for line in (run.path / "progress.jsonl").open()]

@@ -79,6 +79,23 @@ def test_a_dataset_holds_what_the_environment_saw(tmp_path, task):
         assert rows["next.done"][end - 1] and not any(rows["next.done"][begin : end - 1])
 
 
+@pytest.mark.parametrize(
+    ("task", "names"),
+    [
+        ("Cartpole-Swingup", ["effort.slider"]),
+        ("Velocity-Flat-Quadruped", ["joint_pos.FR_hip_joint", "joint_pos.FR_thigh_joint"]),
+        ("Push-Variants", ["velocity.x", "velocity.y"]),
+    ],
+)
+def test_actions_have_the_names_of_their_targets(tmp_path, task, names):
+    """Name each action by its term and by the joint or actuator that it drives."""
+    env, _ = record(tmp_path / "set", task, worlds=2, steps=11)
+    info = json.loads((tmp_path / "set/meta/info.json").read_text())
+    found = info["features"]["action"]["names"]
+    assert len(set(found)) == env.action_manager.total_action_dim
+    assert found[: len(names)] == names, found
+
+
 def test_statistics_are_those_of_all_frames(tmp_path):
     """Compute means, deviations and quantiles again from the rows."""
     record(tmp_path / "set")

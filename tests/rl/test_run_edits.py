@@ -162,7 +162,7 @@ BAD = [
     (SetValue(path="rewards.upright.params.std", value=0.0), "division by zero"),
     (SetValue(path="physics.timestep", value=1.0), "is no path of a value"),
     (SetValue(path="commands.twist.ranges.lin_vel_x", value=[-2.0, 2.0]), "curriculum"),
-    (SetValue(path="commands.twist.ranges.heading", value=[1.0, -1.0]), "is empty"),
+    (SetValue(path="commands.twist.ranges.heading", value=[1.0, -1.0]), "lower bound first"),
     (SetValue(path="commands.twist.rel_standing_envs", value=1.5), "probability"),
     (SetValue(path="events.push_robot.interval_range_s", value=[3.0, 1.0]), "0 <= lower"),
     (SetValue(path="events.foot_friction_slide.params.ranges", value=[2.0, 1.0]), ""),

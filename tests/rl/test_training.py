@@ -109,7 +109,7 @@ def test_training_stops_when_its_time_is_up(env_cfg, rl_cfg, log_root):
     assert 1 <= len(result.records) < 100_000
     assert load_checkpoint(result.checkpoint)["iter"] == len(result.records) - 1
     rl_cfg.max_minutes = 0.0
-    with pytest.raises(ValueError, match="max_minutes must be positive, got 0.0"):
+    with pytest.raises(ValueError, match="max_minutes must be positive and finite, got 0.0"):
         run(env_cfg, rl_cfg, log_root)
 
 

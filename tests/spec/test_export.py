@@ -29,6 +29,14 @@ def load(path: Path) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_path(str(path / "scene.xml"))
 
 
+@pytest.mark.parametrize(("zip", "wanted"), [(False, "out'"), (True, "out.zip'")])
+def test_a_place_that_cannot_be_written(zip, wanted, tmp_path):
+    """Name the folder or the archive that was asked for."""
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match=f"Cannot write '{tmp_path}/file/{wanted}"):
+        export_spec(mujoco.MjSpec(), tmp_path / "file" / "out", zip=zip)
+
+
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_robot(robot, tmp_path):
     """Export a robot with its meshes, and load it again as it was."""

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from manyworlds.utils.files import atomic_path, get_checkpoint_path, update_assets, write_atomic
+from manyworlds.utils.files import (
+    atomic_path,
+    check_writable,
+    get_checkpoint_path,
+    update_assets,
+    write_atomic,
+)
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):
@@ -20,6 +26,39 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
         raise OSError("an error without a number says so itself")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_names_the_wanted_file(tmp_path, monkeypatch):
+    """Name the file that was asked for, not the temporary one, and a remedy; keep the number."""
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / "report.html"
+    for write in (check_writable, lambda path: write_atomic(path, "text")):
+        with pytest.raises(OSError, match="Cannot write") as caught:
+            write(path)
+        said = str(caught.value)
+        assert f"Cannot write '{path}' (" in said and "folder that you can write" in said
+        assert caught.value.errno and not caught.value.filename
+    path = tmp_path / "report.html"
+
+    def refuse(temporary, path):
+        raise OSError(errno.EROFS, "Read-only file system", str(temporary), None, str(path))
+
+    monkeypatch.setattr("manyworlds.utils.files.replace_path", refuse)
+    with pytest.raises(OSError, match=r"report.html' \(Read-only") as caught:
+        write_atomic(path, "text")
+    assert caught.value.errno == errno.EROFS and ".report" not in str(caught.value)
+
+
+def test_an_error_about_another_file_stays(tmp_path):
+    """Leave an error as it is if it is about a file that is read meanwhile."""
+    with pytest.raises(FileNotFoundError, match="mesh.stl'$"), atomic_path(tmp_path / "all.zip"):
+        (tmp_path / "mesh.stl").read_bytes()
+
+
+def test_a_place_may_be_checked_before_it_exists(tmp_path):
+    """Check a file in folders that are not there yet, and leave nothing."""
+    check_writable(tmp_path / "a" / "b" / "report.html")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_final_name_appears_only_when_complete(tmp_path):

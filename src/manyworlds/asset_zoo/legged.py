@@ -28,6 +28,7 @@ from manyworlds.asset_zoo.legged_feet import (
 from manyworlds.asset_zoo.links import add_imu
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.spec.config import CollisionCfg
+from manyworlds.spec.edits import drop_options
 from manyworlds.validation.names import resolve_field
 
 _OMEGA, _DAMPING_RATIO = 2.0 * math.pi * 10.0, 2.0  # as in `motors`
@@ -219,9 +220,11 @@ def derive_legged_model(
 def legged_spec(spec: mujoco.MjSpec, robot: LeggedModel) -> mujoco.MjSpec:
     """Prepare a model for the task: names, a site at each sole, and the sensors that tasks read.
 
-    The model's own actuators, keyframes and sensors are removed.
+    The model's own actuators, keyframes, sensors and physics options are removed: the task has its
+    own.
     """
     name_elements(spec)
+    drop_options(spec)
     model = spec.copy().compile()
     data = default_pose(model, robot)
     for element in (*spec.actuators, *spec.keys, *spec.sensors):

@@ -49,7 +49,9 @@ def main(argv: list[str]) -> int:
         raise UsageError(f"--output '{options.output}' exists: name another folder, or delete it.")
     load_modules(options.load)
     from manyworlds.utils.extras import require_extra
+    from manyworlds.utils.files import check_writable
 
+    check_writable(options.output)
     require_extra("pyarrow", "data")
     require_extra("rsl_rl", "train")
     print(f"wrote {options.episodes} episodes to '{_record(options)}'")

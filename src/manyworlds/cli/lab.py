@@ -40,7 +40,8 @@ class LabOptions:
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
     """Model file, world of the gallery, task, run folder, checkpoint, or exported policy."""
     world: int | None = None
-    """World of the task or run, with its variants and randomization; None takes neither."""
+    """World of the task or run, with its variant and randomization, from 0 to the number of worlds
+    that its training has, less 1; None takes neither."""
     policy: Path | None = None
     """ONNX file or checkpoint of a policy that controls the robot; None takes that of the run."""
     driver: Literal["auto", "plain", "environment"] = "auto"
@@ -331,6 +332,8 @@ def world_of(target: Target, cfg: LabOptions) -> World:
         return _world_of_file(target.file, cfg)
     if target.gallery:
         return GALLERY[target.gallery].world()
+    if cfg.world is not None:
+        _check_world(target, cfg.world)
     if target.run is None:
         return _world_of_task(load_env_cfg(target.task, play=True), cfg.world)
     scene = target.run.path / "scene" / "scene.xml"
@@ -359,6 +362,24 @@ def _world_of_file(path: Path, cfg: LabOptions) -> World:
     return world
 
 
+def _check_world(target: Target, world: int) -> None:
+    """Refuse a world that the training of a target does not have.
+
+    Raises:
+        ValueError: there is no such world.
+    """
+    from manyworlds.tasks import load_env_cfg
+
+    count = load_env_cfg(target.task).scene.num_envs
+    if target.run is not None:
+        count = target.run.env_params().get("scene", {}).get("num_envs", count)
+    if not 0 <= world < count:
+        raise ValueError(
+            f"--world must be from 0 to {count - 1}, because the training of '{target.task}' has "
+            f"{count} worlds, got {world}: choose one of these."
+        )
+
+
 def _world_of_task(env_cfg: ManagerBasedRlEnvCfg, world: int | None) -> World:
     from manyworlds.lab import world_from_env, world_from_scene
 
@@ -366,7 +387,7 @@ def _world_of_task(env_cfg: ManagerBasedRlEnvCfg, world: int | None) -> World:
         return world_from_scene(env_cfg.scene, env_cfg.sim.mujoco)
     from manyworlds.envs import ManagerBasedRlEnv
 
-    if world >= env_cfg.scene.num_envs:
+    if world >= env_cfg.scene.num_envs:  # scenes for play have few worlds
         env_cfg.scene.num_envs = world + 1
     env = ManagerBasedRlEnv(env_cfg, device="cpu")
     try:

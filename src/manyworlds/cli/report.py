@@ -66,6 +66,7 @@ def main(argv: list[str]) -> int:
     from manyworlds.cli.runs import named_run, naming_load
     from manyworlds.rl.progress import read_progress
     from manyworlds.tasks.registry import require_task
+    from manyworlds.utils.files import check_writable
     from manyworlds.utils.page import HtmlPage, MarkdownPage
 
     load_modules(options.load)
@@ -78,6 +79,8 @@ def main(argv: list[str]) -> int:
         except KeyError as error:
             error.add_note("--no-evaluate --no-film writes the page without the task.")
             raise
+    out = options.out or run.path / f"report.{page_format}"
+    check_writable(out)
     print(f"run: {run.path}", flush=True)
     page = {"html": HtmlPage, "md": MarkdownPage}[page_format](f"{run.task}: {run.path.name}")
     with tempfile.TemporaryDirectory() as scratch:
@@ -91,7 +94,6 @@ def main(argv: list[str]) -> int:
                 "film", lambda: _film(run, checkpoint, Path(scratch), options)
             )
         fill_page(page, run, checkpoint, records, results, Path(scratch))
-        out = options.out or run.path / f"report.{page_format}"
         page.write(out)
     print(f"report: {out}")
     return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from manyworlds.envs.config_checks import check_ranges
 from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
@@ -206,9 +207,7 @@ def _put_command(env: ManagerBasedRlEnv, name: str, changed: Any) -> Undo:
     """Build a command term again with its new values, and continue with its state."""
     term: Any = env.command_manager.get_term(name)
     before = vars(term).copy()
-    for bounds in _bounds(vars(changed)):
-        if bounds[0] > bounds[1]:
-            raise ValueError(f"the range {bounds} is empty: give the lower bound first.")
+    check_ranges(f"commands.{name}", changed)
     if hasattr(changed, "validate"):
         changed.validate()
     built = copy.deepcopy(changed).build(env)
@@ -221,15 +220,3 @@ def _put_command(env: ManagerBasedRlEnv, name: str, changed: Any) -> Undo:
         vars(term).update(before)
 
     return undo
-
-
-def _bounds(value: Any) -> list[tuple[float, float]]:
-    """Return all pairs of numbers within a config."""
-    if dataclasses.is_dataclass(value):
-        value = vars(value)
-    if isinstance(value, Mapping):
-        return [pair for item in value.values() for pair in _bounds(item)]
-    is_pair = isinstance(value, tuple) and len(value) == 2
-    if is_pair and all(isinstance(item, int | float) for item in value):
-        return [value]
-    return []

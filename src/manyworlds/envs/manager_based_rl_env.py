@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.envs.config_checks import check_episode_length, check_numbers
 from manyworlds.envs.edits import restore_edits
 from manyworlds.envs.mdp.events import reset_scene_to_default
 from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
@@ -147,8 +148,7 @@ class ManagerBasedRlEnv(Stateful):
         device: str | torch.device | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if cfg.decimation < 1:
-            raise ValueError(f"decimation must be at least 1, got {cfg.decimation}.")
+        check_numbers(cfg)
         if render_mode not in (None, "human", "rgb_array"):
             raise ValueError(f"render_mode must be None or 'rgb_array', got '{render_mode}'.")
         self.cfg = copy.deepcopy(cfg)
@@ -168,6 +168,7 @@ class ManagerBasedRlEnv(Stateful):
             device=self.device,
             variant_info=self.scene.collect_variant_info(),
         )
+        check_episode_length(cfg, self.step_dt)
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         if self.scene.sensor_context is not None:
             self.sim.set_sensor_context(self.scene.sensor_context)

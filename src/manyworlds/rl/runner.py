@@ -29,6 +29,7 @@ from manyworlds.rl.exporter_utils import Metadata, export_policy
 from manyworlds.rl.inference import InferencePolicy
 from manyworlds.rl.progress import IterationRecord
 from manyworlds.rl.run_edits import RunEdits
+from manyworlds.rl.settings_check import check_settings
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.devices import same_device, torch_threads
 from manyworlds.utils.extras import require_extra
@@ -256,9 +257,9 @@ class OnPolicyRunner(_RslRlRunner):
 
         Raises:
             TrainingStopped: `request_stop` was called; the state is that between two iterations.
-            ValueError: a student has no teacher, or mini-batches are more than worlds.
+            ValueError: a student has no teacher, or a number is out of range.
         """
-        _check_mini_batches(self.cfg, self.env.num_envs)
+        check_settings(self.cfg, self.env.num_envs)
         self.load_teacher()
         if self.ranks.is_distributed:
             self.alg.broadcast_parameters()
@@ -417,17 +418,6 @@ class OnPolicyRunner(_RslRlRunner):
             policy = copy.deepcopy(self._blank_policy).to(device).eval()
             policy.load_state_dict(state)
         return InferencePolicy(policy, env=self.env.unwrapped)
-
-
-def _check_mini_batches(settings: Mapping[str, Any], num_envs: int) -> None:
-    """Raise an error if worlds are too few: mini-batches of recurrent networks are whole worlds."""
-    count = settings["algorithm"].get("num_mini_batches", 1)
-    has_memory = any(settings.get(name, {}).get("rnn_type") for name in ("actor", "critic"))
-    if has_memory and count > num_envs:
-        raise ValueError(
-            f"algorithm.num_mini_batches is {count}, but there are {num_envs} worlds, of which "
-            "each mini-batch of a recurrent network has at least one: set it to less."
-        )
 
 
 def _observed(settings: Mapping[str, Any], env: RslRlVecEnvWrapper) -> dict[str, list[str]]:

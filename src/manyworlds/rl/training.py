@@ -25,6 +25,7 @@ from manyworlds.rl.progress import IterationRecord, read_progress, write_progres
 from manyworlds.rl.run_edits import read_edits
 from manyworlds.rl.run_folder import RunFolder, RunOrigin
 from manyworlds.rl.runner import OnPolicyRunner, TrainingStopped
+from manyworlds.rl.settings_check import check_settings
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.config import to_plain
 from manyworlds.utils.devices import as_device
@@ -94,7 +95,7 @@ def train(
             `resume`.
         repeat_edits: whether to repeat the later edits of the continued run.
     """
-    _check_counts(rl_cfg)
+    check_settings(asdict(rl_cfg), env_cfg.scene.num_envs)
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
     ranks = Ranks.from_environment()
     learner = _learner_device(ranks, rl_cfg)
@@ -244,17 +245,6 @@ def _earlier_records(checkpoint: Path, iterations: int) -> list[IterationRecord]
     except FileNotFoundError:
         return []
     return [item for item in records if item.iteration <= iterations]
-
-
-def _check_counts(rl_cfg: RslRlBaseRunnerCfg) -> None:
-    for name in ("max_iterations", "num_steps_per_env", "save_interval"):
-        if (value := getattr(rl_cfg, name)) < 1:
-            raise ValueError(f"The learner's {name} must be at least 1, got {value}.")
-    if rl_cfg.max_minutes is not None and not rl_cfg.max_minutes > 0:
-        raise ValueError(
-            f"The learner's max_minutes must be positive, got {rl_cfg.max_minutes}: leave it out "
-            "for a run without a limit."
-        )
 
 
 def _write_results(runner: OnPolicyRunner, result: TrainingResult, task: str) -> None:

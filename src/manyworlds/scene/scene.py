@@ -16,7 +16,7 @@ import torch
 from manyworlds.entity import Entity, EntityCfg, VariantMetadata
 from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.spec.edits import export_spec, non_default_option_fields
+from manyworlds.spec.edits import drop_options, export_spec
 from manyworlds.spec.elements import qpos_width
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.utils import grid_origins
@@ -321,17 +321,13 @@ class Scene(Stateful):
             entity = cfg.build()
         except ValueError as error:
             raise ValueError(f"Entity '{name}': {error}") from error
-        if fields := non_default_option_fields(entity.spec.option):
+        if options := drop_options(entity.spec):
             warnings.warn(
-                f"Entity '{name}' sets <option> {', '.join(fields)}, which a scene ignores: "
+                f"Entity '{name}' sets <option> {', '.join(options)}, which a scene ignores: "
                 "set them in SimulationCfg.mujoco.",
                 stacklevel=4,
             )
-            default = mujoco.MjSpec().option
-            own = self.entity_options.setdefault(name, {})
-            for option in fields:
-                own[option] = copy.copy(getattr(entity.spec.option, option))
-                setattr(entity.spec.option, option, getattr(default, option))
+            self.entity_options[name] = options
         for joint, qpos in entity.initial_qpos().items():
             self._initial_qpos[f"{name}/{joint}"] = qpos
         frame = self.spec.worldbody.add_frame()

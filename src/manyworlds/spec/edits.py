@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import mujoco
 import numpy as np
 
@@ -35,6 +37,7 @@ __all__ = [
     "create_muscle_actuator",
     "create_position_actuator",
     "create_velocity_actuator",
+    "drop_options",
     "export_spec",
     "get_free_joint",
     "get_non_free_joints",
@@ -73,6 +76,16 @@ def non_default_option_fields(opt: object) -> list[str]:
         if not name.startswith("_")
         and not np.array_equal(getattr(default, name), getattr(opt, name))
     ]
+
+
+def drop_options(spec: mujoco.MjSpec) -> dict[str, object]:
+    """Set the `<option>` of a spec to MuJoCo's defaults; return the values that differed."""
+    default = mujoco.MjSpec().option
+    dropped = {}
+    for name in non_default_option_fields(spec.option):
+        dropped[name] = copy.copy(getattr(spec.option, name))
+        setattr(spec.option, name, getattr(default, name))
+    return dropped
 
 
 def copy_mesh_data(src: mujoco.MjsMesh, dst: mujoco.MjsMesh) -> None:

@@ -17,7 +17,7 @@ import mujoco
 from manyworlds.spec.compiler_settings import spelled_out
 from manyworlds.spec.mjcf import fix_spec_xml, mark_bare, write_buffer_textures
 from manyworlds.spec.references import copy_spec
-from manyworlds.utils.files import atomic_path
+from manyworlds.utils.files import atomic_path, check_writable
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
 
@@ -68,12 +68,14 @@ def export_spec(
     Raises:
         ValueError: MuJoCo cannot compile or write the spec.
         FileExistsError: the folder contains files that are not from an earlier export.
+        OSError: it cannot be written.
     """
     output_dir = Path(output_dir)
+    archive = output_dir.with_name(f"{output_dir.name}.zip")
+    check_writable(archive if zip else output_dir)
     output_dir.parent.mkdir(parents=True, exist_ok=True)
     extra = extra or {}
     if zip:
-        archive = output_dir.with_name(f"{output_dir.name}.zip")
         files = {**dict(spec_files(spec)), **extra}
         with atomic_path(archive) as temporary, zipfile.ZipFile(temporary, "w") as target:
             for name, content in files.items():

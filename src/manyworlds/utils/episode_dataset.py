@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.files import check_writable
 from manyworlds.utils.platforms import replace_path
 
 _FILE = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
@@ -34,6 +35,7 @@ class EpisodeDatasetWriter:
 
     Raises:
         FileExistsError: the folder exists.
+        OSError: it cannot be written.
         MissingExtraError: pyarrow is not installed.
     """
 
@@ -51,6 +53,7 @@ class EpisodeDatasetWriter:
             raise FileExistsError(
                 f"'{self.folder}' exists: give the dataset another folder, or delete this one."
             )
+        check_writable(self.folder)
         self._aside = self.folder.with_name(f".{self.folder.name}.unfinished")
         shutil.rmtree(self._aside, ignore_errors=True)
         self._fps, self._task, self._robot = fps, task, robot

@@ -18,20 +18,58 @@ def atomic_path(path: Path, mode: int = 0o644) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` if the block succeeds.
 
     A block that raises leaves no temporary file, and an existing file at `path` unchanged.
+
+    Raises:
+        OSError: the file cannot be written; the message names `path`.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        start = f".{path.stem}."
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=start, suffix=path.suffix)
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        temporary.chmod(mode)
-        replace_path(temporary, path)
-    except BaseException as error:
+        with _writing(path, temporary):
+            yield temporary
+            temporary.chmod(mode)
+            replace_path(temporary, path)
+    except BaseException:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None:
-            error.filename = str(path)
+        raise
+
+
+def check_writable(path: Path) -> None:
+    """Check that a file or folder can be made, before long work whose result it is.
+
+    Raises:
+        OSError: its folder cannot be written; the message names `path`.
+    """
+    folder = Path(path).absolute().parent
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    with _writing(path), tempfile.TemporaryFile(dir=there):
+        pass
+
+
+@contextlib.contextmanager
+def _writing(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Let errors of writing name what was to be written, and a remedy.
+
+    Args:
+        path: the wanted file or folder.
+        temporary: file that is written in its place; errors about other files stay as they are.
+            None if there are no others.
+    """
+    try:
+        yield
+    except OSError as error:
+        others = temporary is not None and error.filename is not None
+        if error.errno is not None and not (others and str(temporary) not in str(error.filename)):
+            error.strerror = (
+                f"Cannot write '{path}' ({error.strerror}): choose a place in a folder that you "
+                "can write, on a disk with space"
+            )
+            error.filename = error.filename2 = None
         raise
 
 

@@ -152,6 +152,16 @@ def test_models_of_others():
         (lambda c: c["go3"], UnknownNameError, "no robot 'go3' (there is go, go2, box); did you"),
         (lambda c: c["go"].joint("hop"), UnknownNameError, "no joint 'hop'; did you mean 'hip'?"),
         (lambda c: c["go"].set_targets({"hop": 1.0}), BadValueError, "hop"),
+        (
+            lambda c: c.step(targets={"box": {"lid": 1.0}}),
+            UnknownNameError,
+            "a key of targets must be a robot with actuators, and 'box' has none: push its bodies",
+        ),
+        (
+            lambda c: c.call("take_robot", robot="box", owner="me"),
+            UnknownNameError,
+            "robot must be a robot with actuators, and 'box' has none",
+        ),
         (lambda c: c.set_mocap_pose("go/foot"), UnknownNameError, "must be a mocap body"),
         (lambda c: c.read_robot("go22"), UnknownNameError, "did you mean 'go2'"),
         (lambda c: c.capture_camera("front"), UnknownNameError, "front"),

@@ -168,6 +168,21 @@ def test_ports_in_use_are_on_the_page(lab):
             until(lambda: lab.call("read_status")["failures"] == [], "the page still has it")
 
 
+def test_several_ports_in_use_are_told_once():
+    """Start on ports that another server has: one sentence names them all, and the remedy."""
+    said: list[str] = []
+    with HubProcess(LabServerCfg(**ANY)) as first:
+        taken = {f"{use}_port": number for use, number in first.ports.items()}
+        with HubProcess(LabServerCfg(**taken), said.append) as second:
+            until(lambda: said, "the ports in use are not told")
+            second.attach(None)
+            [text] = said
+            for use, number in first.ports.items():
+                assert f"{use} {number}" in text
+            assert "are in use by process" in text and "--port-shift 100" in text
+            assert second.greeting.count("(in use)") == len(taken)
+
+
 def test_the_lab_goes_on_without_its_server(lab, context, caplog):
     """Kill -9 the server while a client drives: log and page say so, and the lab goes on."""
     lab.modes.set("live")

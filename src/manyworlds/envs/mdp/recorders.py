@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from manyworlds.managers import RecorderTerm, RecorderTermCfg
+from manyworlds.envs.mdp.actions import BaseAction
+from manyworlds.managers import ActionManager, RecorderTerm, RecorderTermCfg
 from manyworlds.utils.episode_dataset import EpisodeDatasetWriter
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class record_dataset(RecorderTerm):  # noqa: N801
         if self._writer is None:
             env, params = self._env, self._params
             group = params["group"]
-            observations, actions = env.observation_manager, env.action_manager
+            observations = env.observation_manager
             sizes = [shape[0] for shape in observations.group_obs_term_dim[group]]
             self._writer = EpisodeDatasetWriter(
                 params["folder"],
@@ -136,7 +137,7 @@ class record_dataset(RecorderTerm):  # noqa: N801
                 params["task"],
                 {
                     "observation.state": _element_names(observations.active_terms[group], sizes),
-                    "action": _element_names(actions.active_terms, actions.action_term_dim),
+                    "action": _action_names(env.action_manager),
                 },
                 robot=params.get("robot"),
             )
@@ -151,6 +152,19 @@ def _bytes(images: torch.Tensor) -> torch.Tensor:
     if images.is_floating_point():
         images = (images.clamp(0.0, 1.0) * 255.0).round()
     return images.to(torch.uint8).permute(0, 2, 3, 1).contiguous()
+
+
+def _action_names(actions: ActionManager) -> list[str]:
+    """Return a name for each action: of its term and of its target, or a number without one."""
+    names = []
+    for term, size in zip(actions.active_terms, actions.action_term_dim, strict=True):
+        action = actions.get_term(term)
+        targets = action.target_names if isinstance(action, BaseAction) else []
+        if len(targets) == size:
+            names += [f"{term}.{target}" for target in targets]
+        else:
+            names += _element_names([term], [size])
+    return names
 
 
 def _element_names(terms: list[str], sizes: list[int]) -> list[str]:

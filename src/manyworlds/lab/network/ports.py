@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +20,10 @@ FIRST_S, LONGEST_S = 0.25, 5.0
 """Shortest and longest time between two attempts to open a port [s]."""
 _LISTENING = "0A"  # state of a socket in /proc/net/tcp
 _BACKLOG = 10_000  # messages that wait for a slow reader before further ones are dropped
+_REMEDY = (
+    ": end that process, and the server opens what is free then, or choose other ports, as with "
+    "`manyworlds lab TARGET --serve --port-shift 100`."
+)
 _MOST_TOPICS = 10_000  # subscriptions that are remembered
 
 
@@ -183,10 +187,24 @@ def why_waiting(use: str, number: int, error: Exception) -> str:
     by = f" by {holder}" if holder else ""
     in_use = getattr(error, "errno", 0) == errno.EADDRINUSE
     reason = f"in use{by}" if in_use else f"not available ({error})"
-    return (
-        f"The {use} port {number} is {reason}: it is opened as soon as it is free; end that "
-        "process, or choose another port."
-    )
+    return f"The {use} port {number} is {reason}{_REMEDY}"
+
+
+def why_all_wait(ports: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return why ports are not open, as one sentence for all with the same reason.
+
+    Args:
+        ports: descriptions of ports, see `Port.describe`; those without an error do not count.
+    """
+    by_reason: dict[str, dict[str, str]] = {}
+    for port in ports:
+        if error := str(port["error"]):
+            reason = error.partition(f" port {port['port']} is ")[2]
+            by_reason.setdefault(reason, {})[f"{port['use']} {port['port']}"] = error
+    return [
+        f"The ports {', '.join(errors)} are {reason}" if len(errors) > 1 else min(errors.values())
+        for reason, errors in by_reason.items()
+    ]
 
 
 def holder_of(port: int) -> str:

@@ -8,6 +8,7 @@ import time
 
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.hub import LabHub
+from manyworlds.lab.network.ports import why_all_wait
 from manyworlds.lab.reader_program import ReaderProgram, run_program
 from manyworlds.lab.wire import Message
 
@@ -26,10 +27,9 @@ class HubProgram(ReaderProgram):
 
     def open(self, settings: Message) -> dict[str, object]:
         """Open the ports, and return them."""
-        report = self.lab.tell
-        self._hub = LabHub(
-            LabServerCfg.from_plain(settings["server"]), lambda text: report("report", text=text)
-        )
+        self._early: list[str] | None = []
+        self._reporting = threading.Lock()
+        self._hub = LabHub(LabServerCfg.from_plain(settings["server"]), self._report)
         # A thread that encodes states must not keep the one that answers requests waiting.
         sys.setswitchinterval(_SWITCH_S)
         self._told: dict[str, object] = {}
@@ -43,6 +43,7 @@ class HubProgram(ReaderProgram):
         access = self._hub.access
         file = "" if access is None else str(access.client_file)
         waiting = [port["use"] for port in self._hub.dispatcher.ports() if port["error"]]
+        self._report_start()
         return {"ports": self._hub.ports, "waiting": waiting, "client_file": file}
 
     def show(self) -> None:
@@ -73,6 +74,23 @@ class HubProgram(ReaderProgram):
         """Close the ports, and remove the file that names them."""
         if self._is_open:
             self._hub.stop()
+
+    def _report(self, text: str) -> None:
+        """Tell a sentence for people; at the start, keep it until all ports were tried."""
+        with self._reporting:
+            if self._early is not None:
+                self._early.append(text)
+                return
+        self.lab.tell("report", text=text)
+
+    def _report_start(self) -> None:
+        """Tell of all ports in use together, and then of what else happened at the start."""
+        ports = list(self._hub.dispatcher.ports())
+        with self._reporting:
+            early, self._early = self._early or [], None
+        known = {port["error"] for port in ports}
+        for text in [*why_all_wait(ports), *(text for text in early if text not in known)]:
+            self._report(text)
 
     def _watch(self) -> None:
         """Tell the lab's process what has changed, counters now and then."""

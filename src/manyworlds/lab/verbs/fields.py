@@ -153,6 +153,8 @@ class Name(Field):
         known = list(NAMES[self.of](lab))
         if isinstance(value, str) and value in known:
             return value
+        if self.of == "robot":
+            check_actuators(value, lab)
         what = f"the name of a {self.of} ({', '.join(known) or 'there is none'})"
         raise bad(what, value, near(value, known), code=f"unknown_{self.of}")
 
@@ -168,6 +170,22 @@ NAMES: dict[str, Callable[[LiveLab], Iterable[str]]] = {
     "camera": lambda lab: lab.cameras,
 }
 """Present names by kind of thing: robots with actuators, all robots, saved states, cameras."""
+
+
+def check_actuators(robot: object, lab: LiveLab) -> None:
+    """Refuse the name of a robot that is there, but has no actuators.
+
+    Raises:
+        VerbError: it is such a name.
+    """
+    if not isinstance(robot, str) or robot in [*NAMES["robot"](lab)]:
+        return
+    if robot in lab.world.robots:
+        raise VerbError(
+            "unknown_robot",
+            f"must be a robot with actuators, and '{robot}' has none: push its bodies (push_body), "
+            "or add actuators to its model.",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from manyworlds.lab.verbs.fields import (
     PlainDict,
     PlainMap,
     Values,
+    check_actuators,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.spec.elements import qpos_width
@@ -75,7 +76,7 @@ def step(
 ) -> Reply:
     """Set targets and forces, advance by some steps, paused or not, and wait for them."""
     forces = {_body(body, lab): _six(body, force, lab) for body, force in wrenches.items()}
-    robots = {_known(lab, "robot", robot): value for robot, value in targets.items()}
+    robots = {_driven(lab, robot): value for robot, value in targets.items()}
     checked = {robot: lab[robot].check(value) for robot, value in robots.items()}
     _check_cameras(lab, include_cameras)
     ignored = {
@@ -132,6 +133,14 @@ def _six(body: str, force: object, lab: LiveLab) -> np.ndarray:
         return Numbers(size=6, unit="N, N m").check(force, lab)
     except VerbError as error:
         raise VerbError("bad_value", f"step: the wrench of '{body}' {error}") from None
+
+
+def _driven(lab: LiveLab, robot: str) -> str:
+    try:
+        check_actuators(robot, lab)
+    except VerbError as error:
+        raise VerbError(error.code, f"step: a key of targets {error}") from None
+    return _known(lab, "robot", robot)
 
 
 def _known(lab: LiveLab, kind: str, name: str) -> str:
