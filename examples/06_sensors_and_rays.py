@@ -93,8 +93,11 @@ if __name__ == "__main__":
     print("gyro of world 0 [rad/s]:", env.scene["gyro"].data[0].tolist())
     print("forces of its feet on the ground [N]:", feet.force[0, :, 2].tolist())
     print("time in contact [s]:", feet.current_contact_time[0].tolist())
-    print("heights of the ground below the trunk [m]:")
-    print((ground.hit_pos_w[0, :, 2] - env.scene.env_origins[0, 2]).reshape(4, 6))
+    print("heights of the ground at the trunk, above the world's origin [m]; rows from right to")
+    print("left, columns from back to front, 0.2 m apart:")
+    heights = ground.hit_pos_w[0, :, 2] - env.scene.env_origins[0, 2]
+    for row in heights.reshape(4, 6).tolist():
+        print("  ".join(f"{height:6.3f}" for height in row))
     # A ray of your own: straight down, 1 m ahead of each origin.
     start = env.scene.env_origins + torch.tensor([1.0, 0.0, 3.0])
     down = torch.tensor([[0.0, 0.0, -1.0]]).expand(4, 1, 3)

@@ -9,11 +9,12 @@ The sticks set the velocity of the hand; MuJoCo's Jacobian turns it into targets
 from __future__ import annotations
 
 import argparse
+import sys
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.client import LabClient, connect
+from manyworlds.lab.client import LabClient, LabError, connect
 
 ROBOT, HAND = "robot", "grasp_site"
 SPEED = np.array([0.1, 0.1, 0.1, 0.5])  # of full sticks [m/s, m/s, m/s, rad/s]
@@ -61,9 +62,13 @@ if __name__ == "__main__":
     parser.add_argument(
         "address", nargs="?", default="tcp://127.0.0.1:5559", help="address of the lab"
     )
-    with connect(parser.parse_args().address) as lab:
-        lab.reset()
-        before = lab[ROBOT].site(HAND).data.xpos.copy()
-        drive(lab, 2.0)
-        x, y, z = lab[ROBOT].site(HAND).data.xpos - before
-        print(f"The hand moved {x:.3f} m forward, {y:.3f} m left, {z:.3f} m up.")
+    address = parser.parse_args().address
+    try:
+        with connect(address) as lab:
+            lab.reset()
+            before = lab[ROBOT].site(HAND).data.xpos.copy()
+            drive(lab, 2.0)
+            x, y, z = lab[ROBOT].site(HAND).data.xpos - before
+            print(f"The hand moved {x:.3f} m forward, {y:.3f} m left, {z:.3f} m up.")
+    except (LabError, ValueError) as error:  # no lab, another world, a wrong address
+        sys.exit(str(error))

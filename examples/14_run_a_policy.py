@@ -11,8 +11,9 @@ the policy's actuators get.
 from __future__ import annotations
 
 import argparse
+import sys
 
-from manyworlds.lab.client import LabClient, connect
+from manyworlds.lab.client import LabClient, LabError, connect
 from manyworlds.rl import OnnxPolicy
 
 
@@ -41,6 +42,9 @@ if __name__ == "__main__":
         "address", nargs="?", default="tcp://127.0.0.1:5559", help="address of the lab"
     )
     args = parser.parse_args()
-    with connect(args.address) as lab:
-        run(lab, args.policy, 60)
-        print(f"time {lab.data.time:.2f} s, positions {lab.data.qpos.round(4).tolist()}")
+    try:
+        with connect(args.address) as lab:
+            run(lab, args.policy, 60)
+            print(f"time {lab.data.time:.2f} s, positions {lab.data.qpos.round(4).tolist()}")
+    except (LabError, OSError, ValueError) as error:  # no lab, no policy, or one of another world
+        sys.exit(str(error))

@@ -9,9 +9,10 @@ The files are opened by Foxglove, by the page of the lab, and by `manyworlds lab
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from manyworlds.lab.client import LabEnv, connect
+from manyworlds.lab.client import LabEnv, LabError, connect
 
 EPISODES = 10
 MOST_STEPS = 100  # control steps of an episode
@@ -44,8 +45,11 @@ if __name__ == "__main__":
         "address", nargs="?", default="tcp://127.0.0.1:5559", help="address of the lab"
     )
     args = parser.parse_args()
-    with connect(args.address) as lab:
-        env = LabEnv(lab, obs_group="actor")
-        for file in record(env, args.folder):
-            print(f"{file}: {file.stat().st_size} bytes")
-        env.close()
+    try:
+        with connect(args.address) as lab:
+            env = LabEnv(lab, obs_group="actor")
+            for file in record(env, args.folder):
+                print(f"{file}: {file.stat().st_size} bytes")
+            env.close()
+    except (LabError, OSError, ValueError) as error:  # no lab, no environment, no folder
+        sys.exit(str(error))

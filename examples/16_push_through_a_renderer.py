@@ -18,6 +18,7 @@ import numpy as np
 import zmq
 
 WEIGHTS, PUSHES = 2.0, 20  # force in weights of the body; one push lasts for one step
+PATIENCE_MS = 5000  # longest wait for a reply [ms]
 
 
 class Mirror:
@@ -30,6 +31,8 @@ class Mirror:
 
     def __init__(self, context: zmq.Context, port: int) -> None:
         self._requests = context.socket(zmq.REQ)
+        self._requests.setsockopt(zmq.RCVTIMEO, PATIENCE_MS)
+        self._requests.setsockopt(zmq.LINGER, 0)
         self._requests.connect(f"tcp://127.0.0.1:{port}")
         hello = self.ask(op="fastpath_hello")
         self.model = mujoco.MjModel.from_binary_path("lab.mjb", {"lab.mjb": hello["mjb"]})
@@ -41,7 +44,12 @@ class Mirror:
     def ask(self, **request: object) -> dict:
         """Send a request, and return its reply."""
         self._requests.send(msgpack.packb(request))
-        reply = msgpack.unpackb(self._requests.recv())
+        try:
+            reply = msgpack.unpackb(self._requests.recv())
+        except zmq.Again:
+            sys.exit(
+                "No lab answers: start it with `manyworlds lab TARGET --serve`, or give its port."
+            )
         if "error" in reply:
             sys.exit(reply["error"])
         return reply
@@ -74,7 +82,10 @@ if __name__ == "__main__":
     with zmq.Context() as context:
         mirror = Mirror(context, args.port)
         mirror.follow()
-        body = mirror.model.body(args.body)
+        try:
+            body = mirror.model.body(args.body)
+        except KeyError as error:  # has the names of all bodies
+            sys.exit(str(error.args[0]))
         before = mirror.data.xpos[body.id].copy()
         force = WEIGHTS * mirror.model.body_mass[body.id] * 9.81
         push = {"body": int(body.id), "force": [float(force), 0.0, 0.0], "torque": [0.0, 0.0, 0.0]}

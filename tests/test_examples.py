@@ -125,7 +125,10 @@ def test_sensors_and_rays(monkeypatch, capsys):
     carried = env.scene["feet"].data.force[:, :, 2].sum(dim=1).abs()
     assert torch.allclose(carried, torch.tensor(weight), rtol=0.1)
     assert env.scene["ground"].data.hit_pos_w[..., 2].std() > 0.02
-    assert "distance to the ground" in run(monkeypatch, capsys, "06_sensors_and_rays")
+    output = run(monkeypatch, capsys, "06_sensors_and_rays")
+    assert "distance to the ground" in output and "tensor" not in output
+    rows = re.findall(r"^ *-?\d\.\d{3}(?:  +-?\d\.\d{3}){5}$", output, re.MULTILINE)
+    assert len(rows) == 4, output
 
 
 def test_cameras(gl, monkeypatch, capsys, tmp_path):

@@ -2,11 +2,14 @@
 
 import math
 import re
+from dataclasses import dataclass, field
 
 import pytest
 
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.envs.config_checks import check_episode_length, check_numbers
+from manyworlds.envs.mdp import dr
+from manyworlds.managers import EventTermCfg
 from manyworlds.tasks import list_tasks, load_env_cfg
 
 
@@ -28,23 +31,35 @@ from manyworlds.tasks import list_tasks, load_env_cfg
         ),
         (
             "Velocity-Flat-Quadruped",
-            "events.turned.params.pose_range.yaw is (1, nan)",
-            lambda cfg: cfg.events.update(turned=Turned()),
+            "commands.turned.pose_range.yaw is (1, nan)",
+            lambda cfg: cfg.commands.update(turned=Turned()),
         ),
     ],
 )
 def test_a_reversed_range_is_named(task, path, change):
-    """Refuse ranges of commands and events whose lower bound is not first, with their path."""
+    """Refuse ranges of commands whose lower bound is not first, with their path."""
     cfg = load_env_cfg(task)
     change(cfg)
     with pytest.raises(ValueError, match=re.escape(path) + ".*give the lower bound first"):
         check_numbers(cfg)
 
 
+@dataclass
 class Turned:
-    """Event with a range that ends nowhere, beside a pair that is none."""
+    """Command with a range that ends nowhere, beside a pair that is none."""
 
-    params = {"size": (3, 2), "pose_range": {"x": (0.0, 0.0), "yaw": (1.0, math.nan)}}
+    size: tuple[int, int] = (3, 2)
+    pose_range: dict[str, tuple[float, float]] = field(
+        default_factory=lambda: {"x": (0.0, 0.0), "yaw": (1.0, math.nan)}
+    )
+
+
+def test_a_mean_and_a_deviation_are_no_range():
+    """Leave the ranges of events to their terms: those of a gaussian are mean and deviation."""
+    cfg = load_env_cfg("Velocity-Flat-Quadruped")
+    params = {"ranges": (1.0, 0.1), "distribution": "gaussian", "operation": "scale"}
+    cfg.events["heavy"] = EventTermCfg(func=dr.geom_friction, mode="startup", params=params)
+    check_numbers(cfg)
 
 
 @pytest.mark.parametrize("length", [0.001, -1.0, math.nan])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def check_numbers(cfg: ManagerBasedRlEnvCfg) -> None:
-    """Check the decimation, and the ranges of commands and events.
+    """Check the decimation, and the ranges of commands; events check their own at their build.
 
     Raises:
         ValueError: there are no physics steps, or a range ends before it begins.
@@ -20,8 +20,6 @@ def check_numbers(cfg: ManagerBasedRlEnvCfg) -> None:
         raise ValueError(f"decimation must be at least 1, got {cfg.decimation}.")
     for name, command in cfg.commands.items():
         check_ranges(f"commands.{name}", command)
-    for name, event in cfg.events.items():
-        check_ranges(f"events.{name}.params", getattr(event, "params", None))
 
 
 def check_episode_length(cfg: ManagerBasedRlEnvCfg, step_dt: float) -> None:

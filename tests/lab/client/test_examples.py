@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import runpy
 import subprocess
@@ -13,10 +14,18 @@ import numpy as np
 import pytest
 
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_scene, world_from_spec
+from manyworlds.lab import (
+    LabCfg,
+    LiveLab,
+    RecorderCfg,
+    client,
+    world_from_scene,
+    world_from_spec,
+)
 from manyworlds.lab.record_mcap import read_mcap
 from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.gl import gl_available
+from tests.browser import free_port
 from tests.lab.client.conftest import address, serve
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -105,3 +114,35 @@ def test_episodes_are_recorded(tmp_path, monkeypatch):
         recording = read_mcap(file)
         assert len(recording) >= round(0.2 / env.physics_dt)
         assert recording.clock[0] < 2.1 * env.physics_dt
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("13_drive_an_arm", []),
+        ("14_run_a_policy", ["policy.onnx"]),
+        ("15_record_episodes", ["episodes"]),
+        ("16_push_through_a_renderer", ["box"]),
+    ],
+)
+def test_no_lab_is_told_in_one_sentence(name, arguments, tmp_path, monkeypatch):
+    """Say how a lab is started, in place of a traceback, and end with an error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(client, "connect", functools.partial(client.connect, patience=0.2))
+    with pytest.raises(SystemExit, match=r"No lab answers.*`manyworlds lab TARGET --serve`"):
+        run_here(monkeypatch, name, *arguments, free_port())
+    assert not [*tmp_path.iterdir()]
+
+
+def test_mistakes_are_told_in_one_sentence(tmp_path, monkeypatch):
+    """Name a robot, a policy, a driver and a body that the lab does not have."""
+    with LiveLab(task_world("Reach")) as lab, serve(lab) as hub:
+        for name, arguments, message in (
+            ("13_drive_an_arm", [], "site 'grasp_site'"),
+            ("14_run_a_policy", [tmp_path / "no.onnx"], "no.onnx"),
+            ("15_record_episodes", [tmp_path / "new"], "environment"),
+        ):
+            with pytest.raises(SystemExit, match=message):
+                run_here(monkeypatch, name, *arguments, address(hub))
+        with pytest.raises(SystemExit, match="'nobody'"):
+            run_here(monkeypatch, "16_push_through_a_renderer", "nobody", hub.ports["fast_path"])
