@@ -61,7 +61,7 @@ def gpu(monkeypatch):
         monkeypatch.setattr(torch.cuda, "is_available", lambda: usable)
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
         monkeypatch.setattr(torch.version, "cuda", cuda)
-        monkeypatch.setattr(machine_checks, "_has_nvidia_driver", lambda: driver)
+        monkeypatch.setattr(machine_checks, "has_nvidia_driver", lambda: driver)
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if warp else None)
         (finding,) = check_gpu()
         return finding

@@ -73,7 +73,7 @@ def check_gpu() -> Iterator[MachineCheck]:
         found = torch.cuda.get_device_name()
         has_warp = importlib.util.find_spec("mujoco_warp") is not None
         mend = "" if has_warp else f"{install_command('gpu')}  # for physics on it"
-    elif not _has_nvidia_driver():
+    elif not has_nvidia_driver():
         found, mend = "none of NVIDIA; the CPU is used", ""
     elif torch.version.cuda is None:  # pyright: ignore[reportAttributeAccessIssue]
         found = f"not usable by PyTorch {torch.__version__}, a build for the CPU"
@@ -86,7 +86,8 @@ def check_gpu() -> Iterator[MachineCheck]:
     yield MachineCheck("GPU", found, mend)
 
 
-def _has_nvidia_driver() -> bool:
+def has_nvidia_driver() -> bool:
+    """Return True if the driver of an NVIDIA GPU is installed."""
     return shutil.which("nvidia-smi") is not None or any(Path(p).exists() for p in _DRIVERS)
 
 

@@ -110,7 +110,6 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
     """
     from manyworlds.cli.given_values import keep_given_values
     from manyworlds.cli.task_options import TrainOptions, take_num_envs
-    from manyworlds.sim import choose_device
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
     from manyworlds.utils.config import update_from_plain
     from manyworlds.utils.extras import require_extra
@@ -118,9 +117,9 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
     default = TrainOptions(env=load_env_cfg(task), agent=load_rl_cfg(task))
     # The help shows the values of the preset, which depends on other options.
     cfg = parse_over(default, [word for word in argv if word not in _HELP], f"train {task}")
-    on_cpu = cfg.preset == "auto" and choose_device(cfg.env.sim, cfg.device).type == "cpu"
-    has_preset = on_cpu or cfg.preset == "cpu"
-    if (has_preset and use_cpu_preset(task, default.env, default.agent)) or {*argv} & _HELP:
+    helps = bool({*argv} & _HELP)
+    changed = _is_for_cpu(cfg, helps) and use_cpu_preset(task, default.env, default.agent)
+    if changed or helps:
         cfg = parse_over(default, argv, f"train {task}")
     require_extra("rsl_rl", "train")
     resume, folder = find_checkpoint(task, cfg)
@@ -134,6 +133,18 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
     for text in keep_given_values(cfg.env, rewritten(cfg, argv)):
         _note(text)
     return cfg, resume
+
+
+def _is_for_cpu(cfg: TrainOptions, helps: bool) -> bool:
+    """Return True if the settings for few CPU cores apply; the help loads no PyTorch for it."""
+    from manyworlds.cli.machine_checks import has_nvidia_driver
+    from manyworlds.sim import choose_device
+
+    if cfg.preset != "auto":
+        return cfg.preset == "cpu"
+    if helps:
+        return not has_nvidia_driver() if cfg.device is None else cfg.device.startswith("cpu")
+    return choose_device(cfg.env.sim, cfg.device).type == "cpu"
 
 
 def _note(text: str) -> None:
