@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def check_numbers(cfg: ManagerBasedRlEnvCfg) -> None:
-    """Check the decimation, and the ranges of commands; events check their own at their build.
+    """Check the decimation, and the ranges of commands; those of events are their terms'.
 
     Raises:
         ValueError: there are no physics steps, or a range ends before it begins.
