@@ -272,13 +272,12 @@ def test_a_reader_process_draws_the_same():
 
 
 def test_no_opengl_names_the_remedy(monkeypatch):
-    """Ask for an image without OpenGL: one sentence with the packages to install."""
+    """Ask for an image without OpenGL: one sentence with the remedy."""
     from manyworlds.utils.gl import gl_available
 
     monkeypatch.setenv("MUJOCO_GL", "nonsense")
     reason = gl_available()
-    assert reason is not None and "apt-get install libegl1" in reason
-    assert "MUJOCO_GL=egl" in reason
+    assert reason is not None and "unset MUJOCO_GL" in reason
     with make() as lab, pytest.raises(VerbError) as caught:
         lab.call("capture_camera", camera="eye")
     assert caught.value.code == "no_gl" and str(caught.value) == reason

@@ -103,4 +103,4 @@ def test_errors_and_rebuilds(page, monkeypatch):
     monkeypatch.setenv("MUJOCO_GL", "nonsense")
     part = page.parts["CameraImagePart"]
     give(part.choice, "top")
-    assert "apt-get install" in part.note.content and part._stream is None
+    assert "unset MUJOCO_GL" in part.note.content and part._stream is None

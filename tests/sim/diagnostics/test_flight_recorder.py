@@ -398,7 +398,7 @@ def test_a_bad_file_gives_one_line(damage, tmp_path, capsys):
     assert main(["replay-dump", str(path)]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1
-    assert ("No such file" if damage == "missing" else "not a complete flight record") in error
+    assert ("There is no file" if damage == "missing" else "not a complete flight record") in error
     assert damage != "garbage" or "it is not an NPZ file. Give a nan_dump_*.npz file" in error
 
 
