@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.envs.edited_values import stages_of
 from manyworlds.managers import CurriculumTermCfg
 
 _GROUPS = {
@@ -45,7 +46,7 @@ def keep_given_values(cfg: ManagerBasedRlEnvCfg, argv: Sequence[str]) -> list[st
                     "no longer changes it"
                     for path in taken
                 ]
-                if not any(map(_sets_anything, _stages(changed.params))):
+                if not any(map(_sets_anything, stages_of(changed.params))):
                     cfg.curriculum[name] = None  # which a run that is continued has, too
     return told
 
@@ -56,15 +57,10 @@ def _places(term: CurriculumTermCfg) -> list[str]:
     return [f"__env.{group}.{params[key]}." for key, group in _GROUPS.items() if key in params]
 
 
-def _stages(params: dict[str, Any]) -> list[dict[str, Any]]:
-    lists = [value for value in params.values() if isinstance(value, list | tuple)]
-    return [stage for stages in lists for stage in stages if isinstance(stage, dict)]
-
-
 def _take_out(params: dict[str, Any], path: list[str]) -> bool:
     """Remove a value from all stages; return True if one of them has it."""
     found = False
-    for stage in _stages(params):
+    for stage in stages_of(params):
         values, key = stage, path[0]
         if key in ("params", "ranges") and len(path) > 1:
             values, key = stage.get(key, stage), path[1]

@@ -148,12 +148,16 @@ def _curriculum_of(env: ManagerBasedRlEnv, name: str, keys: list[str]) -> str:
         params = manager.get_term_cfg(curriculum).params
         if name not in [value for value in params.values() if isinstance(value, str)]:
             continue
-        for stages in params.values():
-            for stage in stages if isinstance(stages, list | tuple) else ():
-                staged = {*stage, *stage.get("params", ())} if isinstance(stage, Mapping) else set()
-                if staged & set(keys):
-                    return curriculum
+        for stage in stages_of(params):
+            if {*stage, *stage.get("params", ())} & set(keys):
+                return curriculum
     return ""
+
+
+def stages_of(params: Mapping[str, object]) -> list[dict]:
+    """Return the stages among the parameters of a curriculum."""
+    lists = [value for value in params.values() if isinstance(value, list | tuple)]
+    return [stage for stages in lists for stage in stages if isinstance(stage, dict)]
 
 
 def _origin(term: Any) -> Any:

@@ -14,7 +14,6 @@ import mujoco
 from manyworlds.lab.snapshot import Snapshot
 
 _T = TypeVar("_T")
-_CLOSED = "The loop was stopped and takes no commands: create a new one."
 
 
 class CommandFuture(Future[_T]):
@@ -67,12 +66,15 @@ class StepRequest:
     future: Future[Snapshot] = field(default_factory=Future)
 
 
-class CommandQueue:
-    """Queue of commands; its methods may be called from any thread."""
+_Item = TypeVar("_Item", Command[Any], StepRequest)
+
+
+class _Queue(Generic[_Item]):
+    """Queue until it is closed; its methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: deque[Command] = deque()
+        self._waiting: deque[_Item] = deque()
         self._closed = False
 
     def __bool__(self) -> bool:
@@ -80,19 +82,31 @@ class CommandQueue:
 
     @property
     def is_closed(self) -> bool:
-        """True if it takes no commands any more."""
+        """True if it takes nothing any more."""
         return self._closed
 
-    def put(self, command: Command) -> None:
-        """Add a command.
+    def put(self, item: _Item) -> None:
+        """Add an item.
 
         Raises:
             RuntimeError: the queue was closed.
         """
         with self._lock:
             if self._closed:
-                raise RuntimeError(_CLOSED)
-            self._waiting.append(command)
+                raise RuntimeError("The loop was stopped and takes no commands: create a new one.")
+            self._waiting.append(item)
+
+    def close(self) -> list[Future]:
+        """Take nothing any more; return the futures of what waits."""
+        with self._lock:
+            self._closed = True
+            waiting: list[Future] = [item.future for item in self._waiting]
+            self._waiting.clear()
+        return waiting
+
+
+class CommandQueue(_Queue[Command[Any]]):
+    """Queue of commands."""
 
     def take(self) -> deque[Command]:
         """Remove and return all waiting commands, in their order."""
@@ -102,43 +116,14 @@ class CommandQueue:
             waiting, self._waiting = self._waiting, deque()
         return waiting
 
-    def close(self) -> list[Future]:
-        """Take no more commands; return the futures of those that did not run."""
-        with self._lock:
-            self._closed = True
-            waiting: list[Future] = [command.future for command in self._waiting]
-            self._waiting.clear()
-        return waiting
 
-
-class StepQueue:
-    """Queue of requests for steps; its methods may be called from any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._waiting: deque[StepRequest] = deque()
-        self._closed = False
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
+class StepQueue(_Queue[StepRequest]):
+    """Queue of requests for steps."""
 
     @property
     def first(self) -> StepRequest:
         """The request that waits longest."""
         return self._waiting[0]
-
-    def put(self, num_steps: int) -> StepRequest:
-        """Add a request.
-
-        Raises:
-            RuntimeError: the queue was closed.
-        """
-        with self._lock:
-            if self._closed:
-                raise RuntimeError(_CLOSED)
-            request = StepRequest(num_steps)
-            self._waiting.append(request)
-        return request
 
     def remove(self, request: StepRequest) -> bool:
         """Remove a request; return False if it is not in the queue any more."""
@@ -147,11 +132,3 @@ class StepQueue:
                 return False
             self._waiting.remove(request)
         return True
-
-    def close(self) -> list[Future]:
-        """Take no more requests; return the futures of those that wait."""
-        with self._lock:
-            self._closed = True
-            waiting: list[Future] = [request.future for request in self._waiting]
-            self._waiting.clear()
-        return waiting

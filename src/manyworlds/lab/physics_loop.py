@@ -16,7 +16,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.callbacks import Callback, CallbackReports, Handle, is_ours, register
-from manyworlds.lab.commands import Command, CommandFuture, CommandQueue, StepQueue
+from manyworlds.lab.commands import Command, CommandFuture, CommandQueue, StepQueue, StepRequest
 from manyworlds.lab.control import RobotControls
 from manyworlds.lab.drivers import Drive, Driver, DriverStack, Physics
 from manyworlds.lab.faults import (
@@ -282,7 +282,7 @@ class PhysicsLoop:
         """
         if num_steps < 1:
             raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
-        request = self._requests.put(num_steps)
+        self._requests.put(request := StepRequest(num_steps))
         end = time.monotonic() + (_COMMAND_S + num_steps / 100.0 if timeout is None else timeout)
         try:
             while not request.future.done() and self._serve_here(end - time.monotonic()):

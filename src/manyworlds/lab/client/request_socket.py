@@ -12,7 +12,7 @@ import numpy as np
 
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import BadValueError, error_of
-from manyworlds.lab.packing import unpack_array
+from manyworlds.lab.packing import load_msgpack, unpack_array
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def pack_request(op: str, session: str | None, fields: Mapping[str, object]) -> 
     Raises:
         BadValueError: a field is no plain data, and no array.
     """
-    msgpack = require_extra("msgpack", "net")
+    msgpack = load_msgpack()
     given = {name: value for name, value in fields.items() if value is not None}
     try:
         return msgpack.packb({"op": op, "session_id": session, **given}, default=_plain)
@@ -124,7 +124,7 @@ def unpack_reply(content: bytes) -> Reply:
 
 def unpack_values(content: bytes) -> Reply:
     """Return the fields of a message with arrays."""
-    msgpack = require_extra("msgpack", "net")
+    msgpack = load_msgpack()
     return msgpack.unpackb(content, ext_hook=unpack_array, strict_map_key=False)
 
 
