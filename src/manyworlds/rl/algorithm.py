@@ -8,10 +8,12 @@ from typing import Any, cast
 import torch
 from rsl_rl.algorithms import PPO
 from rsl_rl.extensions import Symmetry
+from rsl_rl.models import MLPModel
 from rsl_rl.storage import RolloutStorage
 from rsl_rl.utils import resolve_callable
 from tensordict import TensorDict
 from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils._pytree import tree_map_only
 
 from manyworlds.rl.config import NETWORKS
@@ -22,6 +24,8 @@ from manyworlds.utils.devices import torch_threads
 
 _OWN_RATE = "own_lr"
 """Key of a learning rate in a group of an optimizer's parameters."""
+AVERAGED = "averaged_state_dict"
+"""Key of the averaged policy in a checkpoint."""
 
 
 class AdjustedAlgorithm:
@@ -34,11 +38,13 @@ class AdjustedAlgorithm:
         critic_learning_rate: constant learning rate of the critic; None for that of the actor.
         entropy_stages: iterations from which on other entropy coefficients apply.
         learning_rate_stages: iterations from which on other learning rates of the actor apply.
+        averaged_iterations: time constant of the average of the policy's parameters; 0 for none.
         kwargs: settings of the algorithm.
 
     Raises:
-        ValueError: the critic's learning rate is not positive, stages are not in order, or the
-            learning rate has stages and is adaptive.
+        ValueError: the critic's learning rate is not positive, stages are not in order, the
+            learning rate has stages and is adaptive, or the policy is averaged over less than one
+            iteration.
     """
 
     device: str
@@ -55,6 +61,8 @@ class AdjustedAlgorithm:
     symmetry: Symmetry | None
     collector: Collector | None = None
     """Policy and rollout on the device of the worlds, if that is not the learner's."""
+    averaged: AveragedModel | None = None
+    """Average of the policy's parameters over the last iterations, if it is configured."""
 
     def __init__(
         self,
@@ -65,6 +73,7 @@ class AdjustedAlgorithm:
         critic_learning_rate: float | None = None,
         entropy_stages: Sequence[Sequence[float]] = (),
         learning_rate_stages: Sequence[Sequence[float]] = (),
+        averaged_iterations: float = 0.0,
         **kwargs: object,
     ) -> None:
         learner: Any = super()
@@ -82,6 +91,20 @@ class AdjustedAlgorithm:
         optimizer = getattr(self, "optimizer", None)
         if isinstance(optimizer, torch.optim.Optimizer):
             self.optimizer = self._rebuilt(optimizer, critic_learning_rate)
+        if averaged_iterations:
+            if not averaged_iterations >= 1.0:
+                raise ValueError(
+                    f"algorithm.averaged_iterations is {averaged_iterations}, but must be at least "
+                    "1, or 0 for no average."
+                )
+            average = get_ema_multi_avg_fn(1.0 - 1.0 / averaged_iterations)
+            self.averaged = AveragedModel(learner.get_policy(), multi_avg_fn=average).eval()
+
+    def acting_policy(self) -> MLPModel:
+        """Return the network with which playback and export act: the average, if there is one."""
+        if self.averaged is not None and self.averaged.n_averaged > 0:
+            return cast("MLPModel", self.averaged.module)
+        return cast("PPO", self).get_policy()
 
     def collect_on(self, device: torch.device) -> None:
         """Collect rollouts on another device than the learner's, which gets them as a whole.
@@ -133,26 +156,42 @@ class AdjustedAlgorithm:
 
     def update(self) -> dict[str, float]:
         """Learn from the collected steps; return mean losses."""
-        learner: Any = super()
         self._begin_stages()
         self.iteration += 1
-        threads = self.update_threads or torch.get_num_threads()
-        own = learner.update.__func__ is not PPO.update
-        if threads > 1 and not own and can_update_in_parallel(self):
-            return update_in_parallel(cast("PPO", self), threads)
-        with torch_threads(threads):
-            return learner.update()
+        losses = self._update()
+        if self.averaged is not None:
+            self.averaged.update_parameters(cast("PPO", self).get_policy())
+        return losses
+
+    def save(self) -> dict[str, object]:
+        """Return networks and optimizer for a checkpoint, with the average if there is one."""
+        learner: Any = super()
+        state = learner.save()
+        if self.averaged is not None and self.averaged.n_averaged > 0:
+            state[AVERAGED] = self.averaged.module.state_dict()
+        return state
 
     def load(
         self, loaded_dict: dict[str, object], load_cfg: dict[str, bool] | None, strict: bool
     ) -> bool:
         """Load parts of a checkpoint, and return True if training continues from it.
 
-        The part `actor` is the policy, also of a student.
+        The part `actor` is the policy, also of a student, and its average if there is one: only a
+        training continues from the last parameters.
         """
         learner: Any = super()
-        if load_cfg is not None and hasattr(self, "student"):
-            load_cfg = {"student": load_cfg.get("actor", False), **load_cfg}
+        average: Any = loaded_dict.get(AVERAGED)
+        if load_cfg is not None:
+            if average is not None:
+                trained = "student" if "student_state_dict" in loaded_dict else "actor"
+                loaded_dict = {**loaded_dict, f"{trained}_state_dict": average}
+            if hasattr(self, "student"):
+                load_cfg = {"student": load_cfg.get("actor", False), **load_cfg}
+        if self.averaged is not None:
+            self.averaged.n_averaged.fill_(0)
+            if load_cfg is None and average is not None:
+                self.averaged.module.load_state_dict(average, strict)
+                self.averaged.n_averaged.fill_(1)
         return learner.load(loaded_dict, load_cfg, strict)
 
     def memory(self) -> dict[str, object]:
@@ -185,6 +224,15 @@ class AdjustedAlgorithm:
             rnd.update_counter = rewards["steps"]
             if rnd.reward_normalization and rewards["average"] is not None:
                 rnd.reward_normalizer.disc_avg.avg = rewards["average"].to(self.device)
+
+    def _update(self) -> dict[str, float]:
+        learner: Any = super()
+        threads = self.update_threads or torch.get_num_threads()
+        own = learner.update.__func__ is not PPO.update
+        if threads > 1 and not own and can_update_in_parallel(self):
+            return update_in_parallel(cast("PPO", self), threads)
+        with torch_threads(threads):
+            return learner.update()
 
     def _begin_stages(self) -> None:
         """Apply the entropy coefficient and the learning rate of the present iteration."""

@@ -114,6 +114,9 @@ class RslRlPpoAlgorithmCfg:
     learning_rate_stages: tuple[tuple[int, float], ...] = field(default=(), kw_only=True)
     """Iterations from which on other learning rates of a fixed schedule apply: a policy with little
     noise changes much with the rate that it learned to walk with."""
+    averaged_iterations: float = field(default=0.0, kw_only=True)
+    """Time constant [iterations] of an exponential average of the policy's parameters, which
+    playback, evaluation and export use; 0 for the last parameters, with which training goes on."""
     symmetry_cfg: RslRlSymmetryCfg = field(default_factory=RslRlSymmetryCfg, kw_only=True)
     """Uses of the robot's mirror symmetry; none by default."""
     rnd_cfg: RslRlRndCfg = field(default_factory=RslRlRndCfg, kw_only=True)

@@ -385,7 +385,7 @@ class OnPolicyRunner(_RslRlRunner):
 
     def onnx_model(self, verbose: bool = False) -> torch.nn.Module:
         """Return the exported module: the policy's mean action; tasks may add outputs."""
-        return self.alg.get_policy().as_onnx(verbose=verbose)
+        return cast("AdjustedAlgorithm", self.alg).acting_policy().as_onnx(verbose=verbose)
 
     def onnx_metadata(self) -> Metadata:
         """Return metadata that a task adds to those of an exported policy."""
@@ -411,7 +411,7 @@ class OnPolicyRunner(_RslRlRunner):
             device: device of the observations; None for that of the worlds.
         """
         self.alg.eval_mode()
-        policy: Any = self.alg.get_policy()
+        policy: Any = cast("AdjustedAlgorithm", self.alg).acting_policy()
         device = device or self.device
         if getattr(policy, "is_recurrent", False) or not same_device(device, self.alg.device):
             state = policy.state_dict()

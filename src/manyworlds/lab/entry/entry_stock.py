@@ -110,5 +110,6 @@ class EntryStock:
 def sent_policy(path: Path) -> SentPolicy:
     """Return the policy of a checkpoint as a training sends it."""
     checkpoint = load_checkpoint(path, "cpu")
-    weights = checkpoint.get("student_state_dict") or checkpoint["actor_state_dict"]
+    keys = "averaged_state_dict", "student_state_dict", "actor_state_dict"
+    weights = next(checkpoint[key] for key in keys if checkpoint.get(key))
     return {"iteration": int(checkpoint["iter"]), "actor": weights, "critic": {}, "hidden": []}
