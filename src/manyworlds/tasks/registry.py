@@ -125,7 +125,9 @@ _CPU_TRAINING: dict[str, str] = {
     "Velocity-Flat-Quadruped": "5 minutes on 2 cores",
     "Velocity-Flat-Humanoid": "48 minutes on 2 cores",
     "Velocity-Rough-Quadruped": "58 minutes on 2 cores: 81 % of robots stand on level 5",
+    "Velocity-Rough-Go1": "47 minutes on 1 core: 73 % of robots stand on level 5",
     "Lift-Cube-Arm": "38 minutes on 1 core",
+    "Lift-Cube-Yam": "54 minutes on 1 core",
     "Tracking-Flat-Humanoid": "46 minutes on 2 cores",
 }
 """Training times of tasks on a CPU, by id, as measured for docs/learning.md."""

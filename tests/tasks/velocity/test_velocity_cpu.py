@@ -274,6 +274,21 @@ def test_levels_of_rough_terrain_grow_with_time(rows, lowest, highest):
     env.close()
 
 
+@pytest.mark.parametrize("robot", ["Quadruped", "Humanoid"])
+def test_quadrupeds_keep_noise_for_longer_on_rough_terrain_and_average_the_policy(robot):
+    """Reduce the bonus for noise later than on a plane; bipeds have settings of their own."""
+    learners = []
+    for ground in ("Rough", "Flat"):
+        name = f"Velocity-{ground}-{robot}"
+        rl_cfg = load_rl_cfg(name)
+        assert use_cpu_preset(name, load_env_cfg(name), rl_cfg)
+        learners.append(rl_cfg.algorithm)
+    rough, plane = learners
+    quadruped = robot == "Quadruped"
+    assert (rough.averaged_iterations > 1.0) == quadruped and plane.averaged_iterations == 0.0
+    assert (rough.entropy_stages[0][0] > plane.entropy_stages[0][0]) == quadruped
+
+
 def test_a_task_whose_terrain_became_a_plane_has_no_levels():
     """Take the settings although a curriculum of levels was left behind."""
     cfg = load_env_cfg("Velocity-Rough-Quadruped")

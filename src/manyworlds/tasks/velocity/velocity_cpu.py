@@ -36,6 +36,7 @@ _WEIGHTS = {
 _HIGHEST_LEVEL: Points = ((0, 0.0), (10000, 6.0))
 """Highest level of the terrain, by control step."""
 _LEVELS_BELOW = 4  # from which are drawn, too
+_ROUGH_NOISY_ITERATIONS = 700  # with little noise, policies stop learning while levels grow
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
 _STAGES = (0, 1500, 3000)
@@ -77,8 +78,7 @@ def use_cpu_preset(
     Args:
         env_cfg: the environment; it is modified.
         rl_cfg: the learner; it is modified.
-        noisy_iterations: iterations with a large entropy coefficient; on rough terrain, twice as
-            many.
+        noisy_iterations: iterations with a large entropy coefficient on a plane.
     """
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     _simplify_contacts(env_cfg, self_collisions=False)
@@ -91,7 +91,8 @@ def use_cpu_preset(
     twist.resampling_time_range = _COMMAND_S
     rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 700
     if _raise_levels(env_cfg):
-        rl_cfg.max_iterations, noisy_iterations = 1600, 2 * noisy_iterations
+        rl_cfg.max_iterations, noisy_iterations = 1600, _ROUGH_NOISY_ITERATIONS
+        rl_cfg.algorithm.averaged_iterations = 100
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.desired_kl = 0.97, 0.015
