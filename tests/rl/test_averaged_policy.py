@@ -10,8 +10,7 @@ from manyworlds.cli.policies import load_policy
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab.entry.entry_stock import sent_policy
 from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper
-from manyworlds.rl.algorithm import AVERAGED
-from manyworlds.rl.checkpoint import load_checkpoint
+from manyworlds.rl.checkpoint import AVERAGED, load_checkpoint
 from manyworlds.rl.training import train
 
 TASK = "Cartpole-Swingup"

@@ -16,6 +16,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils._pytree import tree_map_only
 
+from manyworlds.rl.checkpoint import AVERAGED
 from manyworlds.rl.config import NETWORKS
 from manyworlds.rl.parallel_update import can_update_in_parallel, update_in_parallel
 from manyworlds.rl.rollout import Collector, ShuffledStorage
@@ -24,8 +25,6 @@ from manyworlds.utils.devices import torch_threads
 
 _OWN_RATE = "own_lr"
 """Key of a learning rate in a group of an optimizer's parameters."""
-AVERAGED = "averaged_state_dict"
-"""Key of the averaged policy in a checkpoint."""
 
 
 class AdjustedAlgorithm:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
+
+AVERAGED = "averaged_state_dict"
+"""Key of the averaged policy in a checkpoint."""
 
 # Names of networks before rsl_rl 4 (in one state dict), in rsl_rl 4, and in current releases.
 _OLD_NAMES = {"std": "distribution.std_param", "log_std": "distribution.log_std_param"}
@@ -24,13 +28,21 @@ def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
         raise FileNotFoundError(f"There is no checkpoint '{path}': give the path of a .pt file.")
     try:
         checkpoint = _migrate(torch.load(path, weights_only=True, map_location=map_location))
-        _ = checkpoint.get("student_state_dict") or checkpoint["actor_state_dict"]
-        _ = checkpoint["iter"]
+        _ = acting_weights(checkpoint), checkpoint["iter"]
     except Exception:
         raise ValueError(
             f"'{path}' is not a checkpoint of a training run, or it is damaged: choose another."
         ) from None
     return checkpoint
+
+
+def acting_weights(checkpoint: Mapping[str, object]) -> dict[str, torch.Tensor]:
+    """Return the state dict of the policy that playback uses: the average, if there is one.
+
+    Each tensor has the shape of its parameter.
+    """
+    policy = checkpoint.get(AVERAGED) or checkpoint.get("student_state_dict")
+    return cast("dict[str, torch.Tensor]", policy or checkpoint["actor_state_dict"])
 
 
 def _migrate(checkpoint: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from manyworlds.envs import ManagerBasedRlEnv, environment_of_moment
 from manyworlds.envs.environment_of_world import restore_moment
 from manyworlds.envs.world_moment import WorldMoment
 from manyworlds.lab.entry.visitor import Visitor
-from manyworlds.rl.checkpoint import load_checkpoint
+from manyworlds.rl.checkpoint import acting_weights, load_checkpoint
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks.run_configs import configs_of_run
 from manyworlds.utils.torch_compiler import without_torch_compiler
@@ -110,6 +110,5 @@ class EntryStock:
 def sent_policy(path: Path) -> SentPolicy:
     """Return the policy of a checkpoint as a training sends it."""
     checkpoint = load_checkpoint(path, "cpu")
-    keys = "averaged_state_dict", "student_state_dict", "actor_state_dict"
-    weights = next(checkpoint[key] for key in keys if checkpoint.get(key))
+    weights = acting_weights(checkpoint)
     return {"iteration": int(checkpoint["iter"]), "actor": weights, "critic": {}, "hidden": []}
