@@ -130,6 +130,20 @@ def test_rays_on_every_kind_of_terrain(kind: str) -> None:
     _check_engine(sim, anywhere[500:650], mixed)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_most_rays_from_above_take_one_lookup(kind: str) -> None:
+    """Find hits from above without going from geom to geom, except on tilted boxes and edges."""
+    _, spec = generate({kind: KINDS[kind]()}, num_rows=3, border_width=2.0)
+    model = spec.compile()
+    table = VerticalRays(model, np.arange(model.ngeom))
+    points = np.random.default_rng(0).uniform([-12, -4, 3], [12, 4, 3], (2000, 3))
+    hits = table._surface.find(np.ascontiguousarray(points.T), -1.0)
+    # Kinds with many turned or tilted boxes, or with many steps in one cell of the grid.
+    least = {"random_spread_boxes": 0.2, "boxes_without_floor": 0.15, "tilted_grid": 0.3}
+    share = hits.found.sum() / (_plain(model, points, _DOWN)[1] >= 0).sum()
+    assert share > least.get(kind, 0.7)
+
+
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
 def test_rays_at_coinciding_faces(seed: int) -> None:

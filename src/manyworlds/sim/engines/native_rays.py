@@ -28,7 +28,7 @@ _FIELDS = _GEOM_FIELDS | _BODY_FIELDS | _VISIBILITY_FIELDS
 # Typical times [ns]: of MuJoCo for the pose of a body or geom of one world, and for a ray and a
 # geom, on one of its threads; of `VerticalRays`, which uses one thread, for a ray and for a call.
 # The time for a pose is an estimate, not a measurement.
-_POSE_NS, _GEOM_NS, _RAY_NS, _CALL_NS = 30, 10, 80, 200_000
+_POSE_NS, _GEOM_NS, _RAY_NS, _CALL_NS = 30, 10, 60, 200_000
 
 
 class RayRequest(NamedTuple):

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from manyworlds.sim.engines.ray_tables import MARGIN, Grid, Heights
+from manyworlds.sim.engines.upper_surface import Hits, UpperSurface
+
 _TYPE = mujoco.mjtGeom
 
 # Kinds of geoms by their formulas; rays that may meet one of the last kind are undecided.
 _LEVEL, _TURNED, _TILTED, _PLANE, _HFIELD, _OTHER = range(6)
-
-# Differences below this are MuJoCo's to decide [m; fraction of a cell of a height field].
-_MARGIN = 1e-9
 
 # MuJoCo discards intersections with determinants below 1e-15. Within these bounds, none of the hits
 # that are found here has such a small one.
@@ -30,12 +30,8 @@ _MIN_SIZE, _MAX_COORDINATE = 1e-4, 1e3
 _MIN_SLOPE, _MAX_SLOPE = 1e-3, 1e3
 _MIN_TILT = 1e-6
 
-# Bounds of the grid: cell size [m], number of cells, and number of geoms in all cells.
-_MIN_CELL, _MAX_CELLS, _MAX_ENTRIES = 0.1, 2**20, 2**22
-_PADDING = 1e-6
-
-# Number of rays at a time, which bounds the memory of temporary arrays to some 50 MB.
-_CHUNK = 2**18
+# Number of rays at a time, which bounds the memory of temporary arrays to some MB.
+_CHUNK = 2**15
 
 # Number of different directions up to which each is worth a search of its own.
 _MAX_DIRECTIONS = 8
@@ -69,7 +65,7 @@ class VerticalRays:
         self._pos = np.ascontiguousarray(data.geom_xpos.T)
         self._mat = np.ascontiguousarray(data.geom_xmat.T)
         self._size = np.ascontiguousarray(model.geom_size.T)
-        self._heights = _Heights(model)
+        self._heights = Heights(model)
         # Boxes with horizontal faces, and the boxes below the surfaces of height fields.
         self._center, self._half = self._pos[2].copy(), self._size[2].copy()
         hfields = np.flatnonzero(model.geom_type == _TYPE.mjGEOM_HFIELD)
@@ -91,7 +87,9 @@ class VerticalRays:
         lower, upper = _bounds(model, data, geoms)
         bounded = np.isfinite(lower).all(axis=1)
         self._everywhere = geoms[~bounded]
-        self._grid = _Grid(geoms[bounded], lower[bounded], upper[bounded])
+        self._grid = Grid(geoms[bounded], lower[bounded], upper[bounded])
+        kinds = self._kind == _LEVEL, self._kind == _HFIELD
+        self._surface = UpperSurface(self._grid, self._heights, *kinds, self._pos, self._size)
 
     def _kind_of(self, model: mujoco.MjModel, geom: int) -> int:
         kind, mat = model.geom_type[geom], self._mat[:, geom]
@@ -146,7 +144,7 @@ class VerticalRays:
                 rays = _Rays(points[part], slope)
                 self._cast(rays)
                 dist[part], geomid[part] = rays.dist, rays.geomid
-                normal[part], undecided[part] = rays.normal.T, rays.undecided
+                normal[part], undecided[part] = rays.normal, rays.undecided
         dist[geomid < 0] = -1.0
         arrays = (dist, geomid, normal, undecided)
         return VerticalHits(*(array.reshape(*shape, *array.shape[1:]) for array in arrays))
@@ -155,12 +153,13 @@ class VerticalRays:
     @np.errstate(invalid="ignore", over="ignore")
     def _cast(self, rays: _Rays) -> None:
         """Find the first hits, going through the geoms of each cell from the top."""
+        rows = np.arange(len(rays.x))
         for geom in self._everywhere.tolist():
-            rows = np.arange(len(rays.x))
             self._meet(rays, rows, np.full(len(rows), geom))
-        entry = self._grid.first(rays.x, rays.y)
-        rows = np.flatnonzero(entry)
-        entry = entry[rows]
+        if rays.slope < 0 and rays.untouched and not self._surface.empty:
+            rows = rays.take(self._surface.find(rays.origins, rays.slope))
+        entry = self._grid.first(rays.x[rows], rays.y[rows])
+        rows, entry = _select(entry > 0, rows, entry)
         while len(rows):
             self._meet(rays, rows, self._grid.geoms[entry])
             below = self._grid.below[entry]
@@ -168,7 +167,7 @@ class VerticalRays:
             more = ~rays.undecided[rows]
             if rays.slope < 0:
                 # On the way down, a hit above everything that follows is the first.
-                more &= ~(rays.z[rows] + rays.dist[rows] * rays.slope > below + _MARGIN)
+                more &= ~(rays.z[rows] + rays.dist[rows] * rays.slope > below + MARGIN)
             rows, entry = _select(more, rows, entry)
             entry = entry + 1
 
@@ -199,7 +198,7 @@ class VerticalRays:
         local_x = np.abs(self._mat[0][geom] * x + self._mat[3][geom] * y)
         local_y = np.abs(self._mat[1][geom] * x + self._mat[4][geom] * y)
         outside = np.maximum(local_x - self._size[0][geom], local_y - self._size[1][geom])
-        rays.undecided[rows[np.abs(outside) < _MARGIN]] = True
+        rays.undecided[rows[np.abs(outside) < MARGIN]] = True
         rows, geom = _select(outside < 0, rows, geom)
         # Up to rounding, this is 1.
         scale = self._mat[8][geom]
@@ -238,8 +237,8 @@ class VerticalRays:
                 dist = (side * size[axis] - local[axis]) / along[axis]
                 outside = (np.abs(local[others] + dist * along[others]) - size[others]).max(axis=0)
                 ahead = dist * abs(rays.slope)
-                close |= (ahead > -_MARGIN) & (np.abs(outside) < _MARGIN)
-                close |= (np.abs(ahead) < _MARGIN) & (outside < _MARGIN)
+                close |= (ahead > -MARGIN) & (np.abs(outside) < MARGIN)
+                close |= (np.abs(ahead) < MARGIN) & (outside < MARGIN)
                 better = (dist >= 0) & (outside <= 0) & (dist < nearest)
                 nearest[better], face[better], sign[better] = dist[better], axis, side
         rays.undecided[rows[close]] = True
@@ -250,13 +249,13 @@ class VerticalRays:
         """Intersect with the surface of a height field and the box below it."""
         x, y = rays.x[rows] - self._pos[0][geom], rays.y[rows] - self._pos[1][geom]
         outside = np.maximum(np.abs(x) - self._size[0][geom], np.abs(y) - self._size[1][geom])
-        rays.undecided[rows[np.abs(outside) < _MARGIN]] = True
-        rows, geom, x, y = _select(outside <= -_MARGIN, rows, geom, x, y)
+        rays.undecided[rows[np.abs(outside) < MARGIN]] = True
+        rows, geom, x, y = _select(outside <= -MARGIN, rows, geom, x, y)
         height, slope_x, slope_y, edge = self._heights.at(geom, x, y)
         above = height - (rays.z[rows] - self._pos[2][geom])
         steep = (slope_x != 0) | (slope_y != 0)
         # Where the surface is level with the box, both have the same normal.
-        close = edge | (np.abs(above) < _MARGIN) | (steep & (height < _MARGIN))
+        close = edge | (np.abs(above) < MARGIN) | (steep & (height < MARGIN))
         rays.undecided[rows[close]] = True
         dist = above / rays.slope
         length = np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
@@ -276,19 +275,27 @@ class _Rays:
 
     Attributes:
         slope: z component of the direction.
-        dist: distances, infinite without a hit; likewise geomid, normal (3, n) and undecided.
+        dist: distances, infinite without a hit; likewise geomid, normal (n, 3) and undecided.
         untouched: no geom has been met so far.
     """
 
     def __init__(self, pnt: np.ndarray, slope: float) -> None:
-        self.x, self.y, self.z = pnt.T.astype(float, order="C")
+        self.origins = pnt.T.astype(float, order="C")
+        self.x, self.y, self.z = self.origins
         self.slope = slope
         self.dist, self.geomid = np.full(len(pnt), np.inf), np.full(len(pnt), -1, np.int32)
-        self.normal = np.zeros((3, len(pnt)), np.float32)
+        self.normal = np.zeros((len(pnt), 3), np.float32)
         self.undecided = np.abs(self.z) > _MAX_COORDINATE
         self.untouched = True
         # Rays whose distance may differ from MuJoCo's by rounding.
         self._rounded = np.zeros(len(pnt), bool)
+
+    def take(self, hits: Hits) -> np.ndarray:
+        """Take final hits; return the rows of the other rays, shape (m,)."""
+        found, self.dist, self.geomid, self.normal = hits
+        rows = np.flatnonzero(~found | self.undecided)
+        self.dist[rows], self.geomid[rows], self.normal[rows] = np.inf, -1, 0.0
+        return rows
 
     def meet(
         self,
@@ -310,7 +317,7 @@ class _Rays:
         better = (dist >= 0) & (dist < np.inf)
         if not self.untouched:
             before = self.dist[rows]
-            tie = better & (np.abs(dist - before) * abs(self.slope) < _MARGIN)
+            tie = better & (np.abs(dist - before) * abs(self.slope) < MARGIN)
             if exact:
                 tie &= self._rounded[rows]
             self.undecided[rows[tie]] = True
@@ -320,9 +327,9 @@ class _Rays:
         self.dist[rows], self.geomid[rows] = dist, geom
         for axis, component in enumerate(normal):
             if isinstance(component, np.ndarray):
-                self.normal[axis, rows] = arrays.pop(0)
+                self.normal[rows, axis] = arrays.pop(0)
             elif component or not self.untouched:
-                self.normal[axis, rows] = component
+                self.normal[rows, axis] = component
         if not exact or not self.untouched:
             self._rounded[rows] = not exact
 
@@ -352,105 +359,6 @@ def _select(mask: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the elements of arrays where a mask is true."""
     chosen = np.flatnonzero(mask)
     return arrays if len(chosen) == len(mask) else tuple(array[chosen] for array in arrays)
-
-
-class _Heights:
-    """Surfaces of all height fields of a model, as piecewise linear functions."""
-
-    def __init__(self, model: mujoco.MjModel) -> None:
-        fields = np.where(model.geom_type == _TYPE.mjGEOM_HFIELD, model.geom_dataid, -1)
-        # The last row, of geoms that are no height fields, is not used.
-        size = np.concatenate([model.hfield_size, np.ones((1, 4))])[fields]
-        cols, rows = (
-            np.append(count, 2)[fields].astype(np.int64)
-            for count in (model.hfield_ncol, model.hfield_nrow)
-        )
-        self._adr = np.append(model.hfield_adr, 0)[fields].astype(np.int64)
-        self._data = model.hfield_data.copy()
-        self._cols, self._rows = cols, rows
-        self._half_x, self._half_y, self._scale = size[:, 0], size[:, 1], size[:, 2]
-        self._step_x, self._step_y = 2 * size[:, 0] / (cols - 1), 2 * size[:, 1] / (rows - 1)
-
-    def of(self, geom: int) -> np.ndarray:
-        """Return the elements of a geom's height field, shape (nrow * ncol,)."""
-        start = self._adr[geom]
-        return self._data[start : start + self._rows[geom] * self._cols[geom]]
-
-    def at(
-        self, geom: np.ndarray, x: np.ndarray, y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return heights, slopes along x and y, and a mask of points on edges of triangles.
-
-        Args:
-            geom: geoms with height fields, shape (n,).
-            x: points within the field, relative to its center [m], shape (n,).
-            y: likewise.
-        """
-        step_x, step_y = self._step_x[geom], self._step_y[geom]
-        u, v = (x + self._half_x[geom]) / step_x, (y + self._half_y[geom]) / step_y
-        count = self._cols[geom]
-        col, row = u.astype(np.int64), v.astype(np.int64)
-        u, v = u - col, v - row
-        # Each cell has two triangles, which share the diagonal from its lower corner.
-        edge = np.abs(u - v) < _MARGIN
-        for part in (u, v):
-            edge |= (part < _MARGIN) | (part > 1 - _MARGIN)
-        first = self._adr[geom] + row * count + col
-        last = first + count + 1
-        data, scale = self._data, self._scale[geom]
-        low = data[first] * scale
-        corner = data[np.where(u > v, first + 1, last - 1)] * scale
-        high = data[last] * scale
-        along_x, along_y = corner - low, high - corner
-        along_x, along_y = np.where(u > v, (along_x, along_y), (along_y, along_x))
-        return low + u * along_x + v * along_y, along_x / step_x, along_y / step_y, edge
-
-
-class _Grid:
-    """Geoms in each cell of a horizontal grid, from the highest top to the lowest.
-
-    Attributes:
-        geoms: ids of the geoms of all cells, cell by cell; the first entry is not used.
-        below: for each of these, the top of the next one in the same cell [m]; -inf for the last.
-    """
-
-    def __init__(self, geoms: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-        if not len(geoms):
-            geoms, lower, upper = np.zeros(0, np.int64), np.zeros((1, 3)), np.zeros((1, 3))
-        low, high = lower[:, :2] - _PADDING, upper[:, :2] + _PADDING
-        area, total = np.prod(high.max(axis=0) - low.min(axis=0)), (high - low).prod(axis=1).sum()
-        cell = max(_MIN_CELL, (area / _MAX_CELLS) ** 0.5, (total / _MAX_ENTRIES) ** 0.5)
-        # Cells at the margin have no geoms.
-        self._origin, self._scale = low.min(axis=0) - 2 * cell, 1.0 / cell
-        first, last = (((end - self._origin) * self._scale).astype(int) for end in (low, high))
-        self._shape = last.max(axis=0) + 2
-        tops = upper[:, 2]
-        regions = [
-            (geoms[i], tops[i], tuple(map(slice, first[i], last[i] + 1)))
-            for i in np.argsort(-tops, kind="stable")[: len(geoms)]
-        ]
-        counts = np.zeros(self._shape, np.int64)
-        for _, _, region in regions:
-            counts[region] += 1
-        start = 1 + counts.ravel().cumsum() - counts.ravel()
-        slot = start.reshape(self._shape).copy()
-        self.geoms = np.zeros(1 + counts.sum(), np.int64)
-        self.below = np.full(len(self.geoms) + 1, -np.inf)
-        for geom, top, region in regions:
-            self.geoms[slot[region]] = geom
-            self.below[slot[region] - 1] = top
-            slot[region] += 1
-        # The last entry of one cell is not followed by the first of the next.
-        self.below[start - 1] = -np.inf
-        self._start = np.where(counts.ravel() > 0, start, 0)
-
-    def first(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the first entry of the cell of each point, 0 if it has none, shape (n,)."""
-        col, row = (
-            np.minimum(np.maximum(((along - start) * self._scale).astype(np.int64), 0), count - 1)
-            for along, start, count in zip((x, y), self._origin, self._shape, strict=True)
-        )
-        return self._start[col * self._shape[1] + row]
 
 
 def _bounds(
