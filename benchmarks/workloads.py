@@ -20,6 +20,21 @@ from benchmarks import (
 )
 from benchmarks.measuring import Figures, cartpole, go1
 
+SLOW_TASKS = (
+    "Lift-Cube-Arm-Depth",
+    "Lift-Cube-Arm-Rgb",
+    "Lift-Cube-Yam-Depth",
+    "Lift-Cube-Yam-Rgb",
+    "Multi-Cube-Seg-Arm",
+    "Multi-Cube-Seg-Yam",
+    "Tracking-Flat-G1",
+    "Tracking-Flat-G1-No-State-Estimation",
+    "Tracking-Flat-Humanoid-No-State-Estimation",
+    "Velocity-Rough-G1",
+    "Velocity-Rough-Humanoid",
+)
+"""Tasks that were not trained to their end on a CPU; their speed is measured instead."""
+
 # Name: description, smallest sufficient ratio, and function that measures it in a number of
 # seconds.
 WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]] = {
@@ -208,6 +223,14 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
         None,
         lambda seconds: env_workloads.cpu_training("Velocity-Flat-Go1", max(4, int(seconds))),
     ),
+    **{
+        f"train-cpu-{task.lower()}": (
+            f"{task}, PPO with the settings for few CPU cores, collecting / whole iteration",
+            None,
+            lambda seconds, task=task: env_workloads.cpu_training(task, max(4, int(seconds / 2))),
+        )
+        for task in SLOW_TASKS
+    },
     **{
         f"lever-{name}-{robot.lower()}": (
             f"{robot}, physics of a control step for few CPU cores: {what}",

@@ -63,6 +63,22 @@ def test_worlds_move_to_cells_of_given_levels():
             terrain.randomize_env_origins(None, levels)
 
 
+def test_worlds_move_to_kinds_by_their_shares():
+    """Draw kinds in proportion to shares, on the given levels, and refuse wrong shares."""
+    terrain = make(num_envs=4000)
+    terrain.randomize_env_origins(None, (1, 3), {"flat": 0.0, "down": 3.0})
+    kinds = [terrain.cell_of(i)[0] for i in range(4000)]
+    assert kinds.count("flat") == 0 and kinds.count("down") / 4000 == pytest.approx(0.75, abs=0.03)
+    assert set(terrain.terrain_levels.tolist()) == {1, 2, 3} and origins_follow(terrain)
+    before = terrain.terrain_types[10:].clone()
+    terrain.randomize_env_origins(torch.arange(10), None, {"down": 0.0, "up": 0.0})
+    assert {terrain.cell_of(i)[0] for i in range(10)} == {"flat"}
+    assert torch.equal(terrain.terrain_types[10:], before)
+    for shares in ({"stairs": 1.0}, {"up": -1.0}, {"up": float("nan")}):
+        with pytest.raises(ValueError, match=r"must not be negative, .* has the kinds flat, up, d"):
+            terrain.randomize_env_origins(None, None, shares)
+
+
 def test_a_plane_is_one_geom_with_a_checker_and_a_sun():
     """Give the plane a body, a material and a light, which the config may replace."""
     model = TerrainEntity(TerrainEntityCfg(), "cpu").compile()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -218,16 +219,22 @@ class TerrainEntity(Entity):
         self._place(self._mask(env_ids), levels, self.terrain_types)
 
     def randomize_env_origins(
-        self, env_ids: torch.Tensor | slice | None, levels: tuple[int, int] | None = None
+        self,
+        env_ids: torch.Tensor | slice | None,
+        levels: tuple[int, int] | None = None,
+        shares: Mapping[str, float] | None = None,
     ) -> None:
         """Move worlds to random cells; no effect on a plane.
 
         Args:
             env_ids: ids or mask of the worlds; None for all.
             levels: lowest and highest row to draw from; None for all rows.
+            shares: relative frequencies of cells by kind, of which others have 1; None for equal
+                ones.
 
         Raises:
-            ValueError: a row does not exist, or the lowest is above the highest.
+            ValueError: a row or kind does not exist, the lowest row is above the highest, or a
+                share is negative.
         """
         if self.terrain_origins is None:
             return
@@ -239,7 +246,11 @@ class TerrainEntity(Entity):
                 f"({low}, {high}): change them, or TerrainGeneratorCfg.num_rows."
             )
         drawn = torch.randint_like(self.terrain_levels, low, high + 1)
-        self._place(self._mask(env_ids), drawn, torch.randint_like(drawn, cols))
+        if shares is None:
+            types = torch.randint_like(drawn, cols)
+        else:
+            types = torch.multinomial(self._weights(shares)[drawn], 1).flatten()
+        self._place(self._mask(env_ids), drawn, types)
 
     def place(self, env_ids: torch.Tensor, levels: torch.Tensor, types: torch.Tensor) -> None:
         """Move worlds to cells of generated terrain.
@@ -299,6 +310,20 @@ class TerrainEntity(Entity):
         spread = torch.zeros_like(self.terrain_levels)
         spread[as_rows(env_ids, len(spread), spread.device)] = values
         return spread
+
+    def _weights(self, shares: Mapping[str, float]) -> torch.Tensor:
+        """Return the share of each cell's kind, shape [rows, columns]."""
+        assert self._generator is not None and self.terrain_origins is not None
+        kinds = self._generator.cfg.sub_terrains
+        for kind, share in shares.items():
+            if kind not in kinds or not share >= 0.0:
+                raise ValueError(
+                    f"The share of '{kind}' is {share}, but must not be negative, and the terrain "
+                    f"has the kinds {', '.join(kinds)}: change it, or leave it out."
+                )
+        rows, cols = self.terrain_origins.shape[:2]
+        names = [[self._generator.cell(row, col)[0] for col in range(cols)] for row in range(rows)]
+        return self._tensor(np.array([[shares.get(name, 1.0) for name in row] for row in names]))
 
     def _place(self, mask: torch.Tensor, levels: torch.Tensor, types: torch.Tensor) -> None:
         """Assign rows, columns and the origins there to the worlds of a mask."""

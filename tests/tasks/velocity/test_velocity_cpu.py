@@ -274,6 +274,42 @@ def test_levels_of_rough_terrain_grow_with_time(rows, lowest, highest):
     env.close()
 
 
+def test_stairs_are_frequent_late_in_the_training():
+    """Draw kinds alike at first, and stairs more often at last; skip kinds that are not there."""
+    name = "Velocity-Rough-Quadruped"
+    cfg = load_env_cfg(name)
+    assert cfg.scene.terrain is not None and cfg.scene.terrain.terrain_generator is not None
+    del cfg.scene.terrain.terrain_generator.sub_terrains["random_rough"]
+    use_cpu_preset(name, cfg, load_rl_cfg(name))
+    cfg.scene.num_envs, cfg.seed = 600, 1
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    shares = []
+    for step in (10000, 19000):
+        env.common_step_counter = step
+        env.reset()
+        terrain = env.scene.terrain
+        assert set(terrain.terrain_levels.tolist()) == {2, 3, 4, 5, 6}
+        kinds = [terrain.cell_of(i)[0] for i in range(env.num_envs)]
+        shares.append([kinds.count(kind) / 600 for kind in ("flat", "pyramid_stairs_inv")])
+    assert shares[0] == pytest.approx([1 / 6, 1 / 6], abs=0.06)
+    assert shares[1][0] < 0.08 and shares[1][1] > 0.24
+    env.close()
+
+
+def test_the_action_rate_costs_on_rough_terrain_what_it_does_in_the_task():
+    """Raise the cost beyond that of the task for a while; on a plane, until the end."""
+    for ground, last in (("Rough", -0.1), ("Flat", -0.2)):
+        name = f"Velocity-{ground}-Quadruped"
+        cfg = load_env_cfg(name)
+        own = cfg.rewards["action_rate_l2"]
+        assert own is not None and own.weight == -0.1
+        use_cpu_preset(name, cfg, load_rl_cfg(name))
+        term = cfg.curriculum["action_rate_l2_weight"]
+        assert term is not None
+        weights = [stage["weight"] for stage in term.params["stages"]]
+        assert weights[:3] == [-0.01, -0.05, -0.2] and weights[-1] == last
+
+
 @pytest.mark.parametrize("robot", ["Quadruped", "Humanoid"])
 def test_quadrupeds_keep_noise_for_longer_on_rough_terrain_and_average_the_policy(robot):
     """Reduce the bonus for noise later than on a plane; bipeds have settings of their own."""

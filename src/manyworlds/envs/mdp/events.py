@@ -212,6 +212,7 @@ def randomize_terrain(
     env: ManagerBasedRlEnv,
     env_ids: torch.Tensor | None,
     levels: tuple[int, int] | None = None,
+    shares: dict[str, float] | None = None,
 ) -> None:
     """Move worlds to random cells of the terrain; do nothing on a plane or without terrain.
 
@@ -219,9 +220,11 @@ def randomize_terrain(
         env: the environment.
         env_ids: ids of the worlds; None for all.
         levels: lowest and highest level (row) of the terrain to draw from; None for all.
+        shares: relative frequencies of cells by kind of terrain, of which others have 1; None for
+            equal ones.
     """
     if env.scene.terrain is not None:
-        env.scene.terrain.randomize_env_origins(env_ids, levels)
+        env.scene.terrain.randomize_env_origins(env_ids, levels, shares)
 
 
 def push_by_setting_velocity(

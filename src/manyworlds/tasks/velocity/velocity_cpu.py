@@ -36,7 +36,12 @@ _WEIGHTS = {
 _HIGHEST_LEVEL: Points = ((0, 0.0), (10000, 6.0))
 """Highest level of the terrain, by control step."""
 _LEVELS_BELOW = 4  # from which are drawn, too
-_ROUGH_NOISY_ITERATIONS = 700  # with little noise, policies stop learning while levels grow
+_SHARES = {"flat": 0.3, "random_rough": 0.7, "pyramid_stairs": 1.2, "pyramid_stairs_inv": 2.0}
+"""Relative frequencies of kinds of terrain, late in the training; others have 1."""
+_SHARES_STEP = 19000
+# With little noise, policies stop learning while levels grow.
+_ROUGH_ENTROPY = ((700, 0.004), (1300, 0.002))
+_ROUGH_OWN_ACTION_RATE_STEP = 9000  # control step from which on it costs what it does in the task
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
 _STAGES = (0, 1500, 3000)
@@ -84,21 +89,25 @@ def use_cpu_preset(
     _simplify_contacts(env_cfg, self_collisions=False)
     env_cfg.rewards["is_terminated"] = RewardTermCfg(func=is_terminated, weight=0.0)
     _make_small(env_cfg, rl_cfg)
+    rough = _raise_levels(env_cfg)
     for name, weights in _WEIGHTS.items():
-        _stage(env_cfg, name, weights, _STAGES)
+        if rough and name == "action_rate_l2":
+            _stage(env_cfg, name, (*weights, None), (*_STAGES, _ROUGH_OWN_ACTION_RATE_STEP))
+        else:
+            _stage(env_cfg, name, weights, _STAGES)
     twist = env_cfg.commands["twist"]
     assert twist is not None
     twist.resampling_time_range = _COMMAND_S
     rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 700
-    if _raise_levels(env_cfg):
-        rl_cfg.max_iterations, noisy_iterations = 1600, _ROUGH_NOISY_ITERATIONS
-        rl_cfg.algorithm.averaged_iterations = 100
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.desired_kl = 0.97, 0.015
     # Noise finds the gait; afterwards its bonus would only delay turning and a steady gait.
     rl_cfg.algorithm.entropy_coef = 0.012
     rl_cfg.algorithm.entropy_stages = ((noisy_iterations, 0.002),)
+    if rough:
+        rl_cfg.max_iterations, rl_cfg.algorithm.averaged_iterations = 2100, 100
+        rl_cfg.algorithm.entropy_stages = _ROUGH_ENTROPY
 
 
 def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
@@ -149,7 +158,7 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
 
 
 def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> bool:
-    """Draw levels of the terrain that grow with time, instead of the curriculum.
+    """Draw levels of the terrain that grow with time, instead of the curriculum; see `_SHARES`.
 
     The curriculum moves robots that fall to lower levels, where most of a short training stays.
 
@@ -157,18 +166,20 @@ def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> bool:
         False if the terrain has no levels, or the task no curriculum of them.
     """
     terrain = cfg.scene.terrain
-    if (
-        cfg.curriculum.get("terrain_levels") is None
-        or terrain is None
-        or terrain.terrain_generator is None
-    ):
+    generator = None if terrain is None else terrain.terrain_generator
+    if cfg.curriculum.get("terrain_levels") is None or generator is None:
         return False
     hold_terrain_level(cfg, 0)
-    stages = []
+    event = cfg.events["randomize_terrain"]
+    assert event is not None
+    event.params["shares"] = None
+    stages: list[dict[str, Any]] = []
     for step, level in ramp(_HIGHEST_LEVEL):
-        highest = min(round(level), terrain.terrain_generator.num_rows - 1)
+        highest = min(round(level), generator.num_rows - 1)
         levels = max(0, highest - _LEVELS_BELOW), highest
         stages.append({"step": step, "params": {"levels": levels}})
+    shares = {kind: share for kind, share in _SHARES.items() if kind in generator.sub_terrains}
+    stages.append({"step": _SHARES_STEP, "params": {"shares": shares}})
     cfg.curriculum["terrain_levels"] = CurriculumTermCfg(
         func=event_curriculum, params={"event_name": "randomize_terrain", "stages": stages}
     )
