@@ -13,6 +13,7 @@ from manyworlds.cli.policies import load_policy
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.tasks import load_env_cfg
+from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
 from manyworlds.utils.figures import COLORS, new_figure, save_png, style_axes
 from manyworlds.viewer import policy_pictures
 
@@ -57,6 +58,10 @@ def draw_policy(task: str, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, pat
     cfg = load_env_cfg(task, play=True)
     cfg.scene.num_envs, cfg.seed = 1, UNSEEN_SEED
     cfg.viewer.width, cfg.viewer.height = 240, 180
+    terrain = cfg.scene.terrain
+    if terrain is not None and terrain.terrain_generator is not None:
+        # As in the evaluation, where level 5 of 10 has the same difficulty.
+        hold_terrain_level(cfg, terrain.terrain_generator.num_rows // 2)
     twist: Any = cfg.commands.get("twist")
     if twist is not None:
         twist.heading_command = False
