@@ -204,9 +204,10 @@ def test_the_host_reads_from_the_device_once_a_step(task: str, monkeypatch):
     assert ended > 0
 
 
-def test_worlds_are_held_on_one_level_of_the_terrain():
-    """Begin every episode on a cell of the level, without the curriculum."""
-    cfg = load_env_cfg("Velocity-Rough-Quadruped")
+@pytest.mark.parametrize("play", [False, True])
+def test_worlds_are_held_on_one_level_of_the_terrain(play):
+    """Begin every episode on a cell of the level, without the curriculum, in playback, too."""
+    cfg = load_env_cfg("Velocity-Rough-Quadruped", play)
     cfg.scene.num_envs, cfg.seed, cfg.episode_length_s = 8, 5, 0.1
     cfg.scene.terrain.terrain_generator.num_rows = 3
     hold_terrain_level(cfg, 2)

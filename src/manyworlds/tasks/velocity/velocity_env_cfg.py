@@ -222,7 +222,9 @@ def hold_terrain_level(cfg: ManagerBasedRlEnvCfg, level: int) -> None:
     event = EventTermCfg(
         func=mdp.randomize_terrain, mode="reset", params={"levels": (level, level)}
     )
-    cfg.events = {"randomize_terrain": event, **cfg.events}
+    # First, because other events place robots there; the configuration for playback has its own.
+    others = {name: term for name, term in cfg.events.items() if name != "randomize_terrain"}
+    cfg.events = {"randomize_terrain": event, **others}
 
 
 def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
