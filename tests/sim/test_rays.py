@@ -238,7 +238,7 @@ def test_world_copies_are_those_worlds(engine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("geoms", "worlds", "searched"), [(200, 64, True), (200, 1, False), (2, 64, False)]
+    ("geoms", "worlds", "searched"), [(200, 64, True), (100, 1, False), (2, 64, False)]
 )
 def test_the_faster_way_is_taken(
     geoms: int, worlds: int, searched: bool, monkeypatch: pytest.MonkeyPatch
