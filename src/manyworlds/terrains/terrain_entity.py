@@ -313,7 +313,7 @@ class TerrainEntity(Entity):
 
     def _weights(self, shares: Mapping[str, float]) -> torch.Tensor:
         """Return the share of each cell's kind, shape [rows, columns]."""
-        assert self._generator is not None and self.terrain_origins is not None
+        assert self._generator is not None
         kinds = self._generator.cfg.sub_terrains
         for kind, share in shares.items():
             if kind not in kinds or not share >= 0.0:
@@ -321,9 +321,8 @@ class TerrainEntity(Entity):
                     f"The share of '{kind}' is {share}, but must not be negative, and the terrain "
                     f"has the kinds {', '.join(kinds)}: change it, or leave it out."
                 )
-        rows, cols = self.terrain_origins.shape[:2]
-        names = [[self._generator.cell(row, col)[0] for col in range(cols)] for row in range(rows)]
-        return self._tensor(np.array([[shares.get(name, 1.0) for name in row] for row in names]))
+        cells = self._generator.kinds
+        return self._tensor(np.array([[shares.get(kind, 1.0) for kind in row] for row in cells]))
 
     def _place(self, mask: torch.Tensor, levels: torch.Tensor, types: torch.Tensor) -> None:
         """Assign rows, columns and the origins there to the worlds of a mask."""

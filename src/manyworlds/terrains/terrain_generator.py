@@ -181,6 +181,7 @@ class TerrainGenerator:
     Attributes:
         cfg: a copy of the config with its seed, number of columns and cell sizes filled in.
         terrain_origins: origin of each cell [m], shape [num_rows, num_cols, 3].
+        kinds: name of the kind of each cell by row and column; empty before `compile`.
         flat_patches: centers of flat patches by name [m], each of shape
             [num_rows, num_cols, num_patches, 3]. Cells of a kind without such patches repeat
             their origin.
@@ -203,6 +204,7 @@ class TerrainGenerator:
             sub_terrain.size = self.cfg.size
         shape = (self.cfg.num_rows, self.cfg.num_cols)
         self.terrain_origins = np.zeros((*shape, 3))
+        self.kinds = [[""] * self.cfg.num_cols for _ in range(self.cfg.num_rows)]
         self.flat_patches: dict[str, np.ndarray] = {}
         self.flat_patch_radii: dict[str, float] = {}
         for sub_terrain in self.cfg.sub_terrains.values():
@@ -225,6 +227,7 @@ class TerrainGenerator:
         for row in range(self.cfg.num_rows):
             for col in range(self.cfg.num_cols):
                 name, difficulty, rng = self.cell(row, col)
+                self.kinds[row][col] = name
                 kind = self.cfg.sub_terrains[name]
                 try:
                     output = kind.function(difficulty, spec, rng)
