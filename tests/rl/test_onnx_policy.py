@@ -26,6 +26,7 @@ from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from tests.lab.policies import export_policy_of
 from tests.robots import robot_file
 from tests.sparse_newton import branching_trees
 
@@ -315,6 +316,17 @@ def test_unknown_terms_and_models_are_named(env_cfg, rl_cfg, tmp_path):
     policy.model.opt.timestep = 0.5
     with pytest.raises(ValueError, match="timestep is 0.5, but the policy was trained with 0.01"):
         OnnxPolicy(policy.path, policy.model, observation_fns=fns)
+
+
+def test_a_command_has_as_many_values_as_the_policy_observes(tmp_path):
+    """Refuse two values and a table for the three velocities of a command; take three."""
+    path = export_policy_of("Velocity-Flat-Quadruped", tmp_path)
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "scene" / "scene.xml"))
+    for wrong in ((1.0, 0.0), ((1.0, 0.0, 0.0),), 1.0):
+        with pytest.raises(ValueError, match=r"'twist' .* has 3 values, got .* shape \("):
+            OnnxPolicy(path, model, commands={"twist": wrong})
+    policy = OnnxPolicy(path, model, commands={"twist": (1.0, 0.0, 0.5)})
+    assert policy.commands["twist"].tolist() == [1.0, 0.0, 0.5]
 
 
 def test_descriptions_are_plain_json(env):

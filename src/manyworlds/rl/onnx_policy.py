@@ -72,7 +72,8 @@ class OnnxPolicy:
 
     Raises:
         ValueError: the file is not a policy, or its description is missing or of a newer version;
-            the model lacks an object that the policy names; a command is unknown.
+            the model lacks an object that the policy names; a command is unknown, or has another
+            number of values than the policy observes.
         NeedsEnvironmentError: a term or an actuator is not supported here.
     """
 
@@ -96,6 +97,7 @@ class OnnxPolicy:
         given = {name: np.array(value, float) for name, value in (commands or {}).items()}
         self.commands: dict[str, np.ndarray] = {}
         """Values of command terms by name, which may be changed at any time."""
+        self._command_sizes: dict[str, int] = {}
         self._fns = dict(observation_fns or {})
         if check_timestep:
             self._check_timestep()
@@ -367,14 +369,17 @@ class OnnxPolicy:
         for groups in self.description["policy"]["inputs"].values():
             for group in groups:
                 for name, term in self.description["observations"][group]["terms"].items():
-                    self._function(name, term)
+                    function = self._function(name, term)
                     if command := term["params"].get("command_name"):
                         flat = term.get("flatten_history_dim", True)
                         rows = (term.get("history_length") or 1) if flat else 1
-                        self.commands.setdefault(command, np.zeros(term["shape"][-1] // rows))
+                        size = term["shape"][-1] // rows
+                        self.commands.setdefault(command, np.zeros(size))
+                        if function is _generated_commands:
+                            self._command_sizes[command] = size
 
     def _take_commands(self, given: dict[str, np.ndarray]) -> None:
-        """Set the values of command terms; refuse commands that the policy does not have."""
+        """Set the values of command terms; refuse those that do not fit the policy."""
         trained = self._session.get_modelmeta().custom_metadata_map.get("command_names", "")
         known = dict.fromkeys([*self.commands, *filter(None, trained.split(","))])
         for name, value in given.items():
@@ -382,6 +387,12 @@ class OnnxPolicy:
                 raise ValueError(
                     f"The policy '{self.path}' has no command '{name}'; it has: "
                     f"{', '.join(known) or 'none'}."
+                )
+            size = self._command_sizes.get(name)
+            if size is not None and value.shape != (size,):
+                raise ValueError(
+                    f"The command '{name}' of the policy '{self.path}' has {size} values, got an "
+                    f"array of shape {value.shape}: give {size} numbers."
                 )
             self.commands[name] = value
 
