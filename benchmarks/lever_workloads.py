@@ -50,6 +50,11 @@ def _undo_terrain(cfg: ManagerBasedRlEnvCfg, own: ManagerBasedRlEnvCfg) -> None:
             setattr(sensor, "secondary", secondaries[sensor.name])  # noqa: B010
 
 
+def _undo_hips(cfg: ManagerBasedRlEnvCfg, own: ManagerBasedRlEnvCfg) -> None:
+    for collision in cfg.scene.entities["robot"].collisions:
+        collision.conaffinity = 1
+
+
 def _undo_all(cfg: ManagerBasedRlEnvCfg, own: ManagerBasedRlEnvCfg) -> None:
     for undo in (_undo_timestep, _undo_solver, _undo_flags, _undo_contacts, _undo_sensors):
         undo(cfg, own)
@@ -61,6 +66,7 @@ LEVERS: dict[str, tuple[str, Undo]] = {
     "contacts": ("the task's contacts / those of the settings", _undo_contacts),
     "flags": ("with / without the search for islands, and the midphase", _undo_flags),
     "sensors": ("all sensors / those that terms read", _undo_sensors),
+    "hips": ("with / without contacts of the hips", _undo_hips),
     "terrain": ("terrain on its own body / on the world's", _undo_terrain),
     "all": ("the task's physics / that of the settings for few cores", _undo_all),
 }

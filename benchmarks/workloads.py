@@ -246,13 +246,14 @@ WORKLOADS: dict[str, tuple[str, float | None, Callable[[float], Figures | None]]
             None if name == "all" else 1.05,
             partial(
                 lever_workloads.lever,
-                f"Velocity-{'Rough' if name == 'terrain' else 'Flat'}-{robot}",
+                f"Velocity-{'Rough' if name in ('terrain', 'hips') else 'Flat'}-{robot}",
                 undo,
             ),
         )
         for robot in ("Go1", "G1")
         for name, (what, undo) in lever_workloads.LEVERS.items()
-        if (robot, name) != ("G1", "contacts")  # the same in the task and in its settings
+        # The same in the task and in its settings for few cores.
+        if (robot, name) not in (("G1", "contacts"), ("G1", "hips"))
     },
     "start-up": (
         "bare python / import manyworlds, as whole processes",

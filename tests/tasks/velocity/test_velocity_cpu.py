@@ -8,9 +8,11 @@ import mujoco
 import pytest
 import torch
 
+from manyworlds.asset_zoo.quadruped import LEGS
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.managers import RewardTermCfg
 from manyworlds.rl.config import SYMMETRIC_MLP
+from manyworlds.scene import Scene
 from manyworlds.sensor import ContactSensorCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
 from tests.robots import robot_file
@@ -166,6 +168,22 @@ def test_bounding_volumes_stay_where_the_ground_has_many_geoms():
     """Skip the midphase on a plane, and not on generated terrain; islands on both."""
     for task, flags in ((TASK, {"island", "midphase"}), ("Velocity-Rough-Quadruped", {"island"})):
         assert set(preset(task)[1].sim.mujoco.disableflags) == flags
+
+
+@pytest.mark.parametrize("robot", ["Quadruped", "Go1"])
+def test_only_the_hips_of_a_quadruped_pass_through_rough_terrain(robot):
+    """Keep the contacts of all other parts, which terms and sensors watch."""
+    if robot in FILES:
+        robot_file(FILES[robot])
+    touching = []
+    for cfg in preset(f"Velocity-Rough-{robot}"):
+        cfg.scene.num_envs = 1
+        model = Scene(cfg.scene).compile()
+        names = [model.geom(i).name.partition("robot/")[2] for i in range(model.ngeom)]
+        affinities = zip(names, model.geom_conaffinity, strict=True)
+        touching.append({name for name, affinity in affinities if name and affinity})
+    own, cheap = touching
+    assert cheap and own - cheap == {f"{leg}_hip_collision" for leg in LEGS}
 
 
 @pytest.mark.parametrize("robot", ["Quadruped", "Humanoid", "Go1", "G1"])

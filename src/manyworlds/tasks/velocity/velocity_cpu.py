@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -20,32 +21,35 @@ from manyworlds.tasks.velocity import mdp
 from manyworlds.tasks.velocity.mdp import VelocityStage
 from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
 
-# Weights of rewards at first, after some control steps, and at last; None is the task's own. With
-# the task's own weights, a policy first learns to stand still, because noise then costs least, and
-# does not leave this optimum for a long time. The last cost of the action rate is higher than the
-# task's, so that policies are as calm as after a longer training.
-_WEIGHTS = {
-    "track_linear_velocity": (4.0, 4.0, 4.0),
-    "track_angular_velocity": (3.0, 2.5, None),
-    "air_time": (1.0, 0.5, None),
-    "action_rate_l2": (-0.01, -0.05, -0.2),
+_Weights = dict[str, tuple[tuple[int, float | None], ...]]
+"""Control steps, and the weights of a reward from then on; None is the task's own."""
+
+# With the task's own weights, a policy first learns to stand still, because noise then costs least,
+# and does not leave this optimum for a long time. The last cost of the action rate on a plane is
+# higher than the task's, so that policies are as calm as after a longer training.
+_WEIGHTS: _Weights = {
+    "track_linear_velocity": ((0, 4.0),),
+    "track_angular_velocity": ((0, 3.0), (1500, 2.5), (3000, None)),
+    "air_time": ((0, 1.0), (1500, 0.5), (3000, None)),
+    "action_rate_l2": ((0, -0.01), (1500, -0.05), (3000, -0.2)),
     # With a short horizon, a fall costs little: the rewards of about a second. A penalty from the
     # start teaches some policies to stand still.
-    "is_terminated": (0.0, -100.0, -200.0),
+    "is_terminated": ((0, 0.0), (1500, -100.0), (3000, -200.0)),
+}
+_ROUGH_WEIGHTS: _Weights = {
+    **_WEIGHTS,
+    "action_rate_l2": (*_WEIGHTS["action_rate_l2"], (9000, None)),
 }
 _HIGHEST_LEVEL: Points = ((0, 0.0), (10000, 6.0))
 """Highest level of the terrain, by control step."""
 _LEVELS_BELOW = 4  # from which are drawn, too
 _SHARES = {"flat": 0.3, "random_rough": 0.7, "pyramid_stairs": 1.2, "pyramid_stairs_inv": 2.0}
 """Relative frequencies of kinds of terrain, late in the training; others have 1."""
-_SHARES_STEP = 19000
+_SHARES_STEP = 12000
 # With little noise, policies stop learning while levels grow.
-_ROUGH_ENTROPY = ((700, 0.004), (1300, 0.002))
-_ROUGH_OWN_ACTION_RATE_STEP = 9000  # control step from which on it costs what it does in the task
+_ROUGH_ENTROPY = ((700, 0.004), (1250, 0.002))
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
 _SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
-_STAGES = (0, 1500, 3000)
-"""Control steps at which weights change."""
 # Most falls follow a change of the command; the task's commands last 3 to 8 s.
 _COMMAND_S = (2.0, 6.0)
 # A biped that leans forward falls before it has learned to step, so that standing still is an
@@ -73,7 +77,10 @@ _ALL_COMMANDS_STEP = 10000
 
 
 def use_cpu_preset(
-    env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg, noisy_iterations: int = 350
+    env_cfg: ManagerBasedRlEnvCfg,
+    rl_cfg: RslRlOnPolicyRunnerCfg,
+    noisy_iterations: int = 350,
+    hips: str | None = None,
 ) -> None:
     """Simplify physics, and learn from few samples with small symmetric networks.
 
@@ -84,17 +91,16 @@ def use_cpu_preset(
         env_cfg: the environment; it is modified.
         rl_cfg: the learner; it is modified.
         noisy_iterations: iterations with a large entropy coefficient on a plane.
+        hips: pattern of geoms that do not touch rough terrain while learning, because others do so
+            before them; None for none.
     """
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
-    _simplify_contacts(env_cfg, self_collisions=False)
+    rough = _raise_levels(env_cfg)
+    _simplify_contacts(env_cfg, self_collisions=False, ignored=hips if rough else None)
     env_cfg.rewards["is_terminated"] = RewardTermCfg(func=is_terminated, weight=0.0)
     _make_small(env_cfg, rl_cfg)
-    rough = _raise_levels(env_cfg)
-    for name, weights in _WEIGHTS.items():
-        if rough and name == "action_rate_l2":
-            _stage(env_cfg, name, (*weights, None), (*_STAGES, _ROUGH_OWN_ACTION_RATE_STEP))
-        else:
-            _stage(env_cfg, name, weights, _STAGES)
+    for name, stages in (_ROUGH_WEIGHTS if rough else _WEIGHTS).items():
+        _stage(env_cfg, name, stages)
     twist = env_cfg.commands["twist"]
     assert twist is not None
     twist.resampling_time_range = _COMMAND_S
@@ -106,7 +112,7 @@ def use_cpu_preset(
     rl_cfg.algorithm.entropy_coef = 0.012
     rl_cfg.algorithm.entropy_stages = ((noisy_iterations, 0.002),)
     if rough:
-        rl_cfg.max_iterations, rl_cfg.algorithm.averaged_iterations = 2100, 100
+        rl_cfg.max_iterations, rl_cfg.algorithm.averaged_iterations = 1950, 100
         rl_cfg.algorithm.entropy_stages = _ROUGH_ENTROPY
 
 
@@ -136,8 +142,7 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     )
     _make_small(env_cfg, rl_cfg)
     for name, points in _BIPED_WEIGHTS.items():
-        steps, weights = zip(*ramp(points), strict=True)
-        _stage(env_cfg, name, weights, steps)
+        _stage(env_cfg, name, ramp(points))
     _begin_easily(env_cfg)
     # With many joints, the bound on the change of action probabilities allows a small step per
     # update, however many samples it has: make many updates of few samples.
@@ -227,12 +232,18 @@ def _make_small(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -
     rl_cfg.algorithm.use_clipped_value_loss = False
 
 
-def _simplify_contacts(cfg: ManagerBasedRlEnvCfg, self_collisions: bool) -> None:
-    """Limit friction to three dimensions, and optionally the robot's contacts to the ground."""
+def _simplify_contacts(
+    cfg: ManagerBasedRlEnvCfg, self_collisions: bool, ignored: str | None = None
+) -> None:
+    """Limit friction to three dimensions, and optionally the robot's contacts to the ground.
+
+    Geoms whose names match `ignored` have no contacts.
+    """
     for collision in cfg.scene.entities["robot"].collisions:
         collision.condim = _at_most_three(collision.condim)
         if not self_collisions:
-            collision.contype, collision.conaffinity = 0, 1
+            collision.contype = 0
+            collision.conaffinity = 1 if ignored is None else {ignored: 0, ".*": 1}
 
 
 def _at_most_three(condim: Any) -> Any:
@@ -253,17 +264,16 @@ def _simplify_foot_heights(cfg: ManagerBasedRlEnvCfg) -> None:
 
 
 def _stage(
-    cfg: ManagerBasedRlEnvCfg,
-    name: str,
-    weights: tuple[float | None, ...],
-    steps: tuple[int, ...],
+    cfg: ManagerBasedRlEnvCfg, name: str, stages: Iterable[tuple[int, float | None]]
 ) -> None:
-    """Change a reward's weight in stages; None is the task's own weight."""
+    """Change a reward's weight in stages; see `_Weights`."""
     term = cfg.rewards[name]
     assert term is not None
-    values = [term.weight if weight is None else weight for weight in weights]
-    stages = [{"step": step, "weight": value} for step, value in zip(steps, values, strict=True)]
-    term.weight = values[0]
+    own = term.weight
+    values = [
+        {"step": step, "weight": own if weight is None else weight} for step, weight in stages
+    ]
+    term.weight = values[0]["weight"]
     cfg.curriculum[f"{name}_weight"] = CurriculumTermCfg(
-        func=reward_curriculum, params={"reward_name": name, "stages": stages}
+        func=reward_curriculum, params={"reward_name": name, "stages": values}
     )

@@ -10,6 +10,7 @@ from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.tasks.velocity import velocity_cpu
 from manyworlds.tasks.velocity.config.quadruped import (
+    HIPS,
     QUADRUPED,
     quadruped_flat_env_cfg,
     quadruped_rough_env_cfg,
@@ -25,7 +26,7 @@ __all__ = [
 
 GO1 = replace(QUADRUPED, entity=get_go1_robot_cfg, action_scale=GO1_ACTION_SCALE)
 # Go1 walks earlier than the quadruped, and then falls less with less noise.
-use_cpu_preset = partial(velocity_cpu.use_cpu_preset, noisy_iterations=180)
+use_cpu_preset = partial(velocity_cpu.use_cpu_preset, noisy_iterations=180, hips=HIPS)
 """Simplify physics, and learn from few samples with small symmetric networks."""
 
 

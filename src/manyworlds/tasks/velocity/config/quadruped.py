@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from manyworlds.asset_zoo.quadruped import LEGS, QUADRUPED_ACTION_SCALE, get_quadruped_cfg
@@ -10,8 +11,7 @@ from manyworlds.managers import RewardTermCfg, TerminationTermCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
 from manyworlds.sim import MujocoCfg
-from manyworlds.tasks.velocity import mdp
-from manyworlds.tasks.velocity.velocity_cpu import use_cpu_preset
+from manyworlds.tasks.velocity import mdp, velocity_cpu
 from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
 from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
 from manyworlds.utils.viewer_config import ViewerConfig
@@ -76,6 +76,11 @@ QUADRUPED = LeggedRobot(
         ccd_iterations=500,
     ),
 )
+
+HIPS = ".*_hip_collision"
+"""Pattern of the hips' geoms, which no sensor watches."""
+use_cpu_preset = partial(velocity_cpu.use_cpu_preset, hips=HIPS)
+"""Simplify physics, and learn from few samples with small symmetric networks."""
 
 
 def quadruped_rough_env_cfg(
