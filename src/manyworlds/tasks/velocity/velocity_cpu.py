@@ -43,8 +43,16 @@ _ROUGH_WEIGHTS: _Weights = {
 _HIGHEST_LEVEL: Points = ((0, 0.0), (10000, 6.0))
 """Highest level of the terrain, by control step."""
 _LEVELS_BELOW = 4  # from which are drawn, too
-_SHARES = {"flat": 0.3, "random_rough": 0.7, "pyramid_stairs": 1.2, "pyramid_stairs_inv": 2.0}
-"""Relative frequencies of kinds of terrain, late in the training; others have 1."""
+_SHARES = {
+    "flat": 0.3,
+    "random_rough": 0.6,
+    "wave_terrain": 0.7,
+    "hf_pyramid_slope": 1.2,
+    "pyramid_stairs": 1.4,
+    "pyramid_stairs_inv": 2.0,
+}
+"""Relative frequencies of kinds of terrain, late in the training; others have 1. The kinds on which
+robots fall are more frequent."""
 _SHARES_STEP = 12000
 # With little noise, policies stop learning while levels grow.
 _ROUGH_ENTROPY = ((700, 0.004), (1250, 0.002))
