@@ -62,10 +62,10 @@ def main() -> int:
         about = {"workload": name, "what": what, "goal": goal, **circumstances(options.gpu)}
         lines.append(about | figures)
         console.print(f"{name}: {summary(lines[-1])}", highlight=False)
-    if not options.dry:
-        with LEDGER.open("a") as ledger:
-            ledger.writelines(json.dumps(line) + "\n" for line in lines)
-        write_table()
+        if not options.dry:  # at once, so that an error in a later workload loses nothing
+            with LEDGER.open("a") as ledger:
+                ledger.write(json.dumps(lines[-1]) + "\n")
+            write_table()
     console.print(table(lines))
     return 0
 

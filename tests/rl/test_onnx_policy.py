@@ -26,6 +26,7 @@ from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from tests.lab.policies import export_policy_of
 from tests.robots import robot_file
 from tests.sparse_newton import branching_trees
@@ -327,6 +328,23 @@ def test_a_command_has_as_many_values_as_the_policy_observes(tmp_path):
             OnnxPolicy(path, model, commands={"twist": wrong})
     policy = OnnxPolicy(path, model, commands={"twist": (1.0, 0.0, 0.5)})
     assert policy.commands["twist"].tolist() == [1.0, 0.0, 0.5]
+
+
+def _phase(env, command_name: str) -> torch.Tensor:
+    return torch.ones(env.num_envs, 2)
+
+
+def test_another_term_of_a_command_does_not_give_its_size(tmp_path):
+    """Observe two numbers about a command before the command itself, which has three."""
+    env_cfg = load_env_cfg("Velocity-Flat-Quadruped")
+    actor = env_cfg.observations["actor"]
+    phase = ObservationTermCfg(func=_phase, params={"command_name": "twist"})
+    actor.terms = {"phase": phase, **actor.terms}
+    fns = {"phase": lambda policy, data, params: [1.0, 1.0]}
+    _, policy, _ = exported(
+        env_cfg, load_rl_cfg("Velocity-Flat-Quadruped"), tmp_path, observation_fns=fns
+    )
+    assert policy.commands["twist"].shape == (3,)
 
 
 def test_descriptions_are_plain_json(env):

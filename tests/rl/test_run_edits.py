@@ -148,6 +148,8 @@ def test_a_repeated_run_makes_the_same_edits(edited, tmp_path):
     assert same(edited[0], repeated)
     plain, _ = run(tmp_path / "b", 6)
     assert "edits" not in load_checkpoint(plain.checkpoint)["infos"]["env_state"]
+    with pytest.raises(FileNotFoundError, match="edits.jsonl.: give the folder of a run that was"):
+        run(tmp_path / "c", 6, edits=plain.run.path)
     left, _ = run(tmp_path / "d", 6, resume=edited[0].run.path / "model_1.pt", repeat_edits=False)
     assert not (left.run.path / FILE_NAME).exists()
     assert same(plain, left)

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -108,6 +109,8 @@ def test_training_stops_when_its_time_is_up(env_cfg, rl_cfg, log_root):
     assert result.stopped and result.timed_out and not result.interrupted
     assert 1 <= len(result.records) < 100_000
     assert load_checkpoint(result.checkpoint)["iter"] == len(result.records) - 1
+    whole = run(env_cfg, replace(rl_cfg, max_iterations=1), log_root)  # it is complete
+    assert not (whole.stopped or whole.timed_out or whole.interrupted)
     rl_cfg.max_minutes = 0.0
     with pytest.raises(ValueError, match="max_minutes must be positive and finite, got 0.0"):
         run(env_cfg, rl_cfg, log_root)

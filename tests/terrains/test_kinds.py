@@ -121,6 +121,16 @@ def test_stairs_have_the_steps_they_should():
     assert ground.height(-3.5, 0.0) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["open_stairs", "pyramid_stairs", "pyramid_stairs_inv"])
+@pytest.mark.parametrize("inverted", [False, True])
+def test_stairs_may_begin_flat(kind, inverted):
+    """Let the easiest cell have steps without height, as curricula do."""
+    fields = {"inverted": inverted} if kind == "open_stairs" else {}
+    stairs = getattr(presets, kind)(step_height_range=(0.0, 0.2), **fields)
+    _, spec = generate({"stairs": stairs}, num_rows=2, difficulty_range=(0.0, 0.0))
+    assert Ground(spec).height(0.0, 0.0) == pytest.approx(0.0, abs=1e-9)
+
+
 def test_open_stairs_are_open():
     """See between two treads of open stairs, horizontally."""
     _, spec = generate({"stairs": presets.open_stairs(inverted=True)}, difficulty_range=(1.0, 1.0))

@@ -239,6 +239,14 @@ def test_kinds_without_patches_repeat_their_origin():
     np.testing.assert_array_equal(none, np.tile(generator.terrain_origins[0, 2], (6, 1)))
 
 
+def test_as_many_patches_are_kept_as_the_kind_with_most_has():
+    """Count patches, not the rows and columns of the terrain."""
+    few = {"spawn": FlatPatchSamplingCfg(num_patches=2, patch_radius=0.3)}
+    kinds = {name: presets.flat(flat_patch_sampling=few) for name in ("one", "other")}
+    generator, _ = generate(kinds, num_rows=4)
+    assert generator.flat_patches["spawn"].shape == (4, 2, 2, 3)
+
+
 def test_flat_patches_need_boxes_or_height_fields():
     """Say so where a kind of geom cannot be searched."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import shutil
 import socket
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from manyworlds.utils.extras import install_command
+from manyworlds.utils.extras import install_command, is_installed
 from manyworlds.utils.platforms import cache_folder, is_windows
 
 PAGE_PORT = 8080
@@ -71,7 +70,7 @@ def check_gpu() -> Iterator[MachineCheck]:
 
     if torch.cuda.is_available():
         found = torch.cuda.get_device_name()
-        has_warp = importlib.util.find_spec("mujoco_warp") is not None
+        has_warp = is_installed("mujoco_warp")
         mend = "" if has_warp else f"{install_command('gpu')}  # for physics on it"
     elif not has_nvidia_driver():
         found, mend = "none of NVIDIA; the CPU is used", ""

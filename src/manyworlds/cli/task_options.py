@@ -52,11 +52,11 @@ class TrainOptions(SeedOptions):
     enter: bool = False
     """Let `manyworlds lab --attach` enter the worlds; `--view` does, too."""
     remember: bool = False
-    """Remember the last 10 s of all worlds and the worst episodes, with `--enter` or `--view`, for
-    `manyworlds why`."""
+    """Remember the last 10 s of all worlds and the worst episodes, for `manyworlds why`; needs
+    `--enter` or `--view`."""
     edits: Path | None = None
-    """Run folder whose edits are made again, after the same iterations; None for those of the run
-    that is continued."""
+    """Run whose edits are made again, after the same iterations: its folder or name; None for those
+    of the run that is continued."""
     repeat_edits: bool = True
     """Make edits again that the continued run made after the checkpoint."""
     host: Host = "127.0.0.1"
@@ -64,7 +64,8 @@ class TrainOptions(SeedOptions):
     enable_nan_guard: bool = False
     """Record the last steps of diverging worlds; same as `--env.sim.nan-guard.enabled`."""
     gpu_ids: list[int] | Literal["all"] | None = None
-    """GPUs to train on, a process each, such as "[0, 1]", or all; None takes the device alone."""
+    """GPUs to train on, a process each, such as "[0, 1]", or all; None trains in one process on
+    `--device`."""
     num_envs: NumEnvs = None
     preset: Literal["auto", "cpu", "gpu"] = "auto"
     """Settings of the task for a few CPU cores or for a GPU; auto chooses by the device."""
@@ -90,8 +91,8 @@ class EvaluateTaskOptions:
     """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
     num_envs: NumEnvs = None
     cases: bool = False
-    """Evaluate the cases that were sent to the run, for its checkpoints from then on, in the run's
-    environment; only the number of worlds and the seed of `--env` apply."""
+    """Evaluate the cases that were sent to the run, with the last checkpoint before each case and
+    all later ones, in the run's environment; of `--env`, only number of worlds and seed apply."""
     terrain_level: int | None = None
     """Keep all worlds on this level of generated terrain; None for the task's curriculum."""
     env: ManagerBasedRlEnvCfg

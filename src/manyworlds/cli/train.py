@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.parsing import FRONTENDS, parse_over, parse_task, rewritten
-from manyworlds.cli.runs import download_checkpoint, find_run
+from manyworlds.cli.runs import download_checkpoint, find_run, named_run
 from manyworlds.cli.train_seeds import RUN_FILE, train_seeds
 from manyworlds.utils.files import write_atomic
 
@@ -70,6 +70,8 @@ def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence
     cfg.env.sim.nan_guard.enabled |= cfg.enable_nan_guard
     if cfg.video_interval < 1:
         raise ValueError(f"--video-interval must be at least 1 step, got {cfg.video_interval}.")
+    if cfg.remember and not (cfg.enter or cfg.view):
+        raise ValueError("--remember needs --enter or --view: add one of them.")
     is_main = ranks.is_main
     console = Console() if is_main else Console(file=io.StringIO())
     runner = load_runner_cls(task)
@@ -89,7 +91,7 @@ def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence
             cfg.log_root,
             device=cfg.device,
             resume=resume,
-            edits=cfg.edits,
+            edits=cfg.edits and named_run(str(cfg.edits), cfg.log_root)[0].path,
             repeat_edits=cfg.repeat_edits,
             on_start=seen.start,
             on_iteration=report,

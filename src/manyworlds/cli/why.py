@@ -15,7 +15,7 @@ from manyworlds.cli.parsing import Modules, load_modules, parse
 class WhyOptions:
     """Say why episodes of a running training have ended.
 
-    The training must have been started with `--remember` and `--enter`, or `--view`. The last
+    The training must have been started with `--remember`, and with `--enter` or `--view`. The last
     seconds are simulated again from what it remembers.
     """
 

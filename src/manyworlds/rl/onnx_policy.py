@@ -92,6 +92,7 @@ class OnnxPolicy:
         self.description = self._read_description()
         avoid_sparse_newton(model)
         self.model = model
+        self._renamed: dict[str, str] = {}
         if prefix is not None:
             self._rename(prefix)
         given = {name: np.array(value, float) for name, value in (commands or {}).items()}
@@ -111,7 +112,7 @@ class OnnxPolicy:
         }
         self._check_terms()
         self._take_commands(given)
-        self.motion = PlainMotion.of(self._session, self.description)
+        self.motion = PlainMotion.of(self._session, self.description, self._renamed)
         """Motion in the file, for policies that track one."""
         self.reset()
 
@@ -332,6 +333,7 @@ class OnnxPolicy:
                         )
         described: Any = self.description
         self.description = _replace_prefix(described, trained, prefix)
+        self._renamed[trained] = prefix
 
     def _has_actuator(self, prefix: str, name: str, trained: str) -> bool:
         known = mujoco.mjtObj.mjOBJ_ACTUATOR
@@ -374,9 +376,10 @@ class OnnxPolicy:
                         flat = term.get("flatten_history_dim", True)
                         rows = (term.get("history_length") or 1) if flat else 1
                         size = term["shape"][-1] // rows
-                        self.commands.setdefault(command, np.zeros(size))
-                        if function is _generated_commands:
+                        if function is _generated_commands:  # others may have another size
+                            self.commands[command] = np.zeros(size)
                             self._command_sizes[command] = size
+                        self.commands.setdefault(command, np.zeros(size))
 
     def _take_commands(self, given: dict[str, np.ndarray]) -> None:
         """Set the values of command terms; refuse those that do not fit the policy."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import mujoco
@@ -20,20 +21,36 @@ class PlainMotion:
         about: the motion's part of the policy's description.
         arrays: joint and body quantities by name, one row per frame.
         joints: names of the robot's joints in the model.
+        prefix: prefix of the names of the robot's bodies in the model.
     """
 
     def __init__(
-        self, about: TrackingNetworkDescription, arrays: dict[str, np.ndarray], joints: list[str]
+        self,
+        about: TrackingNetworkDescription,
+        arrays: dict[str, np.ndarray],
+        joints: list[str],
+        prefix: str,
     ) -> None:
         self.command_name: str = about["motion_command"]
-        self._entity: str = about["motion_entity"]
+        self._prefix = prefix
         self._bodies: list[str] = about["body_names"]
         self._anchor = self._bodies.index(about["anchor_body_name"])
         self._arrays, self._joints = arrays, joints
 
     @classmethod
-    def of(cls, session: InferenceSession, description: ExportedDescription) -> PlainMotion | None:
-        """Read the motion from a policy; None if it does not track one."""
+    def of(
+        cls,
+        session: InferenceSession,
+        description: ExportedDescription,
+        renamed: Mapping[str, str],
+    ) -> PlainMotion | None:
+        """Read the motion from a policy; None if it does not track one.
+
+        Args:
+            session: the policy's network.
+            description: the policy's description.
+            renamed: prefixes of names in the model, by those of training, where they differ.
+        """
         if "motion_command" not in description["policy"]:
             return None
         about = cast("TrackingNetworkDescription", description["policy"])
@@ -42,8 +59,10 @@ class PlainMotion:
         obs = np.zeros((len(steps), width), np.float32)
         names = [node.name for node in session.get_outputs()][1:]
         arrays = session.run(names, {"obs": obs, "time_step": steps})
-        joints = description["entities"][about["motion_entity"]]["joint_names"]
-        return cls(about, dict(zip(names, map(np.asarray, arrays), strict=True)), joints)
+        robot = description["entities"][about["motion_entity"]]
+        trained = f"{about['motion_entity']}/"
+        named = dict(zip(names, map(np.asarray, arrays), strict=True))
+        return cls(about, named, robot["joint_names"], renamed.get(trained, trained))
 
     def frame(self, name: str, time_step: int) -> np.ndarray:
         """Return a quantity in one frame by name; its shape is that of the policy's output."""
@@ -65,7 +84,7 @@ class PlainMotion:
 
         The position has shape [3], the matrix shape [3, 3].
         """
-        body = model.body(f"{self._entity}/{self._bodies[self._anchor]}").id
+        body = model.body(self._prefix + self._bodies[self._anchor]).id
         matrix, actual = np.zeros(9), data.xmat[body].reshape(3, 3)
         quat = self.frame("body_quat_w", time_step)[self._anchor].astype(float)
         mujoco.mju_quat2Mat(matrix, quat)
@@ -83,7 +102,7 @@ class PlainMotion:
             joint = model.joint(name)
             data.qpos[joint.qposadr], data.qvel[joint.dofadr] = position, velocity
         for i, body in enumerate(self._bodies):
-            start = model.body(f"{self._entity}/{body}").jntadr[0]
+            start = model.body(self._prefix + body).jntadr[0]
             if start < 0 or model.jnt_type[start] != mujoco.mjtJoint.mjJNT_FREE:
                 continue
             pos, quat, linear, angular = (

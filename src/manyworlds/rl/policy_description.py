@@ -198,15 +198,10 @@ def _describe_observation(
     env: ManagerBasedRlEnv, group: str, name: str, shape: tuple[int, ...]
 ) -> dict[str, Any]:
     cfg = env.observation_manager.get_term_cfg(group, name)
-    group_cfg = env.cfg.observations[group]
     fields = {key: _plain(value) for key, value in vars(cfg).items() if key not in ("params",)}
     function = fields.pop("func")
     if not isinstance(cfg.func, type) and not hasattr(cfg.func, "__qualname__"):
         function = f"{type(cfg.func).__module__}:{type(cfg.func).__qualname__}"
-    # A group may override the history of all its terms.
-    if getattr(group_cfg, "history_length", None) is not None:
-        for key in ("history_length", "flatten_history_dim"):
-            fields[key] = getattr(group_cfg, key)
     params = {key: _describe_param(env, value) for key, value in cfg.params.items()}
     sensor = params.get("sensor_name")
     if isinstance(sensor, str) and sensor:

@@ -176,6 +176,18 @@ def write_edits(run: Path, records: Sequence[EditRecord], mode: str) -> None:
         file.write("".join(json.dumps(asdict(record)) + "\n" for record in records))
 
 
+def check_has_edits(run: Path | None) -> None:
+    """Check that a run, if one is given, has recorded edits.
+
+    Raises:
+        FileNotFoundError: it has none.
+    """
+    if run is not None and not (run / FILE_NAME).is_file():
+        raise FileNotFoundError(
+            f"There is no '{run / FILE_NAME}': give the folder of a run that was edited."
+        )
+
+
 def read_edits(run: Path) -> list[EditRecord]:
     """Read the edits of a run; none if it has no such file.
 

@@ -161,8 +161,17 @@ class RunFolder:
         return [path for path in paths if re.fullmatch(pattern, path.name)]
 
     def last_checkpoint(self, pattern: str = ".*") -> Path:
-        """Return the checkpoint of the last iteration among those whose name matches."""
-        return self.checkpoints(pattern)[-1]
+        """Return the checkpoint of the last iteration among those whose name matches.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        if not (found := self.checkpoints(pattern)):
+            raise FileNotFoundError(
+                f"There is no checkpoint in '{self.path}' whose name matches '{pattern}': give the "
+                "folder of a run that has one."
+            )
+        return found[-1]
 
 
 def _free_name(parent: Path, run_name: str) -> Path:

@@ -98,6 +98,7 @@ class _Logger(_RslRlLogger):
             )
         self.edits.apply(kwargs["it"] + 1)
         if distributed.any_rank(self.stop_requested, self.learner_device):
+            self.stop_requested = False
             raise TrainingStopped
 
     def _read_env_times(self) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from manyworlds.rl.curves import plot_learning_curve
 from manyworlds.rl.distributed import Ranks, disconnect, share
 from manyworlds.rl.exporter_utils import export_policy, export_scene
 from manyworlds.rl.progress import IterationRecord, read_progress, write_progress
-from manyworlds.rl.run_edits import read_edits
+from manyworlds.rl.run_edits import check_has_edits, read_edits
 from manyworlds.rl.run_folder import RunFolder, RunOrigin
 from manyworlds.rl.runner import OnPolicyRunner, TrainingStopped
 from manyworlds.rl.settings_check import check_settings
@@ -91,24 +91,24 @@ def train(
         on_start: function called with runner and run folder before the first iteration, on rank 0.
         on_iteration: function called after every iteration.
         command: command line that starts this training, stored in the run folder.
-        edits: run folder whose edits are repeated after the same iterations; None for that of
-            `resume`.
+        edits: run folder whose edits are repeated; None for that of `resume`.
         repeat_edits: whether to repeat the later edits of the continued run.
+
+    Raises:
+        FileNotFoundError: the run `edits` has no edits.
+        ValueError: a setting is out of bounds, or `resume` has all its iterations already.
     """
     check_settings(asdict(rl_cfg), env_cfg.scene.num_envs)
+    check_has_edits(edits)
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
     ranks = Ranks.from_environment()
-    learner = _learner_device(ranks, rl_cfg)
     env_cfg = copy.deepcopy(env_cfg)
     env_cfg.seed = rl_cfg.seed if env_cfg.seed is None else env_cfg.seed
-    env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
-    wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
-    runner = runner_cls(wrapped, asdict(rl_cfg), None, learner or str(env.device))
+    runner = _make_runner(runner_cls, ranks, env_cfg, rl_cfg, device)
     try:
         remaining = _load(runner, resume := share(resume), rl_cfg.max_iterations)
         result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg, command))
-        if resume is not None:
-            result.records = _earlier_records(resume, runner.current_learning_iteration)
+        result.records = _earlier_records(resume, runner.current_learning_iteration)
         _open_edits(runner, result.run, edits or (resume and resume.parent), repeat_edits)
         if ranks.is_main:
             write_progress(result.run.path, result.records, mode="w")
@@ -119,6 +119,20 @@ def train(
     finally:
         disconnect()
     return result
+
+
+def _make_runner(
+    runner_cls: type[OnPolicyRunner],
+    ranks: Ranks,
+    env_cfg: ManagerBasedRlEnvCfg,
+    rl_cfg: RslRlBaseRunnerCfg,
+    device: str | None,
+) -> OnPolicyRunner:
+    """Make the worlds, and a runner on the learner's device."""
+    learner = _learner_device(ranks, rl_cfg)
+    env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
+    wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
+    return runner_cls(wrapped, asdict(rl_cfg), None, learner or str(env.device))
 
 
 def _learn(
@@ -138,11 +152,9 @@ def _learn(
             write_progress(result.run.path, [item], mode="a")
         if on_iteration is not None:
             on_iteration(item)
-        if (
-            runner.ranks.is_main
-            and time.perf_counter() + item.collect_time + item.learn_time > deadline
-        ):
-            result.timed_out = item.iteration < item.total
+        next_end = time.perf_counter() + item.collect_time + item.learn_time
+        if runner.ranks.is_main and next_end > deadline and item.iteration < item.total:
+            result.timed_out = True
             runner.request_stop()
 
     runner.on_iteration(record)
@@ -238,8 +250,10 @@ def _start_run(
     return run
 
 
-def _earlier_records(checkpoint: Path, iterations: int) -> list[IterationRecord]:
+def _earlier_records(checkpoint: Path | None, iterations: int) -> list[IterationRecord]:
     """Return the records of the run of a checkpoint up to the checkpoint, if they are available."""
+    if checkpoint is None:
+        return []
     try:
         records = read_progress(checkpoint.parent)
     except FileNotFoundError:

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
 
 def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunnerCfg]:
-    """Return the environment and the learner of a run, as they are in training."""
+    """Return the environment and the learner of a run, as they are in training.
+
+    Raises:
+        ValueError, KeyError, TypeError: the run's configuration does not fit the task.
+    """
     task = run.task or ""
     wanted = run.env_params()
-    found = []
+    found, failure = [], None
     for preset in (False, True):
         env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
         if preset and not use_cpu_preset(task, env_cfg, rl_cfg):
@@ -25,12 +29,14 @@ def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunne
         try:
             update_from_plain(env_cfg, wanted)
             update_from_plain(rl_cfg, run.agent_params())
-        except (ValueError, KeyError, TypeError):  # of the other preset
-            if preset:
-                raise
+        except (ValueError, KeyError, TypeError) as error:  # it may be of the other preset
+            failure = error
             continue
         here, there = flatten(to_plain(env_cfg)), flatten(wanted)
         differences = sum(here.get(key) != there.get(key) for key in {**here, **there})
         found.append((differences, env_cfg, rl_cfg))
+    if not found:
+        assert failure is not None
+        raise failure
     _, env_cfg, rl_cfg = min(found, key=lambda entry: entry[0])
     return env_cfg, rl_cfg

@@ -141,7 +141,7 @@ class BoxOpenStairsTerrainCfg(SubTerrainCfg):
         top = (count + 1) * rise
         # The lower end of the stairs is on a floor.
         geoms = [add_floor(body, self.size, min(top, 0.0))]
-        if self.inverted:
+        if self.inverted and rise:  # a rim without height is no geom
             geoms += add_rim(body, self.size, inner, -top)
         for step in range(count):
             size, height = inner - 2 * step * width, (step + 1) * rise

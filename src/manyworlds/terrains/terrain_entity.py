@@ -98,7 +98,8 @@ class TerrainEntity(Entity):
     change, and its column is the world's type.
 
     Attributes:
-        cfg: a copy of the config, with the generator's seed filled in.
+        cfg: a copy of the config, with the generator's seed filled in; without generator on a
+            plane.
         env_origins: origin of each world [m], shape [num_envs, 3].
         terrain_origins: origin of each cell [m], shape [num_rows, num_cols, 3]; None on a plane.
         terrain_levels: row of each world, shape [num_envs]; zero on a plane.
@@ -127,6 +128,8 @@ class TerrainEntity(Entity):
         if cfg.terrain_type == "generator" and cfg.terrain_generator is not None:
             self._generator = TerrainGenerator(cfg.terrain_generator, str(device))
             cfg.terrain_generator = self._generator.cfg
+        else:
+            cfg.terrain_generator = None  # a plane has no cells
         spec = self._build_spec(cfg)
         # The edits have already been applied.
         super().__init__(

@@ -209,7 +209,8 @@ class TerrainGenerator:
         self.flat_patch_radii: dict[str, float] = {}
         for sub_terrain in self.cfg.sub_terrains.values():
             for name, sampling in (sub_terrain.flat_patch_sampling or {}).items():
-                count = max(sampling.num_patches, *self.flat_patches.get(name, np.zeros(0)).shape)
+                known = self.flat_patches.get(name)
+                count = max(sampling.num_patches, 0 if known is None else known.shape[2])
                 self.flat_patches[name] = np.zeros((*shape, count, 3))
                 radius = self.flat_patch_radii.get(name, sampling.patch_radius)
                 self.flat_patch_radii[name] = min(radius, sampling.patch_radius)

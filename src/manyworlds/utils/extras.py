@@ -43,12 +43,16 @@ def require_extra(module: str, extra: str) -> ModuleType:
 
 def check_extra(module: str, extra: str) -> None:
     """Raise the error of `require_extra` if a module is not installed, without importing it."""
-    try:
-        found = importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):  # it is hidden from imports
-        found = False
-    if not found:
+    if not is_installed(module):
         require_extra(module, extra)
+
+
+def is_installed(module: str) -> bool:
+    """Return True if a module can be imported, without importing it."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):  # it is hidden from imports
+        return False
 
 
 def install_command(extra: str) -> str:

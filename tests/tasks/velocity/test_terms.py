@@ -71,8 +71,11 @@ def test_terrain_ends_behind_its_border():
     env, _ = on_terrain(position)
     assert mdp.out_of_terrain_bounds(env).tolist() == [False, True, False, True]
     assert mdp.out_of_terrain_bounds(env, margin=0.5).tolist() == [True] * 4
-    env.scene.terrain = None
-    assert not mdp.out_of_terrain_bounds(env).any()
+    # A plane has no end, whatever generator its config still names.
+    plane = TerrainEntityCfg(terrain_type="plane", terrain_generator=GENERATOR, num_envs=4)
+    for env.scene.terrain in (TerrainEntity(plane, "cpu"), None):
+        assert not mdp.out_of_terrain_bounds(env).any()
+        assert not mdp.terrain_edge_reached(env).any()
 
 
 def test_edges_of_cells_are_measured_from_the_origin():

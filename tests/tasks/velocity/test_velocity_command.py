@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from manyworlds.tasks.velocity.mdp import UniformVelocityCommandCfg
+from manyworlds.tasks.velocity.mdp import UniformVelocityCommandCfg, commands_vel
 from manyworlds.utils.math import wrap_to_pi
 from tests.envs.mdp.robot import is_uniform, make_env, shake
 
@@ -153,10 +153,25 @@ def test_state_holds_commands_and_the_ranges_that_curricula_changed():
     assert torch.equal(other.command, term.command)
     assert torch.equal(other.is_standing_env, term.is_standing_env)
     assert torch.equal(other.is_heading_env, term.is_heading_env)
-    other._shares.zero_()  # nobody stands still
+    other.cfg.rel_standing_envs = 0.0
     other.reset(torch.arange(5))
     assert ((other.vel_command_b[:, 0] >= 4.0) & (other.vel_command_b[:, 0] <= 5.0)).all()
     assert env.command_manager.get_term_cfg("twist") is term.cfg
+
+
+def test_curricula_change_how_many_stand():
+    """Let half of the worlds stand from a stage on, and go on so after a restart."""
+    env, term = built(2000)
+    stages = [{"step": 0, "rel_standing_envs": 0.0}, {"step": 10, "rel_standing_envs": 0.5}]
+    for step, share in ((9, 0.0), (10, 0.5)):
+        env.common_step_counter = step
+        commands_vel(env, torch.arange(2000), "twist", stages)
+        term.reset(torch.arange(2000))
+        assert abs(term.is_standing_env.float().mean() - share) < 0.05
+    _, other = built(2000)
+    other.load_state_dict(term.state_dict())
+    other.reset(torch.arange(2000))
+    assert abs(other.is_standing_env.float().mean() - 0.5) < 0.05
 
 
 def test_commands_work_within_inference_mode():

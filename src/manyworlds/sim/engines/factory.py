@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -9,6 +10,7 @@ import torch
 
 from manyworlds.sim.options import refuse_warp_options
 from manyworlds.utils.devices import as_device
+from manyworlds.utils.extras import install_command, is_installed
 
 if TYPE_CHECKING:
     from manyworlds.sim.config import SimulationCfg
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def choose_device(cfg: SimulationCfg, device: str | torch.device | None) -> torch.device:
-    """Return the requested device; for None, CUDA if it exists and the engine can use it.
+    """Return the requested device; for None, CUDA if the worlds can run there.
+
+    If only MuJoCo Warp is missing for that, warn.
 
     Raises:
         ValueError: there is no such device or engine, or the engine cannot run there.
@@ -25,7 +29,7 @@ def choose_device(cfg: SimulationCfg, device: str | torch.device | None) -> torc
     if engine not in ("auto", "native", "warp"):
         raise ValueError(f"engine must be one of auto, native, warp, got '{engine}'.")
     if device is None:
-        device = "cuda" if torch.cuda.is_available() and engine != "native" else "cpu"
+        device = "cuda" if _can_use_gpu(engine) else "cpu"
     if engine == "native" and str(device).split(":")[0] != "cpu":
         raise ValueError(
             f"The native engine runs on the CPU, got device '{device}': "
@@ -53,6 +57,20 @@ def make_engine(
     from manyworlds.sim.engines.native import NativeEngine
 
     return NativeEngine(mj_model, num_envs, cfg.num_threads)
+
+
+def _can_use_gpu(engine: str) -> bool:
+    """Return True if there is a GPU that the engine can use; `auto` needs MuJoCo Warp for it."""
+    if engine == "native" or not torch.cuda.is_available():
+        return False
+    if engine == "warp" or is_installed("mujoco_warp"):
+        return True
+    warnings.warn(
+        "There is a GPU, but MuJoCo Warp is not installed, so that the worlds run on the CPU: "
+        f"run `{install_command('gpu')}`, or `pip install -e '.[gpu]'` in a clone, to use the GPU.",
+        stacklevel=2,  # one place, so that Python shows it once
+    )
+    return False
 
 
 def _asked(cfg: SimulationCfg) -> str:

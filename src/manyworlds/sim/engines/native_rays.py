@@ -41,7 +41,7 @@ class RayRequest(NamedTuple):
     geomgroup: Sequence[int] | None
     flg_static: bool
     bodyexclude: np.ndarray
-    """Ids of bodies, shape (nray,) or (n, nray)."""
+    """Ids of bodies, shape (nray,)."""
     ids: np.ndarray | None
     """Ids of the worlds, ascending, shape (n,); None for all."""
 

@@ -47,7 +47,8 @@ try:
 except ImportError as error:
     raise MissingExtraError(
         "engine='warp' needs MuJoCo Warp, which is not installed: "
-        f"run `{install_command('gpu')}`, or use engine='native' on the CPU."
+        f"run `{install_command('gpu')}`, or `pip install -e '.[gpu]'` in a clone, or use "
+        "engine='native' on the CPU."
     ) from error
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ def use_cpu_preset(arm: Arm, env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolic
         network.hidden_dims = (128, 128, 128)
     assert rl_cfg.actor.distribution_cfg is not None
     rl_cfg.actor.distribution_cfg["init_std"] = 0.5
-    rl_cfg.max_iterations = 3000
+    rl_cfg.max_iterations = 2400
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.use_clipped_value_loss = 0.98, False
     rl_cfg.algorithm.desired_kl, rl_cfg.algorithm.entropy_coef = 0.015, 0.002
     # The last parameters of a noisy policy push the hand into the ground more often.

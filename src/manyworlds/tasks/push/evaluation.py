@@ -114,6 +114,5 @@ def plot_success(results: Sequence[ShapeResult], path: Path) -> Path:
     axes.set_ylim(0.0, 108.0)
     axes.set_ylabel("success [%]")
     axes.set_title("success by shape (hatched: not trained on)", fontsize=10)
-    axes.tick_params(axis="x", labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     return save_png(figure, path)

@@ -92,8 +92,9 @@ def use_cpu_preset(
 ) -> None:
     """Simplify physics, and learn from few samples with small symmetric networks.
 
-    Observations, actions, commands and terminations do not change. Weights of rewards change during
-    the training; policies are evaluated in the task itself.
+    Observations, actions, ranges of commands and terminations do not change; commands change more
+    often, and on a plane the height of feet is that of one ray. Weights of rewards change during
+    the training. Policies are evaluated in the task itself.
 
     Args:
         env_cfg: the environment; it is modified.
@@ -179,7 +180,9 @@ def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> bool:
         False if the terrain has no levels, or the task no curriculum of them.
     """
     terrain = cfg.scene.terrain
-    generator = None if terrain is None else terrain.terrain_generator
+    generator = None
+    if terrain is not None and terrain.terrain_type == "generator":
+        generator = terrain.terrain_generator
     if cfg.curriculum.get("terrain_levels") is None or generator is None:
         return False
     hold_terrain_level(cfg, 0)

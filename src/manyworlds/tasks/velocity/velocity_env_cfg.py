@@ -203,7 +203,9 @@ def hold_terrain_level(cfg: ManagerBasedRlEnvCfg, level: int) -> None:
         ValueError: the terrain is not generated, or has no such row.
     """
     terrain = cfg.scene.terrain
-    generator = None if terrain is None else terrain.terrain_generator
+    generator = None
+    if terrain is not None and terrain.terrain_type == "generator":
+        generator = terrain.terrain_generator
     if generator is None:
         raise ValueError(
             f"The environment has no generated terrain, so that it has no level {level}: leave the "

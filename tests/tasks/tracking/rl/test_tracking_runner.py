@@ -94,6 +94,23 @@ def test_plain_mujoco_moves_as_the_environment(make_cfg, tmp_path, relative):
         np.testing.assert_allclose(data.qpos, env.sim.data.qpos[0], atol=1e-4)
 
 
+def test_a_robot_of_another_name_tracks_the_motion(runner, tmp_path):
+    """Rename the robot in the exported scene: it begins and moves as under its own name."""
+    path = export_policy(runner, tmp_path / "policy.onnx")
+    scene = export_scene(runner.env.unwrapped, tmp_path / "scene") / "scene.xml"
+    renamed = scene.with_name("renamed.xml")
+    renamed.write_text(scene.read_text().replace("robot/", "two/"))
+    states = []
+    for file, prefix in ((scene, None), (renamed, "two/")):
+        model = mujoco.MjModel.from_xml_path(str(file))
+        policy, data = OnnxPolicy(path, model, prefix=prefix), mujoco.MjData(model)
+        policy.reset(data)
+        for _ in range(10):
+            policy.step(data)
+        states.append(data.qpos)
+    np.testing.assert_array_equal(*states)
+
+
 def test_an_environment_without_a_motion_is_refused(env_cfg):
     """Export from cartpole."""
     with pytest.raises(ValueError, match="environment has none: add one"):

@@ -17,7 +17,7 @@ from manyworlds.tasks.tracking.mdp.actions import (
     MotionJointPositionAction,
     MotionJointPositionActionCfg,
 )
-from manyworlds.tasks.tracking.mdp.commands import MotionCommand, MotionCommandCfg, MotionLoader
+from manyworlds.tasks.tracking.mdp.commands import MotionCommand, MotionCommandCfg
 from manyworlds.tasks.tracking.mdp.curriculums import start_velocities
 from manyworlds.tasks.tracking.mdp.metrics import (
     compute_ee_orientation_error,
@@ -26,6 +26,7 @@ from manyworlds.tasks.tracking.mdp.metrics import (
     compute_mpkpe,
     compute_root_relative_mpkpe,
 )
+from manyworlds.tasks.tracking.mdp.motion_loader import MotionLoader
 from manyworlds.tasks.tracking.mdp.observations import (
     motion_anchor_ori_b,
     motion_anchor_pos_b,

@@ -11,7 +11,8 @@ import torch
 from manyworlds.rl import RslRlOnPolicyRunnerCfg, RslRlVecEnvWrapper
 from manyworlds.rl.exporter_utils import Metadata
 from manyworlds.rl.runner import OnPolicyRunner
-from manyworlds.tasks.tracking.mdp.commands import MotionCommand, MotionLoader
+from manyworlds.tasks.tracking.mdp.commands import MotionCommand
+from manyworlds.tasks.tracking.mdp.motion_loader import MotionLoader
 from manyworlds.utils.wandb import use_wandb_artifact
 
 _OUTPUTS = (

@@ -196,10 +196,11 @@ def main(argv: list[str] | None = None) -> None:
     try:
         with parse_errors_as_sentences(_CommandOptions):
             options = tyro.cli(_CommandOptions, args=argv, prog=f"python -m {_MODULE}")
-    except UsageError as error:
+        result = run_evaluate(options.task, options)
+    except (UsageError, FileNotFoundError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    print(json.dumps(run_evaluate(options.task, options), indent=2))
+        sys.exit(getattr(error, "exit_code", 1))
+    print(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":

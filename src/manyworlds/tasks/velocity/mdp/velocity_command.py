@@ -111,10 +111,12 @@ class UniformVelocityCommand(CommandTerm):
     state_attributes = (
         *CommandTerm.state_attributes,
         *("vel_command_b", "vel_command_w", "heading_target"),
-        *("is_standing_env", "is_heading_env", "is_world_env", "ranges"),
+        *("is_standing_env", "is_heading_env", "is_world_env", "ranges", "shares"),
     )
     # Commands set in a viewer are not part of the state.
-    derived_attributes = ("_low", "_span", "_bounds_of", "_speed", "_speed_of", "_steered")
+    derived_attributes = (
+        *("_low", "_span", "_limits", "_sampled_from", "_speed", "_speed_of", "_steered"),
+    )
 
     def __init__(self, cfg: UniformVelocityCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
@@ -139,10 +141,9 @@ class UniformVelocityCommand(CommandTerm):
             """Mask of worlds that turn to `heading_target`, shape [num_envs]."""
             self.is_world_env = self.is_standing_env.clone()
             """Mask of worlds with a linear velocity in the world frame, shape [num_envs]."""
-            self._shares = torch.tensor([getattr(cfg, n) for n in _SHARES], device=self.device)
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
         self._takes_ids = overrides(self, UniformVelocityCommand, "_resample_command")
-        self._bounds_of: dict[str, tuple[float, float] | None] = {}
+        self._sampled_from: tuple[object, object] | None = None
         self._steered: dict[int, torch.Tensor] = {}
         self._speed = torch.zeros_like(self.heading_target)
         self._speed_of = self.vel_command_b, -1
@@ -181,6 +182,16 @@ class UniformVelocityCommand(CommandTerm):
     def ranges(self, ranges: dict[str, tuple[float, float] | None]) -> None:
         for name, bounds in ranges.items():
             setattr(self.cfg.ranges, name, bounds)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Probabilities of the kinds of commands by name, of which curricula change some."""
+        return {name: getattr(self.cfg, name) for name in _SHARES}
+
+    @shares.setter
+    def shares(self, shares: dict[str, float]) -> None:
+        for name, share in shares.items():
+            setattr(self.cfg, name, share)
 
     @property
     def steering(self) -> dict[str, tuple[float, float]]:
@@ -223,10 +234,10 @@ class UniformVelocityCommand(CommandTerm):
 
     def _sample(self, mask: torch.Tensor) -> torch.Tensor:
         """Sample commands for the worlds of a mask; return times [s] for all, both [num_envs]."""
-        low, span = self._bounds()
+        low, span, limits = self._sampling()
         uniform = torch.rand(self.num_envs, 9, device=self.device)
         drawn = torch.addcmul(low, uniform[:, :5], span)
-        standing, heading, world, forward = (uniform[:, 5:] < self._shares).unbind(1)
+        standing, heading, world, forward = (uniform[:, 5:] < limits).unbind(1)
         plain = ~(standing | forward)
         x, rest = drawn[:, 0], drawn[:, 1:3]
         x.copy_(torch.where(forward, x.abs(), x))
@@ -246,15 +257,17 @@ class UniformVelocityCommand(CommandTerm):
             torch.where(mask, new, kept, out=kept)
         return drawn[:, 4]
 
-    def _bounds(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return lower bounds and widths of samples; updated after ranges were changed."""
-        ranges = self.ranges
-        if ranges != self._bounds_of:
+    def _sampling(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return lower bounds and widths of samples, and probabilities; updated after changes."""
+        ranges, shares = self.ranges, self.shares
+        if (ranges, shares) != self._sampled_from:
             rows = [ranges[name] or (0.0, 0.0) for name in _RANGES]
             rows.append(self.cfg.resampling_time_range)
             low, high = torch.tensor(rows, device=self.device).unbind(1)
-            self._low, self._span, self._bounds_of = low, high - low, ranges
-        return self._low, self._span
+            self._low, self._span = low, high - low
+            self._limits = torch.tensor([*shares.values()], device=self.device)
+            self._sampled_from = ranges, shares
+        return self._low, self._span, self._limits
 
     def _update_command(self, env_ids: torch.Tensor | None) -> None:
         cfg = self.cfg
