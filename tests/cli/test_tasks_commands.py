@@ -396,6 +396,7 @@ def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
         (["train", "Cartpole-Balance", *SMALL, "--log-root", "/proc/x"], "Cannot write a run"),
         (["train", "Cartpole-Balance", "--gpu-ids", "[9]"], "GPU 9 is requested, but there"),
         (["train", "Cartpole-Balance", "--video-interval", "0"], "at least 1 step, got 0"),
+        (["bench", "Cartpole-Balance", "--plane"], "--plane is for model files, and 'Cartpole"),
         (["train", "Cartpole-Balance", "--remember"], "--remember needs --enter or --view: add"),
         (["train", "Cartpole-Balance", "--edits", "no-run"], "no-run"),
     ],

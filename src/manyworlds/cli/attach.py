@@ -42,15 +42,15 @@ class AttachOptions:
     world: int = 0
     """World of the training."""
     repeat: int = 0
-    """Control steps of the training to repeat first: the lab waits until the training has made so
-    many, goes back to where it entered, and does the same, to the bit."""
+    """Number of control steps to repeat, bit for bit: the lab waits until the training has made
+    them, and replays them from the moment at which it entered."""
     back: float = 0.0
     """Time before the present at which the world begins [s], as far as the training remembers it
     (`train --remember`): it repeats what happened until it is disturbed."""
     episode: int | None = None
     """Go back to one of the worst episodes instead, 0 for the latest: its last 5 s, or those that
     --back says."""
-    wait: bool = False
+    wait: tyro.conf.Suppress[bool] = False
     """Enter worlds whose numbers come by standard input, a line each; for the training's page."""
     paused: bool = False
     """Start paused."""

@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 import tyro
 
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.parsing import Modules, load_modules, parse
 
 if TYPE_CHECKING:
     from manyworlds.sim import Simulation
@@ -32,6 +32,8 @@ _ROUND_BYTES = 64 * 2**20
 _SETTLE_SECONDS = 0.5
 _SAMPLE = 64
 """Number of worlds that settle at first, and of worlds whose contacts are counted in a round."""
+_FOR_FILES = ("nsubsteps", "refresh", "plane", "position_kp")
+"""Options that do not apply to tasks."""
 _HUGE = 1e10
 """Positions and velocities above this have diverged (mjMAXVAL)."""
 
@@ -44,8 +46,8 @@ class BenchOptions:
     The ratio is the total time of the rollout divided by the total time of the simulation.
     """
 
-    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
-    """MJCF or URDF file, or the name of a task."""
+    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="TARGET")]
+    """Model file (MJCF or URDF), or the name of a task."""
     num_envs: int = 1024
     """Number of worlds."""
     seconds: float = 5.0
@@ -55,17 +57,20 @@ class BenchOptions:
     threads: int = 0
     """Number of threads; 0 takes every core."""
     nsubsteps: int = 4
-    """Number of physics steps per call."""
+    """For a model file: number of physics steps per call."""
     refresh: bool = False
-    """Also compute the kinematics at the new state at the end of every call."""
+    """For a model file: also compute the kinematics at the new state at the end of every call."""
     plane: bool = False
-    """Add a ground plane, and lift floating bodies onto it."""
+    """For a model file: add a ground plane, and lift floating bodies onto it."""
     position_kp: float | None = None
-    """Stiffness of position actuators to add to all hinges and slides without an actuator."""
+    """For a model file: stiffness of position actuators to add to all hinges and slides without an
+    actuator."""
     profile: bool = False
     """Print the time that each manager and term of a task takes in a control step."""
     as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print one JSON object."""
+    load: Modules = ()
+    """Python file, or module, that registers tasks."""
 
 
 def main(argv: list[str]) -> int:
@@ -76,6 +81,7 @@ def main(argv: list[str]) -> int:
     from manyworlds.validation.names import near_matches
 
     args = parse(BenchOptions, argv, "bench")
+    load_modules(args.load)
     _check(args.num_envs, args.threads, args.nsubsteps, args.seconds, args.engine)
     if not args.file.is_file() and str(args.file) in list_tasks():
         return _bench_task(args)
@@ -108,6 +114,12 @@ def _bench_task(args: BenchOptions) -> int:
     from manyworlds.cli.bench_env import make_env, measure_env, profile_env
     from manyworlds.tasks import load_env_cfg
 
+    for name in _FOR_FILES:
+        if getattr(args, name) != getattr(BenchOptions, name):
+            raise ValueError(
+                f"--{name.replace('_', '-')} is for model files, and '{args.file}' is a task, "
+                "which has its own physics steps: leave it out."
+            )
     cfg: Any = load_env_cfg(str(args.file))
     cfg.sim.engine, cfg.sim.num_threads = args.engine, args.threads
     env = make_env(cfg, args.num_envs)

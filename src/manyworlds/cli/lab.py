@@ -72,9 +72,9 @@ class LabOptions:
     host: Host = "127.0.0.1"
     port: Port = 8080
     listen: str = ""
-    """Address, such as 0.0.0.0, for other machines: the page and its WebSocket, which need the
-    token of the printed address, and with `--serve` requests, states and images, encrypted, for
-    programs that have a copy of the key file."""
+    """Address, such as 0.0.0.0, at which other machines reach the page, with the token of the
+    printed address, and with `--serve` the encrypted ports, with a copy of the key file; instead of
+    `--host`, which opens the page alone."""
     serve: bool = False
     """Let programs on this machine talk to the world; see docs/lab_protocol.md."""
     port_shift: int = 0

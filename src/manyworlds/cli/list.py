@@ -13,7 +13,7 @@ from manyworlds.cli.parsing import Modules, load_modules, parse
 
 @dataclass(kw_only=True)
 class ListOptions:
-    """List the tasks, the worlds of the gallery, or the differences between a task's worlds.
+    """List the tasks, the worlds of the gallery, or the randomization of a task.
 
     A line has a task's name and, if it was measured, its training time on a CPU.
     """

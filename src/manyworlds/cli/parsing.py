@@ -16,7 +16,10 @@ import tyro
 
 from manyworlds.cli.deferred_import import defer_import
 from manyworlds.cli.errors import UsageError, near_files
+from manyworlds.cli.help_texts import join_source_lines
 from manyworlds.utils.parse_errors import parse_errors_as_sentences
+
+join_source_lines()
 
 T = TypeVar("T")
 

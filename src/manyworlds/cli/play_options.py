@@ -38,7 +38,7 @@ class PlayOptions:
     no_terminations: tyro.conf.FlagCreatePairsOff[bool] = False
     """Never end an episode."""
     viewer: Literal["auto", "native", "viser"] = "auto"
-    """MuJoCo's window (native), a web page of all worlds (viser), or the page (auto)."""
+    """native: MuJoCo's window; viser: a web page of all worlds; auto: the same as viser."""
     video: bool = False
     """Record a video without a window, then exit."""
     video_length: int = 200
