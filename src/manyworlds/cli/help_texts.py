@@ -13,7 +13,7 @@ def join_source_lines() -> None:
     its help keeps these lines.
     """
     strings = getattr(tyro, "_strings", None)
-    if hasattr(strings, "remove_single_line_breaks"):
+    if strings is not None and hasattr(strings, "remove_single_line_breaks"):
         strings.remove_single_line_breaks = joined
 
 
