@@ -60,7 +60,7 @@ same tasks (`Velocity-Flat-Go1` ...). Their models are loaded
 2. otherwise from MuJoCo Menagerie, if it is on this machine: from `MENAGERIE_ROOT`, a copy of its
    repository, or from the cache of the package `mujoco-menagerie`;
 3. otherwise through `robot_descriptions`, which downloads them: `pip install
-   'manyworlds-rl[robots]'`.
+   'manyworlds-rl[robots]'`, or `pip install -e '.[robots]'` in a clone.
 
 A name map adapts a robot with other element names to the same tasks:
 

@@ -205,7 +205,7 @@ USAGE_ERRORS = {
         "The argument 'c.xml' is one too many: see `manyworlds diff --help`.",
     ),
     "diff a.xml b.xml --tolerance x": ("--tolerance takes a number, got 'x'",),
-    "bench": ("FILE",),
+    "bench": ("TARGET",),
     "bench a.xml --threads": ("--threads needs a value, an integer",),
     "replay-dump": ("FILE",),
     "new-task": ("NAME",),

@@ -50,7 +50,7 @@ class AttachOptions:
     episode: int | None = None
     """Go back to one of the worst episodes instead, 0 for the latest: its last 5 s, or those that
     --back says."""
-    wait: tyro.conf.Suppress[bool] = False
+    wait: bool = False
     """Enter worlds whose numbers come by standard input, a line each; for the training's page."""
     paused: bool = False
     """Start paused."""

@@ -53,7 +53,7 @@ class BenchOptions:
     seconds: float = 5.0
     """Measured time of both programs together [s]."""
     engine: str = "auto"
-    """Engine: auto, native (MuJoCo C) or warp (MuJoCo Warp)."""
+    """Engine: native (MuJoCo C), warp (MuJoCo Warp), or auto, which takes native for a task."""
     threads: int = 0
     """Number of threads; 0 takes every core."""
     nsubsteps: int = 4
@@ -121,7 +121,9 @@ def _bench_task(args: BenchOptions) -> int:
                 "which has its own physics steps: leave it out."
             )
     cfg: Any = load_env_cfg(str(args.file))
-    cfg.sim.engine, cfg.sim.num_threads = args.engine, args.threads
+    # The rollout that a task is compared with runs on the CPU.
+    engine = "native" if args.engine == "auto" and not args.profile else args.engine
+    cfg.sim.engine, cfg.sim.num_threads = engine, args.threads
     env = make_env(cfg, args.num_envs)
     if args.profile:
         print(profile_env(env, args.seconds))

@@ -9,7 +9,7 @@ import torch
 
 from manyworlds.tasks.tracking.motion import Motion
 
-Parts = tuple[torch.Tensor, ...]
+Parts = tuple["torch.Tensor", ...]
 JOINTS = ("joint_pos", "joint_vel")
 """Quantities of joints in the rows of a motion."""
 BODIES = (("body_pos_w", 3), ("body_quat_w", 4), ("body_lin_vel_w", 3), ("body_ang_vel_w", 3))
