@@ -35,8 +35,7 @@ def require_extra(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"This needs the Python package '{error.name or module}', which is not installed: "
-            f"run `{install_command(extra)}`, "
-            f"or `pip install -e '.[{extra}]'` in a clone.",
+            f"run {install_hint(extra)}.",
             name=error.name,
         ) from error
 
@@ -58,6 +57,11 @@ def is_installed(module: str) -> bool:
 def install_command(extra: str) -> str:
     """Return the command that installs an extra of manyworlds."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def install_hint(extra: str) -> str:
+    """Return words for an error: the command that installs an extra, and that for a clone."""
+    return f"`{install_command(extra)}`, or `pip install -e '.[{extra}]'` in a clone"
 
 
 def own_version() -> str:

@@ -10,7 +10,7 @@ import torch
 
 from manyworlds.sim.options import refuse_warp_options
 from manyworlds.utils.devices import as_device
-from manyworlds.utils.extras import install_command, is_installed
+from manyworlds.utils.extras import install_hint, is_installed
 
 if TYPE_CHECKING:
     from manyworlds.sim.config import SimulationCfg
@@ -67,7 +67,7 @@ def _can_use_gpu(engine: str) -> bool:
         return True
     warnings.warn(
         "There is a GPU, but MuJoCo Warp is not installed, so that the worlds run on the CPU: "
-        f"run `{install_command('gpu')}`, or `pip install -e '.[gpu]'` in a clone, to use the GPU.",
+        f"run {install_hint('gpu')}, to use the GPU.",
         stacklevel=2,  # one place, so that Python shows it once
     )
     return False

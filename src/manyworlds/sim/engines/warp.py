@@ -27,7 +27,7 @@ from manyworlds.sim.fields.model_fields import recompute_level
 from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State, check_known, check_shapes
-from manyworlds.utils.extras import MissingExtraError, install_command
+from manyworlds.utils.extras import MissingExtraError, install_hint
 from manyworlds.validation.names import near_matches
 from manyworlds.validation.worlds import Worlds
 
@@ -47,8 +47,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(
         "engine='warp' needs MuJoCo Warp, which is not installed: "
-        f"run `{install_command('gpu')}`, or `pip install -e '.[gpu]'` in a clone, or use "
-        "engine='native' on the CPU."
+        f"run {install_hint('gpu')}, or use engine='native' on the CPU."
     ) from error
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from manyworlds.tasks.cpu_physics import use_cheap_physics
 from manyworlds.tasks.ramps import Points, ramp, scaled
 from manyworlds.tasks.velocity import mdp
 from manyworlds.tasks.velocity.mdp import VelocityStage
-from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
+from manyworlds.tasks.velocity.velocity_env_cfg import generator_of, hold_terrain_level
 
 _Weights = dict[str, tuple[tuple[int, float | None], ...]]
 """Control steps, and the weights of a reward from then on; None is the task's own."""
@@ -180,10 +180,7 @@ def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> bool:
     Returns:
         False if the terrain has no levels, or the task no curriculum of them.
     """
-    terrain = cfg.scene.terrain
-    generator = None
-    if terrain is not None and terrain.terrain_type == "generator":
-        generator = terrain.terrain_generator
+    generator = generator_of(cfg)
     if cfg.curriculum.get("terrain_levels") is None or generator is None:
         return False
     hold_terrain_level(cfg, 0)

@@ -37,7 +37,7 @@ from manyworlds.signals import UniformNoiseCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.tasks.events import at_startup, reset_joints
 from manyworlds.tasks.velocity import mdp
-from manyworlds.terrains import TerrainEntityCfg
+from manyworlds.terrains import TerrainEntityCfg, TerrainGeneratorCfg
 from manyworlds.terrains.config import HIGH_STEPS_TERRAINS_CFG
 from manyworlds.utils.viewer_config import ViewerConfig
 
@@ -192,6 +192,14 @@ def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
         }
 
 
+def generator_of(cfg: ManagerBasedRlEnvCfg) -> TerrainGeneratorCfg | None:
+    """Return the configuration of the generated terrain; None on a plane and without terrain."""
+    terrain = cfg.scene.terrain
+    if terrain is None or terrain.terrain_type != "generator":
+        return None
+    return terrain.terrain_generator
+
+
 def hold_terrain_level(cfg: ManagerBasedRlEnvCfg, level: int) -> None:
     """Keep all worlds on cells of one level of the terrain, instead of the curriculum.
 
@@ -202,10 +210,7 @@ def hold_terrain_level(cfg: ManagerBasedRlEnvCfg, level: int) -> None:
     Raises:
         ValueError: the terrain is not generated, or has no such row.
     """
-    terrain = cfg.scene.terrain
-    generator = None
-    if terrain is not None and terrain.terrain_type == "generator":
-        generator = terrain.terrain_generator
+    generator = generator_of(cfg)
     if generator is None:
         raise ValueError(
             f"The environment has no generated terrain, so that it has no level {level}: leave the "
