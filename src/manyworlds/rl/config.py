@@ -105,6 +105,8 @@ class RslRlPpoAlgorithmCfg:
     share_cnn_encoders: bool = False
     """Share the actor's convolutions with the critic."""
     class_name: str = "PPO"
+    use_mixed_precision: bool = field(default=False, kw_only=True)
+    """Multiply matrices in bfloat16 while learning, which is faster on some processors only."""
     critic_learning_rate: float | None = field(default=None, kw_only=True)
     """Constant learning rate of the critic; None for that of the actor. The adaptive rate becomes
     small for policies with many joints or little noise, and the critic learns slowly with it."""

@@ -29,7 +29,7 @@ def can_update_in_parallel(alg: object) -> bool:
         isinstance(alg, PPO)
         and torch.device(alg.device).type == "cpu"
         and not (alg.actor.is_recurrent or alg.critic.is_recurrent)
-        and not (alg.rnd or alg.symmetry or alg.is_multi_gpu or alg.use_mixed_precision)
+        and not (alg.rnd or alg.symmetry or alg.is_multi_gpu)
         and not alg.normalize_advantage_per_mini_batch
         and not set(alg.actor.parameters()) & set(alg.critic.parameters())
     )
@@ -83,17 +83,18 @@ def _update_actor(
     actor, optimizer = alg.actor, _part(alg.optimizer, alg.actor.parameters())
     surrogates = entropies = 0.0
     for batch in batches:
-        actor(batch.observations, stochastic_output=True)
-        log_prob = actor.get_output_log_prob(_given(batch.actions))
-        entropy = actor.output_entropy.mean()
-        if alg.desired_kl is not None and alg.schedule == "adaptive":
-            alg.learning_rate = _adapt_rate(alg, batch)
-        rates.put(alg.learning_rate)
-        advantages = _given(batch.advantages).squeeze(-1)
-        ratio = torch.exp(log_prob - _given(batch.old_actions_log_prob).squeeze(-1))
-        clipped = ratio.clamp(1.0 - alg.clip_param, 1.0 + alg.clip_param)
-        surrogate = torch.max(-advantages * ratio, -advantages * clipped).mean()
-        loss = surrogate - alg.entropy_coef * entropy
+        with _precision(alg):
+            actor(batch.observations, stochastic_output=True)
+            log_prob = actor.get_output_log_prob(_given(batch.actions))
+            entropy = actor.output_entropy.mean()
+            if alg.desired_kl is not None and alg.schedule == "adaptive":
+                alg.learning_rate = _adapt_rate(alg, batch)
+            rates.put(alg.learning_rate)
+            advantages = _given(batch.advantages).squeeze(-1)
+            ratio = torch.exp(log_prob - _given(batch.old_actions_log_prob).squeeze(-1))
+            clipped = ratio.clamp(1.0 - alg.clip_param, 1.0 + alg.clip_param)
+            surrogate = torch.max(-advantages * ratio, -advantages * clipped).mean()
+            loss = surrogate - alg.entropy_coef * entropy
         _descend(optimizer, actor, loss, alg.learning_rate, alg.max_grad_norm)
         surrogates += surrogate.item()
         entropies += entropy.item()
@@ -106,13 +107,14 @@ def _update_critic(alg: PPO, batches: list[Batch], rates: SimpleQueue[float | No
     critic, optimizer = alg.critic, _part(alg.optimizer, alg.critic.parameters())
     losses = 0.0
     for batch in batches:
-        values, returns = critic(batch.observations), _given(batch.returns)
-        loss = (returns - values).pow(2)
-        if alg.use_clipped_value_loss:
-            old = _given(batch.values)
-            change = (values - old).clamp(-alg.clip_param, alg.clip_param)
-            loss = torch.max(loss, (old + change - returns).pow(2))
-        loss = loss.mean()
+        with _precision(alg):
+            values, returns = critic(batch.observations), _given(batch.returns)
+            loss = (returns - values).pow(2)
+            if alg.use_clipped_value_loss:
+                old = _given(batch.values)
+                change = (values - old).clamp(-alg.clip_param, alg.clip_param)
+                loss = torch.max(loss, (old + change - returns).pow(2))
+            loss = loss.mean()
         rate = rates.get()
         if rate is None:
             return 0.0  # the actor failed, which its error says
@@ -120,6 +122,10 @@ def _update_critic(alg: PPO, batches: list[Batch], rates: SimpleQueue[float | No
         losses += loss.item()
     critic.update_normalization(alg.storage.observations.flatten(0, 1))
     return losses / len(batches)
+
+
+def _precision(alg: PPO) -> torch.autocast:
+    return torch.autocast("cpu", torch.bfloat16, enabled=alg.use_mixed_precision)
 
 
 def _adapt_rate(alg: PPO, batch: Batch) -> float:
