@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 import gc
-import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -37,7 +35,7 @@ try:
     import mujoco_warp as mjw
     import warp as wp
 
-    from manyworlds.sim.engines.warp_cameras import CameraRenderer, RayCaster
+    from manyworlds.sim.engines.warp_cameras import CameraRenderer, cast_rays
     from manyworlds.sim.engines.warp_spare import SpareData
     from manyworlds.sim.engines.warp_views import (
         WarpData,
@@ -97,7 +95,6 @@ _STATUS = {
     ),
     WorldStatus.SENSOR_OVERFLOW: mjw.OverflowType.CONTACT_MATCH | mjw.OverflowType.TACTILE,
 }
-_ANY_OVERFLOW = functools.reduce(operator.or_, map(int, _STATUS.values()))
 
 # MuJoCo Warp omits a whole pass of the step if these fields are zero in the compiled model.
 _PASSES = {
@@ -193,12 +190,10 @@ class WarpEngine:
                 self._no_rows = to_torch(wp.zeros((num_envs, 0), dtype=float))
         self.device = torch.device(wp.device_to_torch(self.wp_device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
-        self._status_of_overflow = torch.from_numpy(_status_of_overflow()).to(self.device)
         self.use_graphs = can_capture(self.wp_device)
         self.graphs: dict[str, Any] = {}
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._camera_renderer = CameraRenderer()
-        self._ray_caster = RayCaster()
         self._shared: dict[str, Any] = {}
         self._spare_data: SpareData | None = None
         self.data = WarpData(self.wp_data, mj_model, self.device)
@@ -269,8 +264,10 @@ class WarpEngine:
         # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
         sensors = data.sensordata.sum(dim=1).masked_fill(self._unsensed, 0.0)
         total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1) + sensors
-        self._status |= ~torch.isfinite(total) * int(WorldStatus.NAN)
-        self._status |= self._status_of_overflow[data.overflow & _ANY_OVERFLOW]
+        self._status |= (~torch.isfinite(total)).int() * int(WorldStatus.NAN)
+        overflow = data.overflow
+        for bit, kinds in _STATUS.items():
+            self._status |= ((overflow & int(kinds)) != 0).int() * int(bit)
         return self._status.clone()
 
     def all_ok(self) -> bool:
@@ -342,7 +339,7 @@ class WarpEngine:
         """Cast rays at the geoms' poses as last computed."""
         options = (geomgroup, flg_static, bodyexclude, worlds.rows)
         with _quiet(), wp.ScopedDevice(self.wp_device):
-            return self._ray_caster.cast(self, pnt, vec, *options)
+            return cast_rays(self.wp_model, self.wp_data, pnt, vec, *options)
 
     def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
         """Render a camera at poses as last computed; images have shape (num_envs, ...)."""
@@ -569,15 +566,6 @@ def _late_sensors(model: mujoco.MjModel) -> np.ndarray:
     """Return the columns of sensordata that need accelerations."""
     late = model.sensor_needstage == mujoco.mjtStage.mjSTAGE_ACC
     return np.flatnonzero(np.repeat(late, model.sensor_dim))
-
-
-def _status_of_overflow() -> np.ndarray:
-    """Return the bits of `Simulation.status` for each bit mask of overflows, int32."""
-    masks = np.arange(_ANY_OVERFLOW + 1)
-    status = np.zeros(len(masks), np.int32)
-    for bit, kinds in _STATUS.items():
-        status[(masks & int(kinds)) != 0] |= int(bit)
-    return status
 
 
 def _static_geoms(model: mujoco.MjModel) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,85 +21,43 @@ _OPTICS = {"cam_fovy", "cam_intrinsic"}
 # Fields from whose compiled values MuJoCo Warp decides what to omit from its kernel.
 _SPECIALIZED = _OPTICS | {"light_attenuation", "light_type"}
 
-# Rays of worlds that are left out start here and point away from the origin.
-_FAR = 1e9
-# Sets of buffers that are kept; the ones used last stay.
-_MOST_BUFFERS = 16
 
+def cast_rays(
+    model: Any,
+    data: Any,
+    pnt: torch.Tensor,
+    vec: torch.Tensor,
+    geomgroup: Sequence[int] | None,
+    flg_static: bool,
+    bodyexclude: torch.Tensor,
+    worlds: Any,
+) -> Rays:
+    """Cast rays into the worlds that an index selects.
 
-class RayCaster:
-    """Casts rays through graphs; each number of rays, with its options, keeps its buffers."""
-
-    def __init__(self) -> None:
-        self._buffers: OrderedDict[tuple[Any, ...], _RayBuffers] = OrderedDict()
-
-    def cast(
-        self,
-        engine: WarpEngine,
-        pnt: torch.Tensor,
-        vec: torch.Tensor,
-        geomgroup: Sequence[int] | None,
-        flg_static: bool,
-        bodyexclude: torch.Tensor,
-        worlds: torch.Tensor | slice,
-    ) -> Rays:
-        """Cast rays into the worlds that an index selects.
-
-        See `Simulation.ray` for the shapes of the arguments.
-        """
-        # MuJoCo Warp treats -1 in all entries as no selection.
-        flags = [-1.0] * mujoco.mjNGROUP if geomgroup is None else map(float, map(bool, geomgroup))
-        key = (pnt.shape[1], *flags, flg_static)
-        new = key not in self._buffers
-        if new:
-            if len(self._buffers) == _MOST_BUFFERS:
-                oldest, _ = self._buffers.popitem(last=False)
-                engine.graphs.pop(f"rays {oldest}", None)
-            self._buffers[key] = _RayBuffers(engine.num_envs, pnt.shape[1], engine.device)
-        self._buffers.move_to_end(key)
-        buffers = self._buffers[key]
-        if not isinstance(worlds, slice):  # rays of the others start far away and point outward
-            buffers.pnt.fill_(_FAR)
-            buffers.vec.fill_(_FAR)
-        buffers.pnt[worlds], buffers.vec[worlds] = pnt.float(), vec.float()
-        buffers.bodyexclude.copy_(bodyexclude)
-
-        def cast(model: Any, data: Any) -> None:
-            mjw.rays(model, data, *buffers.inputs(key[1:-1], flg_static), *buffers.outputs)
-
-        if new:  # may load a kernel, which is not allowed during a capture
-            cast(engine.wp_model, engine.wp_data)
-        else:
-            engine.run(f"rays {key}", cast)
-        return buffers.hits(worlds)
-
-
-class _RayBuffers:
-    """Tensors of the rays and hits of all worlds, and arrays of Warp with the same memory."""
-
-    def __init__(self, num_envs: int, num_rays: int, device: torch.device) -> None:
-        def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-            return torch.zeros(shape, dtype=dtype, device=device)
-
-        # Tensors created in inference mode could not be written in place outside of it.
-        with torch.inference_mode(False):
-            self.pnt, self.vec, self._normal = zeros(3, num_envs, num_rays, 3).unbind()
-            self._dist = zeros(num_envs, num_rays)
-            self._geomid = zeros(num_envs, num_rays, dtype=torch.int32)
-            self.bodyexclude = zeros(num_rays, dtype=torch.int32)
-        self._rays: list[Any] = [wp.from_torch(part, wp.vec3) for part in (self.pnt, self.vec)]
-        self._exclude = wp.from_torch(self.bodyexclude)
-        hits = wp.from_torch(self._dist), wp.from_torch(self._geomid)
-        self.outputs: list[Any] = [*hits, wp.from_torch(self._normal, wp.vec3)]
-
-    def inputs(self, groups: tuple[float, ...], flg_static: bool) -> list[Any]:
-        """Return the arguments of `mujoco_warp.rays` between data and outputs."""
-        return [*self._rays, wp.spatial_vector(*groups), flg_static, self._exclude]
-
-    def hits(self, worlds: torch.Tensor | slice) -> Rays:
-        """Return copies of the hits in the worlds that an index selects."""
-        found = (part[worlds] for part in (self._dist, self._geomid, self._normal))
-        return Rays(*(part.clone() if isinstance(worlds, slice) else part for part in found))
+    See `Simulation.ray` for the shapes of the arguments.
+    """
+    shape = (data.nworld, pnt.shape[1])
+    # Rays of the other worlds start far away and point outward.
+    origins, directions = torch.full((2, *shape, 3), 1e9, device=pnt.device).unbind()
+    origins[worlds], directions[worlds] = pnt.float(), vec.float()
+    # MuJoCo Warp treats -1 in all entries as no selection.
+    flags = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
+    groups: Any = wp.spatial_vector(*map(float, flags))
+    # Warp takes over a tensor of a GPU much faster than torch takes over an array of Warp. Tensors
+    # created in inference mode could not be written in place outside of it.
+    with torch.inference_mode(False):
+        distance, normal = origins.new_empty(shape), torch.empty_like(origins)
+        geomid = torch.empty(shape, dtype=torch.int32, device=pnt.device)
+    rays: list[Any] = [wp.from_torch(part, dtype=wp.vec3) for part in (origins, directions)]
+    found: list[Any] = [
+        wp.from_torch(distance),
+        wp.from_torch(geomid),
+        wp.from_torch(normal, wp.vec3),
+    ]
+    exclude = wp.from_torch(bodyexclude.contiguous())
+    arguments = [model, data, *rays, groups, flg_static, exclude, *found]
+    mjw.rays(*arguments)
+    return Rays(distance[worlds], geomid[worlds], normal[worlds])
 
 
 def _empty(shape: tuple[int, ...], dtype: Any) -> Any:
