@@ -175,6 +175,20 @@ def test_rays_change_nothing(engine: str) -> None:
     assert torch.equal(sim.data.geom_xpos, xpos)
 
 
+def test_hits_outlive_later_calls(engine: str) -> None:
+    """Return tensors that later calls leave alone, also after calls with many numbers of rays."""
+    sim = _simulation(engine)
+    pnt, vec = _beams(20)
+    first = sim.ray(pnt, vec)
+    kept = [part.clone() for part in first]
+    for count in (20, *range(1, 19), 20):
+        rays = sim.ray(-pnt[:, :count], vec[:, :count])
+        assert rays.dist.shape == (_WORLDS, count)
+    assert all(torch.equal(part, copy) for part, copy in zip(first, kept, strict=True))
+    again = sim.ray(pnt, vec)
+    assert all(torch.equal(part, copy) for part, copy in zip(again, kept, strict=True))
+
+
 def test_native_rays_see_the_present_state() -> None:
     """Meet geoms where what was just written puts them, without a call of forward."""
     sim = _simulation("native")
