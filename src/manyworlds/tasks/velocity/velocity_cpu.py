@@ -20,6 +20,7 @@ from manyworlds.tasks.ramps import Points, ramp, scaled
 from manyworlds.tasks.velocity import mdp
 from manyworlds.tasks.velocity.mdp import VelocityStage
 from manyworlds.tasks.velocity.velocity_env_cfg import generator_of, hold_terrain_level
+from manyworlds.utils.devices import has_bfloat16
 
 _Weights = dict[str, tuple[tuple[int, float | None], ...]]
 """Control steps, and the weights of a reward from then on; None is the task's own."""
@@ -38,7 +39,7 @@ _WEIGHTS: _Weights = {
 }
 _ROUGH_WEIGHTS: _Weights = {
     **_WEIGHTS,
-    "track_angular_velocity": ((0, 3.0),),  # turning is learned last
+    "track_angular_velocity": ((0, 3.0), (12000, 4.0)),  # turning is learned last
     "action_rate_l2": (*_WEIGHTS["action_rate_l2"], (9000, None)),
 }
 _HIGHEST_LEVEL: Points = ((0, 0.0), (10000, 6.0))
@@ -124,6 +125,7 @@ def use_cpu_preset(
     if rough:
         rl_cfg.max_iterations, rl_cfg.algorithm.averaged_iterations = 1950, 100
         rl_cfg.algorithm.entropy_stages = _ROUGH_ENTROPY
+        rl_cfg.algorithm.use_mixed_precision = has_bfloat16()
 
 
 def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
