@@ -1,13 +1,12 @@
 """Devices and threads of torch."""
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from manyworlds.utils.devices import as_device, configure_torch_backends, has_bfloat16
+from manyworlds.utils.devices import as_device, configure_torch_backends
 from manyworlds.utils.seeding import seed_rng
 
 
@@ -58,9 +57,3 @@ def test_a_gpu_has_an_index(monkeypatch):
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 2)
     assert as_device("cuda") == torch.device("cuda", 2)
     assert as_device("cuda:1") == torch.device("cuda", 1)
-
-
-@pytest.mark.skipif(not Path("/proc/cpuinfo").is_file(), reason="needs Linux")
-def test_instructions_for_bfloat16_are_found():
-    """Agree with the flags that the kernel lists."""
-    assert has_bfloat16() == ("avx512_bf16" in Path("/proc/cpuinfo").read_text().split())

@@ -17,11 +17,6 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def has_bfloat16() -> bool:
-    """Return True if the processor has instructions of AVX-512 for products in bfloat16."""
-    return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", bool)())
-
-
 def as_device(device: str | torch.device) -> torch.device:
     """Convert a name to a torch device.
 

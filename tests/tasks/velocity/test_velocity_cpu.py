@@ -329,11 +329,8 @@ def test_the_action_rate_costs_on_rough_terrain_what_it_does_in_the_task():
 
 
 @pytest.mark.parametrize("robot", ["Quadruped", "Humanoid"])
-def test_quadrupeds_keep_noise_for_longer_on_rough_terrain_and_average_the_policy(
-    robot, monkeypatch
-):
+def test_quadrupeds_keep_noise_for_longer_on_rough_terrain_and_average_the_policy(robot):
     """Reduce the bonus for noise later than on a plane; bipeds have settings of their own."""
-    monkeypatch.setattr("manyworlds.tasks.velocity.velocity_cpu.has_bfloat16", lambda: True)
     learners = []
     for ground in ("Rough", "Flat"):
         name = f"Velocity-{ground}-{robot}"
@@ -342,9 +339,9 @@ def test_quadrupeds_keep_noise_for_longer_on_rough_terrain_and_average_the_polic
         learners.append(rl_cfg.algorithm)
     rough, plane = learners
     quadruped = robot == "Quadruped"
-    assert (rough.averaged_iterations > 1.0) == quadruped and plane.averaged_iterations == 0.0
+    assert rough.averaged_iterations > 1.0
+    assert (plane.averaged_iterations > 1.0) != quadruped
     assert (rough.entropy_stages[0][0] > plane.entropy_stages[0][0]) == quadruped
-    assert rough.use_mixed_precision == quadruped and not plane.use_mixed_precision
 
 
 def test_a_task_whose_terrain_became_a_plane_has_no_levels():
