@@ -65,7 +65,7 @@ def test_list_names_tasks_by_keyword(capsys):
     assert main(["list", "rough-quadruped"]) == 0
     line = capsys.readouterr().out.splitlines()[0]
     assert line.startswith("Velocity-Rough-Quadruped ") and line.endswith(
-        "30 minutes on 2 cores"
+        "34 minutes on 2 cores"
     )
     assert main(["list", "zzz"]) == 1
     assert "No task contains 'zzz'" in capsys.readouterr().err

@@ -38,7 +38,7 @@ _WEIGHTS: _Weights = {
 }
 _ROUGH_WEIGHTS: _Weights = {
     **_WEIGHTS,
-    "track_angular_velocity": ((0, 3.0), (16800, 4.0)),  # turning is learned last
+    "track_angular_velocity": ((0, 3.0), (3600, 4.0)),  # turning is learned last
     "action_rate_l2": (*_WEIGHTS["action_rate_l2"], (9000, None)),
 }
 _HIGHEST_LEVEL: Points = ((0, 0.0), (10000, 6.0))
