@@ -164,7 +164,7 @@ def bag(hub, tmp_path_factory):
         def move():
             until(lambda: b"state" in hub.fast_path._topics, "the bridge does not come")
             for _ in range(2):
-                for _ in range(40):
+                for _ in range(100):
                     lab.step(5)
                     if done.wait(0.002):
                         return
@@ -172,7 +172,7 @@ def bag(hub, tmp_path_factory):
 
         thread = threading.Thread(target=move)
         thread.start()
-        argv = ["ros2", str(hub.ports["fast_path"]), "--output", str(path), "--seconds", "1"]
+        argv = ["ros2", str(hub.ports["fast_path"]), "--output", str(path), "--seconds", "3"]
         assert main([*argv, "--rate", "50"]) == 0
         done.set()
         thread.join()
