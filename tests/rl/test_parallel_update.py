@@ -66,7 +66,8 @@ def test_the_result_is_that_of_rsl_rl(env_cfg, rl_cfg, settings):
 
 
 def test_mixed_precision_rounds_and_learns_the_same(env_cfg, rl_cfg):
-    """Change the losses by the rounding of bfloat16, and leave parameters in float32."""
+    """Change the loss of equal parameters by the rounding of bfloat16; keep those in float32."""
+    rl_cfg.algorithm.num_learning_epochs = rl_cfg.algorithm.num_mini_batches = 1
     losses = []
     for mixed in (False, True):
         rl_cfg.algorithm.use_mixed_precision = mixed
@@ -75,7 +76,7 @@ def test_mixed_precision_rounds_and_learns_the_same(env_cfg, rl_cfg):
         collect(alg, runner.env)
         with torch_threads(1):
             losses.append(update_in_parallel(alg, 2)["value"])
-    assert losses[0] != losses[1] == pytest.approx(losses[0], abs=0.01)
+    assert losses[0] != losses[1] == pytest.approx(losses[0], rel=0.02)
     parameters = [*alg.actor.parameters(), *alg.critic.parameters()]
     assert {p.dtype for p in parameters} == {torch.float32}
 

@@ -165,7 +165,7 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     # A policy that walks needs no bonus for its noise; with less noise, the same change of its
     # parameters changes the probabilities of its actions more.
     algorithm.entropy_stages = ((1200, 0.0003),)
-    # Without the last one, policies become worse again, with less and less noise.
+    # With 1e-4 to the end, policies become worse again, with less and less noise.
     stages = (2200, 2.5e-4), (2800, 1.5e-4), (3600, 1e-4), (5000, 5e-5)
     algorithm.learning_rate_stages = stages
     algorithm.averaged_iterations = 300  # from one checkpoint to the next, results differ much
