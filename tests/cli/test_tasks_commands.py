@@ -64,7 +64,7 @@ def test_list_names_tasks_by_keyword(capsys):
     assert capsys.readouterr().out.splitlines() == ["Cartpole-Swingup  1 minute on 2 cores"]
     assert main(["list", "rough-quadruped"]) == 0
     line = capsys.readouterr().out.splitlines()[0]
-    assert line.startswith("Velocity-Rough-Quadruped ") and line.endswith("34 minutes on 2 cores")
+    assert line.startswith("Velocity-Rough-Quadruped ") and line.endswith("22 minutes on 2 cores")
     assert main(["list", "zzz"]) == 1
     assert "No task contains 'zzz'" in capsys.readouterr().err
 

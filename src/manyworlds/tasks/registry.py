@@ -124,7 +124,7 @@ _CPU_TRAINING: dict[str, str] = {
     "Velocity-Flat-Go1": "5 minutes on 2 cores",
     "Velocity-Flat-Quadruped": "5 minutes on 2 cores",
     "Velocity-Flat-Humanoid": "48 minutes on 2 cores",
-    "Velocity-Rough-Quadruped": "34 minutes on 2 cores",
+    "Velocity-Rough-Quadruped": "22 minutes on 2 cores",
     "Velocity-Rough-Go1": "45 minutes on 1 core: 73 % of episodes without a fall on level 5",
     "Push-Variants": "2 minutes on 2 cores",
     "Reach": "1 minute on 2 cores",

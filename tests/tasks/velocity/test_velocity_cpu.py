@@ -329,7 +329,7 @@ def test_the_action_rate_costs_on_rough_terrain_what_it_does_in_the_task():
 
 
 @pytest.mark.parametrize("robot", ["Quadruped", "Humanoid"])
-def test_quadrupeds_keep_noise_for_longer_on_rough_terrain_and_average_the_policy(robot):
+def test_quadrupeds_keep_noise_and_average_for_longer_on_rough_terrain(robot):
     """Reduce the bonus for noise later than on a plane; bipeds have settings of their own."""
     learners = []
     for ground in ("Rough", "Flat"):
@@ -339,8 +339,8 @@ def test_quadrupeds_keep_noise_for_longer_on_rough_terrain_and_average_the_polic
         learners.append(rl_cfg.algorithm)
     rough, plane = learners
     quadruped = robot == "Quadruped"
-    assert rough.averaged_iterations > 1.0
-    assert (plane.averaged_iterations > 1.0) != quadruped
+    assert plane.averaged_iterations > 1.0
+    assert (rough.averaged_iterations > plane.averaged_iterations) == quadruped
     assert (rough.entropy_stages[0][0] > plane.entropy_stages[0][0]) == quadruped
 
 

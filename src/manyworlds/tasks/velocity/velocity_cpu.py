@@ -114,15 +114,16 @@ def use_cpu_preset(
     twist = env_cfg.commands["twist"]
     assert twist is not None
     twist.resampling_time_range = _COMMAND_S
-    rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 700
+    rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 750
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
     rl_cfg.algorithm.gamma, rl_cfg.algorithm.desired_kl = 0.97, 0.015
     # Noise finds the gait; afterwards its bonus would only delay turning and a steady gait.
     rl_cfg.algorithm.entropy_coef = 0.012
     rl_cfg.algorithm.entropy_stages = ((noisy_iterations, 0.002),)
+    rl_cfg.algorithm.averaged_iterations = 50
     if rough:
-        rl_cfg.max_iterations, rl_cfg.algorithm.averaged_iterations = 1950, 100
+        rl_cfg.max_iterations, rl_cfg.algorithm.averaged_iterations = 1700, 100
         rl_cfg.algorithm.entropy_stages = _ROUGH_ENTROPY
 
 
