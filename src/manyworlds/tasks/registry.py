@@ -120,10 +120,10 @@ FAMILIES: dict[str, str] = {
 _CPU_TRAINING: dict[str, str] = {
     "Cartpole-Balance": "1 minute on 2 cores",
     "Cartpole-Swingup": "1 minute on 2 cores",
-    "Velocity-Flat-G1": "37 minutes on 2 cores",
+    "Velocity-Flat-G1": "51 minutes on 1 core",
     "Velocity-Flat-Go1": "5 minutes on 2 cores",
     "Velocity-Flat-Quadruped": "5 minutes on 2 cores",
-    "Velocity-Flat-Humanoid": "48 minutes on 2 cores",
+    "Velocity-Flat-Humanoid": "41 minutes on 1 core",
     "Velocity-Rough-Quadruped": "22 minutes on 2 cores",
     "Velocity-Rough-Go1": "45 minutes on 1 core: 73 % of episodes without a fall on level 5",
     "Push-Variants": "2 minutes on 2 cores",

@@ -67,7 +67,7 @@ _COMMAND_S = (2.0, 6.0)
 # that, some seeds of a symmetric policy hop. Points are control steps and values, which change
 # linearly between them.
 _BIPED_WEIGHTS: dict[str, Points] = {
-    "track_linear_velocity": ((9000, 3.0), (13000, 5.0)),
+    "track_linear_velocity": ((9000, 3.0), (13000, 6.0)),
     "command_progress": ((9000, 3.0), (13000, 0.0)),
     "single_stance": ((8000, 2.0), (12000, 0.0)),
     "action_rate_l2": ((4000, -0.01), (14000, -0.1)),
