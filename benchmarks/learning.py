@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +18,13 @@ import tyro
 from rich.console import Console
 
 from benchmarks.__main__ import circumstances
-from benchmarks.learning_goals import evaluate_task
+from benchmarks.learning_goals import SUCCESS, evaluate_task
 from benchmarks.learning_page import LEDGER, MEDIA, stem, write_page
 from benchmarks.learning_pictures import draw_curves, draw_policy
 from manyworlds.cli.training_progress import TrainingProgress
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
-from manyworlds.rl.progress import curve, read_progress, training_minutes
+from manyworlds.rl.evaluation import Evaluation
+from manyworlds.rl.progress import IterationRecord, curve, read_progress, training_minutes
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.rl.training import train
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
@@ -31,6 +33,7 @@ from manyworlds.utils.config import update_from_plain
 _POINTS = 60
 _CURVES = ("track_", "lift_precise", "motion_body_pos", "motion_body_ori")
 """First letters of the reward terms that are drawn, all of which are at most 1."""
+_ENDS = "Episode_Termination/"
 
 
 @dataclass
@@ -118,13 +121,12 @@ def _results(task: str, run: RunFolder) -> dict[str, Any]:
     rl_cfg, checkpoint = _policy(task, run)
     result, measures = evaluate_task(task, rl_cfg, checkpoint)
     print(result, ", ".join(f"{name} {value:.3f}" for name, value in measures.items()), sep="\n")
-    shown = [name for name in result.terms if name.startswith(_CURVES)] or [*result.terms][:1]
     return {
         "seed": rl_cfg.seed,
         "run": run.path.name,
         "evaluation": asdict(result),
         "measures": measures,
-        **_history(run, {name: result.weights[name] for name in shown}),
+        **_history(run, result),
     }
 
 
@@ -142,37 +144,59 @@ def _train(options: Options, seed: int) -> RunFolder:
     return result.run
 
 
-def _history(run: RunFolder, weights: dict[str, float]) -> dict[str, Any]:
-    """Return the amount of work of a run, and the course of some rewards as shares."""
+def _history(run: RunFolder, result: Evaluation) -> dict[str, Any]:
+    """Return the amount of work of a run, and the course of what its task is about."""
     records = read_progress(run.path)
     minutes = training_minutes(records)
-    curves: dict[str, Any] = {}
-    agent, num_envs = run.agent_params(), run.env_params()["scene"]["num_envs"]
-    lengths = np.nan_to_num(curve(records, "Train/mean_episode_length"), nan=1.0)
-    for name, weight in weights.items():
-        # A weight changes within episodes: take its mean over one episode.
-        then = curve(records, f"Curriculum/{name}_weight/weight")
-        then = np.nan_to_num(then, nan=weight)
-        values = curve(records, f"Episode_Reward/{name}")
-        shares = []
-        for i, value in enumerate(values):
-            first = max(0, i - round(lengths[i] / agent["num_steps_per_env"]))
-            shares.append((minutes[i], value / float(np.mean(then[first : i + 1]))))
-        curves[name] = [
-            [round(part[-1][0], 3), round(float(np.mean([share for _, share in part])), 4)]
-            for part in _parts([point for point in shares if np.isfinite(point[1])])
-        ]
     # From the rates, because a run that was continued may have had other sizes before.
     steps = round(sum(r.steps_per_s * r.time for r in records))
+    if SUCCESS in result.ends:
+        shares = {SUCCESS: success_share(records)}
+    else:
+        shares = _reward_shares(run, result)
     return {
-        "num_envs": num_envs,
+        "num_envs": run.env_params()["scene"]["num_envs"],
         "iterations": len(records),
         "minutes": round(minutes[-1], 2),
         "control_steps": steps,
         "control_steps_per_s": round(steps / (60 * minutes[-1])),
         "learner_share": round(sum(r.learn_time for r in records) / (60 * minutes[-1]), 3),
-        "curves": curves,
+        "curves": {name: _points(minutes, values) for name, values in shares.items()},
     }
+
+
+def success_share(records: Sequence[IterationRecord]) -> np.ndarray:
+    """Return the share of episodes that end with success, shape [iterations] (NaN: none ends)."""
+    ends = {key for record in records for key in record.scalars if key.startswith(_ENDS)}
+    counts = {key: np.nan_to_num(curve(records, key)) for key in ends}
+    total = sum(counts.values(), np.zeros(len(records)))
+    share = np.full(len(records), np.nan)
+    np.divide(counts[_ENDS + SUCCESS], total, out=share, where=total > 0)
+    return share
+
+
+def _reward_shares(run: RunFolder, result: Evaluation) -> dict[str, np.ndarray]:
+    """Return some reward terms as shares of their weights, shape [iterations] each."""
+    records, steps = read_progress(run.path), run.agent_params()["num_steps_per_env"]
+    lengths = np.nan_to_num(curve(records, "Train/mean_episode_length"), nan=1.0)
+    firsts = [max(0, i - round(length / steps)) for i, length in enumerate(lengths)]
+    shares = {}
+    for name in [n for n in result.terms if n.startswith(_CURVES)] or [*result.terms][:1]:
+        # A weight changes within episodes: take its mean over one episode.
+        weight = curve(records, f"Curriculum/{name}_weight/weight")
+        weight = np.nan_to_num(weight, nan=result.weights[name])
+        means = [np.mean(weight[first : i + 1]) for i, first in enumerate(firsts)]
+        shares[name] = curve(records, f"Episode_Reward/{name}") / np.array(means)
+    return shares
+
+
+def _points(minutes: Sequence[float], values: np.ndarray) -> list[list[float]]:
+    """Return at most 60 points of a curve: the time at their end [min], and the mean value."""
+    known = [point for point in zip(minutes, values, strict=True) if np.isfinite(point[1])]
+    return [
+        [round(float(part[-1][0]), 3), round(float(np.mean([value for _, value in part])), 4)]
+        for part in _parts(known)
+    ]
 
 
 def _parts(points: list[Any]) -> list[list[Any]]:

@@ -19,6 +19,9 @@ WORLDS = 256
 ROUGH_LEVEL = 5
 """Level of the terrain's curriculum on which policies for rough terrain are evaluated."""
 
+SUCCESS = "success"
+"""Termination of tasks that end with success."""
+
 Measure = Callable[[Evaluation], float]
 
 
@@ -68,7 +71,7 @@ _WALKING: dict[str, Measure] = {
 _MEASURES: dict[str, dict[str, Measure]] = {
     "Velocity": _WALKING,
     "Lift": {"lifted to the target": _metric("lift_height/episode_success")},
-    "Push": {"pushed to the goal": _end("success")},
+    "Push": {"pushed to the goal": _end(SUCCESS)},
     "Cartpole": {"reward": _term("smooth_reward")},
     "Reach": {"reward": _term("reach")},
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.learning_goals import SUCCESS
 from manyworlds.cli.evaluate import UNSEEN_SEED
 from manyworlds.cli.policies import load_policy
 from manyworlds.envs import ManagerBasedRlEnv
@@ -24,13 +25,14 @@ _SPEED = 0.8  # [m/s]
 def draw_curves(lines: Sequence[dict[str, Any]], path: Path) -> None:
     """Draw the course of rewards, as shares of their maximum, and the results of evaluations.
 
-    Several seeds are drawn as thin lines, with their mean and the range from minimum to maximum.
+    Tasks that end with success have the share of episodes with success instead. Several seeds are
+    drawn as thin lines, with their mean and the range from minimum to maximum.
     """
     figure = new_figure(7.2, 3.6, dpi=100)
     axes = figure.subplots()
     for name, color in zip(lines[0]["curves"], COLORS, strict=False):
         curves = [np.array(line["curves"][name]).T for line in lines]
-        finals = [line["evaluation"]["terms"][name] for line in lines]
+        finals = [_result(line["evaluation"], name) for line in lines]
         if len(lines) > 1:
             end = min(minutes[-1] for minutes, _ in curves)
             grid = np.linspace(max(minutes[0] for minutes, _ in curves), end, _GRID)
@@ -43,7 +45,8 @@ def draw_curves(lines: Sequence[dict[str, Any]], path: Path) -> None:
         label = f"evaluated: {', '.join(f'{final:.2f}' for final in finals)}"
         at = [curves[0][0][-1]] * len(finals)
         axes.plot(at, finals, "o", color=color, clip_on=False, label=label)
-    axes.set(ylim=(0, 1), xlabel="training time [min]", ylabel="share of the maximum")
+    of = "episodes" if SUCCESS in lines[0]["curves"] else "the maximum"
+    axes.set(ylim=(0, 1), xlabel="training time [min]", ylabel=f"share of {of}")
     axes.set_xlim(left=0)
     seeds = ", ".join(str(line["seed"]) for line in lines)
     title = f"{lines[0]['task']}, seed{'s' if len(lines) > 1 else ''} {seeds}"
@@ -51,6 +54,13 @@ def draw_curves(lines: Sequence[dict[str, Any]], path: Path) -> None:
     style_axes(axes)
     axes.legend(frameon=False, fontsize=9, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.17))
     save_png(figure, path)
+
+
+def _result(evaluation: dict[str, Any], name: str) -> float:
+    """Return the evaluated value that a curve ends at."""
+    if name == SUCCESS:
+        return evaluation["ends"][name] / evaluation["episodes"]
+    return evaluation["terms"][name]
 
 
 def draw_policy(task: str, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from benchmarks import learning, learning_page
 from benchmarks.learning_goals import GOALS, Goal
 from benchmarks.learning_pictures import draw_curves
+from manyworlds.rl.progress import IterationRecord
 from manyworlds.rl.run_folder import RunFolder, RunOrigin
 from manyworlds.tasks import list_tasks
 
@@ -92,6 +94,28 @@ def test_curves_of_seeds_are_drawn(tmp_path, count):
     """Draw one seed, or several with their range."""
     draw_curves([line(seed) for seed in range(count)], tmp_path / "curves.png")
     assert (tmp_path / "curves.png").stat().st_size > 5000
+
+
+def test_the_curve_of_success_counts_episodes(tmp_path):
+    """Draw the share of episodes that end with success, for a task whose success ends them."""
+    ends = ({}, {"success": 0.0, "time_out": 3.0}, {"success": 6.0, "time_out": 2.0})
+    records = [
+        IterationRecord(i + 1, 3, None, 1.0, 1.0, 1.0, scalars=success_scalars(counts))
+        for i, counts in enumerate(ends)
+    ]
+    share = learning.success_share(records)
+    assert np.array_equal(share, [np.nan, 0.0, 0.75], equal_nan=True)
+    pushed = line(1, curves={"success": [[1.0, 0.0], [2.0, 0.75]]})
+    pushed["evaluation"]["ends"] = {"time_out": 64, "success": 192}
+    draw_curves([pushed], tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 5000
+    with pytest.raises(KeyError):
+        draw_curves([line(1, curves=pushed["curves"])], tmp_path / "curves.png")
+
+
+def success_scalars(counts: dict[str, float]) -> dict[str, float | None]:
+    """Logged numbers of episodes that terminations end."""
+    return {f"Episode_Termination/{name}": count for name, count in counts.items()}
 
 
 def test_goals_are_bounds_on_both_sides():

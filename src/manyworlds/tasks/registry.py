@@ -126,7 +126,7 @@ _CPU_TRAINING: dict[str, str] = {
     "Velocity-Flat-Humanoid": "41 minutes on 1 core",
     "Velocity-Rough-Quadruped": "22 minutes on 2 cores",
     "Velocity-Rough-Go1": "30 minutes on 2 cores",
-    "Push-Variants": "2 minutes on 2 cores",
+    "Push-Variants": "1 minute on 2 cores",
     "Reach": "1 minute on 2 cores",
     "Lift-Cube-Arm": "38 minutes on 1 core",
     "Lift-Cube-Yam": "38 minutes on 2 cores",
