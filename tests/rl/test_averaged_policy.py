@@ -11,6 +11,7 @@ from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab.entry.entry_stock import sent_policy
 from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper
 from manyworlds.rl.checkpoint import AVERAGED, load_checkpoint
+from manyworlds.rl.entered_policy import TrainingPolicy
 from manyworlds.rl.training import train
 
 TASK = "Cartpole-Swingup"
@@ -49,6 +50,9 @@ def test_the_average_is_exponential(env_cfg, rl_cfg):
         assert not torch.equal(value, parameters(policy)[name]), name
     # Statistics of observations are averages already.
     assert torch.equal(acting.obs_normalizer.mean, policy.obs_normalizer.mean)
+    # A lab that enters a world of the training acts like playback.
+    entered = TrainingPolicy(runner).of_world(0)["actor"]
+    assert all(torch.equal(entered[name], value) for name, value in acting.state_dict().items())
 
 
 def test_training_goes_on_from_the_last_parameters(env_cfg, rl_cfg, log_root):

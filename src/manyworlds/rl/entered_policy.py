@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import torch
 
 if TYPE_CHECKING:
+    from manyworlds.rl.algorithm import AdjustedAlgorithm
     from manyworlds.rl.runner import OnPolicyRunner
 
 Weights = dict[str, torch.Tensor]
@@ -56,9 +57,11 @@ class TrainingPolicy:
         self._held = None
 
     def _weights(self) -> tuple[Weights, Weights]:
-        """Return copies of the networks of the policy and of the value."""
-        critic = getattr(self._runner.alg, "critic", None)
-        return _copied(self._runner.alg.get_policy()), {} if critic is None else _copied(critic)
+        """Return copies of the networks of the policy, or its average, and of the value."""
+        algorithm = self._runner.alg
+        critic = getattr(algorithm, "critic", None)
+        actor = cast("AdjustedAlgorithm", algorithm).acting_policy()
+        return _copied(actor), {} if critic is None else _copied(critic)
 
 
 def _copied(network: torch.nn.Module) -> Weights:
