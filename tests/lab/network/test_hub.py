@@ -425,3 +425,29 @@ def test_without_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "zmq", None)
     with pytest.raises(ImportError, match=r"manyworlds-rl\[net\]"):
         LabHub()
+
+
+def test_a_process_may_end_without_stopping():
+    """Leave a hub and a client alone: both end with the interpreter, which does not crash."""
+    code = f"""
+from manyworlds.lab import LiveLab
+from manyworlds.lab.client import connect
+from manyworlds.lab.network import LabHub, LabServerCfg
+from tests.lab.network.conftest import two_robots
+from tests.lab.network.waiting import until
+class Hub(LabHub):
+    def stop(self):
+        super().stop()
+        print("stopped")
+lab = LiveLab(two_robots())
+lab.start()
+hub = Hub(LabServerCfg(**{ANY!r}))
+hub.start()
+hub.attach(lab)
+until(hub.is_open, "the ports are not open")
+client = connect(f"tcp://127.0.0.1:{{hub.ports['step']}}")
+assert client.data.time >= 0.0
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")

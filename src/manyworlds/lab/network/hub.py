@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
@@ -122,12 +123,14 @@ class LabHub:
 
     def start(self) -> None:
         """Start the threads; ports in use are tried again until they are free."""
+        atexit.register(self.stop)  # sockets that are in use when Python ends can crash it
         for thread in self._threads:
             thread.start()
         self.web.start()
 
     def stop(self) -> None:
         """Close all sockets, and end the threads."""
+        atexit.unregister(self.stop)
         self.dispatcher.closing = True
         self._stopping.set()
         self.web.close()
