@@ -15,6 +15,7 @@ import tyro
 
 from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.cli.parsing import Modules, Port, load_modules, parse
+from manyworlds.cli.runs import naming_load
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
 from manyworlds.utils.web_access import served_at
@@ -82,12 +83,14 @@ def attach(argv: list[str]) -> int:
 
 
 def _attach(cfg: AttachOptions) -> None:
+    from manyworlds.rl.run_folder import RunFolder
+
     with contextlib.ExitStack() as stack:
         if cfg.run:  # a wrong name is told at once; the page loads beside the search for others
             find_training(cfg.run, cfg.log_root)
         page = None if cfg.headless else stack.enter_context(_page(cfg.port))
         folder = find_training(cfg.run, cfg.log_root)
-        with without_garbage_search():
+        with without_garbage_search(), naming_load(RunFolder(folder)):
             entered = _entered(cfg, folder)
         lab = stack.enter_context(entered.lab)
         if page is not None:

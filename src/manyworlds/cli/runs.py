@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -215,23 +215,25 @@ def naming_load(run: RunFolder | None) -> Iterator[None]:
     try:
         yield
     except KeyError:
-        load = "" if run is None or run.task in list_tasks() else _load_options(run)
-        if run is None or not load:
+        command = "" if run is None else run.origin().get("command") or ""
+        load = load_options(shlex.split(command))
+        if run is None or run.task in list_tasks() or not load:
             raise
         raise KeyError(
-            f"There is no task '{run.task}': the run '{run.path}' was trained with {load}; repeat "
+            f"There is no task '{run.task}': the run '{run.path}' was trained with{load}; repeat "
             "this option, with the path of the file from here."
         ) from None
 
 
-def _load_options(run: RunFolder) -> str:
-    """Return the options `--load` of a run's command line, as text; empty if there are none."""
-    words = shlex.split(run.origin().get("command") or "")
-    given = [word for word in words if word.startswith("--load=")]
-    given += [
-        f"--load {shlex.quote(word)}" for option, word in pairwise(words) if option == "--load"
-    ]
-    return " ".join(given)
+def load_values(words: Sequence[str]) -> list[str]:
+    """Return the values of the options `--load` among the words of a command."""
+    given = [after for word, after in pairwise(words) if word == "--load"]
+    return given + [word.partition("=")[2] for word in words if word.startswith("--load=")]
+
+
+def load_options(words: Sequence[str]) -> str:
+    """Return the options `--load` of a command as text, each with a space before it."""
+    return "".join(f" --load {shlex.quote(value)}" for value in load_values(words))
 
 
 def _places(path: Path, log_root: Path) -> Iterator[Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import itertools
 import os
 import re
 import shlex
@@ -16,7 +15,13 @@ from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.parsing import FRONTENDS, parse_over, parse_task, rewritten
-from manyworlds.cli.runs import download_checkpoint, find_run, named_run
+from manyworlds.cli.runs import (
+    download_checkpoint,
+    find_run,
+    load_options,
+    load_values,
+    named_run,
+)
 from manyworlds.cli.train_seeds import RUN_FILE, train_seeds
 from manyworlds.utils.files import write_atomic
 
@@ -100,7 +105,7 @@ def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence
         )
     result.files += seen.files
     if is_main:
-        _report(task, result, console)
+        _report(task, result, console, load_options(argv))
     return 130 if result.interrupted else 0
 
 
@@ -281,6 +286,7 @@ class _Watchers:
             runner.env.env, run.path, run.task or "", policy, steps, runner.edits, memory
         )
         text = f"go on from one of its worlds: manyworlds lab --attach {run.path} --world 0"
+        text += load_options(self._argv)
         self._console.print(text, highlight=False, soft_wrap=True)
 
     def _tell(self, edit: EditRecord) -> None:
@@ -306,13 +312,11 @@ class _Watchers:
 
 def _loaded(argv: Sequence[str]) -> list[str]:
     """Return the values of `--load`, files as absolute paths."""
-    named = [after for word, after in itertools.pairwise(argv) if word == "--load"]
-    named += [word.partition("=")[2] for word in argv if word.startswith("--load=")]
-    return [str(Path(name).resolve()) if Path(name).is_file() else name for name in named]
+    return [str(Path(v).resolve()) if Path(v).is_file() else v for v in load_values(argv)]
 
 
-def _report(task: str, result: TrainingResult, console: Console) -> None:
-    """Write a summary of the run, and print its files."""
+def _report(task: str, result: TrainingResult, console: Console, load: str) -> None:
+    """Write a summary of the run, and print its files; `load` are the options of the task."""
     from manyworlds.rl.training import write_summary
 
     # Two quick Ctrl-C end the first iteration before it can report.
@@ -331,7 +335,7 @@ def _report(task: str, result: TrainingResult, console: Console) -> None:
     if result.interrupted:
         console.print(
             f"stopped after iteration {iterations}; continue with: "
-            f"manyworlds train {task} --checkpoint {result.checkpoint}",
+            f"manyworlds train {task} --checkpoint {result.checkpoint}{load}",
             highlight=False,
             soft_wrap=True,
         )
