@@ -83,6 +83,16 @@ def leave_no_recordings() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="module")
+def forget_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Remove modules whose files the tests of a module wrote: their names are free again."""
+    yield
+    folder = str(tmp_path_factory.getbasetemp())
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(folder):
+            del sys.modules[name]
+
+
+@pytest.fixture(autouse=True, scope="module")
 def free_memory() -> Iterator[None]:
     """Free the environments that a module leaves in cycles: those of the G1 hold 0.5 GB each.
 
