@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 
+from manyworlds.cli.errors import UsageError
 from manyworlds.cli.given_values import keep_given_values
 from manyworlds.cli.train import _parse, run
 from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.envs.edited_values import stages_of
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
 from manyworlds.tasks.velocity import velocity_cpu
 
@@ -50,7 +53,7 @@ def test_ranges_and_parameters_hold(option, curriculum, left):
     cfg, rl_cfg = load_env_cfg("Velocity-Flat-Humanoid"), load_rl_cfg("Velocity-Flat-Humanoid")
     use_cpu_preset("Velocity-Flat-Humanoid", cfg, rl_cfg)
     constants = copy.deepcopy(velocity_cpu._BIPED_COMMANDS)
-    [text] = keep_given_values(cfg, [f"{option}=(0, 1)", "--agent.seed", "1"])
+    [text] = keep_given_values(cfg, rl_cfg, [f"{option}=(0, 1)", "--agent.seed", "1"])
     assert f"the curriculum '{curriculum}' no longer changes it" in text
     assert (cfg.curriculum[curriculum] is not None) == bool(left)
     assert constants == velocity_cpu._BIPED_COMMANDS
@@ -61,6 +64,70 @@ def test_ranges_and_parameters_hold(option, curriculum, left):
         assert left <= {key for stage in stages for key in stage}
         name = option.rpartition(".")[2].replace("-", "_")
         assert not any(name in stage for stage in stages)
+
+
+@pytest.mark.parametrize(
+    ("task", "option", "curriculum"),
+    [
+        (
+            "Velocity-Flat-Humanoid",
+            "--env.events.push-robot.params.velocity-range.x",
+            "push_strength",
+        ),
+        ("Tracking-Flat-Humanoid", "--env.commands.motion.velocity-range.x", None),
+    ],
+)
+def test_other_axes_of_a_range_go_on(task, option, curriculum, capsys):
+    """Give the bounds of one axis: stages keep them, and change those of the others."""
+    plain, _ = _parse(task, ["--preset", "cpu"])
+    cfg, _ = _parse(task, ["--preset", "cpu", option, "(-0.7, 0.7)"])
+    [note] = capsys.readouterr().err.splitlines()
+    assert option.removeprefix("--env.").replace("-", "_") + " stays as given" in note
+    name = curriculum or note.partition("the curriculum '")[2].partition("'")[0]
+    ranges = [velocity_ranges(c.env.curriculum[name]) for c in (plain, cfg)]
+    assert len(ranges[0]) == len(ranges[1]) > 1
+    for before, after in zip(*ranges, strict=True):
+        assert after == {**before, "x": (-0.7, 0.7)} != before
+    assert any(before["y"] != ranges[0][-1]["y"] for before in ranges[0])
+
+
+def velocity_ranges(term) -> list[dict]:
+    """Bounds of velocities by axis in the stages of a curriculum."""
+    stages = [stage.get("params", stage) for stage in stages_of(term.params)]
+    return [stage["velocity_range"] for stage in stages if "velocity_range" in stage]
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "stages"),
+    [
+        ("Velocity-Flat-Go1", "entropy_coef", "entropy_stages"),
+        ("Velocity-Flat-Humanoid", "learning_rate", "learning_rate_stages"),
+    ],
+)
+def test_settings_of_the_learner_hold(task, name, stages, capsys):
+    """Give a value that stages change: it holds, unless stages are given, too."""
+    option = [f"--agent.algorithm.{name}", "0.003", "--preset", "cpu"]
+    agent: Any = _parse(task, option)[0].agent
+    assert getattr(agent.algorithm, name) == 0.003
+    assert getattr(agent.algorithm, stages) == ()
+    told = f"note: agent.algorithm.{name} stays as given: {stages} no longer change it.\n"
+    assert capsys.readouterr().err == told
+    given = f"--agent.algorithm.{stages.replace('_', '-')}"
+    agent = _parse(task, [*option, given, "((5, 0.001),)"])[0].agent
+    assert getattr(agent.algorithm, stages) == ((5, 0.001),) and not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("preset", [["--preset", "cpu"], ["--device", "cpu"]])
+def test_terms_of_the_preset_are_options(preset, capsys):
+    """Set the weight of a term that only the preset has; without the preset, it is no option."""
+    option = ["--env.rewards.is-terminated.weight", "-50"]
+    cfg, _ = _parse(TASK, [*option, *preset])
+    term = cfg.env.rewards["is_terminated"]
+    assert term is not None and term.weight == -50.0
+    assert cfg.env.curriculum["is_terminated_weight"] is None
+    assert "rewards.is_terminated.weight stays as given" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="no option --env.rewards.is-terminated.weight"):
+        _parse(TASK, [*option, "--preset", "gpu"])
 
 
 def test_help_shows_the_values_of_the_preset(capsys):

@@ -142,6 +142,8 @@ def test_a_place_that_cannot_be_written_is_told_first(run, tmp_path, capsys):
     err = capsys.readouterr().err
     assert err.startswith(f"error: Cannot write '{out}' (Not a directory): choose a place")
     assert len(err.splitlines()) == 1
+    assert main(["report", str(run.path), "--out", str(tmp_path)]) == 2
+    assert f"--out '{tmp_path}' is a folder: name a file in it" in capsys.readouterr().err
 
 
 def test_runs_of_other_versions_are_shown(run, root, capsys):
@@ -246,6 +248,14 @@ def test_evaluations_take_the_files_that_a_task_needs_from_the_run(tmp_path):
     used = evaluation_env_cfg("Tracking-Flat-G1", run)
     assert used.commands["motion"].motion_file == "motion.npz"
     assert used.decimation == load_env_cfg("Tracking-Flat-G1").decimation != 7
+
+
+def test_a_policy_of_another_task_is_named(run, capsys):
+    """Evaluate a policy in a task that it does not fit: say for which task it was trained."""
+    assert main(["evaluate", "Reach", "--checkpoint", str(run.path), "--num-envs", "2"]) == 1
+    err = capsys.readouterr().err
+    assert "does not fit these networks" in err and err.count("\n") == 1
+    assert "The run was trained for 'Cartpole-Swingup', and this is 'Reach'." in err
 
 
 def test_settings_in_lists_are_compared_one_by_one():

@@ -57,3 +57,10 @@ def test_a_gpu_has_an_index(monkeypatch):
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 2)
     assert as_device("cuda") == torch.device("cuda", 2)
     assert as_device("cuda:1") == torch.device("cuda", 1)
+
+
+@pytest.mark.parametrize("seed", [2**63, -(2**63) - 1, 10**20])
+def test_seeds_are_bounded(seed):
+    """Refuse seeds that PyTorch's generators do not take."""
+    with pytest.raises(ValueError, match=f"The seed is {seed}, but must be from -9223372036854775"):
+        seed_rng(seed)

@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds compare`."""
     options = parse(CompareOptions, argv, "compare")
     if not options.runs:
-        raise UsageError("Name the runs: manyworlds compare RUN RUN ...")
+        raise UsageError("Name the runs, before --keys: manyworlds compare RUN RUN ...")
     if not options.keys:
         raise UsageError("Name at least one value after --keys, such as mean_return.")
     if options.out.suffix.lower() != ".png":

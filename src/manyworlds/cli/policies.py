@@ -59,6 +59,9 @@ def load_run_policy(
         task: name of the task.
         run: run folder with the settings of the networks; None for those of the task.
         checkpoint: the checkpoint.
+
+    Raises:
+        ValueError: the policy does not fit the task.
     """
     from manyworlds.tasks import load_rl_cfg, load_runner_cls
     from manyworlds.utils.config import update_from_plain
@@ -66,7 +69,12 @@ def load_run_policy(
     rl_cfg = load_rl_cfg(task)
     if run is not None:
         update_from_plain(rl_cfg, run.agent_params())
-    return load_policy(env, rl_cfg, checkpoint, load_runner_cls(task))
+    try:
+        return load_policy(env, rl_cfg, checkpoint, load_runner_cls(task))
+    except ValueError as error:
+        if run is not None and run.task not in (task, None):
+            error.add_note(f"The run was trained for '{run.task}', and this is '{task}'.")
+        raise
 
 
 @contextlib.contextmanager

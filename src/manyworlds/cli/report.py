@@ -80,6 +80,10 @@ def main(argv: list[str]) -> int:
             error.add_note("--no-evaluate --no-film writes the page without the task.")
             raise
     out = options.out or run.path / f"report.{page_format}"
+    if out.is_dir():
+        raise UsageError(
+            f"--out '{out}' is a folder: name a file in it, such as {out}/report.html."
+        )
     check_writable(out)
     print(f"run: {run.path}", flush=True)
     page = {"html": HtmlPage, "md": MarkdownPage}[page_format](f"{run.task}: {run.path.name}")

@@ -13,6 +13,16 @@ from manyworlds.cli.train_seeds import SeedOptions
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl import RslRlBaseRunnerCfg
 
+Preset = Literal["auto", "cpu", "gpu"]
+
+
+@dataclass(kw_only=True)
+class PresetOptions:
+    """Options of `TrainOptions` that choose between the settings of a task."""
+
+    device: str | None = None
+    preset: Preset = "auto"
+
 
 @dataclass(kw_only=True)
 class TrainOptions(SeedOptions):
@@ -67,7 +77,7 @@ class TrainOptions(SeedOptions):
     """GPUs to train on, a process each, such as "[0, 1]", or all; None trains in one process on
     `--device`."""
     num_envs: NumEnvs = None
-    preset: Literal["auto", "cpu", "gpu"] = "auto"
+    preset: Preset = "auto"
     """Settings of the task for a few CPU cores or for a GPU; auto chooses by the device."""
     env: ManagerBasedRlEnvCfg
     """Environment."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import FRONTENDS, parse_over, parse_task, rewritten
+from manyworlds.cli.parsing import FRONTENDS, parse_known, parse_over, parse_task, rewritten
 from manyworlds.cli.runs import (
     download_checkpoint,
     find_run,
@@ -28,7 +28,7 @@ from manyworlds.utils.files import write_atomic
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from manyworlds.cli.task_options import TrainOptions
+    from manyworlds.cli.task_options import PresetOptions, TrainOptions
     from manyworlds.envs.entrance import Entrance
     from manyworlds.rl.progress import IterationRecord
     from manyworlds.rl.run_edits import EditRecord
@@ -38,14 +38,12 @@ if TYPE_CHECKING:
     from manyworlds.viewer.training_view import TrainingView
     from manyworlds.viewer.video_recorder import VideoRecorder
 
-_HELP = frozenset(("-h", "--help"))
-
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds train`."""
     task, rest = parse_task(argv, "train", "Train a policy for a task.")
     cfg, resume = _parse(task, rest)
-    if cfg.seeds or cfg.seeds_parallel:
+    if cfg.seeds is not None or cfg.seeds_parallel:
         return train_seeds(task, cfg, argv)
     return run(task, cfg, resume, argv)
 
@@ -116,17 +114,16 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
         The options, and the checkpoint to continue from, if any.
     """
     from manyworlds.cli.given_values import keep_given_values
-    from manyworlds.cli.task_options import TrainOptions, take_num_envs
-    from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
+    from manyworlds.cli.task_options import PresetOptions, take_num_envs
     from manyworlds.utils.config import update_from_plain
     from manyworlds.utils.extras import require_extra
 
-    default = TrainOptions(env=load_env_cfg(task), agent=load_rl_cfg(task))
-    # The help shows the values of the preset, which depends on other options.
-    cfg = parse_over(default, [word for word in argv if word not in _HELP], f"train {task}")
-    helps = bool({*argv} & _HELP)
-    changed = _is_for_cpu(cfg, helps) and use_cpu_preset(task, default.env, default.agent)
-    if changed or helps:
+    # The settings for few CPU cores have more terms, whose fields are options, too.
+    chosen, _ = parse_known(PresetOptions, argv, f"train {task}")
+    default = _default(task, for_cpu := _is_for_cpu(chosen))
+    cfg = parse_over(default, argv, f"train {task}")
+    if for_cpu != (for_cpu := _is_for_cpu(chosen, cfg)):
+        default = _default(task, for_cpu)
         cfg = parse_over(default, argv, f"train {task}")
     require_extra("rsl_rl", "train")
     resume, folder = find_checkpoint(task, cfg)
@@ -137,21 +134,34 @@ def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
     elif folder is not None:
         _note(f"the policy is of the task '{folder.task}', whose settings do not apply here")
     take_num_envs(cfg)
-    for text in keep_given_values(cfg.env, rewritten(cfg, argv)):
+    for text in keep_given_values(cfg.env, cfg.agent, rewritten(cfg, argv)):
         _note(text)
     return cfg, resume
 
 
-def _is_for_cpu(cfg: TrainOptions, helps: bool) -> bool:
-    """Return True if the settings for few CPU cores apply; the help loads no PyTorch for it."""
+def _default(task: str, for_cpu: bool) -> TrainOptions:
+    from manyworlds.cli.task_options import TrainOptions
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
+
+    default = TrainOptions(env=load_env_cfg(task), agent=load_rl_cfg(task))
+    if for_cpu:
+        use_cpu_preset(task, default.env, default.agent)
+    return default
+
+
+def _is_for_cpu(chosen: PresetOptions, cfg: TrainOptions | None = None) -> bool:
+    """Return True if the settings for few CPU cores apply.
+
+    Without all options, this is a guess that loads no PyTorch, for the help and for wrong usage.
+    """
     from manyworlds.cli.machine_checks import has_nvidia_driver
     from manyworlds.sim import choose_device
 
-    if cfg.preset != "auto":
-        return cfg.preset == "cpu"
-    if helps:
-        return not has_nvidia_driver() if cfg.device is None else cfg.device.startswith("cpu")
-    return choose_device(cfg.env.sim, cfg.device).type == "cpu"
+    if chosen.preset != "auto":
+        return chosen.preset == "cpu"
+    if cfg is not None:
+        return choose_device(cfg.env.sim, cfg.device).type == "cpu"
+    return not has_nvidia_driver() if chosen.device is None else chosen.device.startswith("cpu")
 
 
 def _note(text: str) -> None:

@@ -34,7 +34,7 @@ _SIGNALS = (*stop_signals(), *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else
 class SeedOptions:
     """Seeds of several trainings."""
 
-    seeds: str = ""
+    seeds: str | None = None
     """Train once with each of these seeds, such as 1,2,3, one after the other, and compare."""
     seeds_parallel: bool = False
     """Train with all of the seeds at the same time; each training gets its share of the cores."""
@@ -125,20 +125,24 @@ def train_seeds(task: str, cfg: TrainOptions, argv: Sequence[str]) -> int:
     return int(codes != {0})
 
 
-def parse_seeds(text: str) -> list[int]:
+def parse_seeds(text: str | None) -> list[int]:
     """Return the seeds of a text such as "1,2,3".
 
     Raises:
-        UsageError: a seed is not a number, is negative, or is there twice.
+        UsageError: there is no text, or a seed is not a number, out of bounds, or there twice.
     """
+    from manyworlds.utils.seeding import MAX_SEED
+
+    if text is None:
+        raise UsageError("--seeds-parallel needs --seeds, such as --seeds 1,2,3.")
     try:
         seeds = [int(part) for part in text.split(",")]
     except ValueError:
         seeds = []
-    if not seeds or min(seeds) < 0 or len({*seeds}) < len(seeds):
+    if not seeds or min(seeds) < 0 or max(seeds) > MAX_SEED or len({*seeds}) < len(seeds):
         raise UsageError(
-            f"--seeds '{text}' must be different numbers of at least 0 with commas between them, "
-            "such as 1,2,3."
+            f"--seeds '{text}' must be different numbers from 0 to {MAX_SEED} with commas between "
+            "them, such as 1,2,3."
         )
     return seeds
 

@@ -86,7 +86,8 @@ def _unknown(tokens: list[str], options: object) -> str:
     if unknown is None:
         remedy = ""
         if _NUMBERS.fullmatch(tokens[0]):
-            remedy = '; write several values of one option as in "(64, 64)"'
+            seeds = " and seeds as in 1,2,3" if "--seeds" in _options(options) else ""
+            remedy = f'; write several values of one option as in "(64, 64)"{seeds}'
         return f"The argument '{tokens[0]}' is one too many{remedy}"
     unknown = unknown.partition("=")[0].replace("_", "-")
     names = _options(options)

@@ -10,6 +10,9 @@ import torch
 
 from manyworlds.utils.devices import configure_torch_backends
 
+MAX_SEED = 2**63 - 1
+"""Largest seed that all generators take."""
+
 
 class RngState(TypedDict):
     """States of the global random generators, as tensors and plain data."""
@@ -24,9 +27,16 @@ def seed_rng(seed: int, torch_deterministic: bool = False) -> None:
     """Seed Python's, NumPy's and torch's global generators.
 
     Args:
-        seed: the seed.
+        seed: the seed, from -2^63 to 2^63 - 1.
         torch_deterministic: see `configure_torch_backends`; False leaves torch's setting.
+
+    Raises:
+        ValueError: the seed is out of bounds.
     """
+    if not -MAX_SEED - 1 <= seed <= MAX_SEED:
+        raise ValueError(
+            f"The seed is {seed}, but must be from {-MAX_SEED - 1} to {MAX_SEED}: choose another."
+        )
     if torch_deterministic:
         configure_torch_backends(deterministic=True)
     random.seed(seed)
