@@ -97,6 +97,7 @@ def _section(lines: Lines) -> str:
     ]
     speeds = _span(lines, lambda line: line["control_steps_per_s"], ",.0f")
     learner = _span(lines, lambda line: 100 * line["learner_share"], ".0f")
+    cores = f"{machine['cores']} core{'s' if machine['cores'] > 1 else ''}"
     seeds = "Seed" if len(lines) == 1 else "Seeds"
     return "\n".join(
         [
@@ -110,8 +111,8 @@ def _section(lines: Lines) -> str:
             "",
             f"{seeds} {', '.join(str(line['seed']) for line in lines)}: "
             f"{first['num_envs']} worlds, {speeds} control steps per second, "
-            f"{learner} % of the time in the learner. "
-            f"{first['time'][:10]}, {machine['cores']} cores of {machine['processor']}, "
+            f"{learner} % of the time in updates of the networks. "
+            f"{first['time'][:10]}, {cores} of {machine['processor']}, "
             f"load before the start {machine['load']:.1f}"
             + (f", {first['commit']}." if first["commit"] else ".")
             + (f" {first['note']}" if first["note"] else ""),
