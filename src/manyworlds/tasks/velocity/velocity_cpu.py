@@ -36,6 +36,11 @@ _WEIGHTS: _Weights = {
     # start teaches some policies to stand still.
     "is_terminated": ((0, 0.0), (1500, -100.0), (3000, -200.0)),
 }
+_PLANE_WEIGHTS: _Weights = {
+    **_WEIGHTS,
+    # Otherwise some trainings find a crouched gait first, and learn to turn and to be fast later.
+    "pose": ((0, 2.0), (3000, None)),
+}
 _ROUGH_WEIGHTS: _Weights = {
     **_WEIGHTS,
     "track_angular_velocity": ((0, 3.0), (3600, 4.0)),  # turning is learned last
@@ -111,7 +116,7 @@ def use_cpu_preset(
     _simplify_contacts(env_cfg, self_collisions=False, ignored=hips if rough else None)
     env_cfg.rewards["is_terminated"] = RewardTermCfg(func=is_terminated, weight=0.0)
     _make_small(env_cfg, rl_cfg)
-    for name, stages in (_ROUGH_WEIGHTS if rough else _WEIGHTS).items():
+    for name, stages in (_ROUGH_WEIGHTS if rough else _PLANE_WEIGHTS).items():
         _stage(env_cfg, name, stages)
     twist = env_cfg.commands["twist"]
     assert twist is not None
