@@ -314,9 +314,12 @@ def test_stairs_are_frequent_late_in_the_training():
     env.close()
 
 
-def test_the_action_rate_costs_on_rough_terrain_what_it_does_in_the_task():
-    """Raise the cost beyond that of the task for a while; on a plane, until the end."""
-    for ground, last in (("Rough", -0.1), ("Flat", -0.2)):
+def test_weights_of_the_action_rate_and_the_posture_depend_on_the_ground():
+    """Raise the cost of the action rate for a while, on a plane until the end.
+
+    The posture has a larger weight on a plane at first.
+    """
+    for ground, last, postures in (("Rough", -0.1, [1.0]), ("Flat", -0.2, [2.0, 1.0])):
         name = f"Velocity-{ground}-Quadruped"
         cfg = load_env_cfg(name)
         own = cfg.rewards["action_rate_l2"]
@@ -326,6 +329,7 @@ def test_the_action_rate_costs_on_rough_terrain_what_it_does_in_the_task():
         assert term is not None
         weights = [stage["weight"] for stage in term.params["stages"]]
         assert weights[:3] == [-0.01, -0.05, -0.2] and weights[-1] == last
+        assert [weights_at(cfg, step)["pose"] for step in (0, 3000)] == [postures[0], postures[-1]]
 
 
 @pytest.mark.parametrize("robot", ["Quadruped", "Humanoid"])
