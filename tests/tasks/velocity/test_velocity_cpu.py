@@ -314,22 +314,23 @@ def test_stairs_are_frequent_late_in_the_training():
     env.close()
 
 
-def test_weights_of_the_action_rate_and_the_posture_depend_on_the_ground():
-    """Raise the cost of the action rate for a while, on a plane until the end.
-
-    The posture has a larger weight on a plane at first.
-    """
-    for ground, last, postures in (("Rough", -0.1, [1.0]), ("Flat", -0.2, [2.0, 1.0])):
-        name = f"Velocity-{ground}-Quadruped"
-        cfg = load_env_cfg(name)
-        own = cfg.rewards["action_rate_l2"]
-        assert own is not None and own.weight == -0.1
-        use_cpu_preset(name, cfg, load_rl_cfg(name))
-        term = cfg.curriculum["action_rate_l2_weight"]
-        assert term is not None
-        weights = [stage["weight"] for stage in term.params["stages"]]
-        assert weights[:3] == [-0.01, -0.05, -0.2] and weights[-1] == last
-        assert [weights_at(cfg, step)["pose"] for step in (0, 3000)] == [postures[0], postures[-1]]
+@pytest.mark.parametrize(
+    ("name", "rate", "posture"),
+    [
+        ("Velocity-Rough-Quadruped", -0.1, 1.0),
+        ("Velocity-Flat-Quadruped", -0.2, 2.0),
+        ("Velocity-Flat-Go1", -0.2, 1.0),
+    ],
+)
+def test_weights_of_the_action_rate_and_the_posture_change(name, rate, posture):
+    """Raise the cost of the action rate for a while, and the weight of the posture at first."""
+    cfg = load_env_cfg(name)
+    own = weights_at(cfg, 0)
+    assert (own["action_rate_l2"], own["pose"]) == (-0.1, 1.0)
+    use_cpu_preset(name, cfg, load_rl_cfg(name))
+    rates = [weights_at(cfg, step)["action_rate_l2"] for step in (0, 1500, 3000, 10**9)]
+    assert rates == [-0.01, -0.05, -0.2, rate]
+    assert [weights_at(cfg, step)["pose"] for step in (0, 2999, 3000)] == [posture, posture, 1.0]
 
 
 @pytest.mark.parametrize("robot", ["Quadruped", "Humanoid"])

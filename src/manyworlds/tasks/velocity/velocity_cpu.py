@@ -36,11 +36,6 @@ _WEIGHTS: _Weights = {
     # start teaches some policies to stand still.
     "is_terminated": ((0, 0.0), (1500, -100.0), (3000, -200.0)),
 }
-_PLANE_WEIGHTS: _Weights = {
-    **_WEIGHTS,
-    # Otherwise some trainings find a crouched gait first, and learn to turn and to be fast later.
-    "pose": ((0, 2.0), (3000, None)),
-}
 _ROUGH_WEIGHTS: _Weights = {
     **_WEIGHTS,
     "track_angular_velocity": ((0, 3.0), (3600, 4.0)),  # turning is learned last
@@ -96,6 +91,7 @@ def use_cpu_preset(
     noisy_iterations: int = 350,
     hips: str | None = None,
     rough_iterations: int = 1700,
+    posture: float | None = 2.0,
 ) -> None:
     """Simplify physics, and learn from few samples with small symmetric networks.
 
@@ -110,14 +106,17 @@ def use_cpu_preset(
         hips: pattern of geoms that do not touch rough terrain while learning, because others do so
             before them; None for none.
         rough_iterations: iterations of a training on rough terrain.
+        posture: weight of `pose` at first on a plane, against crouched gaits; None for the task's.
     """
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     rough = _raise_levels(env_cfg)
     _simplify_contacts(env_cfg, self_collisions=False, ignored=hips if rough else None)
     env_cfg.rewards["is_terminated"] = RewardTermCfg(func=is_terminated, weight=0.0)
     _make_small(env_cfg, rl_cfg)
-    for name, stages in (_ROUGH_WEIGHTS if rough else _PLANE_WEIGHTS).items():
+    for name, stages in (_ROUGH_WEIGHTS if rough else _WEIGHTS).items():
         _stage(env_cfg, name, stages)
+    if posture is not None and not rough:
+        _stage(env_cfg, "pose", ((0, posture), (3000, None)))
     twist = env_cfg.commands["twist"]
     assert twist is not None
     twist.resampling_time_range = _COMMAND_S

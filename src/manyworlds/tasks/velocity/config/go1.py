@@ -28,7 +28,11 @@ GO1 = replace(QUADRUPED, entity=get_go1_robot_cfg, action_scale=GO1_ACTION_SCALE
 # Go1 walks earlier than the quadruped on a plane, and then falls less with less noise; rough
 # terrain takes it more samples.
 use_cpu_preset = partial(
-    velocity_cpu.use_cpu_preset, noisy_iterations=180, hips=HIPS, rough_iterations=2400
+    velocity_cpu.use_cpu_preset,
+    noisy_iterations=180,
+    hips=HIPS,
+    rough_iterations=2400,
+    posture=None,  # a larger one makes actions change faster until the end
 )
 """Simplify physics, and learn from few samples with small symmetric networks."""
 
