@@ -128,7 +128,7 @@ _CPU_TRAINING: dict[str, str] = {
     "Velocity-Rough-Go1": "30 minutes on 2 cores",
     "Push-Variants": "1 minute on 2 cores",
     "Reach": "1 minute on 2 cores",
-    "Lift-Cube-Arm": "38 minutes on 1 core",
+    "Lift-Cube-Arm": "17 minutes on 2 cores",
     "Lift-Cube-Yam": "38 minutes on 2 cores",
     "Tracking-Flat-Humanoid": "46 minutes on 2 cores",
     # Not trained to their end; 10 million control steps with images take more than half a day.
