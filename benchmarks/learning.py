@@ -153,7 +153,7 @@ def _history(run: RunFolder, result: Evaluation) -> dict[str, Any]:
     if SUCCESS in result.ends:
         shares = {SUCCESS: success_share(records)}
     else:
-        shares = _reward_shares(run, result)
+        shares = _reward_shares(records, run.agent_params()["num_steps_per_env"], result)
     return {
         "num_envs": run.env_params()["scene"]["num_envs"],
         "iterations": len(records),
@@ -175,9 +175,16 @@ def success_share(records: Sequence[IterationRecord]) -> np.ndarray:
     return share
 
 
-def _reward_shares(run: RunFolder, result: Evaluation) -> dict[str, np.ndarray]:
-    """Return some reward terms as shares of their weights, shape [iterations] each."""
-    records, steps = read_progress(run.path), run.agent_params()["num_steps_per_env"]
+def _reward_shares(
+    records: Sequence[IterationRecord], steps: int, result: Evaluation
+) -> dict[str, np.ndarray]:
+    """Return some reward terms as shares of their weights, shape [iterations] each.
+
+    Args:
+        records: the iterations.
+        steps: control steps of a world per iteration.
+        result: the evaluation, with the weights.
+    """
     lengths = np.nan_to_num(curve(records, "Train/mean_episode_length"), nan=1.0)
     firsts = [max(0, i - round(length / steps)) for i, length in enumerate(lengths)]
     shares = {}

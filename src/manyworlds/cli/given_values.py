@@ -18,8 +18,6 @@ _GROUPS = {
     "command_name": "commands",
 }
 """Groups of terms by the parameter with which a curriculum names one of them."""
-
-
 _LEARNER_STAGES = {"entropy_coef": "entropy_stages", "learning_rate": "learning_rate_stages"}
 """Settings of the learner, and those that change them at given iterations."""
 

@@ -13,19 +13,19 @@ from manyworlds.cli.train_seeds import SeedOptions
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl import RslRlBaseRunnerCfg
 
-Preset = Literal["auto", "cpu", "gpu"]
-
 
 @dataclass(kw_only=True)
 class PresetOptions:
-    """Options of `TrainOptions` that choose between the settings of a task."""
+    """Options that choose between the settings of a task."""
 
     device: str | None = None
-    preset: Preset = "auto"
+    """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
+    preset: Literal["auto", "cpu", "gpu"] = "auto"
+    """Settings of the task for a few CPU cores or for a GPU; auto chooses by the device."""
 
 
 @dataclass(kw_only=True)
-class TrainOptions(SeedOptions):
+class TrainOptions(PresetOptions, SeedOptions):
     """Train a policy for a task.
 
     Options `--env...` change the environment, options `--agent...` the learner. Collections are
@@ -34,8 +34,6 @@ class TrainOptions(SeedOptions):
 
     log_root: Path = Path("runs")
     """Folder of all runs, in which the new run folder is made."""
-    device: str | None = None
-    """Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."""
     resume: bool = False
     """Continue the newest run of this task, with its configuration."""
     auto_resume: bool = False
@@ -77,8 +75,6 @@ class TrainOptions(SeedOptions):
     """GPUs to train on, a process each, such as "[0, 1]", or all; None trains in one process on
     `--device`."""
     num_envs: NumEnvs = None
-    preset: Preset = "auto"
-    """Settings of the task for a few CPU cores or for a GPU; auto chooses by the device."""
     env: ManagerBasedRlEnvCfg
     """Environment."""
     agent: RslRlBaseRunnerCfg
