@@ -1,4 +1,4 @@
-"""Rules of this project that linters do not know: lengths, engines, words, shapes, types, imports.
+"""Rules of this project that linters do not know: lengths of files, engines, types, imports.
 
 Run from the project's root: python tools/check_house.py
 """
@@ -9,12 +9,12 @@ import ast
 import re
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-MAX_FILE_LINES = 600
-MAX_FUNCTION_LINES = 60
+MAX_FILE_LINES = 800
+# Files that may be longer, each with the reason.
+LONG_FILES: dict[str, str] = {}
 # Module prefix -> the only files that may import it.
 ENGINE_IMPORTS = {
     "mujoco.batch": ("src/manyworlds/sim/engines/native.py",),
@@ -32,25 +32,13 @@ MAX_ANY_SIGNATURES = 105
 ENGINE_NAMES = ("src/manyworlds/sim/",)
 # Modules that `import manyworlds` and its command line must not load.
 HEAVY = ("torch", "mujoco", "warp", "viser", "rsl_rl", "trimesh", "matplotlib", "numpy")
-# A docstring begins with a noun phrase or a verb.
-QUESTION_WORDS = {"How", "What", "Where", "Whether", "Which", "Who", "Whose", "Why"}
-# Words that have a plainer form.
-AVOIDED = re.compile(r"\b(he|his|him|himself|somebody|anew|clerks?)\b|at the wheel", re.IGNORECASE)
-_SHAPE = re.compile(r"\bshapes?\b|[\[(](num_\w+|n|nworld|worlds?|steps?|frames?|height)\b")
 
 
-def check_lengths(path: Path, tree: ast.Module, text: str) -> Iterator[str]:
-    """Yield files and functions that are too long."""
-    if (lines := text.count("\n")) > MAX_FILE_LINES:
+def check_length(path: Path, text: str) -> Iterator[str]:
+    """Yield a file that is too long and has no reason to be."""
+    lines = text.count("\n")
+    if lines > MAX_FILE_LINES and path.as_posix() not in LONG_FILES:
         yield f"{path}: {lines} lines, at most {MAX_FILE_LINES}: split it by meaning"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            length = (node.end_lineno or node.lineno) - node.lineno + 1
-            if length > MAX_FUNCTION_LINES:
-                yield (
-                    f"{path}:{node.lineno}: {node.name} has {length} lines, "
-                    f"at most {MAX_FUNCTION_LINES}"
-                )
 
 
 def check_engines(path: Path, tree: ast.Module) -> Iterator[str]:
@@ -79,40 +67,6 @@ def _imports(node: ast.AST) -> list[tuple[int, str]]:
     return [(node.lineno, name) for name in names]
 
 
-def check_docstrings(path: Path, tree: ast.Module) -> Iterator[str]:
-    """Yield docstrings, those of attributes included, that begin with a question word."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        for part in body if isinstance(body, list) else ():
-            if not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)):
-                continue
-            text = part.value.value
-            first = text.split()[0].rstrip(",.:") if isinstance(text, str) and text.split() else ""
-            if first in QUESTION_WORDS:
-                yield (
-                    f"{path}:{part.lineno}: a docstring begins with '{first}': begin with a noun "
-                    "phrase or a verb"
-                )
-
-
-def check_words(path: Path, text: str) -> Iterator[str]:
-    """Yield lines with words that have a plainer form."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if (found := AVOIDED.search(line)) is not None:
-            yield f"{path}:{number}: '{found[0]}': use a plainer word"
-
-
-def check_shapes(path: Path, tree: ast.Module) -> Iterator[str]:
-    """Yield public functions that return an array and do not state its shape."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
-            continue
-        returns = "" if node.returns is None else ast.unparse(node.returns)
-        text = ast.get_docstring(node)
-        if re.search(r"\b(Tensor|ndarray)\b", returns) and text and not _SHAPE.search(text):
-            yield f"{path}:{node.lineno}: {node.name} returns {returns}: state the shape"
-
-
 def count_any(body: Iterable[ast.stmt]) -> int:
     """Count the public functions, methods and special methods whose signature names `Any`."""
     count = 0
@@ -131,13 +85,6 @@ def count_any(body: Iterable[ast.stmt]) -> int:
     return count
 
 
-def check_names(classes: dict[str, list[str]]) -> Iterator[str]:
-    """Yield names that several public classes have."""
-    for name, places in sorted(classes.items()):
-        if len(places) > 1:
-            yield f"{', '.join(places)}: several classes are called {name}: one word, one meaning"
-
-
 def check_import_weight() -> Iterator[str]:
     """Yield heavy modules that a bare import loads."""
     code = (
@@ -154,27 +101,15 @@ def check_import_weight() -> Iterator[str]:
 def main() -> int:
     """Check every rule; print each violation."""
     problems: list[str] = []
-    classes: dict[str, list[str]] = defaultdict(list)
     any_signatures = 0
     for root in ("src", "tests", "tools", "benchmarks"):
         for path in sorted(Path(root).rglob("*.py")):
             text = path.read_text()
-            tree = ast.parse(text)
-            problems += check_lengths(path, tree, text)
-            problems += check_docstrings(path, tree)
-            if path.name != "check_house.py":
-                problems += check_words(path, text)
+            problems += check_length(path, text)
             if root == "src":
+                tree = ast.parse(text)
                 problems += check_engines(path, tree)
-                problems += check_shapes(path, tree)
                 any_signatures += count_any(tree.body)
-                if "compat" not in path.parts:
-                    for node in tree.body:
-                        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                            classes[node.name].append(path.as_posix())
-    for path in (*sorted(Path("docs").rglob("*.md")), Path("README.md"), Path("CONTRIBUTING.md")):
-        problems += check_words(path, path.read_text())
-    problems += check_names(classes)
     problems += check_import_weight()
     if any_signatures > MAX_ANY_SIGNATURES:
         problems.append(

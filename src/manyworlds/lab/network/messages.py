@@ -89,7 +89,7 @@ def encode(reply: Mapping[str, object], encoding: Encoding) -> bytes:
     return load_msgpack().packb(plain)
 
 
-def _check(value: object, limits: Limits) -> dict[str, object]:
+def _check(value: object, limits: Limits) -> dict[str, object]:  # noqa: C901 - one check a time
     """Return a map whose values are plain, not too deep and not too many."""
     if not isinstance(value, dict):
         raise _bad(f"it is no map, but a {type(value).__name__}")

@@ -92,7 +92,7 @@ class StreamServer:
         self._encoder, self._frame, self._last = None, -1, -1
         self._full = (-1, {}, b"")
 
-    def _exchange(self, face: LabFace, now: float) -> None:
+    def _exchange(self, face: LabFace, now: float) -> None:  # noqa: C901
         assert self._cache is not None
         roster = self._cache.get()
         self._wait()

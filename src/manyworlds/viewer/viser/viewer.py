@@ -458,7 +458,7 @@ class ViserPlayViewer(BaseViewer):
                 return
         self._pending.add(UpdateReason.SCENE_REQUEST)
 
-    def _change_drawing(self, action: ViewerRequest) -> bool:
+    def _change_drawing(self, action: ViewerRequest) -> bool:  # noqa: C901 - a table of cases
         """Carry out an action that only changes what the page shows; return True if it is one."""
         match action:
             case page_requests.Redraw():
