@@ -157,18 +157,25 @@ def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
     trace_calls(env, calls, monkeypatch)
     physics = ["process_action", "apply_action", "write_data_to_sim", "step"]
     after = ["termination", "reward", "metric", "step", "interval", "forward"]
-    end = ["update None", "observation"]
     calls.clear()
     env.step(torch.zeros(4, 1))
-    assert calls == [*physics, *after, *end, "record_post_step"]
+    assert calls == [*physics, *after, "update None", "observation", "record_post_step"]
     calls.clear()
     env.step(torch.zeros(4, 1))
-    reset = ["observation", "record_pre_reset", *begin, "write_data_to_sim", "forward"]
-    assert calls == [*physics, *after, *reset, *end, "record_post_reset", "record_post_step"]
+    final = ["update None", "observation", "record_pre_reset"]
+    reset = [*begin, "write_data_to_sim", "forward", "update [0, 1, 2, 3]", "observation"]
+    assert calls == [
+        *(*physics, *after, *final, *reset),
+        *("record_post_reset", "record_post_step"),
+    ]
+    calls.clear()
+    env.reset(env_ids=[2])  # has not stepped since
+    reset = [*begin, "write_data_to_sim", "forward"]
+    assert calls == [*reset, "update [2]", "observation", "record_post_reset"]
+    env.step(torch.zeros(4, 1))
     calls.clear()
     env.reset(env_ids=[2])
-    reset = ["record_pre_reset", *begin, "write_data_to_sim", "forward"]
-    assert calls == [*reset, "update [2]", "observation", "record_post_reset"]
+    assert calls[:2] == ["record_pre_reset", "curriculum"]
     calls.clear()
     env.close()
     assert calls == ["close"]

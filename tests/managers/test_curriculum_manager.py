@@ -27,7 +27,10 @@ def test_values_and_dicts_are_logged_under_their_names(env):
 
 
 def test_a_curriculum_sees_finished_episodes_before_their_reset(env_cfg):
-    """Give ids as a tensor, also for all worlds, while lengths and state are still the old ones."""
+    """Give ids of worlds that end an episode, whose lengths and state are still the old ones.
+
+    Leave out worlds that have not stepped since their last reset.
+    """
     seen = []
 
     def watch(env, env_ids):
@@ -38,7 +41,11 @@ def test_a_curriculum_sees_finished_episodes_before_their_reset(env_cfg):
     env.episode_length_buf[2] = 199
     env.step(torch.zeros(4, 1))
     env.reset(env_ids=[0])
-    assert seen == [([0, 1, 2, 3], [0, 0, 0, 0]), ([2], [200]), ([0], [1])]
+    assert seen == [([], []), ([2], [200]), ([0], [1])]
+    env.reset()  # worlds 0 and 2 have not stepped since their last resets
+    assert seen[3:] == [([1, 3], [1, 1])]
+    env.reset()
+    assert seen[4:] == [([], [])]
 
 
 def test_the_empty_manager_does_nothing():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -45,6 +44,7 @@ from manyworlds.managers import (
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation, SimulationCfg, choose_device
 from manyworlds.sim.diagnostics.status import status_counts
+from manyworlds.utils.clocks import steps_in
 from manyworlds.utils.debug_visualizer import DebugVisualizer
 from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import DeviceTimer
@@ -121,6 +121,7 @@ class ManagerBasedRlEnv(Stateful):
         "common_step_counter",
         "episode_length_buf",
         "reset_buf",
+        "has_stepped",
         "_must_reset",
         "obs_buf",
         "scene",
@@ -139,7 +140,7 @@ class ManagerBasedRlEnv(Stateful):
     derived_attributes = (
         *("extras", "reset_terminated", "reset_time_outs", "reward_buf"),
         *("render_mode", "renderer", "physics_time", "_physics_timer"),
-        *("seed_used", "edits"),
+        *("seed_used", "edits", "resetting"),
     )
 
     def __init__(
@@ -181,6 +182,12 @@ class ManagerBasedRlEnv(Stateful):
         self.reset_terminated = self._zeros(torch.bool)
         self.reset_time_outs = self._zeros(torch.bool)
         self.reward_buf = self._zeros(torch.float32)
+        self.has_stepped = self._zeros(torch.bool)
+        """Mask of the worlds that have stepped since their last reset, shape [num_envs]: those
+        that end an episode when they are reset."""
+        self.resetting = self._zeros(torch.bool)
+        """Mask of the worlds whose episode has ended and that are reset in the running step, shape
+        [num_envs]."""
         self._must_reset = torch.zeros(self.num_envs, dtype=torch.bool)  # on the host
         self.extras: dict[str, Any] = {"log": {}}
         self.obs_buf: VecEnvObs = {}
@@ -211,7 +218,7 @@ class ManagerBasedRlEnv(Stateful):
     @property
     def max_episode_length(self) -> int:
         """Maximum length of an episode [control steps]."""
-        return math.ceil(self.max_episode_length_s / self.step_dt - 1e-9)
+        return steps_in(self.max_episode_length_s, self.step_dt)
 
     @property
     def unwrapped(self) -> ManagerBasedRlEnv:
@@ -277,6 +284,9 @@ class ManagerBasedRlEnv(Stateful):
     ) -> tuple[VecEnvObs, dict[str, Any]]:
         """Start new episodes.
 
+        The log describes the episodes that end: those of worlds that have stepped since their last
+        reset. Curricula and recorders are given only these worlds.
+
         Args:
             seed: seed of all random numbers from now on; None keeps the current generators.
             env_ids: ids of the worlds; None for all.
@@ -291,10 +301,16 @@ class ManagerBasedRlEnv(Stateful):
         self.extras = {"log": {}}
         if not worlds:
             return self.obs_buf, self.extras
-        if self.obs_buf:  # empty before the first episode
-            self.recorder_manager.record_pre_reset(worlds.ids)
-        self._reset_worlds(worlds)
-        self.command_manager.compute(dt=0.0, env_ids=worlds.ids)
+        stepped = self.has_stepped[worlds.ids]
+        ended = worlds
+        fresh = None
+        if not stepped.all():
+            ended = Worlds(worlds.ids[stepped], self.num_envs, self.device)
+            fresh = Worlds(worlds.ids[~stepped], self.num_envs, self.device)
+            self.termination_manager.clear(fresh)  # their episodes were counted when they ended
+        if ended:
+            self.recorder_manager.record_pre_reset(ended.ids)
+        self._reset_worlds(worlds, ended, fresh)
         self.obs_buf = self._observe(worlds.ids_or_none)
         self.recorder_manager.record_post_reset(worlds.ids)
         return self.obs_buf, self.extras
@@ -305,9 +321,10 @@ class ManagerBasedRlEnv(Stateful):
         The action is processed once and applied in `decimation` physics steps. Terminations,
         rewards and metrics are then computed with positions and velocities of the new state;
         quantities that depend on accelerations (forces, accelerometers) are one physics step old.
-        Step and interval events follow, and kinematics are recomputed if any event was applied.
-        Then worlds whose episode ended are reset; commands advance (by zero time in these worlds);
+        Step and interval events follow, and kinematics are recomputed where any was applied.
+        Commands advance. Then worlds whose episode ended are observed for the last time and reset;
         and observations are computed, so that those of finished worlds belong to the new episode.
+        The page "What is valid when" of the documentation has a table of all quantities.
 
         On a GPU, the host synchronizes once, to read ended episodes and expired intervals. Commands
         that select worlds by ids and terms that read values on the host synchronize once more.
@@ -356,6 +373,7 @@ class ManagerBasedRlEnv(Stateful):
         Raises:
             ValueError: the action has the wrong shape or is not finite.
         """
+        self.extras = {"log": {}}
         action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
         self.action_manager.process_action(action.detach())
         self._physics_timer.start()
@@ -389,18 +407,25 @@ class ManagerBasedRlEnv(Stateful):
         """Compute terminations, rewards and observations, and reset finished worlds; see `step`."""
         self._physics_timer.stop()
         self.episode_length_buf += 1
+        self.has_stepped.fill_(True)
         self.common_step_counter += 1
         self.reset_buf = self.termination_manager.compute()
         self.reward_buf = self.reward_manager.compute(self.step_dt)
         self.metrics_manager.compute()
         self.reset_terminated = self.termination_manager.terminated.clone()
         self.reset_time_outs = self.termination_manager.time_outs.clone()
-        self.extras = {"log": {}}
         codes, due = self._read_device()
-        self._apply_events(due)
+        for name, count in status_counts(codes >> 1).items():
+            self.extras["log"][f"Status/{name}"] = count
+        self.event_manager.apply("step", dt=self.step_dt)
+        self.event_manager.apply("interval", dt=self.step_dt, due=due)
+        self.sim.refresh()
+        if self.cfg.auto_reset:
+            self.resetting.copy_(self.reset_buf)
+        self.command_manager.compute(dt=self.step_dt)
+        self.sim.refresh()
         finished = self._finish_episodes(codes)
-        dt = self.step_dt
-        self.command_manager.compute(dt=dt if finished is None else dt * ~self.reset_buf)
+        self.resetting.fill_(False)
         self.obs_buf = self._observe()
         if finished is not None:
             self.recorder_manager.record_post_reset(finished)
@@ -464,6 +489,8 @@ class ManagerBasedRlEnv(Stateful):
         restore_edits(self, state.get("edits", []))
         self.sim.load_state_dict(state["sim"])
         self.obs_buf = copy.deepcopy(self.obs_buf)  # callers may still hold the current one
+        # Checkpoints of earlier versions lack it; they were saved between steps.
+        state = {"has_stepped": torch.ones(self.num_envs, dtype=torch.bool)} | state
         super().load_state_dict(state)
         if "rng" in state:  # not in the state of one world
             set_rng_state(state["rng"])
@@ -516,28 +543,12 @@ class ManagerBasedRlEnv(Stateful):
         self.physics_time += self._physics_timer.elapsed()  # a GPU has done this work by now
         return host[0], host[1:]
 
-    def _apply_events(self, due: np.ndarray) -> None:
-        """Apply step and interval events, and recompute kinematics in the worlds that they changed.
-
-        Other worlds are left out: `forward` also updates accelerations and warmstarts, and no world
-        may depend on events in another.
-        """
-        touched: list[Worlds] = []
-        if self.event_manager.apply("step", dt=self.step_dt):
-            touched.append(self.event_manager.touched)
-        if self.event_manager.apply("interval", dt=self.step_dt, due=due):
-            touched.append(self.event_manager.touched)
-        if touched:
-            self.sim.forward(Worlds.union(touched))
-
     def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
         """Compute observations; the given worlds start an episode, the others do not advance."""
         return self.observation_manager.compute(update_history=True, env_ids=env_ids)
 
     def _finish_episodes(self, codes: np.ndarray) -> torch.Tensor | None:
-        """Log error statuses; reset finished worlds. Return their ids on the device, if any."""
-        for name, count in status_counts(codes >> 1).items():
-            self.extras["log"][f"Status/{name}"] = count
+        """Reset worlds whose episode ended; return their ids on the device, if any."""
         if not self.cfg.auto_reset:
             self._must_reset.copy_(torch.from_numpy((codes & 1) != 0))
             return None
@@ -548,33 +559,48 @@ class ManagerBasedRlEnv(Stateful):
         with draws_of(COUPLED, worlds):
             self.extras["final_obs"] = self.observation_manager.compute_final()
             self.recorder_manager.record_pre_reset(worlds.ids)
-            self._reset_worlds(worlds)
+            self._reset_worlds(worlds, ended=worlds)
         return worlds.ids
 
-    def _reset_worlds(self, worlds: Worlds) -> None:
-        """Start new episodes."""
+    def _reset_worlds(self, worlds: Worlds, ended: Worlds, fresh: Worlds | None = None) -> None:
+        """Start new episodes.
+
+        Args:
+            worlds: the worlds.
+            ended: those of them that end an episode, which the log describes.
+            fresh: those of them that have not stepped since their last reset, if any.
+        """
         log = self.extras["log"]
-        self.curriculum_manager.compute(worlds.ids)
+        self.curriculum_manager.compute(ended.ids)
         self.sim.reset(worlds)
+        self.sim.outdate(worlds)
         self.scene.reset(worlds.ids_or_none)
         self.event_manager.apply(
             "reset", env_ids=worlds, global_env_step_count=self.common_step_counter
         )
-        for manager in (
-            self.observation_manager,
-            self.action_manager,
-            self.reward_manager,
-            self.metrics_manager,
-            self.curriculum_manager,
-        ):
-            log.update(manager.reset(worlds))
-        log.update(self.command_manager.reset(worlds.ids))
-        log.update(self.event_manager.reset(worlds))
-        log.update(self.termination_manager.reset(worlds))
+        for part in (ended, fresh):
+            if not part:
+                continue
+            values: dict[str, Any] = {}
+            for manager in (
+                self.observation_manager,
+                self.action_manager,
+                self.reward_manager,
+                self.metrics_manager,
+                self.curriculum_manager,
+            ):
+                values.update(manager.reset(part))
+            values.update(self.command_manager.reset(part.ids))
+            values.update(self.event_manager.reset(part))
+            values.update(self.termination_manager.reset(part))
+            if part is ended:
+                log.update(values)
         self.episode_length_buf[worlds.rows] = 0
+        self.has_stepped[worlds.rows] = False
         self._must_reset[worlds.host_rows] = False
         self.scene.write_data_to_sim()
         self.sim.forward(worlds)
+        self.command_manager.compute(dt=0.0, env_ids=worlds.ids)
 
     def _define_spaces(self) -> None:
         """Define the gymnasium spaces of observations and actions."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
+from manyworlds.utils.clocks import count_down
 from manyworlds.utils.draws import COMMAND, draws_of
 from manyworlds.utils.overrides import overrides
 
@@ -87,6 +88,8 @@ class CommandTerm(ManagerTermBase):
     def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
         """Advance the term by `dt`: update metrics, resample expired commands, update commands.
 
+        A world whose episode ended, and which is reset in this step, keeps its command.
+
         Args:
             dt: time since the last call [s], a scalar or shape [num_envs].
             env_ids: worlds whose commands are updated after a partial reset. The commands of the
@@ -96,8 +99,8 @@ class CommandTerm(ManagerTermBase):
             self._update_command(env_ids)
             return
         self._update_metrics()
-        self.time_left -= dt
-        self._resample_where(self.time_left <= 0.0)
+        expired = count_down(self.time_left, dt)
+        self._resample_where(expired & ~self._env.resetting)
         self._update_command(None)
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
@@ -121,7 +124,7 @@ class CommandTerm(ManagerTermBase):
 
     def _resample(self, env_ids: torch.Tensor) -> None:
         low, high = self.cfg.resampling_time_range
-        with draws_of(COMMAND, env_ids):
+        with draws_of(COMMAND, env_ids), self._env.sim.outdating(env_ids):
             drawn = torch.empty(len(env_ids), device=self.device).uniform_(low, high)
             self.time_left[env_ids] = drawn
             self.command_counter[env_ids] += 1

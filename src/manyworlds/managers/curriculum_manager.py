@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class CurriculumTermCfg(ManagerTermBaseCfg[Callable[..., object]]):
     """Configuration of a curriculum term; `func(env, env_ids, **params)` returns values to log.
 
+    A term runs whenever worlds are reset. `env_ids` are those whose episode ended; there are none
+    when the environment is built and in a reset of worlds that have not stepped since their last.
     The return value is a number, a tensor of one element, a dict of these, or None.
     """
 

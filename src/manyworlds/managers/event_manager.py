@@ -15,6 +15,7 @@ from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTerm
 from manyworlds.managers.prepared_event import PreparedEvent, plain_function
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import derived_fields
+from manyworlds.utils.clocks import count_down
 from manyworlds.utils.draws import draws_of
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -32,7 +33,6 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ONCE = 2**62  # control steps between two events in a world: no second one
-_DUE = 1e-6  # a timer with less time left [s] has expired: tolerance for rounding
 
 EventMode = Literal["startup", "reset", "interval", "step"]
 """Time at which an event is applied: see `EventTermCfg.mode`."""
@@ -328,8 +328,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         Returns:
             Flags of these terms, on the device, shape [num_terms, num_envs].
         """
-        self._global_time_left.sub_(dt)
-        return self._time_left.sub_(dt) < _DUE
+        count_down(self._global_time_left, dt)
+        return count_down(self._time_left, dt)
 
     def _prepare(self, name: str, term_cfg: EventTermCfg) -> EventTermCfg:
         term_cfg = super()._prepare(name, term_cfg)
@@ -353,11 +353,11 @@ class EventManager(ManagerBase[EventTermCfg]):
                 yield name, term
 
     def _apply_intervals(self, due: np.ndarray) -> bool:
-        shared = (self._global_time_left < _DUE).numpy()
+        shared = (self._global_time_left <= 0.0).numpy()
         if due.any():
             with draws_of("timers of events", np.flatnonzero(due.any(axis=0))):
                 drawn = self._draw(self._low, self._span, self.num_envs)
-            torch.where(self._time_left < _DUE, drawn, self._time_left, out=self._time_left)
+            torch.where(self._time_left <= 0.0, drawn, self._time_left, out=self._time_left)
         if shared.any():
             drawn = self._draw(self._global_low, self._global_span, 1)
             self._global_time_left.copy_(
@@ -386,11 +386,12 @@ class EventManager(ManagerBase[EventTermCfg]):
         if memory is None:
             with draws_of(f"event {name}", worlds):
                 self._call(name, term, ids)
-            return
-        due = [other for other in following if other not in self._last_step]  # throttled
-        within = within if due and within is not None else worlds
-        with draws_of(f"event {name}", worlds), memory.happening(name, worlds, due, within):
-            self._call(name, term, ids)
+        else:
+            due = [other for other in following if other not in self._last_step]  # throttled
+            within = within if due and within is not None else worlds
+            with draws_of(f"event {name}", worlds), memory.happening(name, worlds, due, within):
+                self._call(name, term, ids)
+        self._env.sim.outdate(worlds)  # terms that follow read what this one has written
 
     def _recompute(self, fired: list[tuple[RecomputeLevel, Worlds]]) -> bool:
         """Recompute once, at the strongest level, the worlds of all terms that require it."""

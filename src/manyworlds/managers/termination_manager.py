@@ -87,6 +87,13 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
             (self._time_outs if term.time_out else self._terminated).logical_or_(value)
         return self.dones
 
+    def clear(self, env_ids: EnvIds = None) -> None:
+        """Forget which terms ended episodes in the given worlds in the last step."""
+        rows = self._worlds(env_ids).rows
+        self._dones[:, rows] = False
+        self._terminated[rows] = False
+        self._time_outs[rows] = False
+
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset given worlds; log the number of their episodes that each term ended, shape []."""
         worlds = self._worlds(env_ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import math
@@ -18,7 +19,7 @@ from manyworlds.sim.diagnostics.status import status_counts
 from manyworlds.sim.engines.factory import make_engine
 from manyworlds.sim.fields.defaults import as_tensor
 from manyworlds.sim.fields.recompute import RecomputeLevel
-from manyworlds.sim.fields.shared import check_model_fields, field_shape
+from manyworlds.sim.fields.shared import STATE_FIELDS, check_model_fields, field_shape
 from manyworlds.sim.fields.variant_rows import VariantInfo, VariantRows, variant_indices
 from manyworlds.sim.options import check_options, check_timestep
 from manyworlds.sim.rays import CameraRequest, Rays, check_rays
@@ -96,6 +97,7 @@ class Simulation:
         parts = guard, self._engine, self._variants
         self._recorder = FlightRecorder(*parts) if guard.enabled else None
         self._sensor_context: AttachedSensors | None = None
+        self._outdated: Worlds | None = None
         self._data = WarpBridge(self._engine.data, num_envs)
         self._model = WarpBridge(
             self._engine.model, num_envs, engine=self._engine, defaults=self._default_rows
@@ -237,6 +239,7 @@ class Simulation:
         check_count("nsubsteps", nsubsteps, 1)
         stepper = self._engine if self._recorder is None else self._recorder
         stepper.step(nsubsteps, refresh)
+        self._set_outdated(None)
         self._data._changed(None)
 
     def _worlds(self, env_ids: EnvIds) -> Worlds:
@@ -250,8 +253,57 @@ class Simulation:
         """
         worlds = self._worlds(env_ids).ascending
         if worlds:
+            outdated = self._outdated
+            self._set_outdated(None)
             self._engine.forward(worlds)
+            if outdated is not None and not worlds.is_all:
+                left = np.setdiff1d(outdated.host_ids, worlds.host_ids)
+                self._set_outdated(self._worlds(left) if left.size else None)
             self._data._changed(worlds.ids_or_none)
+
+    def outdate(self, env_ids: EnvIds = None) -> None:
+        """Mark derived fields of some worlds as outdated, because their state was written.
+
+        The next access to a derived field of `data`, by a sensor or a term for instance, then
+        calls `forward` for these worlds. An environment does so where several terms in turn write
+        and read the state.
+
+        Args:
+            env_ids: the worlds; None for all.
+        """
+        worlds = self._worlds(env_ids)
+        if not worlds:
+            return
+        if self._outdated is not None and self._outdated is not worlds:
+            worlds = Worlds.union([self._outdated, worlds])
+        self._set_outdated(worlds)
+        self._data._changed(worlds.ids_or_none)
+
+    @contextlib.contextmanager
+    def outdating(self, env_ids: EnvIds) -> Iterator[None]:
+        """Mark derived fields of some worlds as outdated if the state is written in this context.
+
+        Args:
+            env_ids: the worlds that the code in this context may write; None for all.
+        """
+        before = self._state_versions()
+        yield
+        if self._state_versions() != before:
+            self.outdate(env_ids)
+
+    def refresh(self) -> None:
+        """Compute derived fields of the worlds that are marked as outdated; see `outdate`."""
+        if self._outdated is not None:
+            self.forward(self._outdated)
+
+    def _set_outdated(self, worlds: Worlds | None) -> None:
+        if worlds is not self._outdated:
+            self._outdated = worlds
+            self._data.before_derived(None if worlds is None else self.refresh)
+
+    def _state_versions(self) -> dict[str, int]:
+        """Return a number for each state field that was accessed, which rises with each write."""
+        return self._data.versions(STATE_FIELDS)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset worlds to the model's default state: `qpos0`, zero velocity, and zero inputs.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
+
+from manyworlds.sim.fields.shared import STATE_FIELDS
 
 if TYPE_CHECKING:
     from manyworlds.sim.engines.engine import Engine
@@ -41,7 +43,7 @@ class WarpBridge(Generic[T]):
         defaults: Callable[[str], torch.Tensor] | None = None,
     ) -> None:
         vars(self).update(_struct=struct, _nworld=nworld, _engine=engine, _prefix=prefix, _cache={})
-        vars(self).update(_defaults=defaults, _watchers=[])
+        vars(self).update(_defaults=defaults, _watchers=[], _before_derived=None)
 
     @property
     def struct(self) -> T:
@@ -62,6 +64,10 @@ class WarpBridge(Generic[T]):
         if watcher not in watchers:
             watchers.append(watcher)
 
+    def before_derived(self, action: Callable[[], object] | None) -> None:
+        """Call an action before each access to a field that is not state; None for no action."""
+        vars(self)["_before_derived"] = action
+
     def _changed(self, env_ids: Any) -> None:
         """Call the watchers with the ids of the changed worlds; None for all."""
         for watcher in vars(self)["_watchers"]:
@@ -70,6 +76,12 @@ class WarpBridge(Generic[T]):
     def clear_cache(self) -> None:
         """Drop wrapped arrays, so that the next access wraps them again."""
         vars(self)["_cache"].clear()
+
+    def versions(self, fields: Iterable[str]) -> dict[str, int]:
+        """Return torch's version counter of the fields accessed so far, by name."""
+        cache = vars(self)["_cache"]
+        with torch._C.DisableTorchFunctionSubclass():
+            return {name: cache[name]._version for name in fields if name in cache}
 
     def bound_tensors(self) -> list[torch.Tensor]:
         """Return the tensors accessed so far, in their fields' shapes, including nested structs."""
@@ -80,7 +92,10 @@ class WarpBridge(Generic[T]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        cache = vars(self)["_cache"]
+        own = vars(self)
+        if own["_before_derived"] is not None and name not in STATE_FIELDS:
+            own["_before_derived"]()
+        cache = own["_cache"]
         if name not in cache:
             value = self._wrap(name, getattr(self.struct, name))
             if not isinstance(value, torch.Tensor | WarpBridge):

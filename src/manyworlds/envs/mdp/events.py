@@ -12,6 +12,7 @@ from manyworlds.entity import VariantEntityCfg
 from manyworlds.managers.event_manager import EventTermCfg
 from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.utils.clocks import count_down
 from manyworlds.utils.math import (
     quat_apply,
     quat_from_euler_xyz,
@@ -346,8 +347,8 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
             body_point_offset: point of application of the force, relative to the body's center of
                 mass, in the body's frame [m]; None for the center of mass.
         """
-        left = self._time_left - env.step_dt
-        due = left < 1e-6
+        left = self._time_left.clone()
+        due = count_down(left, env.step_dt)
         if env_ids is not None:
             chosen = torch.zeros_like(due).index_fill_(0, env_ids, True)
             due, left = due & chosen, torch.where(chosen, left, self._time_left)

@@ -80,11 +80,13 @@ class reset_to_start_states(ManagerTermBase):  # noqa: N801
             kinds: functions that set a start state, called as `func(env, env_ids)`, by name; the
                 easiest first.
             success: function that returns whether each world's episode has succeeded, called as
-                `func(env)` before commands are reset, booleans of shape [num_envs].
+                `func(env)`, booleans of shape [num_envs]. The state is already that of the new
+                episode: use what commands, metrics and terminations have recorded.
             opens_at: rate of success of a kind that opens the next one.
         """
         ids = resolve_env_ids(env, env_ids)
-        self._count(self._kind[ids], success(env)[ids].float())
+        played = ids[env.has_stepped[ids]]
+        self._count(self._kind[played], success(env)[played].float())
         self._open[1:] |= self._open[:-1] & (self.rates[:-1] >= opens_at)
         drawn = torch.multinomial(self.shares, max(1, len(ids)), replacement=True)[: len(ids)]
         self._kind[ids] = drawn

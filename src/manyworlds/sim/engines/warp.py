@@ -25,6 +25,7 @@ from manyworlds.sim.engines.capacity import estimate_capacity
 from manyworlds.sim.fields.defaults import pristine_fields, write_field
 from manyworlds.sim.fields.model_fields import recompute_level
 from manyworlds.sim.fields.recompute import RecomputeLevel
+from manyworlds.sim.fields.shared import STATE_FIELDS
 from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State, check_known, check_shapes
 from manyworlds.utils.extras import MissingExtraError, install_hint
@@ -53,26 +54,10 @@ except ImportError as error:
 if TYPE_CHECKING:
     from manyworlds.sim.config import SimulationCfg
 
-# State that a world carries from one step to the next; other arrays are computed from it.
-_STATE = (
-    "time",
-    "qpos",
-    "qvel",
-    "act",
-    "history",
-    "plastic",
-    "qacc_warmstart",
-    "ctrl",
-    "qfrc_applied",
-    "xfrc_applied",
-    "eq_active",
-    "mocap_pos",
-    "mocap_quat",
-    "userdata",
-    "tree_asleep",
-)
+# State that a world carries from one step to the next; MuJoCo Warp has no plugins.
+_STATE = tuple(field for field in STATE_FIELDS if field != "plugin_state")
 
-# Those in `mj_getState`, in its order; MuJoCo Warp has no plugins.
+# Those in `mj_getState`, in its order.
 _ROW = (*(f for f in _STATE if f not in ("plastic", "tree_asleep")), "plastic")
 
 # Flags that MuJoCo Warp rejects although it already behaves accordingly.

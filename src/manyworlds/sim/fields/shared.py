@@ -12,6 +12,26 @@ import numpy as np
 
 from manyworlds.validation.names import near_matches
 
+# State that a world carries from one step to the next; other arrays of data are derived from it.
+STATE_FIELDS = (
+    "time",
+    "qpos",
+    "qvel",
+    "act",
+    "history",
+    "plastic",
+    "qacc_warmstart",
+    "ctrl",
+    "qfrc_applied",
+    "xfrc_applied",
+    "eq_active",
+    "mocap_pos",
+    "mocap_quat",
+    "userdata",
+    "plugin_state",
+    "tree_asleep",
+)
+
 # Trailing dimensions in MuJoCo Warp of fields that MuJoCo C stores as one flat row.
 MATRIX_SHAPES: dict[str, tuple[int, int]] = {
     "xmat": (3, 3),

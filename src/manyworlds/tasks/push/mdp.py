@@ -26,6 +26,7 @@ from manyworlds.managers import (
     TerminationTermCfg,
 )
 from manyworlds.tasks.push.shapes import OUTLINE_DIRECTIONS, SHAPES
+from manyworlds.utils.clocks import steps_in
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -294,7 +295,7 @@ class held_at_goal(ManagerTermBase):  # noqa: N801
         super().__init__(env)
         with torch.inference_mode(False):
             self._steps = torch.zeros(env.num_envs, dtype=torch.long, device=env.device)
-        self._needed = math.ceil(cfg.params["hold_s"] / env.step_dt - 1e-9)
+        self._needed = steps_in(cfg.params["hold_s"], env.step_dt)
 
     def __call__(self, env: ManagerBasedRlEnv, hold_s: float) -> torch.Tensor:
         """Count consecutive control steps at the goal; return the mask, shape [num_envs]."""

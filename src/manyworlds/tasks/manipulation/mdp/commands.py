@@ -166,8 +166,6 @@ class _Lifting(CommandTerm):
             return
         for entity in self.objects:
             self._put_down(entity, env_ids)
-        # Resampling during an episode must be visible in this step's observations.
-        self._env.sim.forward(env_ids)
 
     def _put_down(self, entity: Entity, env_ids: torch.Tensor) -> None:
         ranges = self.cfg.object_pose_range

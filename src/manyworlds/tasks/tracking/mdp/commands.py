@@ -13,6 +13,7 @@ import torch
 from manyworlds.managers import CommandTerm, CommandTermCfg
 from manyworlds.tasks.tracking.mdp.motion_loader import JOINTS, MotionLoader
 from manyworlds.tasks.tracking.motion import Motion
+from manyworlds.utils.clocks import count_down
 from manyworlds.utils.draws import COUPLED, draws_of
 from manyworlds.utils.math import (
     matrix_from_quat,
@@ -131,7 +132,7 @@ class MotionCommand(CommandTerm):
     )
     shared_attributes = ("bin_failed_count", "_new_failures")
     derived_attributes = (
-        *("_rows", "_now", "_updates", "_relative", "_relative_of", "_indexes", "_advanced"),
+        *("_rows", "_now", "_updates", "_relative", "_relative_of", "_indexes"),
         "_scrubber",  # belongs to a viewer and is not part of the state
     )
 
@@ -162,7 +163,6 @@ class MotionCommand(CommandTerm):
         self._relative: tuple[torch.Tensor, torch.Tensor] = (torch.empty(0), torch.empty(0))
         self._relative_of = (-1, -1)
         self._updates = 0
-        self._advanced = torch.tensor(True, device=self.device)
         self._ghost: mujoco.MjModel | None = None
         with torch.inference_mode(False):
             self.time_steps = torch.zeros(self.num_envs, dtype=torch.long, device=self.device)
@@ -277,16 +277,16 @@ class MotionCommand(CommandTerm):
         if env_ids is not None:
             self._update_command(env_ids)
             return
-        self._advanced = torch.as_tensor(dt, device=self.device) > 0.0
         self._update_metrics()
-        self.time_left -= dt
-        self.time_steps += self._advanced
-        ended = (self.time_left <= 0.0) | (self.time_steps >= self.motion.time_step_total)
-        ids = ended.nonzero().squeeze(-1)
+        expired = count_down(self.time_left, dt)
+        self.time_steps += torch.as_tensor(dt, device=self.device) > 0.0
+        ended = expired | (self.time_steps >= self.motion.time_step_total)
+        ids = (ended & ~self._env.resetting).nonzero().squeeze(-1)
+        # The last frame is that of worlds that are reset in this step.
+        self.time_steps.clamp_(max=self.motion.time_step_total - 1)
         if len(ids):
             with draws_of(COUPLED, ids):  # frames depend on the failures of all worlds
                 self._resample(ids)
-                self._refresh(ids)
         alpha = self.cfg.adaptive_alpha
         self.bin_failed_count.lerp_(self._new_failures, alpha)
         self._new_failures.zero_()
@@ -309,7 +309,7 @@ class MotionCommand(CommandTerm):
         """
         ids = torch.tensor([env_idx], device=self.device)
         self.reset_to_frame(ids, frame)
-        self._refresh(ids)
+        self._env.sim.forward(ids)
         self._look_up()
 
     def load_state_dict(self, state: dict[str, object]) -> None:
@@ -328,11 +328,15 @@ class MotionCommand(CommandTerm):
         self.time_steps[env_ids] = frame
         self._put_robots(env_ids, noisy=False)
 
+    def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Count failures, and resample the frames of given worlds; see `CommandTerm.reset`."""
+        self._note_failures(env_ids)
+        return super().reset(env_ids)
+
     def _resample_command(self, env_ids: torch.Tensor) -> None:
         if self.cfg.sampling_mode == "start":
             self.time_steps[env_ids] = 0
         else:
-            self._note_failures(env_ids)
             self._sample_frames(env_ids)
         self._put_robots(env_ids, noisy=True)
 
@@ -340,10 +344,8 @@ class MotionCommand(CommandTerm):
         self._look_up()
 
     def _update_metrics(self) -> None:
-        # In worlds that were just reset, the state does not match the frame.
         for name, compute in _METRICS.items():
-            values = self.metrics[name]
-            values.copy_(torch.where(self._advanced, compute(self), values))
+            self.metrics[name].copy_(compute(self))
 
     # Frames.
 
@@ -352,10 +354,6 @@ class MotionCommand(CommandTerm):
         torch.index_select(self.motion.frames, 0, self.time_steps, out=self._rows)
         self._now[2].add_(self._env.scene.env_origins.unsqueeze(1))
         self._updates += 1
-
-    def _refresh(self, env_ids: torch.Tensor) -> None:
-        """Recompute quantities that depend on the written states."""
-        self._env.sim.forward(env_ids)
 
     @property
     def _stamp(self) -> tuple[int, int]:

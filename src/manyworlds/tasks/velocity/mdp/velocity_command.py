@@ -303,7 +303,6 @@ class UniformVelocityCommand(CommandTerm):
     def _start_moving(self, env_ids: torch.Tensor) -> None:
         """Set the root's velocity to the command in some of the worlds."""
         chosen = torch.rand(len(env_ids), device=self.device) < self.cfg.init_velocity_prob
-        self._env.sim.forward(env_ids)  # headings are otherwise those of the last episode
         self._update_command(env_ids)
         ids = env_ids[chosen]
         x, y, turning = self.command[ids].unbind(1)
