@@ -6,6 +6,7 @@ import copy
 
 import mujoco
 import numpy as np
+import torch
 from mujoco.batch import MODEL_FIELDS
 
 from manyworlds.sim import Simulation
@@ -116,6 +117,9 @@ RICH = """
 </mujoco>
 """
 
+_UNIT = ("body_quat", "body_iquat", "geom_quat", "site_quat", "cam_quat", "jnt_axis", "light_dir")
+LAYOUT_FIELDS = ("actuator_history", "actuator_historyadr", "sensor_history", "sensor_historyadr")
+
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
@@ -173,3 +177,40 @@ def assert_same_model(actual: mujoco.MjModel, expected: mujoco.MjModel) -> None:
         if field.startswith("opt."):
             owner_a, owner_b, name = actual.opt, expected.opt, field[4:]
         np.testing.assert_array_equal(getattr(owner_a, name), getattr(owner_b, name), err_msg=field)
+
+
+def view_field(sim: Simulation, field: str) -> torch.Tensor:
+    """Return the rows of a model field; options are named 'opt.<name>'."""
+    if field.startswith("opt."):
+        return getattr(sim.model.opt, field[4:])
+    return getattr(sim.model, field)
+
+
+def _changed(field: str, row: torch.Tensor) -> torch.Tensor:
+    """Return other values for a field that still make sense."""
+    if field in LAYOUT_FIELDS:
+        return row
+    if row.dtype == torch.bool:
+        return ~row
+    if not row.is_floating_point():
+        return {"geom_dataid": torch.where(row == 0, 1, row), "light_type": 1 - row}.get(
+            field, torch.full_like(row, -1)
+        )
+    other = row * 1.05 if row.any() or field.endswith("delay") else row + 0.01
+    if field.endswith("solimp") or "solimp_" in field:
+        other = row * 0.9
+    if field in _UNIT:
+        other = row + 0.05
+        other /= other.norm(dim=-1, keepdim=True)
+    return other
+
+
+def write_changed(sim: Simulation, field: str, world: int) -> np.ndarray:
+    """Change a field of one world; return the whole new row, as MuJoCo has it."""
+    target = view_field(sim, field)
+    target[world] = _changed(field, target[world].clone())
+    written = view_field(sim, field)[world].numpy()
+    compiled = sim._engine.defaults[field]
+    written = written.reshape(compiled.shape)
+    exact = compiled.astype(written.dtype) == written
+    return np.where(exact, compiled, written.astype(compiled.dtype))

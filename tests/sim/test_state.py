@@ -8,7 +8,15 @@ import pytest
 import torch
 
 from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg
+from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 from tests.scenes import CLUTTER, HINGE
+from tests.sim.rich_scene import (
+    assert_same_model,
+    plain_model,
+    rich_model,
+    step_plain,
+    write_changed,
+)
 
 
 def _make(num_envs: int = 6, xml: str = CLUTTER, engine: str = "native") -> Simulation:
@@ -201,3 +209,101 @@ def test_what_does_not_fit_raises_and_changes_nothing(call, error, message):
     with pytest.raises(error, match=message):
         call(sim)
     np.testing.assert_array_equal(_rows(sim), before)
+
+
+# In a model in which these are zero, mj_setConst leaves out a part of the step.
+_ZERO = (
+    *("body_gravcomp", "geom_surfacevel", "geom_adhesion", "pair_adhesion", "geom_margin"),
+    *("geom_gap", "jnt_stiffness", "dof_damping", "dof_frictionloss", "tendon_stiffness"),
+    *("tendon_damping", "actuator_damping"),
+)
+
+
+def _rich(num_envs: int, zero: bool) -> Simulation:
+    model = rich_model()
+    if zero:
+        for field in _ZERO:
+            getattr(model, field)[:] = 0
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+    sim = Simulation(num_envs, SimulationCfg(engine="native", mujoco=None), model, "cpu")
+    sim.data.ctrl[:] = torch.tensor([0.3, 0.2, 0.1, 0.5, 0.2])
+    sim.data.eq_active[:] = True
+    return sim
+
+
+@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize("field", [name for name, f in MODEL_FIELD_TABLE.items() if f.native])
+def test_a_fresh_simulation_continues_with_what_follows_from_a_field(field, zero):
+    """Move a world with its own value of a field, and step there like plain MuJoCo with it."""
+    sim = _rich(2, zero)
+    row = write_changed(sim, field, 1)
+    sim.recompute_constants(RecomputeLevel.set_const, [1])
+    sim.step(3)
+    fresh = _rich(2, zero)
+    fresh.set_state(sim.get_state([1]), [0])
+    before = _rows(fresh).copy()
+    fresh.step(20)
+    for world, changes in enumerate([{field: row}, {}]):
+        expected = step_plain(plain_model(sim, changes), before[world], 20)
+        np.testing.assert_array_equal(_rows(fresh)[world], expected)
+    assert_same_model(
+        fresh._engine.batch.get_model(0),  # type: ignore[attr-defined]
+        plain_model(sim, {field: row}),
+    )
+
+
+@pytest.mark.parametrize("field", [name for name, f in MODEL_FIELD_TABLE.items() if f.native == 0])
+def test_a_fresh_simulation_continues_with_a_field(field):
+    """Move a world with its own value of a field of which nothing follows."""
+    sim = _rich(1, zero=True)
+    row = write_changed(sim, field, 0)
+    sim.step(3)
+    fresh = _rich(1, zero=True)
+    fresh.set_state(sim.get_state())
+    before = _rows(fresh).copy()
+    fresh.step(20)
+    expected = step_plain(plain_model(sim, {field: row}, set_const=False), before[0], 20)
+    np.testing.assert_array_equal(_rows(fresh)[0], expected)
+
+
+BALL = """<mujoco><worldbody><body pos="0 0 1"><freejoint/><geom size=".1"/></body></worldbody>
+</mujoco>"""
+
+
+def test_gravity_compensation_lasts_in_a_fresh_simulation():
+    """Keep a body in place whose weight was not compensated when compiled, and let it fall again.
+
+    Values that were written without recomputing constants have no more effect than before.
+    """
+    sim, fresh = _make(3, BALL), _make(3, BALL)
+    for each in (sim, fresh):
+        each.data.qvel[:] = 0
+    falling = sim.get_state()
+    sim.model.body_gravcomp[:2] = 1.0
+    sim.recompute_constants(RecomputeLevel.set_const, [0])
+    fresh.set_state(sim.get_state())
+    fresh.step(100)
+    sim.step(100)
+    assert fresh.data.qpos[:, 2].tolist() == pytest.approx([1.0, 0.801838, 0.801838], abs=1e-5)
+    np.testing.assert_array_equal(_rows(fresh), _rows(sim))
+    fresh.set_state(falling)
+    fresh.step(100)
+    assert fresh.data.qpos[:, 2].tolist() == pytest.approx([0.801838] * 3, abs=1e-5)
+    assert fresh._engine.batch.get_model(0).ngravcomp == 0  # type: ignore[attr-defined]
+
+
+def test_derived_fields_are_of_the_flags_at_the_last_call():
+    """Read a field first after a change of constants: it is of the call before the change."""
+    sim = _make(2, BALL)
+    sim.model.body_gravcomp[:] = 1.0
+    sim.recompute_constants(RecomputeLevel.set_const)
+    sim.step()
+    sim.model.body_gravcomp[1] = 0.0
+    sim.recompute_constants(RecomputeLevel.set_const)
+    fresh = _make(2, BALL)
+    fresh.set_state(sim.get_state())
+    for each in (sim, fresh):
+        force = each.data.qfrc_gravcomp[:, 2]
+        assert force.tolist() == pytest.approx([41.0913] * 2, abs=1e-3)
+        each.step()
+        assert each.data.qfrc_gravcomp[:, 2].tolist() == pytest.approx([41.0913, 0.0], abs=1e-3)

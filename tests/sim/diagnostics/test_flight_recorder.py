@@ -275,19 +275,28 @@ def test_each_call_is_replayed_with_the_model_that_it_had(tmp_path):
     assert assert_replays(record, 0) == 1 and assert_replays(record, 1) == 7
 
 
-def test_bodies_that_began_to_hover_are_replayed(tmp_path):
-    """Compensate gravity in the replay though no body of the compiled model does."""
+@pytest.mark.parametrize(
+    ("field", "flag"),
+    [
+        ("body_gravcomp", "ngravcomp"),
+        ("geom_surfacevel", "flg_surfacevel"),
+        ("geom_adhesion", "flg_adhesion"),
+    ],
+)
+def test_forces_that_began_are_replayed(field, flag, tmp_path):
+    """Compensate gravity in the replay though no body of the compiled model does, and the like."""
     sim = _make(tmp_path, num_envs=3, buffer_size=9)
-    assert sim.mj_model.ngravcomp == 0
+    assert not getattr(sim.mj_model, flag)
     for step in range(9):
         if step in (2, 5):
-            sim.model.body_gravcomp[1, 2] = float(step == 2)
+            getattr(sim.model, field)[1, 2] = float(step == 2)
             sim.recompute_constants(RecomputeLevel.set_const, [1])
         sim.step()
     sim.data.qvel[:2, 0] = torch.nan
     sim.step()
     record = FlightRecord.load(_files(tmp_path)[0])
-    assert [record.model_of(1, call).ngravcomp for call in range(9)] == [0, 1, 1, 1] + [0] * 5
+    flags = [getattr(record.model_of(1, call), flag) for call in range(9)]
+    assert flags == [0, 1, 1, 1] + [0] * 5
     assert assert_replays(record, 0) == assert_replays(record, 1) == 7
 
 

@@ -15,58 +15,23 @@ from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE, recompute_level
 from manyworlds.sim.fields.shared import field_shape
 from tests.sim.rich_scene import (
+    LAYOUT_FIELDS,
     assert_same_model,
     plain_model,
     rich_model,
     state_rows,
     step_plain,
+    view_field,
+    write_changed,
 )
 from tools.write_field_table import PAGE, render
 
 NATIVE = [field for field in MODEL_FIELD_TABLE.values() if field.native is not None]
 WARP = [field for field in MODEL_FIELD_TABLE.values() if field.warp is not None]
-UNIT = ("body_quat", "body_iquat", "geom_quat", "site_quat", "cam_quat", "jnt_axis", "light_dir")
-LAYOUT = ("actuator_history", "actuator_historyadr", "sensor_history", "sensor_historyadr")
 
 # Of these the table says that tendons and actuators which pass there need a stronger level.
 AT_TENDONS = ("site_pos", "site_quat", "geom_pos", "geom_quat", "geom_size")
 FIXED_OUTPUTS = ("body_subtreemass", "geom_aabb", "geom_rbound")
-
-
-def _view(sim: Simulation, field: str) -> torch.Tensor:
-    if field.startswith("opt."):
-        return getattr(sim.model.opt, field[4:])
-    return getattr(sim.model, field)
-
-
-def _changed(field: str, row: torch.Tensor) -> torch.Tensor:
-    """Return other values for a field that still make sense."""
-    if field in LAYOUT:
-        return row
-    if row.dtype == torch.bool:
-        return ~row
-    if not row.is_floating_point():
-        return {"geom_dataid": torch.where(row == 0, 1, row), "light_type": 1 - row}.get(
-            field, torch.full_like(row, -1)
-        )
-    other = row * 1.05 if row.any() or field.endswith("delay") else row + 0.01
-    if field.endswith("solimp") or "solimp_" in field:
-        other = row * 0.9
-    if field in UNIT:
-        other = row + 0.05
-        other /= other.norm(dim=-1, keepdim=True)
-    return other
-
-
-def _write(sim: Simulation, field: str, world: int) -> np.ndarray:
-    """Change a field of one world; return the whole new row, as MuJoCo has it."""
-    target = _view(sim, field)
-    target[world] = _changed(field, target[world].clone())
-    written = _view(sim, field)[world].numpy()
-    compiled = sim._engine.defaults[field]
-    written = written.reshape(compiled.shape)
-    exact = compiled.astype(written.dtype) == written
-    return np.where(exact, compiled, written.astype(compiled.dtype))
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +41,7 @@ def native() -> tuple[Simulation, list[np.ndarray], list[mujoco.MjModel]]:
     sim = Simulation(len(NATIVE), cfg, rich_model(), "cpu")
     sim.data.ctrl[:] = torch.tensor([0.3, 0.2, 0.1, 0.5, 0.2])
     sim.data.eq_active[:] = True
-    rows = [_write(sim, field.name, world) for world, field in enumerate(NATIVE)]
+    rows = [write_changed(sim, field.name, world) for world, field in enumerate(NATIVE)]
     named = [world for world, field in enumerate(NATIVE) if field.native]
     sim.recompute_constants(RecomputeLevel.set_const_fixed, named)
     models = [
@@ -94,7 +59,7 @@ def test_rows_on_native_equal_set_const_of_a_copy(native):
         if np.array_equal(rows[world], sim._engine.defaults[field.name]):
             unchanged.add(field.name)
         assert_same_model(sim._engine.batch.get_model(world), models[world])
-    assert unchanged <= {*LAYOUT, "opt.sleep_tolerance"}
+    assert unchanged <= {*LAYOUT_FIELDS, "opt.sleep_tolerance"}
 
 
 def test_rows_on_native_step_bit_for_bit(native):
@@ -130,7 +95,7 @@ def warp(monkeypatch) -> Simulation:
 
 def test_rows_on_warp_match_set_const_of_a_copy(warp):
     """Follow the row of each field and have what MuJoCo Warp derives as mj_setConst has it."""
-    rows = [_write(warp, field.name, world) for world, field in enumerate(WARP)]
+    rows = [write_changed(warp, field.name, world) for world, field in enumerate(WARP)]
     for level in list(RecomputeLevel)[1:]:
         worlds = [world for world, field in enumerate(WARP) if field.warp == level]
         warp.recompute_constants(level, worlds)
@@ -141,7 +106,7 @@ def test_rows_on_warp_match_set_const_of_a_copy(warp):
         plain = plain_model(warp, {field.name: rows[world]})
         for name in FIXED_OUTPUTS if field.name in AT_TENDONS else derived:
             expected = getattr(plain, name).ravel()
-            error = np.abs(_view(warp, name)[world].numpy().ravel() - expected)
+            error = np.abs(view_field(warp, name)[world].numpy().ravel() - expected)
             bound = 2e-5 * np.abs(expected).clip(1e-3)
             assert (error <= bound).all(), f"{name} after a change of {field.name}"
 

@@ -21,6 +21,7 @@ from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 
 from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.diagnostics.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
+from manyworlds.sim.engines.flags import FLAG_SOURCES, Flags
 from manyworlds.sim.engines.last_calls import LastCalls
 from manyworlds.sim.engines.mirror import Mirror, engine_shape
 from manyworlds.sim.engines.native_rays import NativeRays, RayRequest
@@ -44,6 +45,8 @@ _TRANSIENT = ("contact", "efc")
 
 # Prefix of the names under which `LastCalls` is saved.
 _LAST = "last_call."
+# Prefix of the names of the rows that flags were computed from.
+_FLAGS = "flags."
 
 # Status bits with which a list of contacts, or their forces, is incomplete.
 _LOST = int(WorldStatus.CONTACT_OVERFLOW | WorldStatus.CONSTRAINT_OVERFLOW)
@@ -92,6 +95,7 @@ class NativeEngine:
         self._state: dict[str, Mirror] = {}
         self._derived: dict[str, Mirror] = {}
         self._rows: dict[str, Mirror] = {}
+        self._flags = Flags(num_envs, self.batch.set_const)
         self._unchecked: set[str] = set()
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._rays = NativeRays(self.batch, self.defaults, _call)
@@ -222,6 +226,8 @@ class NativeEngine:
         array = self.batch.expand(field)
         self._rows[field] = Mirror(array, engine_shape(field, array))
         self.expanded.add(field)
+        if field in FLAG_SOURCES:
+            self._flags.add(field, self._rows[field].array)
 
     def recompute_constants(self, level: RecomputeLevel, worlds: Worlds) -> None:
         """Run `mj_setConst` on the given worlds; there is no cheaper level."""
@@ -234,10 +240,11 @@ class NativeEngine:
         meshes = np.broadcast_to(geom_type == _MESH, (self.num_envs, self.mj_model.ngeom))
         kept = None if rbound is None else rbound.array[meshes]
         rows = worlds.host_rows
-        for field, mirror in self._rows.items():
-            self._last_calls.keep(field, mirror.array, rows)
+        for field, array in self._call_inputs().items():
+            self._last_calls.keep(field, array, rows)
         try:
             _call(self.batch.set_const, worlds.host_ids_or_none)
+            self._flags.note(self.model_rows(), rows)
         except RuntimeError as error:
             if "compiled as simple" not in str(error):
                 raise
@@ -249,12 +256,32 @@ class NativeEngine:
             self._note_written(rows)
             if rbound is not None and kept is not None:
                 rbound.array[meshes] = kept
-            for field in MODEL_FIELDS - self.expanded:
-                if self.batch.expanded(field) is not None:  # type: ignore[operator]
-                    self.expand(field)
-                    self._last_calls.keep(field, self._compiled(field), rows)
+            for field in self._expand_computed():
+                self._last_calls.keep(field, self._compiled(field), rows)
             for mirror in self._rows.values():
                 mirror.refresh(rows)
+
+    def _expand_computed(self) -> list[str]:
+        """Expand the fields in which a recomputation has made worlds differ; list them."""
+        found = [
+            field
+            for field in MODEL_FIELDS - self.expanded
+            if self.batch.expanded(field) is not None  # type: ignore[operator]
+        ]
+        for field in found:
+            self.expand(field)
+        return found
+
+    def _apply_flags(self) -> None:
+        """Let the flags of all worlds be those that are wanted; rows stay as they are."""
+        worlds = self._flags.outdated()
+        if not len(worlds):
+            return
+        rows = self.model_rows()
+        self._flags.apply(worlds, rows, {field: self._compiled(field)[0] for field in rows})
+        for field in self._expand_computed():
+            self._rows[field].array[:] = self._compiled(field)
+            self._rows[field].refresh()
 
     def bind(self, field: str) -> torch.Tensor:
         """Return the tensor of a data field, shape (num_envs, ...), bound on its first use."""
@@ -291,7 +318,12 @@ class NativeEngine:
         rows = self.model_rows()
         arrays |= {f"model.{name}": array for name, array in rows.items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
-        arrays |= {f"{_LAST}{name}": array for name, array in self._last_calls.arrays(rows).items()}
+        last = self._last_calls.arrays(self._call_inputs())
+        arrays |= {f"{_LAST}{name}": array for name, array in last.items()}
+        for field, source in self._flags.wanted.items():
+            # Else the flags are those of the rows.
+            if not np.array_equal(source, rows[field]):
+                arrays[f"{_FLAGS}{field}"] = source
         return {
             name: torch.from_numpy(array[worlds.host_rows].copy()) for name, array in arrays.items()
         }
@@ -309,8 +341,10 @@ class NativeEngine:
         rows = self.model_rows()
         arrays = {f"model.{name}": array for name, array in rows.items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
-        last = self._last_calls.arrays(rows, of=rows)
+        inputs = self._call_inputs()
+        last = self._last_calls.arrays(inputs, of=inputs)
         arrays |= {f"{_LAST}{name}": array for name, array in last.items()}
+        arrays |= {f"{_FLAGS}{name}": array for name, array in self._flags.wanted.items()}
         arrays["status"] = self._errors
         saved = {name: array for name, array in arrays.items() if name in state}
         check_known(state, {"state", "sizes", *saved})
@@ -322,6 +356,10 @@ class NativeEngine:
             value = state.get(f"model.{field}")
             compiled = self._compiled(field)[ids]
             self._set_rows(field, ids, compiled if value is None else value.cpu().numpy())
+        for field, source in self._flags.wanted.items():
+            value = state.get(f"{_FLAGS}{field}")
+            source[ids] = rows[field][ids] if value is None else value.cpu().numpy()
+        self._apply_flags()
         for field, mirror in self._derived.items():
             if (value := state.get(f"derived.{field}")) is not None:
                 mirror.buffer[ids] = value.cpu().numpy()
@@ -331,7 +369,7 @@ class NativeEngine:
             for name in last
             if f"{_LAST}{name}" in state
         }
-        self._last_calls.load(last, rows, ids)
+        self._last_calls.load(last, self._call_inputs(), ids)
         self._steady = None
         self.batch.warning[ids] = 0
         self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
@@ -345,12 +383,14 @@ class NativeEngine:
 
     def _repeat_last_calls(self, worlds: Worlds) -> None:
         def run(*call: Any) -> None:
+            self._apply_flags()
             # The same worlds failed in the call that is repeated, which reported the errors.
             with suppress(SimulationError):
                 call[0](*call[1:])
 
         with quiet_mujoco():
-            self._last_calls.repeat(run, self.model_rows(), worlds)
+            self._last_calls.repeat(run, self._call_inputs(), worlds)
+        self._apply_flags()
 
     def state_rows(self) -> torch.Tensor:
         """Return the state, float64, (num_envs, nstate), as `mj_getState`; the engine's memory."""
@@ -390,6 +430,11 @@ class NativeEngine:
     def model_rows(self) -> dict[str, np.ndarray]:
         """Return float64 rows, (num_envs, ...), of all fields that may differ between worlds."""
         return {field: mirror.array for field, mirror in self._rows.items()}
+
+    def _call_inputs(self) -> dict[str, np.ndarray]:
+        """Return what a call reads of each world besides its state: model rows, flags' sources."""
+        flags = {f"{_FLAGS}{field}": source for field, source in self._flags.wanted.items()}
+        return self.model_rows() | flags
 
     def _compiled(self, field: str) -> np.ndarray:
         """Return the rows of an expanded field as compiled, the same for all worlds."""

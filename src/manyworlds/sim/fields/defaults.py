@@ -11,6 +11,9 @@ import torch
 # Assets are large, shared by all worlds, and never randomized.
 _ASSETS = ("mesh_", "tex_", "skin_", "hfield_data", "name", "path", "oct_", "sig")
 
+# Fields from which `mj_setConst` computes whether the model has such forces at all.
+_FLAGGED = frozenset({"body_gravcomp", "geom_surfacevel", "geom_adhesion", "pair_adhesion"})
+
 
 def pristine_fields(mj_model: mujoco.MjModel) -> dict[str, np.ndarray]:
     """Copy every field of a model except assets; options are named 'opt.<name>'.
@@ -38,8 +41,8 @@ def as_tensor(value: np.ndarray, shape: tuple[int, ...], device: torch.device) -
 def write_field(model: mujoco.MjModel, field: str, row: np.ndarray) -> None:
     """Write one world's row of a field into a model; options are named 'opt.<name>'.
 
-    MuJoCo skips gravity compensation if no body had any when constants were last computed, so
-    they are recomputed if the number of such bodies changes, with all other fields kept.
+    MuJoCo skips gravity compensation, adhesion and surface velocities if none was nonzero when
+    constants were last computed: these are recomputed if that changes, with all other fields kept.
     """
     owner: Any = model.opt if field.startswith("opt.") else model
     name = field.removeprefix("opt.")
@@ -49,8 +52,16 @@ def write_field(model: mujoco.MjModel, field: str, row: np.ndarray) -> None:
         return
     # The batch stores fewer elements than MuJoCo C for some fields.
     target.reshape(-1)[: row.size] = row.reshape(-1)
-    if field == "body_gravcomp" and np.count_nonzero(target) != model.ngravcomp:
+    found = model.flg_surfacevel, model.flg_adhesion, model.ngravcomp
+    if field in _FLAGGED and _flags(model) != found:
         kept = pristine_fields(model)
         mujoco.mj_setConst(model, mujoco.MjData(model))
         for other, value in kept.items():
             write_field(model, other, value)
+
+
+def _flags(model: mujoco.MjModel) -> tuple[bool, bool, int]:
+    """Return what `mj_setConst` would find: surface velocities, adhesion, gravity compensation."""
+    adhesion = model.geom_adhesion.any() or model.pair_adhesion.any()
+    compensated = int(np.count_nonzero(model.body_gravcomp))
+    return bool(model.geom_surfacevel.any()), bool(adhesion), compensated
