@@ -16,6 +16,7 @@ from tests.entity.variants.props import MESH, add_rock, build, floor, prop, vari
 from tests.entity.variants.truth import alone, assert_same_fields, assert_same_path
 from tests.sim.plain_loop import assert_replays
 
+CAPSULE = mujoco.mjtGeom.mjGEOM_CAPSULE
 ROCKS = {f"rock_{i}": prop(i, friction=[0.3 + 0.1 * i, 0.01, 0.001]) for i in range(3)}
 
 
@@ -109,6 +110,37 @@ def test_defaults_are_those_of_the_variant():
     assert torch.equal(sim.model.body_mass[[0, 3], 1], masses[[1, 1], 1])
     assert torch.equal(sim.get_default_field("body_mass")[0], masses[1])
     assert sim.default_model_fields["body_mass"].shape == (6, 2)
+
+
+def _arm(length: float):
+    """Return a function that makes an arm of one joint, whose tip has a site and a spring."""
+
+    def make() -> mujoco.MjSpec:
+        spec = mujoco.MjSpec()
+        body = spec.worldbody.add_body(name="prop", pos=[0, 0, 1])
+        body.add_joint(axis=[0, 1, 0], damping=[0.1, 0, 0])
+        body.add_geom(name="rod", size=[0.02, length / 2, 0], type=CAPSULE, pos=[length, 0, 0])
+        body.add_site(name="tip", pos=[length, 0, 0])
+        return spec
+
+    return make
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_derived_fields_are_of_the_variant_from_the_start(engine):
+    """Read them right after construction, and compare with mj_forward of each variant alone."""
+    arms = {f"{i}": _arm(0.1 * i) for i in (1, 2, 3)}
+    cfgs = {"object": variants(variants=arms)}
+    _, sim = build(cfgs, 3, engine)
+    fields = ("site_xpos", "geom_xpos", "xipos", "cinert", "qfrc_bias", "qacc", "subtree_com")
+    for world in range(3):
+        data = build(alone(cfgs, sim, world))[1].mj_data
+        for field in fields:
+            shown, truth = getattr(sim.data, field)[world].numpy(), getattr(data, field)
+            error = 0.0 if engine == "native" else 1e-5
+            np.testing.assert_allclose(
+                shown, truth.astype(np.float32), rtol=error, atol=error, err_msg=field
+            )
 
 
 @pytest.mark.parametrize("engine", ["native", "warp"])

@@ -90,6 +90,9 @@ class VariantRows:
             self._recompute(name, worlds)
             if engine.derives_in_single_precision:
                 self._write_tables(self._derived[name], worlds, variants.cpu().numpy())
+        if self.worlds:
+            # Derived fields were of the compiled model, which is that of the first variants.
+            engine.forward(Worlds(None, engine.num_envs, engine.device))
 
     @functools.cached_property
     def _derived(self) -> dict[str, dict[str, _Table]]:
