@@ -340,7 +340,9 @@ class EventManager(ManagerBase[EventTermCfg]):
     def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
         event = self._prepared.get(name)
         if event is None or event.func is not term_cfg.func:  # a curriculum may name another one
-            return super()._call(name, term_cfg, *args)
+            result = super()._call(name, term_cfg, *args)
+            self._env.sim.restore_absent()
+            return result
         try:
             return event(self._env, *args, **term_cfg.params)
         except Exception as error:

@@ -237,6 +237,7 @@ class Simulation:
                 depend on accelerations (forces, accelerometers) stay one substep behind.
         """
         check_count("nsubsteps", nsubsteps, 1)
+        self._variants.restore_absent()
         stepper = self._engine if self._recorder is None else self._recorder
         stepper.step(nsubsteps, refresh)
         self._set_outdated(None)
@@ -255,6 +256,7 @@ class Simulation:
         if worlds:
             outdated = self._outdated
             self._set_outdated(None)
+            self._variants.restore_absent()
             self._engine.forward(worlds)
             if outdated is not None and not worlds.is_all:
                 left = np.setdiff1d(outdated.host_ids, worlds.host_ids)
@@ -336,6 +338,7 @@ class Simulation:
             New tensors over all contacts of these worlds, by ascending world. A world in which
             MuJoCo raised an error has no contacts, and `status` reports the error.
         """
+        self._variants.restore_absent()
         return self._engine.contacts(self._worlds(env_ids).ascending)
 
     def ray(
@@ -379,6 +382,7 @@ class Simulation:
                 f"{tuple(exclude.shape)}: give -1 for a ray that excludes no body."
             )
         exclude = exclude.expand(pnt.shape[1])
+        self._variants.restore_absent()
         rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, worlds)
         return rays if cutoff == math.inf else rays.within_(cutoff)
 
@@ -391,6 +395,7 @@ class Simulation:
             -1 for none, shape (num_envs, height, width, 2). None on the native engine, which does
             not render: render `world_copies` with `mujoco.Renderer`.
         """
+        self._variants.restore_absent()
         return self._engine.render_cameras(view)
 
     def world_copies(
@@ -404,6 +409,7 @@ class Simulation:
         Args:
             env_ids: the worlds, in ascending order; None for all.
         """
+        self._variants.restore_absent()
         return self._engine.world_copies(self._worlds(env_ids).ascending)
 
     def set_sensor_context(self, ctx: AttachedSensors) -> None:
@@ -477,6 +483,7 @@ class Simulation:
         if level == RecomputeLevel.none or not worlds:
             return
         before = len(self._engine.expanded)
+        self._variants.restore_absent()
         self._engine.recompute_constants(level, worlds)
         if len(self._engine.expanded) > before:
             self._model.clear_cache()
@@ -577,6 +584,14 @@ class Simulation:
         """
         self._variants.restore(entity, fields, self._worlds(env_ids).ascending.host_ids)
 
+    def restore_absent(self) -> None:
+        """Restore the compiled values of elements that worlds lack, as geoms of other variants.
+
+        Values that were written there would let such a geom appear, or such an object fall. Calls
+        of the simulation, and events, restore them, too.
+        """
+        self._variants.restore_absent()
+
     def _default_rows(self, field: str) -> torch.Tensor:
         """Return a field's default as (num_envs, ...) if variants differ in it, else (1, ...)."""
         default = self.get_default_field(field)
@@ -603,6 +618,7 @@ class Simulation:
             env_ids: the worlds, in the order of the returned rows; None for all.
         """
         worlds = self._worlds(env_ids)
+        self._variants.restore_absent()
         return self._engine.state_dict(worlds) | self._variants.state(worlds)
 
     def set_state(self, state: State, env_ids: EnvIds = None) -> None:

@@ -11,7 +11,7 @@ from mujoco.batch import MODEL_FIELDS
 from manyworlds.cli.main import main
 from manyworlds.sim import NanGuardCfg, RecomputeLevel
 from manyworlds.sim.diagnostics.flight_replay import FlightRecord
-from manyworlds.sim.fields.element_rows import VARIANT_DEPENDENT_FIELDS, fields_of, kinds
+from manyworlds.sim.fields.element_rows import VARIANT_DEPENDENT_FIELDS, fields_of, kind_of, kinds
 from tests.entity.variants.props import MESH, add_rock, build, floor, prop, variants
 from tests.entity.variants.truth import alone, assert_same_fields, assert_same_path
 from tests.sim.plain_loop import assert_replays
@@ -273,6 +273,76 @@ def test_absent_geoms_are_not_seen():
         seen.append({geom.objid for geom in drawn.geoms[: drawn.ngeom] if geom.rgba[3] > 0})
     shell = sim.mj_model.geom("object/shell").id
     assert shell in seen[0] and shell not in seen[1]
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_writes_do_not_touch_what_a_world_lacks(engine):
+    """Write every field of all elements: absent ones keep their values, the others the written."""
+    cfgs = {"object": variants(variants=SIZES), "other": variants(variants=ROCKS)}
+    _, sim = build(cfgs, 8, engine)
+    key = torch.from_numpy(sim.mj_model.key("init_state").qpos).float()
+    sim.data.qpos[:] = key
+    sim.forward()
+    fields = sorted(_possible(sim))
+    before: dict[str, torch.Tensor] = {}
+    sim.expand_model_fields(tuple(fields))
+    for field in fields:
+        rows = getattr(sim.model, field)
+        before[field] = rows.clone()
+        rows += 0.1
+    sim.restore_absent()
+    shells = [i for i in range(sim.mj_model.ngeom) if "object/" in sim.mj_model.geom(i).name]
+    bodies = [sim.mj_model.body("object/prop").id]
+    assert len(shells) == 3
+    for field in fields:
+        rows, old = getattr(sim.model, field), before[field]
+        for world in range(8):
+            variant = world % 4
+            lacking = shells[variant + 1 :] if variant < 3 else shells
+            gone = {"geom": lacking, "body": bodies if variant == 3 else []}.get(kind_of(field))
+            if gone is None:
+                continue
+            there = [i for i in range(rows.shape[1]) if i not in gone]
+            assert torch.equal(rows[world, gone], old[world, gone]), field
+            assert torch.equal(rows[world, there], old[world, there] + 0.1), field
+
+
+def _possible(sim):
+    """Return the fields with real numbers that the engine can hold for each world."""
+    return {
+        field
+        for kind in kinds()
+        for field in fields_of(kind)
+        if sim._engine.expansion_problem(field) is None
+        and sim._engine.defaults[field].dtype.kind == "f"
+    } - {"geom_aabb", "geom_rbound"}
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_colors_do_not_show_absent_geoms(engine):
+    """Color and texture all geoms, and scale gravity compensation, where an object is absent."""
+    _, sim = build({"object": variants(variants={"here": prop(1), "none": None})}, 2, engine)
+    sim.data.qpos[:] = torch.from_numpy(sim.mj_model.key("init_state").qpos).float()
+    sim.model.geom_rgba[:] = 0.7
+    sim.model.body_gravcomp[:] = 0.0
+    sim.recompute_constants(RecomputeLevel.set_const)
+    down = torch.tensor([[0.0, 0.0, -1.0]])
+    sim.forward()
+    rays = sim.ray(torch.tensor([[0.0, 0.0, 1.0]]), down)
+    assert rays.dist[0, 0] < 0.95 and abs(rays.dist[1, 0] - 1.0) < 1e-5
+    height = sim.data.qpos[1, 2].item()
+    sim.step(20)
+    assert sim.data.qpos[1, 2].item() == pytest.approx(height, abs=1e-6)
+    assert sim.data.qpos[0, 2].item() < height - 1e-3
+    sim.assign_variants("object", [0, 1], [1, 0])
+    sim.model.geom_rgba[:] = 0.4
+    saved = sim.get_state()
+    shell = sim.mj_model.geom("object/shell").id
+    assert torch.equal(sim.model.geom_rgba[:, shell, 3], torch.tensor([0.0, 0.4]))
+    saved["model.geom_rgba"][:] = 0.9
+    sim.set_state(saved)
+    sim.forward()
+    assert torch.equal(sim.model.geom_rgba[:, shell, 3], torch.tensor([0.0, 0.9]))
 
 
 @pytest.mark.parametrize("shape", ["ball", "rock"])

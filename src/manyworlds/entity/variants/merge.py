@@ -103,6 +103,7 @@ def merge_variants(
         geom_names=tuple(place.name for place in places),
         rows=_differing(rows, filled),
         filled=filled,
+        present=present,
         meshes=tuple(facts.meshes[i] for i in order),
         materials={kind: tuple(m[i] for i in order) for kind, m in facts.materials.items()},
     )

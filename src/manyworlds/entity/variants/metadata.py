@@ -99,6 +99,8 @@ class VariantMetadata:
     """Compiled values of the fields in which variants differ, each [variant, element, ...]."""
     filled: np.ndarray = field(default_factory=lambda: np.ones((1, 0), bool))
     """Mask of the geoms that each variant has, shape [num_variants, num_geoms]."""
+    present: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
+    """Mask of the variants with the object, shape [num_variants]."""
     meshes: tuple[tuple[str | None, ...], ...] = ()
     """Names of the meshes of each variant's geoms; None for a primitive."""
     materials: dict[str, tuple[tuple[str | None, ...], ...]] = field(default_factory=dict)

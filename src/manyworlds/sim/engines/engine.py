@@ -159,9 +159,13 @@ class Engine(Protocol):
     def write_rows(
         self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
     ) -> None:
-        """Expand a model field, and write some of its columns in the given worlds.
+        """Expand a model field, and write some of its elements in some worlds.
 
-        `columns` are indices of elements; `values` is (number of worlds, number of columns, ...).
+        Args:
+            field: the model field.
+            env_ids: ids of worlds, which broadcast with `columns` as in numpy's indexing.
+            columns: indices of elements.
+            values: their values, of the shape of both ids together, and then that of an element.
         """
         ...
 

@@ -411,16 +411,16 @@ class NativeEngine:
     def write_rows(
         self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
     ) -> None:
-        """Write some columns of a model field in the given worlds, in double precision."""
+        """Write elements of a model field, in double precision; ids as in numpy's indexing."""
         self.expand(field)
         self._push_row(field)
-        mirror = self._rows[field]
-        self._last_calls.keep(field, mirror.array, env_ids)
-        shape = (len(env_ids), len(columns), *mirror.array.shape[2:])
-        mirror.array[env_ids[:, None], columns] = values.reshape(shape)
+        mirror, worlds = self._rows[field], env_ids.ravel()
+        self._last_calls.keep(field, mirror.array, worlds)
+        shape = np.broadcast_shapes(env_ids.shape, columns.shape)
+        mirror.array[env_ids, columns] = values.reshape(*shape, *mirror.array.shape[2:])
         self._unchecked.add(field)
-        self._note_written(env_ids)
-        mirror.refresh(env_ids)
+        self._note_written(worlds)
+        mirror.refresh(worlds)
 
     def take_written_worlds(self) -> np.ndarray | None:
         """Return a mask, (num_envs,), of worlds with rows written since the last call, or None."""

@@ -385,13 +385,13 @@ class WarpEngine:
     def write_rows(
         self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
     ) -> None:
-        """Write some columns of a model field in the given worlds."""
+        """Write elements of a model field; ids as in numpy's indexing."""
         self.expand(field)
         rows = self._rows(field)
         worlds = torch.from_numpy(env_ids).long().to(self.device)
-        shape = (len(env_ids), len(columns), *rows.shape[2:])
-        new = torch.from_numpy(values.reshape(shape)).to(self.device, rows.dtype)
-        rows[worlds[:, None], torch.from_numpy(columns).to(self.device)] = new
+        shape = np.broadcast_shapes(env_ids.shape, columns.shape)
+        new = torch.from_numpy(values.reshape(*shape, *rows.shape[2:])).to(self.device, rows.dtype)
+        rows[worlds, torch.from_numpy(columns).to(self.device)] = new
 
     def _owner(self, field: str) -> tuple[WarpStruct, str]:
         """Return the struct that holds a model field, and the field's name in that struct."""

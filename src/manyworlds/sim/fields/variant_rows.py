@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.sim.fields.absent_rows import AbsentRows, Lacks
 from manyworlds.sim.fields.defaults import as_tensor
 from manyworlds.sim.fields.element_rows import element_ids, kind_of
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE, derived_fields
@@ -76,14 +77,19 @@ class VariantRows:
         self.worlds: dict[str, torch.Tensor] = {}
         """The variant of each world by entity, int64, shape (num_envs,)."""
         self._snapshot: dict[str, torch.Tensor] | None = None
+        lacks: dict[str, dict[str, Lacks]] = {}
         for name, info in variant_info:
             ids = element_ids(engine.mj_model, info.elements)
             self._tables[name] = _tables(engine, name, info, ids)
             self._ids[name] = ids
+            if found := _lacks(info, ids):
+                lacks[name] = found
             variants = info.world_variants(name, engine.num_envs)
             with torch.inference_mode(False):
                 self.worlds[name] = torch.from_numpy(variants).to(engine.device)
             info.in_use = True
+        self._absent = AbsentRows(engine, lacks, self._values_of)
+        self._absent.assign(self.worlds)
         for name, variants in self.worlds.items():
             worlds = np.arange(engine.num_envs)
             self._write_tables(self._tables[name], worlds, variants.cpu().numpy())
@@ -113,6 +119,10 @@ class VariantRows:
         """Names of the fields in which an entity's variants differ: none without variants."""
         return frozenset(self._tables.get(entity, ()))
 
+    def restore_absent(self) -> None:
+        """Restore the rows of elements that worlds lack, in the fields written since."""
+        self._absent.restore()
+
     def assign(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> np.ndarray:
         """Change an entity's variant in the given worlds; call `complete` afterwards.
 
@@ -132,21 +142,39 @@ class VariantRows:
         if env_ids.size:
             self._snapshot = None
             worlds[torch.from_numpy(env_ids)] = torch.tensor(variants, device=worlds.device)
+            self._absent.assign(self.worlds)
             self._write_tables(self._tables[entity], env_ids, variants)
         return env_ids
 
     def restore(self, entity: str, fields: Iterable[str], env_ids: np.ndarray) -> None:
         """Restore an entity's rows of some fields to the compiled values of its variants."""
-        ids, tables = self._ids[entity], self._tables[entity]
         variants = self.worlds[entity].cpu().numpy()[env_ids]
         for field in fields:
-            columns = ids.get(kind_of(field))
+            columns = self._ids[entity].get(kind_of(field))
             if columns is not None and columns.size:
-                compiled = self._engine.defaults[field][columns]
-                values = np.repeat(compiled[None], len(env_ids), axis=0)
-                self._engine.write_rows(field, env_ids, columns, values)
-                own = {field: tables[field]} if field in tables else {}
-                self._write_tables(own, env_ids, variants)
+                values = self._values_of(entity, field, variants[:, None], columns)
+                self._engine.write_rows(field, env_ids[:, None], columns, values)
+
+    def _values_of(
+        self, entity: str, field: str, variants: np.ndarray, ids: np.ndarray
+    ) -> np.ndarray:
+        """Return compiled values of elements of an entity for some variants.
+
+        Args:
+            entity: the entity.
+            field: the model field.
+            variants: indices of variants, which broadcast with `ids`.
+            ids: model ids of the entity's elements.
+        """
+        values = self._engine.defaults[field][np.broadcast_arrays(ids, variants)[0]]
+        if (table := self._tables[entity].get(field)) is not None:
+            order = np.argsort(table.columns)
+            found = order[np.searchsorted(table.columns[order], ids) % len(order)]
+            differs = np.broadcast_to(
+                table.columns[found] == ids, values.shape[: np.ndim(variants)]
+            )
+            values[differs] = table.values[variants, found].reshape(values.shape)[differs]
+        return values
 
     def complete(self, entity: str, env_ids: np.ndarray) -> None:
         """Recompute the fields that derive from rows of worlds that `assign` changed."""
@@ -196,6 +224,7 @@ class VariantRows:
         self._snapshot = None
         for name, variants in saved.items():
             self.worlds[name][worlds.rows] = variants.to(self._engine.device)
+        self._absent.assign(self.worlds)
 
     def default(self, field: str) -> torch.Tensor:
         """Return a field's compiled values for the variants of each world, (num_envs, ...)."""
@@ -254,7 +283,7 @@ class VariantRows:
         self, tables: dict[str, _Table], env_ids: np.ndarray, variants: np.ndarray
     ) -> None:
         for field, table in tables.items():
-            self._engine.write_rows(field, env_ids, table.columns, table.values[variants])
+            self._engine.write_rows(field, env_ids[:, None], table.columns, table.values[variants])
 
 
 def variant_indices(variant_ids: Any, count: int) -> np.ndarray:
@@ -301,6 +330,18 @@ def _tables(
             raise ValueError(_refusal(engine, entity, info, field, values, differs))
         tables[field] = _Table(columns[differs], values[:, differs])
     return tables
+
+
+def _lacks(info: VariantMetadata, ids: dict[str, np.ndarray]) -> dict[str, Lacks]:
+    """Return which elements of an entity some of its variants lack, by kind of element."""
+    found: dict[str, Lacks] = {}
+    for kind, columns in ids.items():
+        absent = ~info.filled if kind == "geom" else ~info.present[:, None]
+        mask = np.broadcast_to(absent, (len(absent), len(columns)))
+        some = mask.any(axis=0)
+        if some.any():
+            found[kind] = columns[some], mask[:, some]
+    return found
 
 
 def _check_pairs(engine: Engine, entity: str, info: VariantMetadata, geoms: np.ndarray) -> None:

@@ -11,9 +11,12 @@ from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp import dr, randomize_variant
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.scene import SceneCfg
+from manyworlds.sensor import GridPatternCfg, ObjRef, RayCastSensorCfg
 from manyworlds.sim import SimulationCfg
 from tests.entity.variants.props import build, floor, variants
 from tests.entity.variants.props import prop as rock
+from tests.envs.mdp.dr.robot import XML
+from tests.envs.mdp.dr.test_fields import LOOKS, PHYSICS
 
 SOME = torch.tensor([0, 1])
 # Size [m], mass [kg] and friction by variant.
@@ -151,3 +154,93 @@ def test_sizes_of_what_is_a_mesh_in_some_variant_are_refused():
         ManagerBasedRlEnv(
             ManagerBasedRlEnvCfg(decimation=1, scene=scene, events={"draw": draw}), device="cpu"
         )
+
+
+def _hinged() -> mujoco.MjSpec:
+    """Return the robot with something of every kind, without its contact pair."""
+    spec = mujoco.MjSpec.from_string(XML)
+    spec.delete(spec.pairs[0])
+    return spec
+
+
+@pytest.fixture(scope="module")
+def half_empty() -> ManagerBasedRlEnv:
+    """Return an environment of four worlds, of which every second lacks the robot."""
+    robot = VariantEntityCfg(
+        variants={"here": _hinged, "none": None},
+        assignment=lambda count: [i % 2 for i in range(count)],
+    )
+    scene = SceneCfg(num_envs=4, entities={"robot": robot}, spec_fn=floor, env_spacing=0.0)
+    return ManagerBasedRlEnv(ManagerBasedRlEnvCfg(decimation=1, scene=scene), device="cpu")
+
+
+@pytest.mark.filterwarnings("ignore:dr.body_mass")
+@pytest.mark.parametrize("name", sorted((PHYSICS | LOOKS).keys() - {"pair_friction"}))
+def test_functions_do_not_touch_what_a_world_lacks(half_empty, name):
+    """Call each function for all worlds: rows change where the robot is, and only there."""
+    sim, func = half_empty.sim, getattr(dr, name)
+    sim.expand_model_fields(func.model_fields)
+    before = {field: getattr(sim.model, field).clone() for field in func.model_fields}
+    func(half_empty, None, **(PHYSICS | LOOKS)[name])
+    changed = {field: getattr(sim.model, field) != old for field, old in before.items()}
+    shared = name.startswith("mat_")  # materials belong to all worlds
+    bounds = ("geom_aabb", "geom_rbound")
+    for field, mask in changed.items():
+        assert mask[[0, 2]].any(), field
+        assert shared or field in bounds or not mask[[1, 3]].any(), field
+
+
+def _meshes(count: int):
+    """Return a function that makes a prop of a visual mesh and of colliding ones, side by side."""
+
+    def make() -> mujoco.MjSpec:
+        spec = mujoco.MjSpec()
+        body = spec.worldbody.add_body(name="prop")
+        body.add_freejoint()
+        body.add_site(name="eye", pos=[0.6, 0, 0.5])
+        for i in range(count + 1):
+            mesh = spec.add_mesh(name=f"mesh_{i}")
+            mesh.make_sphere(subdivision=2)
+            mesh.scale[:] = (0.05, 0.05, 0.05)
+            collides = int(i > 0)
+            body.add_geom(
+                type=mujoco.mjtGeom.mjGEOM_MESH,
+                meshname=mesh.name,
+                pos=[0.3 * i, 0, 0],
+                contype=collides,
+                conaffinity=collides,
+            )
+        return spec
+
+    return make
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_rays_pass_where_a_variant_has_fewer_meshes(engine):
+    """Color all geoms of objects of 2 and 4 colliding meshes, and look from above."""
+    cfg = VariantEntityCfg(
+        variants={"sphere": _meshes(2), "cone": _meshes(4)},
+        assignment=lambda count: [i % 2 for i in range(count)],
+    )
+    sky = RayCastSensorCfg(
+        name="sky",
+        frame=ObjRef("site", "eye", "object"),
+        pattern=GridPatternCfg(size=(1.2, 0.0), resolution=0.3),
+        exclude_parent_body=False,
+    )
+    params = {"asset_cfg": SceneEntityCfg("object"), "ranges": (0.2, 0.9)}
+    events = {"color": EventTermCfg(func=dr.geom_rgba, mode="reset", params=params)}
+    scene = SceneCfg(
+        num_envs=2, entities={"object": cfg}, spec_fn=floor, sensors=(sky,), env_spacing=0.0
+    )
+    env = ManagerBasedRlEnv(
+        ManagerBasedRlEnvCfg(
+            decimation=1, scene=scene, events=events, sim=SimulationCfg(engine=engine)
+        ),
+        device="cpu",
+    )
+    env.reset()
+    ids = env.scene["object"].indexing.geom_ids
+    assert (env.sim.model.geom_rgba[:, ids, 3] > 0).sum(dim=1).tolist() == [3, 5]
+    seen = env.scene["sky"].data.distances < 0.48
+    assert seen.sum(dim=1).tolist() == [3, 5]

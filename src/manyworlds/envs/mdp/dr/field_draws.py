@@ -78,6 +78,7 @@ class Randomization(ABC):
     ) -> None:
         """Randomize the worlds named, all of them for None; see `apply`."""
         self.apply(env, resolve_env_ids(env, env_ids), draws)
+        env.sim.restore_absent()
 
     @abstractmethod
     def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
