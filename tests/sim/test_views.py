@@ -327,3 +327,46 @@ def test_the_name_of_an_engine_is_only_a_label(monkeypatch, sim):
         with pytest.raises(AttributeError, match="'wp_model' is not available: the mine engine"):
             _ = sim.wp_model
     assert hasattr(sim, "wp_model") == reaches
+
+
+@pytest.mark.parametrize(
+    "way", ["flatten", "reshape", "contiguous", "ravel", "reshape_as", "torch"]
+)
+def test_writes_through_reshaped_views_of_shared_fields_count(sim, way):
+    """Write one element through views that are copies while worlds share the field."""
+    friction = sim.model.geom_friction
+    shape = friction.shape
+    like = torch.zeros(friction.numel())
+    view = {
+        "flatten": lambda: friction.flatten(),
+        "reshape": lambda: friction.reshape(-1),
+        "contiguous": lambda: friction.contiguous().view(-1),
+        "ravel": lambda: friction.ravel(),
+        "reshape_as": lambda: friction.reshape_as(like),
+        "torch": lambda: torch.flatten(friction),
+    }[way]()
+    assert view.shape == like.shape
+    assert torch.equal(view, friction.clone().view(-1))
+    assert "geom_friction" not in sim.expanded_fields
+    expected = friction.clone()
+    expected.view(-1)[-1] = 0.123
+    expected.view(-1)[1] += 0.5
+    view[-1] = 0.123
+    view[1] += 0.5
+    assert sim.model.geom_friction.shape == shape
+    assert torch.equal(sim.model.geom_friction, expected)
+    sim.model.geom_friction[0] = 0.7  # the view follows the field
+    assert torch.equal(view, sim.model.geom_friction.flatten())
+
+
+def test_writes_to_copies_of_shared_fields_raise(sim):
+    """Refuse a write to a reshaped part of a field that cannot be a view, rather than lose it."""
+    part = sim.model.geom_friction[:, :, :2].flatten()
+    compiled = part.clone()
+    with pytest.raises(ValueError, match=r"would be lost.* by index, or clone\(\)"):
+        part *= 2.0
+    assert torch.equal(part, compiled)
+    own = sim.model.geom_friction[:, :, :2].flatten().clone()
+    own *= 2.0
+    assert torch.equal(own, 2.0 * compiled)
+    assert torch.equal(sim.model.geom_friction[:, :, :2].flatten(), compiled)

@@ -15,14 +15,17 @@ _AUGMENTED = {
         *("and", "or", "xor", "lshift", "rshift"),
     )
 }
+# These return a view of rows, but a copy of what worlds share.
+_VIEWS_OF_ROWS = {"contiguous", "flatten", "ravel", "reshape", "reshape_as"}
 
 
 class TorchArray(torch.Tensor):
     """A model field that all worlds share, shown as `(num_envs, ...)`.
 
-    It reads like any tensor. Its first in-place write, also through a slice, gives the field one
-    row per world and then writes there, so that a write to one world never affects the others.
-    Once the field has its own rows, this array and its slices read and write them.
+    It reads like any tensor. Its first in-place write, also through a slice or a reshaped view,
+    gives the field one row per world and then writes there, so that a write to one world never
+    affects the others. Once the field has its own rows, this array and its views read and write
+    them. A write to a reshaped array that can only be a copy raises ValueError.
 
     Args:
         wp_array: a Warp array, whose memory the new array shares.
@@ -96,7 +99,8 @@ class TorchArray(torch.Tensor):
     ) -> Any:
         """Redirect in-place writes to the per-world tensor; track views of shared memory."""
         kwargs = kwargs or {}
-        writes = _writes_in_place(getattr(func, "__name__", ""))
+        name = getattr(func, "__name__", "")
+        writes = _writes_in_place(name)
         source = args[0] if args and isinstance(args[0], TorchArray) else None
         plain = [_plain(arg, writes and i == 0) for i, arg in enumerate(args)]
         named = {
@@ -106,11 +110,21 @@ class TorchArray(torch.Tensor):
             result = func(*plain, **named)
         if source is None or writes or source._rows(False) is not None:
             return result
-        return cls._track(result, source, lambda base: func(base, *plain[1:], **named))
+        copied = name in _VIEWS_OF_ROWS
+        return cls._track(result, source, lambda base: func(base, *plain[1:], **named), copied)
 
     @classmethod
-    def _track(cls, result: Any, source: TorchArray, view: Callable[[torch.Tensor], Any]) -> Any:
-        """Wrap a view of `source`'s memory; `view` finds it in the per-world tensor."""
+    def _track(
+        cls,
+        result: Any,
+        source: TorchArray,
+        view: Callable[[torch.Tensor], Any],
+        copied: bool = False,
+    ) -> Any:
+        """Wrap a view of `source`'s memory; `view` finds it in the per-world tensor.
+
+        With `copied`, the result may be a copy of the memory that worlds share.
+        """
         if isinstance(result, list | tuple):
             parts = [
                 cls._track(part, source, lambda base, i=i: view(base)[i])
@@ -121,12 +135,20 @@ class TorchArray(torch.Tensor):
         if isinstance(result, np.ndarray):
             result = result.view()
             result.flags.writeable = False
-        if not _shares_memory(result, source):
+        if not copied and not _shares_memory(result, source):
             return result
 
         def rows(make: bool) -> torch.Tensor | None:
             base = source._rows(make)
-            return None if base is None else view(base)
+            if base is None:
+                return None
+            found = view(base)
+            if make and not _shares_memory(found, base):
+                raise ValueError(
+                    "A write to this array would be lost, because it is a copy of a part of the "
+                    "field: write to the field by index, or clone() the array to keep a copy."
+                )
+            return found
 
         return cls.wrap(result, rows)
 
@@ -144,7 +166,7 @@ def _plain(arg: Any, write: bool) -> Any:
         return arg.as_subclass(torch.Tensor)
 
 
-def _shares_memory(result: Any, source: TorchArray) -> bool:
+def _shares_memory(result: Any, source: torch.Tensor) -> bool:
     if not isinstance(result, torch.Tensor):
         return False
     with torch._C.DisableTorchFunctionSubclass():
