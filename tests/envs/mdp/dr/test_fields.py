@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import math
 
 import mujoco
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from manyworlds.envs.mdp import dr
 from manyworlds.envs.mdp.dr import fields, special
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
+from manyworlds.sim import RecomputeLevel
 from tests.envs.mdp.dr.robot import disturb, make_env, plain_steps
 
 SOME = torch.tensor([1, 3])
@@ -153,3 +155,47 @@ def test_worlds_step_like_a_model_with_the_drawn_values(name):
         np.testing.assert_array_equal(got, moved[world])
     differs = [bool((moved[w] != moved[0]).any()) for w in (1, 3)]
     assert all(differs) if name in PHYSICS else not any(differs)
+
+
+@pytest.mark.filterwarnings("ignore:dr.body_")
+@pytest.mark.parametrize("name", PHYSICS | LOOKS)
+def test_direct_calls_recompute_what_follows(name):
+    """Call each function directly: constants are then those of mj_setConst, in the worlds drawn."""
+    env = make_env()
+    sim, func = env.sim, getattr(dr, name)
+    sim.expand_model_fields(func.model_fields)
+    compiled = {field: getattr(sim.model, field).clone() for field in func.model_fields}
+    func(env, SOME, **(PHYSICS | LOOKS)[name])
+    for field, before in compiled.items():
+        assert (getattr(sim.model, field) != before).flatten(1).any(1).tolist() == [0, 1, 0, 1]
+    after = {field: getattr(sim.model, field).clone() for field in sim.expanded_fields}
+    sim.recompute_constants(RecomputeLevel.set_const)
+    for field, rows in after.items():
+        assert torch.equal(getattr(sim.model, field), rows), field
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_a_turned_site_has_turned_after_forward(engine):
+    """Turn a site, whose frame is that of its body when compiled, by a direct call."""
+    env = make_env(engine=engine)
+    site = env.sim.mj_model.site("robot/hook").id
+    before = env.sim.data.site_xmat[:, site].clone()
+    turn = math.radians(30.0)
+    dr.site_quat(env, SOME, yaw_range=(turn, turn))
+    env.sim.forward()
+    change = before.transpose(1, 2) @ env.sim.data.site_xmat[:, site]
+    angle = torch.atan2(change[:, 1, 0], change[:, 0, 0])
+    torch.testing.assert_close(angle, torch.tensor([0.0, turn, 0.0, turn]), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["body_pos", "body_quat"])
+def test_a_floating_body_cannot_be_placed(name):
+    """Refuse to move the root of a floating robot, and name it in a warning among others."""
+    env = make_env()
+    params = PHYSICS[name]
+    message = rf"dr.{name} has no effect on 'base' of 'robot', .* mdp.reset_root_state_uniform"
+    root = SceneEntityCfg("robot", body_names=("base",))
+    with pytest.raises(ValueError, match=message):
+        getattr(dr, name)(env, None, **params, asset_cfg=root)
+    with pytest.warns(UserWarning, match=message):
+        getattr(dr, name)(env, None, **params)

@@ -35,7 +35,7 @@ def bounds(kind: str, s: list[float]) -> tuple[float, tuple[float, ...]]:
 @pytest.mark.parametrize("recompute", [False, True])
 def test_bounds_follow_sizes(env, recompute):
     """Compute bounds of each type by the table, with and without the engine's recomputation."""
-    dr.geom_size(env, SOME, (0.4, 2.5))
+    dr.geom_size.prepare(env, (0.4, 2.5))(env, SOME)
     if recompute:
         env.sim.recompute_constants(dr.geom_size.recompute, SOME)
     model, kinds = env.sim.model, set()

@@ -5,8 +5,7 @@ event manager gives each world rows of its own and then recomputes the constants
 them. The event manager builds each term once: it resolves names and checks parameters, and does so
 again only after a change of the parameters.
 
-Called directly, a function builds, draws and keeps nothing. It recomputes nothing: call
-`env.sim.recompute_constants` afterwards.
+Called directly, a function builds, draws, recomputes what follows, and keeps nothing.
 """
 
 from manyworlds.envs.mdp.dr.distributions import (

@@ -10,12 +10,14 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, cast
 
+import mujoco
 import torch
 
 from manyworlds.envs.mdp.dr.distributions import (
@@ -117,8 +119,8 @@ def randomizes(
     """Make an event function of a builder, and declare the model fields that it changes.
 
     The builder is called as `build(env, **params)`, the event function as
-    `function(env, env_ids, **params)`; it builds, randomizes once and keeps nothing. The docstring
-    of the builder is that of the event function.
+    `function(env, env_ids, **params)`; it builds, randomizes once, recomputes what follows, and
+    keeps nothing. The docstring of the builder is that of the event function.
 
     Args:
         fields: names of the fields that the event changes.
@@ -140,6 +142,9 @@ def randomizes(
             **kwargs: P.kwargs,
         ) -> None:
             prepare(env, *args, **kwargs)(env, env_ids)
+            env.sim.recompute_constants(
+                env.sim.recompute_level(fields), resolve_env_ids(env, env_ids)
+            )
 
         signature = inspect.signature(build)
         first, *others = signature.parameters.values()
@@ -230,6 +235,8 @@ class Rows:
         """Names of the elements."""
         self.ids = every[asset_cfg.index(kind)][chosen]
         """Rows in the model, shape [elements]."""
+        if field in ("body_pos", "body_quat"):
+            _check_attached(env, field, asset_cfg.name, self.names, self.ids.tolist())
         self.width = element.shape[0] if element.shape else 1
         """Columns of the field; a scalar field has one."""
         self._scalar = not element.shape
@@ -280,6 +287,29 @@ class Rows:
         else:
             index = (worlds[:, None, None], self.ids[:, None], columns)
             rows[index] = values[..., columns]
+
+
+def _check_attached(
+    env: ManagerBasedRlEnv, field: str, entity: str, names: Sequence[str], bodies: Sequence[int]
+) -> None:
+    """Refuse to place bodies whose pose is state, and warn if they are among others."""
+    model = env.sim.mj_model
+    moving = [
+        name
+        for name, body in zip(names, bodies, strict=True)
+        if model.body_mocapid[body] >= 0
+        or (model.jnt_type[model.jnt_bodyid == body] == mujoco.mjtJoint.mjJNT_FREE).any()
+    ]
+    if not moving:
+        return
+    message = (
+        f"dr.{field} has no effect on {', '.join(map(repr, moving))} of '{entity}', whose pose is "
+        "part of the state: select other bodies, and place this one with "
+        "mdp.reset_root_state_uniform."
+    )
+    if len(moving) == len(bodies):
+        raise ValueError(message)
+    warnings.warn(message, UserWarning, 2)
 
 
 @dataclass(frozen=True)
