@@ -53,11 +53,13 @@ def test_options_of_entities_are_named_and_ignored():
         '<size nuser_geom="1"/>',
         '<visual><map znear="0.001"/></visual>',
         '<size njmax="900" nconmax="300"/>',
+        '<size memory="10K"/>',
     ],
 )
 def test_memory_and_pictures_are_of_the_scene(setting, capfd, recwarn):
     """Ignore sizes of memory and settings of pictures of an entity, without a warning."""
-    Scene(SceneCfg(entities={"a": ball(setting)}), "cpu").compile()
+    model = Scene(SceneCfg(entities={"a": ball(setting)}), "cpu").compile()
+    assert model.narena > 2**20
     assert not [str(w.message) for w in recwarn]
     assert capfd.readouterr() == ("", "")
 

@@ -389,7 +389,7 @@ def _adopt_sizes_and_looks(part: mujoco.MjSpec, whole: mujoco.MjSpec) -> None:
     """
     for name in (name for name in dir(part) if name.startswith("nuser_")):
         setattr(part, name, getattr(whole, name))
-    part.njmax, part.nconmax = whole.njmax, whole.nconmax
+    part.njmax, part.nconmax, part.memory = whole.njmax, whole.nconmax, whole.memory
     for group in (name for name in dir(part.visual) if not name.startswith("_")):
         own, other = getattr(part.visual, group), getattr(whole.visual, group)
         for name in (name for name in dir(own) if not name.startswith("_")):

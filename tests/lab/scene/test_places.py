@@ -9,6 +9,7 @@ import pytest
 from manyworlds.entity import PropCfg
 from manyworlds.lab import LiveLab, world_from_spec
 from manyworlds.lab.scene.places import _geom_box
+from manyworlds.lab.wire_model import scene_mjcf
 from tests.robots import robot_file
 from tests.spec.parity import find_model
 
@@ -116,6 +117,23 @@ def test_soft_bodies_have_places_and_memory(lab, tmp_path):
     assert one.pos[2] == pytest.approx(GROUND + 0.1) == two.pos[2]
     assert two.pos[0] >= one.pos[0] + 0.2 and lab.model.narena >= 40 * 2**20
     assert not any("memory" in note for note in lab.scene.notes)
+
+
+TIGHT = """<mujoco><size memory="10K"/><worldbody><body><freejoint/><geom type="box"
+  size=".1 .1 .1"/></body></worldbody></mujoco>"""
+
+
+def test_the_memory_of_an_item_does_not_bound_the_world(lab, tmp_path):
+    """Add boxes whose file has little memory: the world takes what MuJoCo takes by itself."""
+    (tmp_path / "box.xml").write_text(TIGHT)
+    free = lab.model.narena
+    for name in ("one", "two", "three"):
+        lab.scene.add(tmp_path / "box.xml", name)
+    assert lab.model.narena >= free
+    lab.step(200)
+    assert lab.scene.bounds("one").low[2] == pytest.approx(GROUND, abs=0.01)
+    exported = mujoco.MjSpec.from_string(scene_mjcf(lab.world)[0])
+    assert exported.memory == -1
 
 
 @pytest.mark.parametrize("mode", ["dynamic", "static"])

@@ -431,7 +431,7 @@ class Draft:
         spec, before = self.spec, self.world
         if self._qpos and spec.key(INITIAL_KEYFRAME) is None and self._differs():
             spec.add_key(name=INITIAL_KEYFRAME)
-        model = compile_copy(spec)
+        model = _compile_with_memory(spec)
         key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
         if key >= 0 and (self._qpos or self._ctrl):
             self._write_key(model, key)
@@ -479,6 +479,20 @@ class Draft:
             actuator = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_ACTUATOR, name)
             if actuator >= 0:
                 model.key_ctrl[key, model.actuator_ctrladr[actuator]] = ctrl
+
+
+def _compile_with_memory(spec: mujoco.MjSpec) -> mujoco.MjModel:
+    """Compile a copy of a spec, whose items' `<size memory>` counts if MuJoCo would take less.
+
+    What is enough for one item may be too little for the whole.
+    """
+    asked = spec.memory
+    spec.memory = -1
+    model = compile_copy(spec)
+    if asked > model.narena:
+        spec.memory = asked
+        model = compile_copy(spec)
+    return model
 
 
 def compile_copy(spec: mujoco.MjSpec) -> mujoco.MjModel:
