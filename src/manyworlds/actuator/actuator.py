@@ -20,7 +20,7 @@ from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
-from manyworlds.validation.worlds import EnvIds, as_index, assign
+from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity, EntityData
@@ -203,6 +203,21 @@ def delay_command(buffer: DelayBuffer, *targets: torch.Tensor) -> tuple[torch.Te
     return buffer.compute().split(targets[0].shape[-1], dim=-1)
 
 
+def begin_delay(buffer: DelayBuffer, worlds: Worlds, *targets: torch.Tensor) -> None:
+    """Fill the delays of worlds whose episode begins; those of the others do not advance.
+
+    Args:
+        buffer: the earlier targets.
+        worlds: the worlds.
+        targets: targets at the beginning, each [num_envs, num_targets]; see `delay_command`.
+    """
+    values = torch.cat(targets, dim=-1)
+    if buffer.is_initialized:
+        buffer.backfill(values[worlds.rows], worlds.ids)
+    else:
+        buffer.append(values)
+
+
 def delay_fields(
     buffer: DelayBuffer, cmd: ActuatorCmd, fields: tuple[CommandField, ...]
 ) -> ActuatorCmd:
@@ -360,6 +375,28 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         if self.delay_buffer is None:
             return cmd
         return delay_fields(self.delay_buffer, cmd, self.cfg.delay_fields)
+
+    def begin(self, data: EntityData, worlds: Worlds) -> torch.Tensor:
+        """Return the controls of worlds whose episode begins, before its first physics step.
+
+        Nothing that the actuator remembers advances, in no world; only the delays of these worlds
+        are filled with their targets.
+
+        Args:
+            data: targets and state.
+            worlds: the worlds; their delays are empty.
+
+        Returns:
+            Controls, shape [num_envs, number of controls], which are right for these worlds.
+        """
+        cmd = self.get_command(data)
+        before = self.state_dict()
+        control = self.compute(self.apply_delay(cmd))
+        self.load_state_dict(before)
+        if self.delay_buffer is not None:
+            targets = [cmd.targets.of(field) for field in self.cfg.delay_fields]
+            begin_delay(self.delay_buffer, worlds, *targets)
+        return control
 
     def set_lags(self, lags: torch.Tensor, env_ids: EnvIds = None) -> None:
         """Set the delay until its next update, clamped to its range.

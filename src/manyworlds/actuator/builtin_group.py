@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator, ActuatorCfg, read_target
+from manyworlds.actuator.actuator import Actuator, ActuatorCfg, begin_delay, read_target
 from manyworlds.actuator.builtin_actuator import DirectActuator, copies_targets
 from manyworlds.actuator.targets import CommandField
 from manyworlds.spec.transmissions import TransmissionType
-from manyworlds.validation.worlds import as_index
+from manyworlds.validation.worlds import Worlds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import EntityData
@@ -54,10 +54,15 @@ class _CopyGroup:
             for i, member in enumerate(self._members):
                 member.share_delay(self._buffer, first=i == 0)
 
-    def apply_controls(self, data: EntityData) -> None:
-        """Write the controls."""
+    def apply_controls(self, data: EntityData, beginning: Worlds | None) -> None:
+        """Write the controls; see `ActuatorGroups.apply_controls`."""
         parts = [read_target(data, self._transmission, name, i) for name, i in self._sources]
         values = parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+        if beginning is not None:
+            if self._buffer is not None:
+                begin_delay(self._buffer, beginning, values)
+            assign(data.data.ctrl, values[beginning.rows], beginning, self._ctrl_index)
+            return
         if self._buffer is not None:
             self._buffer.append(values)
             values = self._buffer.compute()
@@ -107,7 +112,7 @@ class BuiltinActuatorGroup:
         for group in (*self._groups, *self._delayed_groups):
             group.initialize(num_envs, device)
 
-    def apply_controls(self, data: EntityData) -> None:
-        """Write the controls of all groups."""
+    def apply_controls(self, data: EntityData, beginning: Worlds | None = None) -> None:
+        """Write the controls of all groups; see `ActuatorGroups.apply_controls`."""
         for group in (*self._groups, *self._delayed_groups):
-            group.apply_controls(data)
+            group.apply_controls(data, beginning)

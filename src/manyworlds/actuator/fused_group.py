@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator, ActuatorCfg, delay_fields, is_plain, read_command
+from manyworlds.actuator.actuator import (
+    Actuator,
+    ActuatorCfg,
+    begin_delay,
+    delay_fields,
+    is_plain,
+    read_command,
+)
 from manyworlds.actuator.pd_actuator import IdealPdActuator, IdealPdActuatorCfg
-from manyworlds.validation.worlds import as_index
+from manyworlds.validation.worlds import Worlds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import EntityData
@@ -45,9 +52,16 @@ class _FusedGroup:
             member.params = {name: views[i] for name, views in columns.items()}
             member.share_delay(self._buffer, first=i == 0)
 
-    def apply_controls(self, data: EntityData) -> None:
-        """Evaluate the law and write the controls."""
+    def apply_controls(self, data: EntityData, beginning: Worlds | None) -> None:
+        """Evaluate the law and write the controls; see `ActuatorGroups.apply_controls`."""
         cmd = read_command(data, self._cfg.transmission_type, self._target_index)
+        if beginning is not None:
+            if self._buffer is not None:
+                targets = [cmd.targets.of(field) for field in self._cfg.delay_fields]
+                begin_delay(self._buffer, beginning, *targets)
+            controls = self._law(self._params, cmd)
+            assign(data.data.ctrl, controls[beginning.rows], beginning, self._ctrl_index)
+            return
         if self._buffer is not None:
             cmd = delay_fields(self._buffer, cmd, self._cfg.delay_fields)
         data.data.ctrl[:, self._ctrl_index] = self._law(self._params, cmd)
@@ -87,7 +101,7 @@ class FusedActuatorGroup:
         for group in self._groups:
             group.initialize(num_envs, device)
 
-    def apply_controls(self, data: EntityData) -> None:
-        """Write the controls of all groups."""
+    def apply_controls(self, data: EntityData, beginning: Worlds | None = None) -> None:
+        """Write the controls of all groups; see `ActuatorGroups.apply_controls`."""
         for group in self._groups:
-            group.apply_controls(data)
+            group.apply_controls(data, beginning)

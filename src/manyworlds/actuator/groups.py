@@ -10,7 +10,7 @@ import torch
 from manyworlds.actuator.actuator import Actuator, ActuatorCfg
 from manyworlds.actuator.builtin_group import BuiltinActuatorGroup
 from manyworlds.actuator.fused_group import FusedActuatorGroup
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, Worlds, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import EntityData
@@ -37,13 +37,25 @@ class ActuatorGroups:
         self.builtin_group.initialize(num_envs, device)
         self.fused_group.initialize(num_envs, device)
 
-    def apply_controls(self, data: EntityData) -> None:
-        """Turn the entity's targets into controls."""
-        self.builtin_group.apply_controls(data)
-        self.fused_group.apply_controls(data)
+    def apply_controls(self, data: EntityData, beginning: Worlds | None = None) -> None:
+        """Turn the entity's targets into controls.
+
+        Args:
+            data: the entity's targets and state.
+            beginning: worlds whose episode begins, before its first physics step: only their
+                controls are written, their delays begin with the present targets, and nothing
+                that actuators remember of the other worlds moves. None for a physics step of all.
+        """
+        self.builtin_group.apply_controls(data, beginning)
+        self.fused_group.apply_controls(data, beginning)
         for actuator in self.custom:
+            columns = actuator.global_ctrl_index
+            if beginning is not None:
+                controls = actuator.begin(data, beginning)
+                assign(data.data.ctrl, controls[beginning.rows], beginning, columns)
+                continue
             cmd = actuator.apply_delay(actuator.get_command(data))
-            data.data.ctrl[:, actuator.global_ctrl_index] = actuator.compute(cmd)
+            data.data.ctrl[:, columns] = actuator.compute(cmd)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear the state of the actuators in the given worlds; None for all."""

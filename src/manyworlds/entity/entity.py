@@ -44,7 +44,7 @@ from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.checks import check_tuple, check_type
 from manyworlds.validation.names import free_name, match_ids, resolve_expr
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 # Kinds of elements that actuators drive, named as in `TransmissionType`.
 _DRIVEN = ("joint", "tendon", "site")
@@ -149,6 +149,7 @@ class Entity(StateWriters, NamedElements, Stateful):
     state_attributes = ("data", "actuators")
     wraps_fixed_base: ClassVar[bool] = True
     """True if a fixed base is attached to a mocap body."""
+    _beginning: Worlds | None = None
     variant_metadata: Any = None
     """Differences between its variants; None without variants."""
     spec: mujoco.MjSpec = declared()
@@ -291,8 +292,20 @@ class Entity(StateWriters, NamedElements, Stateful):
         self._actuator_groups.update(dt)
 
     def write_data_to_sim(self) -> None:
-        """Turn targets into controls."""
-        self._actuator_groups.apply_controls(self.data)
+        """Turn targets into controls; once per physics step, and from `begin_controls`."""
+        self._actuator_groups.apply_controls(self.data, self._beginning)
+
+    def begin_controls(self, worlds: Worlds) -> None:
+        """Turn targets into the first controls of worlds whose episode begins.
+
+        Delays and memories of actuators in the other worlds do not move.
+        """
+        # A subclass may override `write_data_to_sim`, which has no argument.
+        self._beginning = worlds
+        try:
+            self.write_data_to_sim()
+        finally:
+            self._beginning = None
 
     # Initial state.
 

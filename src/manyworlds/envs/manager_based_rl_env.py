@@ -598,7 +598,7 @@ class ManagerBasedRlEnv(Stateful):
         self.episode_length_buf[worlds.rows] = 0
         self.has_stepped[worlds.rows] = False
         self._must_reset[worlds.host_rows] = False
-        self.scene.write_data_to_sim()
+        self.scene.write_data_to_sim(worlds)
         self.sim.forward(worlds)
         self.command_manager.compute(dt=0.0, env_ids=worlds.ids)
 

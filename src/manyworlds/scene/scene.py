@@ -25,7 +25,7 @@ from manyworlds.utils.devices import as_device
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
 from manyworlds.validation.checks import check_count, check_tuple, check_type
-from manyworlds.validation.worlds import EnvIds
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 _ONE_INPUT = (
     mujoco.mjtGain.mjGAIN_FIXED,
@@ -223,10 +223,19 @@ class Scene(Stateful):
         for sensor in self.sensors.values():
             sensor.invalidate(env_ids)
 
-    def write_data_to_sim(self) -> None:
-        """Write the entities' targets to the simulation's controls."""
+    def write_data_to_sim(self, env_ids: EnvIds = None) -> None:
+        """Write the entities' targets to the simulation's controls.
+
+        Args:
+            env_ids: worlds whose episode begins, before its first physics step: only their
+                controls are written, and nothing moves in the others. None for a physics step of
+                all worlds, which advances the delays and memories of actuators.
+        """
         for entity in self.entities.values():
-            entity.write_data_to_sim()
+            if env_ids is None:
+                entity.write_data_to_sim()
+            else:
+                entity.begin_controls(Worlds.of(env_ids, self.num_envs, self.device))
 
     def write(self, output_dir: str | Path, *, zip: bool = False) -> Path:
         """Write the scene as `scene.xml` with its assets, to a folder or an archive.

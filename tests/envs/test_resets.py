@@ -1,0 +1,221 @@
+"""What the reset of a world leaves alone in the others, and what an episode begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import pytest
+import torch
+
+from manyworlds.actuator import (
+    Actuator,
+    ActuatorCfg,
+    ActuatorCmd,
+    BuiltinMotorActuatorCfg,
+    BuiltinPositionActuatorCfg,
+    DcMotorActuatorCfg,
+    IdealPdActuatorCfg,
+    LearnedLstmActuatorCfg,
+    LearnedMlpActuatorCfg,
+)
+from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
+from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg, TerminationTermCfg
+from manyworlds.scene import SceneCfg
+from manyworlds.sim import SimulationCfg
+
+ARM = """
+<mujoco>
+  <worldbody>
+    <body name="upper" pos="0 0 1">
+      <joint name="shoulder" axis="0 1 0" damping=".1" armature=".01"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
+      <body name="lower" pos=".3 0 0">
+        <joint name="elbow" axis="0 1 0" damping=".1" armature=".01"/>
+        <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+ALL: dict[str, Any] = {"target_names_expr": (".*",)}
+LATE: dict[str, Any] = {"delay_min_lag": 8, "delay_max_lag": 8}
+LEARNED: dict[str, Any] = {
+    **{"pos_scale": 1.0, "vel_scale": 0.1, "torque_scale": 2.0},
+    **{"effort_limit": 5.0, "saturation_effort": 8.0, "velocity_limit": 20.0},
+}
+
+
+class _Lstm(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = torch.nn.LSTM(2, 4, batch_first=True)
+        self.head = torch.nn.Linear(4, 1)
+
+    def forward(self, x: torch.Tensor, memory: tuple[torch.Tensor, torch.Tensor]):
+        y, memory = self.lstm(x, memory)
+        return self.head(y[:, 0]), memory
+
+
+class CountingActuator(Actuator["CountingActuatorCfg"]):
+    """Motors whose efforts are the number of physics steps of the episode."""
+
+    state_attributes = (*Actuator.state_attributes, "count")
+
+    def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
+        """Create the motors."""
+        motor = BuiltinMotorActuatorCfg(**ALL, effort_limit=100.0)
+        part = motor.build(self.entity, list(range(len(target_names))), target_names)
+        part.edit_spec(spec, target_names)
+        self._mjs_actuators += part._mjs_actuators
+
+    def initialize(self, mj_model, model, data, device) -> None:
+        """Begin with no step."""
+        super().initialize(mj_model, model, data, device)
+        self.count = torch.zeros(data.qpos.shape[0], 1, device=device)
+
+    def reset(self, env_ids=None) -> None:
+        """Forget the steps of some worlds."""
+        super().reset(env_ids)
+        self.count[slice(None) if env_ids is None else env_ids] = 0.0
+
+    def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
+        """Count."""
+        self.count += 1.0
+        return cmd.position_target * 0.0 + self.count
+
+
+@dataclass(kw_only=True)
+class CountingActuatorCfg(ActuatorCfg):
+    """Makes one."""
+
+    target_names_expr: tuple[str, ...] = field(default=(".*",))
+
+    def build(
+        self, entity: Any, target_ids: list[int], target_names: list[str]
+    ) -> CountingActuator:
+        """Build the actuator."""
+        return CountingActuator(self, entity, target_ids, target_names)
+
+
+def _mlp(folder: Path) -> str:
+    torch.manual_seed(1)
+    network = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    torch.jit.script(network).save(folder / "mlp.pt")
+    return str(folder / "mlp.pt")
+
+
+def _lstm(folder: Path) -> str:
+    torch.manual_seed(2)
+    torch.jit.script(_Lstm()).save(folder / "lstm.pt")
+    return str(folder / "lstm.pt")
+
+
+PD: dict[str, Any] = {**ALL, "stiffness": 5.0, "damping": 0.2}
+ACTUATORS: dict[str, Callable[[Path], ActuatorCfg]] = {
+    "position": lambda _: BuiltinPositionActuatorCfg(**PD),
+    "late position": lambda _: BuiltinPositionActuatorCfg(**PD, **LATE),
+    "ideal": lambda _: IdealPdActuatorCfg(**PD),
+    "late ideal": lambda _: IdealPdActuatorCfg(**PD, **LATE),
+    "late motor": lambda _: DcMotorActuatorCfg(
+        **PD, **LATE, effort_limit=5.0, saturation_effort=8.0, velocity_limit=20.0
+    ),
+    "mlp": lambda folder: LearnedMlpActuatorCfg(**ALL, **LEARNED, network_file=_mlp(folder)),
+    "late mlp": lambda folder: LearnedMlpActuatorCfg(
+        **ALL, **LEARNED, **LATE, network_file=_mlp(folder)
+    ),
+    "lstm": lambda folder: LearnedLstmActuatorCfg(**ALL, **LEARNED, network_file=_lstm(folder)),
+    "of a user": lambda _: CountingActuatorCfg(),
+}
+
+
+def _fails(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """End the episode of the worlds that the test names."""
+    return env.failing if hasattr(env, "failing") else torch.zeros(env.num_envs, dtype=torch.bool)
+
+
+def make_env(robot: EntityCfg, engine: str = "native", num_envs: int = 3, **fields: Any):
+    """Build an environment whose action is joint positions, unless `fields` has others."""
+    terms = {"q": ObservationTermCfg(func=mdp.joint_pos_rel)}
+    cfg = ManagerBasedRlEnvCfg(
+        decimation=4,
+        scene=SceneCfg(num_envs=num_envs, entities={"robot": robot}),
+        sim=SimulationCfg(engine=engine),
+        observations={"actor": ObservationGroupCfg(terms=terms)},
+        **{
+            "actions": {
+                "q": mdp.JointPositionActionCfg(entity_name="robot", actuator_names=(".*",))
+            },
+            "terminations": {"fails": TerminationTermCfg(func=_fails)},
+            **fields,
+        },
+    )
+    return ManagerBasedRlEnv(cfg, device="cpu")
+
+
+def arm(*actuators: ActuatorCfg, xml: str = ARM, **init: Any) -> EntityCfg:
+    """Configure an arm in its default pose."""
+    state = {"joint_pos": {"shoulder": 0.8, "elbow": -0.5}, **init}
+    return EntityCfg(
+        spec_fn=lambda: mujoco.MjSpec.from_string(xml),
+        init_state=EntityCfg.InitialStateCfg(**state),
+        articulation=EntityArticulationInfoCfg(actuators=actuators),
+    )
+
+
+def _ride(env: ManagerBasedRlEnv, resets: bool, steps: int = 6) -> list[torch.Tensor]:
+    """Return controls and positions of world 0 while world 1 fails in every step, or never."""
+    env.failing = torch.tensor([False, resets, False])
+    seen = []
+    for step in range(steps):
+        action = torch.full((3, 2), 0.1 * (step + 1))
+        env.step(action)
+        sim = env.sim.data
+        seen.append(torch.cat([sim.ctrl[0], sim.qpos[0], sim.qvel[0]]).clone())
+    return seen
+
+
+@pytest.mark.parametrize("engine", ["native", "warp"])
+@pytest.mark.parametrize("kind", ACTUATORS)
+def test_nothing_of_an_actuator_moves_while_another_world_resets(kind, engine, tmp_path):
+    """Drive a world alike whether its neighbor resets in every step or never."""
+    alone = _ride(make_env(arm(ACTUATORS[kind](tmp_path)), engine), resets=False)
+    beside = _ride(make_env(arm(ACTUATORS[kind](tmp_path)), engine), resets=True)
+    for ours, other in zip(alone, beside, strict=True):
+        assert torch.equal(ours, other)
+
+
+@pytest.mark.parametrize("kind", ["mlp", "lstm", "of a user", "late ideal"])
+def test_an_episode_is_the_same_in_whichever_company_it_begins(kind, tmp_path):
+    """Repeat the first episode after a reset of one world, of some, and of all."""
+    env = make_env(arm(ACTUATORS[kind](tmp_path)))
+    first = _ride(env, resets=False)
+    for worlds in ([0], [0, 2], None):
+        env.reset(env_ids=worlds)
+        assert all(map(torch.equal, first, _ride(env, resets=False)))
+
+
+def test_a_delay_counts_physics_steps_while_another_world_resets():
+    """Let a target of 8 physics steps ago arrive after two control steps of 4, not after one."""
+    env = make_env(arm(BuiltinPositionActuatorCfg(**PD, **LATE)))
+    env.failing = torch.tensor([False, True, False])
+    default = env.scene["robot"].data.default_joint_pos[0]
+    start = env.sim.data.ctrl[0].clone()
+    for step, expected in enumerate((start, start, default + 0.1, default + 0.2)):
+        env.step(torch.full((3, 2), 0.1 * (step + 1)))
+        torch.testing.assert_close(env.sim.data.ctrl[0], expected)
+
+
+def test_memories_of_networks_begin_with_the_first_physics_step(tmp_path):
+    """Leave memories empty at a reset: the network sees the first state once."""
+    env = make_env(arm(ACTUATORS["lstm"](tmp_path)))
+    (actuator,) = env.scene["robot"].actuators
+    assert not actuator._hidden.any()
+    env.step(torch.zeros(3, 2))
+    assert actuator._hidden.any()
+    env.reset(env_ids=[1])
+    assert actuator._hidden[:, 0].any() and not actuator._hidden[:, 1].any()
