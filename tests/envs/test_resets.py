@@ -24,8 +24,15 @@ from manyworlds.actuator import (
 )
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
-from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg, TerminationTermCfg
+from manyworlds.managers import (
+    ManagerTermBase,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    TerminationTermCfg,
+)
 from manyworlds.scene import SceneCfg
+from manyworlds.sensor import BuiltinSensorCfg, ObjRef
+from manyworlds.signals import ConstantNoiseCfg, NoiseModel, NoiseModelCfg
 from manyworlds.sim import SimulationCfg
 
 ARM = """
@@ -143,10 +150,10 @@ def make_env(robot: EntityCfg, engine: str = "native", num_envs: int = 3, **fiel
     terms = {"q": ObservationTermCfg(func=mdp.joint_pos_rel)}
     cfg = ManagerBasedRlEnvCfg(
         decimation=4,
-        scene=SceneCfg(num_envs=num_envs, entities={"robot": robot}),
         sim=SimulationCfg(engine=engine),
-        observations={"actor": ObservationGroupCfg(terms=terms)},
         **{
+            "scene": SceneCfg(num_envs=num_envs, entities={"robot": robot}),
+            "observations": {"actor": ObservationGroupCfg(terms=terms)},
             "actions": {
                 "q": mdp.JointPositionActionCfg(entity_name="robot", actuator_names=(".*",))
             },
@@ -219,3 +226,101 @@ def test_memories_of_networks_begin_with_the_first_physics_step(tmp_path):
     assert actuator._hidden.any()
     env.reset(env_ids=[1])
     assert actuator._hidden[:, 0].any() and not actuator._hidden[:, 1].any()
+
+
+class DriftingNoise(NoiseModel):
+    """Adds the number of observations of the episode."""
+
+    state_attributes = ("count",)
+
+    def __init__(self, noise_model_cfg, num_envs, device) -> None:
+        super().__init__(noise_model_cfg, num_envs, device)
+        self.count = torch.zeros(num_envs, 1, device=device)
+
+    def reset(self, env_ids=None) -> None:
+        """Forget the observations of some worlds."""
+        self.count[slice(None) if env_ids is None else env_ids] = 0.0
+
+    def __call__(self, data: torch.Tensor) -> torch.Tensor:
+        """Count."""
+        self.count += 1.0
+        return data + self.count
+
+
+@dataclass(kw_only=True)
+class DriftingNoiseCfg(NoiseModelCfg):
+    """Makes one."""
+
+    class_type = DriftingNoise
+
+
+DRIFT = DriftingNoiseCfg(noise_cfg=ConstantNoiseCfg(bias=0.0))
+
+
+class SmoothPosition(ManagerTermBase):
+    """Number of calls in the episode of each world, behind the positions."""
+
+    state_attributes = ("count",)
+
+    def __init__(self, cfg: ObservationTermCfg, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        self.count = torch.zeros(env.num_envs, 1)
+
+    def reset(self, env_ids=None) -> None:
+        """Forget the calls in some worlds."""
+        self.count[slice(None) if env_ids is None else env_ids] = 0.0
+
+    def __call__(self, env: ManagerBasedRlEnv) -> torch.Tensor:
+        """Count."""
+        self.count += 1.0
+        return torch.cat([mdp.joint_pos_rel(env), self.count], dim=1)
+
+
+def _measured(env: ManagerBasedRlEnv) -> torch.Tensor:
+    return env.scene["tip"].data
+
+
+REMEMBERING: dict[str, ObservationTermCfg] = {
+    "noise": ObservationTermCfg(func=mdp.joint_pos_rel, noise=DRIFT),
+    "term": ObservationTermCfg(func=SmoothPosition),
+    "late": ObservationTermCfg(func=mdp.joint_pos_rel, delay_min_lag=2, delay_max_lag=2),
+    "history": ObservationTermCfg(func=mdp.joint_pos_rel, history_length=3),
+    "sensor": ObservationTermCfg(func=_measured),
+}
+TIP: dict[str, Any] = {
+    **{"name": "tip", "sensor_type": "jointpos"},
+    "obj": ObjRef(type="joint", name="elbow", entity="robot"),
+}
+SENSORS = {
+    "periodic": BuiltinSensorCfg(**TIP, update_period=0.1, noise=DRIFT),
+    "late": BuiltinSensorCfg(**TIP, latency=0.03, noise=DRIFT),
+    "prompt": BuiltinSensorCfg(**TIP, noise=DRIFT),
+}
+
+
+@pytest.mark.parametrize("automatic", [True, False])
+@pytest.mark.parametrize(
+    ("term", "sensor"),
+    [*((name, "prompt") for name in REMEMBERING), ("sensor", "periodic"), ("sensor", "late")],
+)
+def test_nothing_that_observes_a_world_moves_while_another_resets(term, sensor, automatic):
+    """Observe a world alike whether its neighbor resets in every step or never."""
+
+    def observe(resets: bool) -> list[torch.Tensor]:
+        group = ObservationGroupCfg(terms={"x": REMEMBERING[term]}, enable_corruption=True)
+        robot = arm(BuiltinPositionActuatorCfg(**PD))
+        robot_scene = SceneCfg(num_envs=3, entities={"robot": robot}, sensors=(SENSORS[sensor],))
+        env = make_env(
+            robot, observations={"actor": group}, scene=robot_scene, auto_reset=automatic
+        )
+        env.failing = torch.tensor([False, resets and automatic, False])
+        seen = []
+        for step in range(8):
+            obs = env.step(torch.full((3, 2), 0.1 * step))[0]
+            if resets and not automatic:
+                obs, _ = env.reset(env_ids=[1])
+            seen.append(obs["actor"][0].clone())
+        return seen
+
+    for ours, other in zip(observe(False), observe(True), strict=True):
+        assert torch.equal(ours, other)

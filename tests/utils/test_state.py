@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.utils.state import Stateful
+from manyworlds.utils.state import Stateful, changing_only
 
 
 @dataclass
@@ -170,3 +170,37 @@ def test_a_shared_tensor_without_its_name_in_the_list_is_refused():
 
     with pytest.raises(ValueError, match=r"'bins' has shape \(1,\), expected \(4,\)"):
         Forgetful(1).load_state_dict(Forgetful(4).state_of_world(1, 4))
+
+
+class _Filter(Stateful):
+    """State of several forms."""
+
+    state_attributes = ("value", "by_name", "columns", "steps", "late", "buffer")
+    world_columns = ("columns",)
+
+    def __init__(self) -> None:
+        self.value = torch.zeros(3)
+        self.by_name = {"a": torch.zeros(3, 2)}
+        self.columns = torch.zeros(2, 3)
+        self.steps = 0
+        self.late: torch.Tensor | None = None
+        self.buffer = [torch.zeros(3)]
+
+    def move(self) -> None:
+        """Change everything."""
+        for tensor in (self.value, self.by_name["a"], self.columns, *self.buffer):
+            tensor += 1.0
+        self.steps += 1
+        self.late = torch.ones(3)
+
+
+def test_only_some_worlds_change():
+    """Keep the rows of other worlds, in whichever dimension they are, and shared values."""
+    part = _Filter()
+    with changing_only(part, torch.tensor([False, True, False])):
+        part.move()
+    moved = torch.tensor([0.0, 1.0, 0.0])
+    assert torch.equal(part.value, moved) and torch.equal(part.buffer[0], moved)
+    assert torch.equal(part.by_name["a"], moved[:, None].expand(3, 2))
+    assert torch.equal(part.columns, moved.expand(2, 3))
+    assert part.steps == 1 and part.late is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from manyworlds.managers.observation_pipeline import (
 )
 from manyworlds.signals import NoiseCfg, NoiseModelCfg
 from manyworlds.utils.declared import declared
-from manyworlds.utils.state import WorldFlags
+from manyworlds.utils.state import Stateful, WorldFlags, changing_only
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -231,7 +232,14 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
 
     def compute(self, update_history: bool = False, env_ids: EnvIds = None) -> dict[str, GroupObs]:
         """Return all groups; see `compute_group`."""
-        return {name: self.compute_group(name, update_history, env_ids) for name in self._groups}
+        with contextlib.ExitStack() as stack:
+            if update_history and env_ids is not None:
+                # Terms and noise compute all worlds; those whose episode goes on do not move.
+                noise = [p.noise for terms in self._pipelines.values() for p in terms.values()]
+                for part in (*noise, *dict(self._stateful_terms()).values()):
+                    if isinstance(part, Stateful):
+                        stack.enter_context(changing_only(part, self._worlds(env_ids).mask))
+            return {n: self.compute_group(n, update_history, env_ids) for n in self._groups}
 
     def compute_final(self) -> dict[str, GroupObs]:
         """Observe the final state of episodes without advancing delays, histories and noise.

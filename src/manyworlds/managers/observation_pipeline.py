@@ -83,6 +83,11 @@ class ObservationPipeline(Stateful):
         self.copies = remembers or bool(self._noise or cfg.clip or cfg.scale is not None)
         """True if results never share memory with the values that the term returned."""
 
+    @property
+    def noise(self) -> NoiseModel | None:
+        """Noise of the term, if any."""
+        return self._noise
+
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Restore a state that `state_dict` returned.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import torch
 
 from manyworlds.signals import NoiseModelCfg
-from manyworlds.utils.state import Stateful, fields_of, is_dataclass
+from manyworlds.utils.state import Stateful, changing_only, fields_of, is_dataclass
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ class Sampler(Stateful, Generic[T]):
         oldest = self._age.argmax(dim=1)
         for name, tensor in leaves(compute()).items():
             if name in self._noise:
-                tensor = self._noise[name](tensor)
+                with changing_only(self._noise[name], due):
+                    tensor = self._noise[name](tensor)
             kept = self._samples[name]
             mask = due.view(-1, *[1] * (tensor.ndim - 1))
             kept[self._rows, oldest] = torch.where(mask, tensor, kept[self._rows, oldest])

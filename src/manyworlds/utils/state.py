@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import random
@@ -174,6 +175,36 @@ def state_of_one(saved: object, place: int) -> object:
     if isinstance(saved, list | tuple):
         return type(saved)(state_of_one(item, place) for item in saved)
     return saved
+
+
+@contextlib.contextmanager
+def changing_only(value: Stateful, worlds: torch.Tensor) -> Iterator[None]:
+    """Let what happens within this context change the state of some worlds alone.
+
+    For calls that compute all worlds, of which the others must not move.
+
+    Args:
+        value: the object whose state is kept.
+        worlds: mask of the worlds that may change, shape [num_envs].
+    """
+    num_envs = len(worlds)
+    before = value.state_of_world(torch.arange(num_envs, device=worlds.device), num_envs)
+    yield
+    if before:
+        value.load_state_dict(_merged(before, value.state_dict(), worlds))
+
+
+def _merged(before: Any, after: Any, worlds: torch.Tensor) -> Any:
+    """Return the state after a change, but that before it in all worlds except some."""
+    if isinstance(before, WorldRows):
+        shape = [1] * after.ndim
+        shape[before.axis] = -1
+        return torch.where(worlds.to(after.device).view(shape), after, before.rows)
+    if isinstance(before, dict) and isinstance(after, dict):
+        return {key: _merged(before.get(key), item, worlds) for key, item in after.items()}
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        return [_merged(old, new, worlds) for old, new in zip(before, after, strict=True)]
+    return after
 
 
 def has_state(value: object) -> TypeGuard[HasState]:
