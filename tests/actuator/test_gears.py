@@ -1,4 +1,4 @@
-"""Gears: targets and limits are the actuator's, and a joint feels `gear` times its effort."""
+"""Gears: a joint follows its targets, and feels `gear` times the actuator's limited effort."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _check_against_mujoco(sim: Any, atol: float) -> None:
 @ENGINES
 @pytest.mark.parametrize("kind", JOINT_KINDS)
 def test_joints_feel_gear_times_the_actuators_effort(kind: str, engine: Engine):
-    """Send targets as they are, bound the effort before the gear, and turn it by the gear."""
+    """Send targets of the joint, bound the effort before the gear, and turn it by the gear."""
     cfg, gear, xml, law = JOINT_KINDS[kind]
     entity, sim = make(cfg, xml=xml, engine=engine)
     shake(entity, sim)
@@ -131,12 +131,13 @@ def test_joints_feel_gear_times_the_actuators_effort(kind: str, engine: Engine):
     (actuator,) = entity.actuators
     (field,) = actuator.command_fields
     short = {"position": "pos", "velocity": "vel", "effort": "effort"}[field]
-    assert torch.equal(sim.data.ctrl, getattr(data, f"joint_{short}_target"))
+    factor = 1.0 if field == "effort" else gear
+    assert torch.equal(sim.data.ctrl, factor * getattr(data, f"joint_{short}_target"))
     expected = law(
         gear * data.joint_pos,
         gear * data.joint_vel,
-        data.joint_pos_target,
-        data.joint_vel_target,
+        gear * data.joint_pos_target,
+        gear * data.joint_vel_target,
         data.joint_effort_target,
     )
     close = {"rtol": 1e-4, "atol": 1e-5}

@@ -78,7 +78,7 @@ def test_gains_of_one_world_change_its_efforts_alone(kind: str):
     assert torch.equal(actuator.stiffness[1:2], kp) and (actuator.stiffness[::2] == 20.0).all()
     assert torch.equal(actuator.damping[1:2], kd) and (actuator.damping[::2] == 1.0).all()
     assert (actuator.default_stiffness == 20.0).all() and (actuator.default_damping == 1.0).all()
-    error = data.joint_pos_target - gear * data.joint_pos
+    error = gear * (data.joint_pos_target - data.joint_pos)
     if kind in ("ideal", "dc"):
         data.joint_effort_target.zero_()
     expected = actuator.stiffness * error - actuator.damping * gear * data.joint_vel

@@ -9,11 +9,13 @@ import pytest
 import torch
 
 from manyworlds.actuator import (
+    BuiltinDcMotorActuatorCfg,
     BuiltinMotorActuatorCfg,
     BuiltinPdActuatorCfg,
     BuiltinPositionActuatorCfg,
     BuiltinVelocityActuatorCfg,
     DcMotorActuatorCfg,
+    DcMotorPhysicalParams,
     IdealPdActuatorCfg,
 )
 from manyworlds.envs import ManagerBasedRlEnv, mdp
@@ -126,3 +128,24 @@ def test_plain_mujoco_sends_geared_motors_what_the_environment_does(env_cfg, gea
     assert data.ctrl.tolist() == env.sim.data.ctrl[0].tolist() == [2.5]
     mujoco.mj_forward(env.sim.mj_model, data)
     assert data.qfrc_actuator[0] == 2.5 * gear
+
+
+@pytest.mark.parametrize("gear", [3.0, -0.5])
+def test_plain_mujoco_sends_geared_servos_what_the_environment_does(env_cfg, gear):
+    """Write the same controls for the same actions: positions of the joint times the gear."""
+    servo = BuiltinDcMotorActuatorCfg(
+        **ON_SLIDER,
+        motor_params=DcMotorPhysicalParams(kt=0.5, ke=0.5, resistance=2.0),
+        **{"stiffness": 5.0, "voltage_limit": 24.0, "gear": gear},
+    )
+    env_cfg.scene.entities["cartpole"].articulation.actuators = (servo,)
+    env_cfg.actions = {
+        "q": mdp.JointPositionActionCfg(entity_name="cartpole", actuator_names=("slider",))
+    }
+    env = ManagerBasedRlEnv(env_cfg)
+    plain = PlainActuators(env.sim.mj_model, json.loads(json.dumps(describe_policy(env))))
+    env.step(torch.full((4, 1), 0.25))
+    data = mujoco.MjData(env.sim.mj_model)
+    plain.take(np.array([0.25]))
+    plain.apply(data)
+    assert data.ctrl.tolist() == env.sim.data.ctrl[0].tolist() == [0.25 * gear]

@@ -25,7 +25,7 @@ from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign
 if TYPE_CHECKING:
     from manyworlds.entity import Entity, EntityData
 
-_INITIALIZE = "before its entity is part of a simulation: call scene.initialize."
+INITIALIZE = "before its entity is part of a simulation: call scene.initialize."
 
 ActuatorCfgT = TypeVar("ActuatorCfgT", bound="ActuatorCfg", covariant=True)
 ActuatorT = TypeVar("ActuatorT", bound="Actuator[ActuatorCfg]")
@@ -272,9 +272,9 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     """Entity-local ids of the targets, shape [num_targets]."""
     transmission_type: TransmissionType = declared()
     """Kind of the targets."""
-    ctrl_ids: torch.Tensor = declared(_INITIALIZE)
+    ctrl_ids: torch.Tensor = declared(INITIALIZE)
     """Entity-local ids of the MuJoCo actuators, shape [number of controls]."""
-    global_ctrl_ids: torch.Tensor = declared(_INITIALIZE)
+    global_ctrl_ids: torch.Tensor = declared(INITIALIZE)
     """Columns of `ctrl` that the actuator writes, shape [number of controls]."""
 
     def __init__(

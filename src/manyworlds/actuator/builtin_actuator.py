@@ -12,13 +12,14 @@ import mujoco
 import torch
 
 from manyworlds.actuator.actuator import (
+    INITIALIZE,
     Actuator,
     ActuatorCfg,
     ActuatorCfgT,
     ActuatorCmd,
     is_plain,
 )
-from manyworlds.actuator.parameters import LimitParameter
+from manyworlds.actuator.parameters import ControlGears, LimitParameter
 from manyworlds.actuator.targets import CommandField
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.edits import (
@@ -30,6 +31,7 @@ from manyworlds.spec.edits import (
     create_velocity_actuator,
 )
 from manyworlds.spec.transmissions import TransmissionType
+from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
 
 if TYPE_CHECKING:
@@ -53,11 +55,27 @@ VELOCITY_CELLS = {"damping": (("actuator_gainprm", 0, 1.0), ("actuator_biasprm",
 class DirectActuator(Actuator[ActuatorCfgT]):
     """Copies targets into `ctrl`.
 
-    The controls are one block for each of `command_fields`, with one control per target.
+    The controls are one block for each of `command_fields`, with one control per target. Positions
+    and velocities are those of the targets: behind a gear, the control is `gear` times as large.
     """
 
     command_fields: tuple[CommandField, ...] = ("effort",)
     """Kinds of targets that the controls are."""
+    gears: ControlGears = declared(INITIALIZE)
+    """Factors from targets to controls."""
+
+    def initialize(
+        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+    ) -> None:
+        """Find the controls, parameters and gears in the compiled model."""
+        super().initialize(mj_model, model, data, device)
+        rows = mj_model.actuator_outadr[self.global_actuator_ids.cpu().numpy()]
+        geared = torch.tensor([field != "effort" for field in self.command_fields], device=device)
+        self.gears = ControlGears(
+            model,
+            torch.as_tensor(rows, dtype=torch.long, device=device),
+            geared.repeat_interleave(len(self.target_ids)),
+        )
 
     @property
     def needs_substeps(self) -> bool:
@@ -67,10 +85,12 @@ class DirectActuator(Actuator[ActuatorCfgT]):
 
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
         """Return the controls, shape [num_envs, number of controls]."""
-        return self.control_law(self.params, cmd)
+        controls = self.control_law(self.params, cmd)
+        factors = self.gears.read()
+        return controls if factors is None else controls * factors
 
     def control_law(self, params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:
-        """Return the targets as controls, shape [num_envs, number of controls]."""
+        """Return the targets in blocks, before gears, shape [num_envs, number of controls]."""
         targets = [cmd.targets.of(field) for field in self.command_fields]
         return targets[0] if len(targets) == 1 else torch.cat(targets, dim=-1)
 
@@ -439,8 +459,8 @@ class DcMotorPhysicalParams:
 class BuiltinDcMotorActuatorCfg(ActuatorCfg):
     """MuJoCo's `<dcmotor>`, driven by a voltage or by its own controller.
 
-    Targets, gains and limits are those of the motor, before the gear: a target position is `gear`
-    times that of the joint, and the effort at the joint is `gear` times the motor's. The voltage
+    Effort targets, gains and limits are those of the motor, before the gear: the effort at the
+    joint is `gear` times the motor's. Positions and velocities are those of the joint. The voltage
     of the controller is bounded.
     """
 

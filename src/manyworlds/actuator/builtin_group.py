@@ -10,6 +10,7 @@ import torch
 
 from manyworlds.actuator.actuator import Actuator, ActuatorCfg, begin_delay, read_target
 from manyworlds.actuator.builtin_actuator import DirectActuator, copies_targets
+from manyworlds.actuator.parameters import ControlGears
 from manyworlds.actuator.targets import CommandField
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.validation.worlds import Worlds, as_index, assign
@@ -36,18 +37,23 @@ class _CopyGroup:
     def initialize(self, num_envs: int, device: torch.device) -> None:
         """Find the columns in the order of the controls, which are then a slice if possible."""
         self._sources: list[tuple[CommandField, slice | torch.Tensor]] = []
-        ctrl_ids = []
+        ctrl_ids, gear_rows, geared = [], [], []
         for name in self._fields:
-            ctrl, target = [], []
+            ctrl, target, rows = [], [], []
             for member in self._members:
-                block = member.command_fields.index(name)
-                count = len(member.target_ids)
-                ctrl.append(member.global_ctrl_ids[block * count : (block + 1) * count])
+                start = member.command_fields.index(name) * len(member.target_ids)
+                block = slice(start, start + len(member.target_ids))
+                ctrl.append(member.global_ctrl_ids[block])
+                rows.append(member.gears.rows[block])
                 target.append(member.target_ids)
             order = torch.cat(ctrl).argsort()
             self._sources.append((name, as_index(torch.cat(target)[order])))
             ctrl_ids.append(torch.cat(ctrl)[order])
+            gear_rows.append(torch.cat(rows)[order])
+            geared.append(torch.full_like(order, name != "effort", dtype=torch.bool))
         self._ctrl_index = as_index(torch.cat(ctrl_ids))
+        model = self._members[0].gears.model
+        self._gears = ControlGears(model, torch.cat(gear_rows), torch.cat(geared))
         self._buffer = None
         if self._delayed:
             self._buffer = self._members[0].cfg.make_delay_buffer(num_envs, device)
@@ -58,15 +64,18 @@ class _CopyGroup:
         """Write the controls; see `ActuatorGroups.apply_controls`."""
         parts = [read_target(data, self._transmission, name, i) for name, i in self._sources]
         values = parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
-        if beginning is not None:
-            if self._buffer is not None:
-                begin_delay(self._buffer, beginning, values)
-            assign(data.data.ctrl, values[beginning.rows], beginning, self._ctrl_index)
-            return
-        if self._buffer is not None:
+        if self._buffer is not None and beginning is not None:
+            begin_delay(self._buffer, beginning, values)
+        elif self._buffer is not None:
             self._buffer.append(values)
             values = self._buffer.compute()
-        data.data.ctrl[:, self._ctrl_index] = values
+        factors = self._gears.read()
+        if factors is not None:
+            values = values * factors
+        if beginning is None:
+            data.data.ctrl[:, self._ctrl_index] = values
+        else:
+            assign(data.data.ctrl, values[beginning.rows], beginning, self._ctrl_index)
 
 
 @dataclass

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.torch_array import version_of
 from manyworlds.validation.worlds import EnvIds, as_rows, assign
 
 Cell = tuple[str, int, float]
@@ -52,6 +53,35 @@ class GainParameter:
         for field, column, unit in self._cells:
             rows = self._rows[targets]
             assign(getattr(self._model, field)[..., column], value * unit, env_ids, rows)
+
+
+class ControlGears:
+    """Factors from targets to controls, whose unit is the length of the actuator before its gear.
+
+    Args:
+        model: the simulation's model.
+        rows: row of `actuator_gear` of each control.
+        geared: mask of the controls that are positions or velocities; efforts have the factor 1.
+    """
+
+    def __init__(self, model: WarpBridge, rows: torch.Tensor, geared: torch.Tensor) -> None:
+        self.model = model
+        self.rows = rows
+        self.geared = geared
+        self._factors: torch.Tensor | None = None
+        self._seen: tuple[int, int] | None = version_of(model.actuator_gear)
+        compiled = model.default_rows("actuator_gear")[:, rows, 0]
+        if bool((geared & (compiled != 1.0)).any()):
+            self._seen = None
+
+    def read(self) -> torch.Tensor | None:
+        """Return the factors, shape [num_envs, number of controls]; None if all are 1."""
+        now = version_of(self.model.actuator_gear)
+        if now != self._seen:
+            self._seen = now
+            gears = self.model.actuator_gear.as_subclass(torch.Tensor)
+            self._factors = torch.where(self.geared, gears[:, self.rows, 0], 1.0)
+        return self._factors
 
 
 class LimitParameter:

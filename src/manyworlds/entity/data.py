@@ -13,6 +13,7 @@ from manyworlds.entity.frames import FrameData, compute_velocity_from_cvel
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.entity.writers import DataWriter, Ids
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.torch_array import version_of
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds, as_index, assign
@@ -375,11 +376,7 @@ class EntityData(FrameData, Stateful):
 
     def _was_written(self, field: str) -> bool:
         """Return whether a model field may have changed since the last call for this field."""
-        source = getattr(self.model, field)
-        with (
-            torch._C.DisableTorchFunctionSubclass()
-        ):  # the dispatch costs more than the rest of this function
-            now = id(source), source._version
+        now = version_of(getattr(self.model, field))
         before = self._seen.get(field)
         self._seen[field] = now
         return before != now

@@ -152,8 +152,7 @@ class _PlainActuator:
         cmd = cmd | {field: self.late[0][field] for field in self._item["delay"]["commands"]}
         if self._law is None:
             ctrl = torch.cat([cmd[field] for field in self._item["commands"] or ()])
-            # Only descriptions of policies trained with effort applied behind gears have this.
-            ctrl = ctrl * self._item.get("ctrl_per_target", 1.0)
+            ctrl = ctrl * torch.tensor(self._item.get("ctrl_per_target", 1.0))
         else:
             pos, vel = (torch.tensor(getattr(data, f)[i]).float() for f, i in self._state)
             ctrl = self._law(

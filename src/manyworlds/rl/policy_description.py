@@ -85,8 +85,8 @@ class ActuatorDescription(TypedDict):
     """Targets that are the input of `ctrl`; None for a control law."""
     delay: DelayDescription
     params: dict[str, list[float | None]]
-    ctrl_per_target: NotRequired[float]
-    """Ratio that only descriptions of policies trained with effort behind gears have."""
+    ctrl_per_target: NotRequired[float | list[float]]
+    """Factors from targets to controls, such as gears of position servos; absent if all are 1."""
 
 
 class NetworkDescription(TypedDict):
@@ -258,7 +258,7 @@ def _describe_actuator(
 ) -> ActuatorDescription:
     cfg = actuator.cfg
     direct = isinstance(actuator, DirectActuator)
-    return {
+    description: ActuatorDescription = {
         "type": type(actuator).__name__,
         "entity": name,
         "transmission": actuator.transmission_type.value,
@@ -275,6 +275,11 @@ def _describe_actuator(
             param: actuator.default_param(param)[0].tolist() for param in actuator.param_names
         },
     }
+    if isinstance(actuator, DirectActuator):
+        factors = actuator.gears.read()
+        if factors is not None:
+            description["ctrl_per_target"] = factors[0].tolist()
+    return description
 
 
 def _plain(value: object) -> object:

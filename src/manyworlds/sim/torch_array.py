@@ -177,3 +177,10 @@ def _writes_in_place(name: str) -> bool:
     if name.startswith("__"):
         return name == "__setitem__" or name in _AUGMENTED
     return name.endswith("_") and not name.startswith("_") and name != "requires_grad_"
+
+
+def version_of(tensor: torch.Tensor) -> tuple[int, int]:
+    """Return a mark of a field's tensor, which a write in place or a replacement changes."""
+    # The dispatch of the subclass costs more than the rest of this function.
+    with torch._C.DisableTorchFunctionSubclass():
+        return id(tensor), tensor._version

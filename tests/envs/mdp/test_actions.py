@@ -7,7 +7,14 @@ import mujoco
 import pytest
 import torch
 
-from manyworlds.actuator import XmlActuatorCfg, XmlMotorActuatorCfg, XmlPositionActuatorCfg
+from manyworlds.actuator import (
+    ActuatorCfg,
+    BuiltinDcMotorActuatorCfg,
+    DcMotorPhysicalParams,
+    XmlActuatorCfg,
+    XmlMotorActuatorCfg,
+    XmlPositionActuatorCfg,
+)
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, mdp
 from manyworlds.scene import SceneCfg
@@ -399,3 +406,103 @@ def test_patterns_with_two_meanings_are_refused():
     )
     with pytest.raises(ValueError, match=message):
         cfg.build(env)
+
+
+GEARED = """
+<mujoco>
+  <compiler angle="radian"/>
+  <worldbody>
+    <body name="upper" gravcomp="1">
+      <joint name="shoulder" axis="0 1 0" damping="1"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
+      <body name="lower" pos=".3 0 0" gravcomp="1">
+        <joint name="elbow" axis="0 1 0" damping="1"/>
+        <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
+        <site name="tip" pos=".3 0 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="sum"><joint joint="shoulder" coef="1"/><joint joint="elbow" coef="1"/></fixed>
+  </tendon>
+  <actuator>{}</actuator>
+</mujoco>
+"""
+SERVOS = "".join(
+    f'<position joint="{joint}" kp="20" kv="1" gear="{gear}"/>'
+    for joint, gear in (("shoulder", 2.0), ("elbow", -0.5))
+)
+BY_NAME: dict[str, Any] = {"target_names_expr": (".*",)}
+DC: dict[str, Any] = {
+    "motor_params": DcMotorPhysicalParams(kt=0.5, ke=0.5, resistance=2.0),
+    "voltage_limit": 1e3,
+}
+
+
+def _settle(actuators: str, cfg: ActuatorCfg, action: mdp.JointPositionActionCfg, u: float):
+    """Return where the joints come to rest under a constant action."""
+    robot = EntityCfg(
+        spec_fn=lambda: mujoco.MjSpec.from_string(GEARED.format(actuators)),
+        init_state=EntityCfg.InitialStateCfg(joint_pos={"shoulder": 0.8, "elbow": -0.3}),
+        articulation=EntityArticulationInfoCfg((cfg,)),
+    )
+    scene = SceneCfg(num_envs=2, entities={"robot": robot})
+    env = make_env(scene=scene, actions={"q": action}, decimation=10)
+    for _ in range(100):
+        env.step(torch.full((2, 2), u))
+    return env.scene["robot"].data.joint_pos
+
+
+@pytest.mark.parametrize(
+    ("xml", "cfg"),
+    [
+        (SERVOS, XmlActuatorCfg(**BY_NAME)),
+        (SERVOS, XmlPositionActuatorCfg(**BY_NAME, delay_min_lag=3, delay_max_lag=3)),
+        ("", BuiltinDcMotorActuatorCfg(**BY_NAME, **DC, stiffness=20.0, damping=1.0, gear=-3.0)),
+    ],
+    ids=["servo", "late servo", "dc motor"],
+)
+def test_joint_positions_are_those_of_the_joint_behind_a_gear(xml, cfg):
+    """Rest in the default pose with zero actions, and as far from it as actions say."""
+    names: dict[str, Any] = {"entity_name": "robot", "actuator_names": (".*",)}
+    default = torch.tensor([[0.8, -0.3]]).expand(2, 2)
+    for u in (0.0, 0.2):
+        rest = _settle(xml, cfg, mdp.JointPositionActionCfg(**names), u)
+        torch.testing.assert_close(rest, default + u, atol=1e-4, rtol=0.0)
+
+
+def test_relative_positions_hold_the_joint_behind_a_gear():
+    """Stay with zero actions relative to the present positions."""
+    cfg = mdp.RelativeJointPositionActionCfg(entity_name="robot", actuator_names=(".*",))
+    rest = _settle(SERVOS, XmlActuatorCfg(**BY_NAME), cfg, 0.0)
+    torch.testing.assert_close(rest, torch.tensor([[0.8, -0.3]]).expand(2, 2), atol=1e-4, rtol=0.0)
+
+
+def test_velocities_and_tendons_have_gears():
+    """Send `gear` times velocities of joints, and lengths and velocities of tendons."""
+    xml = """
+        <velocity joint="shoulder" kv="1" gear="2"/><position tendon="sum" kp="5" gear="-3"/>
+    """
+    env = make_device(
+        GEARED.format(xml),
+        XmlActuatorCfg(target_names_expr=("shoulder",)),
+        XmlActuatorCfg(target_names_expr=("sum",), transmission_type=TransmissionType.TENDON),
+    )
+    spin = mdp.JointVelocityActionCfg(entity_name="device", actuator_names=("shoulder",))
+    pull = mdp.TendonLengthActionCfg(entity_name="device", actuator_names=("sum",))
+    run(env, spin, torch.tensor([[0.5], [1.0]]))
+    run(env, pull, torch.tensor([[0.1], [0.2]]))
+    env.scene["device"].write_data_to_sim()
+    expected = torch.tensor([[1.0, -0.3], [2.0, -0.6]])
+    torch.testing.assert_close(env.sim.data.ctrl, expected)
+
+
+def test_a_gear_of_one_world_scales_its_targets_alone(engine):
+    """Keep the default pose in worlds whose gears differ, as `dr.actuator_gear` writes them."""
+    env = make_device(GEARED.format(SERVOS), XmlActuatorCfg(**BY_NAME))
+    cfg = mdp.JointPositionActionCfg(entity_name="device", actuator_names=(".*",))
+    env.sim.model.actuator_gear[1, :, 0] *= 1.5
+    run(env, cfg, torch.full((2, 2), 0.2))
+    env.scene["device"].write_data_to_sim()
+    expected = torch.tensor([[0.4, -0.1], [0.6, -0.15]])
+    torch.testing.assert_close(env.sim.data.ctrl, expected)

@@ -109,7 +109,7 @@ def test_gains_count_in_the_next_step(kind):
     if kind in ("ideal", "dc"):
         data.joint_effort_target.zero_()
     now = params(env)
-    error = data.joint_pos_target - gear * data.joint_pos
+    error = gear * (data.joint_pos_target - data.joint_pos)
     expected = gear * (now["stiffness"] * error - now["damping"] * gear * data.joint_vel)
     efforts(robot, env.sim, robot.actuators[0])
     torch.testing.assert_close(data.qfrc_actuator, expected, rtol=1e-4, atol=1e-4)
