@@ -21,6 +21,8 @@ from manyworlds.actuator import (
     IdealPdActuatorCfg,
     LearnedLstmActuatorCfg,
     LearnedMlpActuatorCfg,
+    TransmissionType,
+    XmlActuatorCfg,
 )
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
@@ -30,10 +32,10 @@ from manyworlds.managers import (
     ObservationTermCfg,
     TerminationTermCfg,
 )
-from manyworlds.scene import SceneCfg
+from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sensor import BuiltinSensorCfg, ObjRef
 from manyworlds.signals import ConstantNoiseCfg, NoiseModel, NoiseModelCfg
-from manyworlds.sim import SimulationCfg
+from manyworlds.sim import Simulation, SimulationCfg
 
 ARM = """
 <mujoco>
@@ -324,3 +326,138 @@ def test_nothing_that_observes_a_world_moves_while_another_resets(term, sensor, 
 
     for ours, other in zip(observe(False), observe(True), strict=True):
         assert torch.equal(ours, other)
+
+
+HELD = """
+<mujoco>
+  <compiler angle="radian"/>
+  <worldbody>
+    <body name="upper" pos="0 0 1" gravcomp="1">
+      <joint name="shoulder" axis="0 1 0" armature=".01"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
+      <site name="a" pos="0 0 .1"/>
+      <body name="lower" pos=".3 0 0" gravcomp="1">
+        <joint name="elbow" axis="0 1 0" armature=".01"/>
+        <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
+        <site name="tip" pos=".2 0 .1"/>
+      </body>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="sum"><joint joint="shoulder" coef="1"/><joint joint="elbow" coef="-2"/></fixed>
+    <spatial name="string"><site site="a"/><site site="tip"/></spatial>
+  </tendon>
+  <actuator>{}</actuator>
+  <sensor><accelerometer name="imu" site="tip"/></sensor>
+  <keyframe><key name="home" qpos=".8 -.5" act="{}"/></keyframe>
+</mujoco>
+"""
+BOTH = '{0} joint="shoulder" {1}/>{0} joint="elbow" {1}/>'
+SERVOS: dict[str, str] = {
+    "position": BOTH.format("<position", 'kp="50" kv="1"'),
+    "geared": BOTH.format("<position", 'kp="50" gear="-3"'),
+    "filtered": BOTH.format("<position", 'kp="50" timeconst=".1"'),
+    "filtered, geared": BOTH.format("<position", 'kp="50" timeconst=".1" gear="2"'),
+    "velocity by position": BOTH.format("<intvelocity", 'kp="50"'),
+    "delayed by MuJoCo": BOTH.format("<position", 'kp="50" delay=".02" nsample="16"'),
+    "general": BOTH.format(
+        "<general", 'gainprm="2" biastype="affine" biasprm=".3 -50 -1" dyntype="filter" dynprm=".1"'
+    ),
+    "pid": BOTH.format("<pid", 'kp="50" slewmax="1"'),
+    "tendon": '<position tendon="sum" kp="50" gear="2"/><position tendon="string" kp="50"/>',
+    "late tendon": '<position tendon="sum" kp="50" timeconst=".1"/><motor joint="elbow"/>',
+}
+
+
+def _jerks(engine: str, robot: EntityCfg, actions: dict[str, Any]) -> ManagerBasedRlEnv:
+    """Build an environment whose first observation has accelerations, and check these."""
+
+    def accelerations(env: ManagerBasedRlEnv) -> torch.Tensor:
+        return torch.cat([env.scene["robot"].data.joint_acc, env.scene["robot/imu"].data], dim=1)
+
+    terms = {"acc": ObservationTermCfg(func=accelerations)}
+    env = make_env(
+        robot, engine, observations={"actor": ObservationGroupCfg(terms=terms)}, actions=actions
+    )
+    for observe in (env.reset, lambda: env.reset(env_ids=[1])):
+        obs, _ = observe()
+        joints, imu = obs["actor"].split((2, 3), dim=1)
+        near: dict[str, float] = {"atol": 0.02, "rtol": 0.0}
+        torch.testing.assert_close(joints, torch.zeros(3, 2), **near)
+        torch.testing.assert_close(imu.norm(dim=1), torch.full((3,), 9.81), **near)
+    return env
+
+
+def _stays(env: ManagerBasedRlEnv) -> None:
+    """Check that the default pose holds without an action that says so."""
+    for _ in range(25):
+        env.step(torch.zeros(3, env.action_manager.total_action_dim))
+    data = env.scene["robot"].data
+    torch.testing.assert_close(data.joint_pos, data.default_joint_pos, atol=2e-3, rtol=0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "followed", "engine"),
+    [
+        (kind, followed, engine)
+        for kind in SERVOS
+        for followed in (True, False)
+        for engine in ("native", "warp")
+        # No configuration follows actuators with two controls, or controls in units of their own.
+        if not (followed and kind in ("pid", "general"))
+        and not (engine == "warp" and kind == "pid")  # which MuJoCo Warp does not have
+    ],
+)
+def test_servos_that_no_action_drives_hold_the_default_pose(kind, followed, engine):
+    """Rest in the first observation and later: about 0 rad/s2 and 9.81 m/s2."""
+    part = "tendon" if "tendon" in kind else "joint"
+    names = ("sum", "string") if kind == "tendon" else ("sum",) if part == "tendon" else (".*",)
+    cfg = XmlActuatorCfg(target_names_expr=names, transmission_type=TransmissionType(part))
+    xml = HELD.format(SERVOS[kind], "")
+    _stays(_jerks(engine, arm(*([cfg] if followed else []), xml=xml), {}))
+
+
+@pytest.mark.parametrize("kind", ["position", "late position", "ideal", "late ideal", "late motor"])
+def test_the_first_observation_is_at_rest(kind, tmp_path):
+    """Begin with the targets of the default pose, from the build and after each reset."""
+    env = _jerks("native", arm(ACTUATORS[kind](tmp_path), xml=HELD.format("", "")), {})
+    data = env.scene["robot"].data
+    assert torch.equal(data.joint_pos_target, data.default_joint_pos)
+    assert not data.joint_vel_target.any() and not data.joint_effort_target.any()
+    _stays(env)
+
+
+def test_targets_begin_at_the_defaults_of_each_world():
+    """Follow defaults that a world has for itself, and forget what was commanded."""
+    env = make_env(arm(BuiltinPositionActuatorCfg(**PD)))
+    data = env.scene["robot"].data
+    data.default_joint_pos[1] += 0.25
+    env.step(torch.ones(3, 2))
+    before = data.joint_pos_target.clone()
+    env.reset(env_ids=[1])
+    assert torch.equal(data.joint_pos_target[1], data.default_joint_pos[1])
+    assert torch.equal(data.joint_pos_target[[0, 2]], before[[0, 2]])
+
+
+def test_targets_hold_the_default_pose_from_the_build_of_a_scene():
+    """Have the targets, and the activations, before any reset."""
+    robot = arm(XmlActuatorCfg(**ALL), xml=HELD.format(SERVOS["filtered, geared"], ""))
+    scene = Scene(SceneCfg(num_envs=2, entities={"robot": robot}))
+    sim = Simulation(2, spec=scene.spec)
+    scene.initialize(sim.mj_model, sim.model, sim.data)
+    data = scene["robot"].data
+    pose = torch.tensor([[0.8, -0.5]]).expand(2, 2)
+    torch.testing.assert_close(data.joint_pos_target, pose)
+    torch.testing.assert_close(sim.data.act, 2.0 * pose)
+
+
+def test_activations_are_those_of_the_keyframe():
+    """Take activations from the file's keyframe if the default pose is from there."""
+    xml = HELD.format(SERVOS["filtered"], ".9 -.4")
+    env = make_env(arm(XmlActuatorCfg(**ALL), xml=xml, joint_pos=None), actions={})
+    expected = torch.tensor([[0.9, -0.4]]).expand(3, 2)
+    torch.testing.assert_close(env.sim.data.act, expected)
+    env.step(torch.zeros(3, 0))
+    env.reset(env_ids=[1])
+    torch.testing.assert_close(env.sim.data.act[1], expected[1])
+    assert not torch.allclose(env.sim.data.act[0], expected[0])

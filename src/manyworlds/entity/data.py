@@ -16,7 +16,7 @@ from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.torch_array import version_of
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.state import Stateful
-from manyworlds.validation.worlds import EnvIds, as_index, assign
+from manyworlds.validation.worlds import EnvIds, as_index, as_rows, assign
 
 __all__ = ["EntityData", "EntityDefaults", "compute_velocity_from_cvel"]
 
@@ -29,6 +29,7 @@ class EntityDefaults:
     joint_pos: torch.Tensor
     joint_vel: torch.Tensor
     ball_joint_quat: torch.Tensor
+    tendon_len: torch.Tensor
 
 
 class EntityData(FrameData, Stateful):
@@ -44,8 +45,8 @@ class EntityData(FrameData, Stateful):
         data: the simulation's data.
         defaults: state at reset.
         soft_joint_pos_limit_factor: share of a joint's range within its soft limits.
-        driven: the kinds of elements that actuators drive. Targets of tendons and sites have no
-            columns unless actuators drive them.
+        driven: the kinds of elements that actuators drive. Targets of sites have no columns unless
+            actuators drive them; nor have those of tendons, for which `defaults` has none then.
     """
 
     state_attributes = (
@@ -82,19 +83,21 @@ class EntityData(FrameData, Stateful):
         """Joint velocities at reset [rad/s or m/s], shape [num_envs, num_joints]."""
         self.default_ball_joint_quat = defaults.ball_joint_quat
         """Ball joint orientations at reset (wxyz), shape [num_envs, num_ball_joints, 4]."""
+        self.default_tendon_len = defaults.tendon_len
+        """Tendon lengths in the default pose [m], [num_envs, num_tendons], or 0 columns."""
         num_envs, num_joints = defaults.joint_pos.shape
         device = defaults.joint_pos.device
         self.encoder_bias = torch.zeros(num_envs, num_joints, device=device)
         """Errors that encoders add to joint positions [rad or m], [num_envs, num_joints]."""
-        num_tendons = len(indexing.tendons) if TransmissionType.TENDON in driven else 0
+        num_tendons = defaults.tendon_len.shape[1]
         num_sites = len(indexing.sites) if TransmissionType.SITE in driven else 0
-        self.joint_pos_target = torch.zeros(num_envs, num_joints, device=device)
+        self.joint_pos_target = defaults.joint_pos.clone()
         """Desired joint positions [rad or m], shape [num_envs, num_joints]."""
         self.joint_vel_target = torch.zeros(num_envs, num_joints, device=device)
         """Desired joint velocities [rad/s or m/s], shape [num_envs, num_joints]."""
         self.joint_effort_target = torch.zeros(num_envs, num_joints, device=device)
         """Desired joint efforts before gears [N m or N], shape [num_envs, num_joints]."""
-        self.tendon_len_target = torch.zeros(num_envs, num_tendons, device=device)
+        self.tendon_len_target = defaults.tendon_len.clone()
         """Desired tendon lengths [m], shape [num_envs, num_tendons], or 0 columns."""
         self.tendon_vel_target = torch.zeros(num_envs, num_tendons, device=device)
         """Desired tendon velocities [m/s], shape [num_envs, num_tendons], or 0 columns."""
@@ -151,9 +154,17 @@ class EntityData(FrameData, Stateful):
         self._compiled_qpos0 = self.model.default_rows("qpos0")[:, self._q_index]
 
     def clear_state(self, env_ids: EnvIds = None) -> None:
-        """Clear targets and external wrenches in the given worlds; None for all."""
-        joints, tendons = map(self.drive_targets, (TransmissionType.JOINT, TransmissionType.TENDON))
-        for target in (*joints, *tendons, self.site_effort_target):
+        """Set targets to the default pose, and clear external wrenches; None for all worlds.
+
+        Velocity and effort targets are zero.
+        """
+        rows = as_rows(env_ids, len(self.encoder_bias), self.device)
+        assign(self.joint_pos_target, self.default_joint_pos[rows], env_ids)
+        assign(self.tendon_len_target, self.default_tendon_len[rows], env_ids)
+        for target in (
+            *(self.joint_vel_target, self.joint_effort_target, self.tendon_vel_target),
+            *(self.tendon_effort_target, self.site_effort_target),
+        ):
             assign(target, 0.0, env_ids)
         if self.has_wrench:
             assign(self.data.xfrc_applied, 0.0, env_ids, self._body_index)

@@ -21,6 +21,7 @@ from manyworlds.entity.data import EntityData, EntityDefaults
 from manyworlds.entity.driven import DrivenTargets
 from manyworlds.entity.elements import Matches, NamedElements, Names
 from manyworlds.entity.indexing import EntityIndexing, compute_indexing, spec_elements
+from manyworlds.entity.pose_holder import PoseHolder
 from manyworlds.entity.writers import StateWriters
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.config import (
@@ -150,6 +151,7 @@ class Entity(StateWriters, NamedElements, Stateful):
     wraps_fixed_base: ClassVar[bool] = True
     """True if a fixed base is attached to a mocap body."""
     _beginning: Worlds | None = None
+    _hold: PoseHolder | None = None
     variant_metadata: Any = None
     """Differences between its variants; None without variants."""
     spec: mujoco.MjSpec = declared()
@@ -180,6 +182,8 @@ class Entity(StateWriters, NamedElements, Stateful):
             kind: tuple(element.name for element in elements)
             for kind, elements in self._elements.items()
         }
+        from_key = self.cfg.init_state.joint_pos is None and self.spec.keys
+        self._key_act = tuple(self.spec.keys[0].act) if from_key else ()
         self.actuators = []
         self._add_actuators()
         self._actuator_groups = ActuatorGroups(self.actuators)
@@ -270,21 +274,32 @@ class Entity(StateWriters, NamedElements, Stateful):
         """Find the entity in the compiled scene and allocate its data."""
         self.indexing = compute_indexing(self._elements, self._free_joint, mj_model, device)
         articulation = self.cfg.articulation or EntityArticulationInfoCfg()
+        pose = self._default_pose(mj_model) if self.is_actuated else None
         self.data = EntityData(
             self.indexing,
             model,
             data,
-            self._defaults(data.qpos.shape[0], device),
+            self._defaults(data.qpos.shape[0], device, pose),
             articulation.soft_joint_pos_limit_factor,
             {actuator.transmission_type for actuator in self.actuators},
         )
         for actuator in self.actuators:
             actuator.initialize(mj_model, model, data, device)
         self._actuator_groups.initialize(data.qpos.shape[0], device)
+        if pose is not None:
+            followed = {i for actuator in self.actuators for i in actuator.global_ctrl_ids.tolist()}
+            self._hold = PoseHolder(mj_model, pose, self.indexing, followed, self._key_act, device)
+            self._hold.begin(data)
 
     def reset(self, env_ids: EnvIds = None) -> None:
-        """Clear targets, external wrenches and actuator state in the given worlds; None for all."""
+        """Begin anew in the given worlds; None for all.
+
+        Targets and activations are those that hold the default pose, or the keyframe's; external
+        wrenches and the memories of actuators are cleared.
+        """
         self.data.clear_state(env_ids)
+        if self._hold is not None:
+            self._hold.begin(self.data.data, env_ids)
         self._actuator_groups.reset(env_ids)
 
     def update(self, dt: float) -> None:
@@ -306,6 +321,8 @@ class Entity(StateWriters, NamedElements, Stateful):
             self.write_data_to_sim()
         finally:
             self._beginning = None
+        if self._hold is not None:
+            self._hold.fill_history(self.data.data, worlds)
 
     # Initial state.
 
@@ -360,8 +377,25 @@ class Entity(StateWriters, NamedElements, Stateful):
         starts = accumulate(widths, initial=0)
         return [qpos[i : i + n] for i, n in zip(starts, widths, strict=False)]
 
-    def _defaults(self, num_envs: int, device: torch.device) -> EntityDefaults:
+    def _default_pose(self, mj_model: mujoco.MjModel) -> mujoco.MjData:
+        """Return lengths of tendons and actuators in the default pose."""
+        data = mujoco.MjData(mj_model)
+        quats = [x for quat in self._initial_ball_quat() for x in quat]
+        data.qpos[self.indexing.joint_q_adr.tolist()] = self._initial_joint_pos()
+        data.qpos[self.indexing.ball_joint_q_adr.flatten().tolist()] = quats
+        mujoco.mj_kinematics(mj_model, data)
+        mujoco.mj_comPos(mj_model, data)
+        mujoco.mj_tendon(mj_model, data)
+        mujoco.mj_transmission(mj_model, data)
+        return data
+
+    def _defaults(
+        self, num_envs: int, device: torch.device, pose: mujoco.MjData | None
+    ) -> EntityDefaults:
         init = self.cfg.init_state
+        tendon_len: Sequence[float] = []
+        if pose is not None and self._drives(TransmissionType.TENDON):
+            tendon_len = pose.ten_length[self.indexing.tendon_ids.tolist()].tolist()
 
         def rows(values: Sequence[Any], *shape: int) -> torch.Tensor:
             row = torch.tensor(values, dtype=torch.float32, device=device).reshape(shape or (-1,))
@@ -373,6 +407,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             joint_pos=rows(self._initial_joint_pos()),
             joint_vel=rows(resolve_expr(init.joint_vel, self.names("joint"), 0.0)),
             ball_joint_quat=rows(self._initial_ball_quat(), -1, 4),
+            tendon_len=rows(tendon_len),
         )
 
     # Building.

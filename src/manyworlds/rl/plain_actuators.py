@@ -51,11 +51,13 @@ class PlainActuators:
         self.reset()
 
     def reset(self) -> None:
-        """Clear targets and delayed targets."""
+        """Set targets to where they are at the beginning of an episode, and forget delayed ones."""
         self._targets: dict[tuple[str, str], float] = {}
+        for actuator in self._actuators:
+            self._targets |= actuator.start
         self._relative: dict[str, float] = {}
         for actuator in self._actuators:
-            actuator.reset()
+            actuator.reset(self._targets)
 
     def state_dict(self) -> dict[str, object]:
         """Return targets and delayed targets as plain data."""
@@ -132,6 +134,9 @@ class _PlainActuator:
         else:
             self._state = (("ten_length", self._elements), ("ten_velocity", self._elements))
         lag = (item["delay"]["min_lag"] + item["delay"]["max_lag"]) // 2
+        positions = item.get("start_positions", [])
+        self.start = {("position", n): x for n, x in zip(item["targets"], positions, strict=False)}
+        """Targets at the beginning of an episode that are not zero."""
         self.late: deque[dict[str, torch.Tensor]] = deque(maxlen=lag + 1)
         """Delayed targets, oldest first."""
         self._params = {
@@ -139,15 +144,18 @@ class _PlainActuator:
             for name, values in item["params"].items()
         }
 
-    def reset(self) -> None:
-        """Clear delayed targets; as after an environment's reset, the first targets are zero."""
+    def reset(self, targets: dict[tuple[str, str], float]) -> None:
+        """Fill the delay with the first targets, as an environment's reset does."""
         self.late.clear()
-        self.late.append({f: torch.zeros(len(self._item["targets"])) for f in COMMAND_FIELDS})
+        self.late.append(self._command(targets))
+
+    def _command(self, targets: dict[tuple[str, str], float]) -> dict[str, torch.Tensor]:
+        names = self._item["targets"]
+        return {f: torch.tensor([targets.get((f, n), 0.0) for n in names]) for f in COMMAND_FIELDS}
 
     def apply(self, data: mujoco.MjData, targets: dict[tuple[str, str], float]) -> None:
         """Write the controls."""
-        names = self._item["targets"]
-        cmd = {f: torch.tensor([targets.get((f, n), 0.0) for n in names]) for f in COMMAND_FIELDS}
+        cmd = self._command(targets)
         self.late.append(cmd)
         cmd = cmd | {field: self.late[0][field] for field in self._item["delay"]["commands"]}
         if self._law is None:

@@ -87,6 +87,9 @@ class ActuatorDescription(TypedDict):
     params: dict[str, list[float | None]]
     ctrl_per_target: NotRequired[float | list[float]]
     """Factors from targets to controls, such as gears of position servos; absent if all are 1."""
+    start_positions: NotRequired[list[float]]
+    """Position targets at the beginning of an episode; absent in descriptions from when they were
+    zero."""
 
 
 class NetworkDescription(TypedDict):
@@ -275,6 +278,11 @@ def _describe_actuator(
             param: actuator.default_param(param)[0].tolist() for param in actuator.param_names
         },
     }
+    if actuator.transmission_type != TransmissionType.SITE:
+        start = entity.data.default_joint_pos
+        if actuator.transmission_type == TransmissionType.TENDON:
+            start = entity.data.default_tendon_len
+        description["start_positions"] = start[0, actuator.target_ids].tolist()
     if isinstance(actuator, DirectActuator):
         factors = actuator.gears.read()
         if factors is not None:

@@ -184,4 +184,5 @@ def _defaults(elements: Elements) -> Any:
         joint_pos=row(qpos, places.joint_q_adr),
         joint_vel=row(qvel, places.joint_v_adr),
         ball_joint_quat=row(qpos, places.ball_joint_q_adr),
+        tendon_len=torch.zeros(1, 0),
     )
