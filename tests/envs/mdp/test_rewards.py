@@ -2,11 +2,15 @@
 
 import math
 
+import mujoco
 import pytest
 import torch
 
+from manyworlds.actuator import TransmissionType, XmlActuatorCfg
+from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import mdp
 from manyworlds.managers import RewardTermCfg, SceneEntityCfg
+from manyworlds.scene import SceneCfg
 from tests.envs.mdp.robot import make_env, shake
 
 
@@ -140,6 +144,67 @@ def test_electrical_power_counts_actuated_joints_that_are_driven(env):
     env.sim.data.qfrc_actuator[:, -1] = 100.0  # of "loose", which has none
     expected = power.clamp_min(0).sum(dim=1)
     torch.testing.assert_close(term(env, cfg).double(), expected, rtol=1e-5, atol=1e-7)
+
+
+MOTORS = """
+<mujoco>
+  <worldbody>
+    <body name="a"><joint name="a"/><geom size=".1"/></body>
+    <body name="b"><joint name="b"/><geom size=".1"/></body>
+    <body name="c"><joint name="c" actuatorfrcrange="-5 5"/><geom size=".1"/></body>
+  </worldbody>
+  <tendon>
+    <fixed name="pull"><joint joint="b" coef="1"/></fixed>
+    <fixed name="twist"><joint joint="a" coef="1"/><joint joint="b" coef="-2"/></fixed>
+  </tendon>
+  <actuator>
+    <motor name="a" joint="a" gear="2"/><motor name="pull" tendon="pull" gear="-3"/>
+    <motor name="twist" tendon="twist"/><motor name="c1" joint="c"/><motor name="c2" joint="c"/>
+  </actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize(
+    ("ctrl", "joints", "power"),
+    [
+        ([5, 0, 0, 0, 0], ".*", 5 * 2 * 3.0),  # 30 W
+        ([5, -5, 0, 0, 0], ".*", 30.0 + 5 * 3 * 2.0),  # and as much of the tendon
+        ([5, -5, 0, 0, 0], "a", 30.0),
+        ([0, -5, 0, 0, 0], "b", 30.0),
+        ([0, 5, 0, 0, 0], ".*", 0.0),  # it brakes
+        ([0, 0, 1, 0, 0], ".*", 0.0),  # 3 W to a, 4 W from b: the motor brakes
+        ([0, 0, -1, 0, 0], "a", 1.0),
+        ([4, 0, -1, 0, 0], "a", 4 * 2 * 3.0 + 1.0),  # one joint, two motors
+        ([0, 0, 0, 7, -3], "c", 4.0 * 1.5),  # two actuators of one joint
+        ([0, 0, 0, 7, 3], "c", 5.0 * 1.5),  # within the limit of the joint
+    ],
+)
+def test_electrical_power_counts_motors_of_tendons(ctrl, joints, power):
+    """Count 60 W of a motor on a joint and one on a tendon, each by its own effort and velocity."""
+    kinds = {
+        TransmissionType.JOINT: ("a", "c"),
+        TransmissionType.TENDON: ("pull", "twist"),
+    }
+    robot = EntityCfg(
+        spec_fn=lambda: mujoco.MjSpec.from_string(MOTORS),
+        articulation=EntityArticulationInfoCfg(
+            tuple(
+                XmlActuatorCfg(target_names_expr=names, transmission_type=kind)
+                for kind, names in kinds.items()
+            )
+        ),
+    )
+    env = make_env(scene=SceneCfg(num_envs=2, entities={"robot": robot}), actions={})
+    env.sim.data.qvel[:] = torch.tensor([3.0, 2.0, 1.5])
+    env.sim.data.ctrl[:] = torch.tensor(ctrl, dtype=torch.float32)
+    env.sim.forward()
+    cfg = named(env, joint_names=joints)
+    params = {"asset_cfg": cfg}
+    term = mdp.electrical_power_cost(
+        RewardTermCfg(func=mdp.electrical_power_cost, weight=1.0, params=params), env
+    )
+    torch.testing.assert_close(term(env, cfg), torch.full((2,), power))
 
 
 def test_alive_and_terminated_are_opposites(env):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import mujoco
+import numpy as np
 import torch
 
 from manyworlds.entity import Entity
@@ -12,9 +14,10 @@ from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.reward_manager import RewardTermCfg
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.sensor import ContactData
+from manyworlds.spec.elements import TRANSMISSIONS
+from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.math import dot
 from manyworlds.validation.names import resolve_field
-from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -136,24 +139,82 @@ class posture(ManagerTermBase):  # noqa: N801
 
 
 class electrical_power_cost(ManagerTermBase):  # noqa: N801
-    """Electrical power of motors [W]: sum of `max(0, effort * velocity)` over actuated joints.
+    """Electrical power of motors [W]: sum of `max(0, effort * velocity)` over joints and tendons.
 
-    Regenerative power of braking joints is not counted.
+    The actuators of a joint or tendon count as one motor, within the joint's `actfrcrange`; a
+    tendon counts if it moves a joint of `asset_cfg`. Regenerative power of braking motors is not
+    counted, nor is that of actuators at sites, such as propellers.
     """
 
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         asset_cfg: SceneEntityCfg = cfg.params["asset_cfg"]
         entity = env.scene[asset_cfg.name]
-        actuated, _ = entity.find_joints_by_actuator_names(".*")
-        ids = [i for i in _joint_ids(entity, asset_cfg) if i in actuated]
-        self._joints = as_index(torch.tensor(ids, device=self.device))
+        model, indexing = env.sim.mj_model, entity.indexing
+        joints = {int(indexing.joint_ids[i]): i for i in _joint_ids(entity, asset_cfg)}
+        tendons = indexing.tendon_ids[asset_cfg.index("tendon")].tolist()
+        dofs = [int(model.jnt_dofadr[joint]) for joint in joints]
+        moves: np.ndarray = np.any(_moved_dofs(model)[:, dofs], axis=1, keepdims=True)
+        actuators = indexing.actuator_ids.cpu().numpy()
+        outputs = model.actuator_outadr[actuators]
+        # Which actuators (rows) drive which joint or tendon (columns).
+        of_joint = np.zeros((len(actuators), model.njnt), dtype=np.float32)
+        of_tendon = np.zeros((len(actuators), model.ntendon), dtype=np.float32)
+        for row, (actuator, output) in enumerate(zip(actuators, outputs, strict=True)):
+            kind = mujoco.mjtTrn(model.actuator_trntype[actuator])
+            target = int(model.actuator_trnid[actuator, 0])
+            if kind in TRANSMISSIONS[TransmissionType.JOINT] and target in joints:
+                of_joint[row, target] = 1.0
+            elif kind == mujoco.mjtTrn.mjTRN_TENDON and target in tendons and moves[output, 0]:
+                of_tendon[row, target] = 1.0
+        driven = np.flatnonzero(of_joint.any(axis=0))
+
+        def tensor(values: np.ndarray | Sequence[int]) -> torch.Tensor:
+            return torch.as_tensor(values, device=self.device)
+
+        self._of_joint = tensor(of_joint[:, driven])
+        self._of_tendon = tensor(of_tendon[:, of_tendon.any(axis=0)])
+        self._outputs = tensor(outputs)
+        self._joints = tensor([joints[int(joint)] for joint in driven]).long()
+        self._joint_ids = tensor(driven)
+        self._limited = tensor(model.jnt_actfrclimited[driven] != 0)
+        self._compensated = tensor(model.jnt_actgravcomp[driven] != 0)
+        self._dofs = tensor(model.jnt_dofadr[driven])
+        self._lifts = bool(model.jnt_actgravcomp[driven].any())
 
     def __call__(self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
-        """Compute the term for the actuated joints of `asset_cfg`, shape [num_envs]."""
-        data = env.scene[asset_cfg.name].data
-        power = data.qfrc_actuator[:, self._joints] * data.joint_vel[:, self._joints]
-        return power.relu().sum(dim=1)
+        """Compute the term for the motors of `asset_cfg`, shape [num_envs]."""
+        data, sim = env.scene[asset_cfg.name].data, env.sim
+        force = data.actuator_force
+        torque = (force * sim.model.actuator_gear[:, self._outputs, 0]) @ self._of_joint
+        if self._lifts:  # these actuators also carry the weight that MuJoCo compensates
+            torque += sim.data.qfrc_gravcomp[:, self._dofs] * self._compensated
+        low, high = sim.model.jnt_actfrcrange[:, self._joint_ids].unbind(-1)
+        torque = torch.where(self._limited, torque.clamp(low, high), torque)
+        power = (torque * data.joint_vel[:, self._joints]).relu().sum(dim=1)
+        if self._of_tendon.shape[1]:
+            pull = force * sim.data.actuator_velocity[:, self._outputs]
+            power += (pull @ self._of_tendon).relu().sum(dim=1)
+        return power
+
+
+def _moved_dofs(model: mujoco.MjModel) -> np.ndarray:
+    """Return which degrees of freedom each actuator moves, a mask [outputs of actuators, nv]."""
+    data = mujoco.MjData(model)
+    data.qpos[:] += 0.01  # not where a tendon or crank has no lever
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_tendon(model, data)
+    mujoco.mj_transmission(model, data)
+    moments = np.zeros((len(data.actuator_length), model.nv))
+    mujoco.mju_sparse2dense(
+        moments,
+        data.actuator_moment,
+        data.moment_rownnz,
+        data.moment_rowadr,
+        data.moment_colind,
+    )
+    return moments != 0.0
 
 
 def inverse_deviations(
