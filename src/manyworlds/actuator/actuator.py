@@ -322,6 +322,10 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         gains = (field for cells in self._own_gain_cells().values() for field, _, _ in cells)
         return tuple(dict.fromkeys((*gains, *self.limit_fields)))
 
+    def reads(self, field: CommandField) -> bool:
+        """Return whether targets of a kind have an effect; by default, all do."""
+        return field in COMMAND_FIELDS
+
     @abstractmethod
     def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
         """Create the MuJoCo actuators of some targets; runs before compilation."""

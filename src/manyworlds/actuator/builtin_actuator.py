@@ -83,6 +83,10 @@ class DirectActuator(Actuator[ActuatorCfgT]):
         changed = not copies_targets(self) or overrides(self, DirectActuator, "update")
         return self.has_delay or changed
 
+    def reads(self, field: CommandField) -> bool:
+        """Return whether targets of a kind are copied, or may be read by a subclass."""
+        return field in self.command_fields or not copies_targets(self)
+
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
         """Return the controls, shape [num_envs, number of controls]."""
         controls = self.control_law(self.params, cmd)

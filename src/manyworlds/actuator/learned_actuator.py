@@ -11,8 +11,10 @@ import torch
 from manyworlds.actuator.actuator import ActuatorCmd
 from manyworlds.actuator.builtin_actuator import check_positive
 from manyworlds.actuator.dc_actuator import DcMotorActuator, DcMotorActuatorCfg, clip_to_curve
+from manyworlds.actuator.targets import CommandField
 from manyworlds.signals import CircularBuffer
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.utils.overrides import overrides
 from manyworlds.validation.worlds import EnvIds, as_rows
 
 if TYPE_CHECKING:
@@ -125,6 +127,10 @@ class _LearnedActuator(DcMotorActuator[LearnedCfgT], Generic[LearnedCfgT]):
                 f"{tuple(output.shape)}."
             )
         self.reset()
+
+    def reads(self, field: CommandField) -> bool:
+        """Return whether targets of a kind have an effect: networks see errors of positions."""
+        return field == "position" or overrides(self, _LearnedActuator, "compute")
 
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
         """Return the efforts that the network predicts, shape [num_envs, num_targets]."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from manyworlds.actuator.targets import CommandField
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
+from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.validation.worlds import EnvIds, assign
 
 if TYPE_CHECKING:
@@ -31,6 +34,16 @@ class ActionTermCfg(ABC):
         """Build the term."""
 
 
+class TargetColumns(NamedTuple):
+    """Targets that an action sets in each control step."""
+
+    entity: str
+    transmission: TransmissionType
+    field: CommandField
+    names: Sequence[str]
+    """Names of the joints, tendons or sites."""
+
+
 class ActionTerm(ManagerTermBase):
     """Action term that converts its slice of the action vector into targets of an entity."""
 
@@ -42,6 +55,11 @@ class ActionTerm(ManagerTermBase):
         super().__init__(env)
         self.cfg = cfg
         self._entity = env.scene[cfg.entity_name]
+
+    @property
+    def sets(self) -> TargetColumns | None:
+        """Targets that the term alone sets; None if unknown, as for terms that add to others."""
+        return None
 
     @property
     @abstractmethod
@@ -73,6 +91,7 @@ class ActionManager(BuiltTermManager[ActionTerm]):
 
     def __init__(self, cfg: Mapping[str, ActionTermCfg | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
+        self._warn_of_overlaps()
         shape = (self.num_envs, self.total_action_dim)
         self._action = torch.zeros(shape, device=self.device)
         self._prev_action = torch.zeros_like(self._action)
@@ -108,6 +127,28 @@ class ActionManager(BuiltTermManager[ActionTerm]):
     def prev_prev_action(self) -> torch.Tensor:
         """Action of the step before `prev_action`, shape [num_envs, total_action_dim]."""
         return self._prev_prev_action
+
+    def _warn_of_overlaps(self) -> None:
+        """Warn of terms without effect, because a later one sets the same targets."""
+        last: dict[tuple[str, str, str, str], str] = {}
+        for name, term in self._class_terms.items():
+            sets = term.sets
+            if sets is None:
+                continue
+            kind = sets.transmission.value
+            lost: dict[str, list[str]] = {}
+            for target in sets.names:
+                key = (sets.entity, kind, sets.field, target)
+                if key in last:
+                    lost.setdefault(last[key], []).append(target)
+                last[key] = name
+            for first, targets in lost.items():
+                warnings.warn(
+                    f"Action terms '{first}' and '{name}' both set the {sets.field} targets of the "
+                    f"{kind}s {targets} of '{sets.entity}', so the first has no effect there: "
+                    "leave them out of one of the terms.",
+                    stacklevel=4,
+                )
 
     def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
         """Return each term's unprocessed slice of the last action in one world."""

@@ -142,6 +142,11 @@ class ObservationPipeline(Stateful):
     def _make_stages(self, cfg: ObservationTermCfg, sample: torch.Tensor) -> list[Stage]:
         stages: list[Stage] = [] if self._noise is None else [self._noise]
         if cfg.clip is not None:
+            if not cfg.clip[0] <= cfg.clip[1]:
+                raise ValueError(
+                    f"clip is {cfg.clip}, between which there is nothing: give the lower bound "
+                    "first."
+                )
             stages.append(functools.partial(torch.clamp, min=cfg.clip[0], max=cfg.clip[1]))
         if cfg.scale is not None:
             stages.append(_scale(cfg.scale, sample))

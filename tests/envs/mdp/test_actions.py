@@ -1,6 +1,7 @@
 """Actions: their targets by formula, and what they follow."""
 
 import copy
+import warnings
 from typing import Any
 
 import mujoco
@@ -11,6 +12,7 @@ from manyworlds.actuator import (
     ActuatorCfg,
     BuiltinDcMotorActuatorCfg,
     DcMotorPhysicalParams,
+    IdealPdActuatorCfg,
     XmlActuatorCfg,
     XmlMotorActuatorCfg,
     XmlPositionActuatorCfg,
@@ -507,3 +509,100 @@ def test_a_gear_of_one_world_scales_its_targets_alone(engine):
     env.scene["device"].write_data_to_sim()
     expected = torch.tensor([[0.4, -0.1], [0.6, -0.15]])
     torch.testing.assert_close(env.sim.data.ctrl, expected)
+
+
+DEAF = (
+    (mdp.JointPositionActionCfg, "<motor {}/>", "effort targets, so position targets"),
+    (mdp.RelativeJointPositionActionCfg, "<motor {}/>", "effort targets, so position targets"),
+    (mdp.JointVelocityActionCfg, "<motor {}/>", "effort targets, so velocity targets"),
+    (mdp.JointEffortActionCfg, '<position {} kp="5"/>', "position targets, so effort targets"),
+    (mdp.JointVelocityActionCfg, '<position {} kp="5"/>', "position targets, so velocity targets"),
+    (mdp.JointPositionActionCfg, '<velocity {} kv="5"/>', "velocity targets, so position targets"),
+)
+
+
+@pytest.mark.parametrize(("cfg", "element", "message"), DEAF)
+def test_actions_without_effect_are_named(cfg, element, message):
+    """Warn of the joints whose actuators do not take targets of the kind."""
+    joints = ('joint="shoulder"', 'joint="elbow"')
+    kinds = {"position": '<position {} kp="5"/>', "velocity": '<velocity {} kv="5"/>'}
+    other = kinds.get(cfg.term.command_field, "<motor {}/>")
+    each = tuple(XmlActuatorCfg(target_names_expr=(name,)) for name in ("shoulder", "elbow"))
+    action = cfg(entity_name="device", actuator_names=(".*",))
+    for elements, deaf in (
+        ((element, element), r"\['shoulder', 'elbow'\]"),
+        ((element, other), r"\['shoulder'\]"),
+    ):
+        xml = "".join(e.format(joint) for e, joint in zip(elements, joints, strict=True))
+        env = make_device(GEARED.format(xml), *each)
+        with pytest.warns(UserWarning, match=f"joints {deaf} take {message} have no effect"):
+            action.build(env)
+
+
+def test_effort_actions_on_a_servo_of_a_tendon_are_named():
+    """Warn of the tendon whose servo takes lengths."""
+    env = make_device(
+        GEARED.format('<position tendon="sum" kp="5"/>'),
+        XmlActuatorCfg(target_names_expr=("sum",), transmission_type=TransmissionType.TENDON),
+    )
+    action = mdp.TendonEffortActionCfg(entity_name="device", actuator_names=(".*",))
+    with pytest.warns(UserWarning, match=r"tendons \['sum'\] take position targets, so effort"):
+        action.build(env)
+
+
+IDEAL: dict[str, Any] = {**BY_NAME, "stiffness": 5.0, "damping": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "what"),
+    [
+        (
+            mdp.JointPositionActionCfg(entity_name="robot", actuator_names=(".*",)),
+            mdp.RelativeJointPositionActionCfg(entity_name="robot", actuator_names=("elbow",)),
+            r"position targets of the joints \['elbow'\]",
+        ),
+        (
+            mdp.DifferentialIKActionCfg(
+                entity_name="robot", actuator_names=(".*",), frame_type="site", frame_name="tip"
+            ),
+            mdp.JointPositionActionCfg(entity_name="robot", actuator_names=("shoulder",)),
+            r"position targets of the joints \['shoulder'\]",
+        ),
+        (
+            mdp.JointEffortActionCfg(entity_name="robot", actuator_names=("shoulder",)),
+            mdp.JointEffortActionCfg(entity_name="robot", actuator_names=(".*",), scale=2.0),
+            r"effort targets of the joints \['shoulder'\]",
+        ),
+    ],
+)
+def test_two_terms_that_set_the_same_targets_are_named(first, second, what):
+    """Name both terms; terms that set targets of different kinds go together."""
+    robot = EntityCfg(
+        spec_fn=lambda: mujoco.MjSpec.from_string(GEARED.format("")),
+        articulation=EntityArticulationInfoCfg((IdealPdActuatorCfg(**IDEAL),)),
+    )
+    scene = SceneCfg(num_envs=2, entities={"robot": robot})
+    with pytest.warns(UserWarning, match=f"'a' and 'b' both set the {what} of 'robot'"):
+        make_env(scene=scene, actions={"a": first, "b": second})
+    velocity = mdp.JointVelocityActionCfg(entity_name="robot", actuator_names=(".*",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_env(scene=scene, actions={"a": first, "b": velocity})
+
+
+@pytest.mark.parametrize("clip", [{".*": (1.0, -1.0)}, {"elbow": (0.0, float("nan"))}, (1, -1)])
+def test_bounds_with_nothing_between_them_are_refused(clip):
+    """Name the target and its bounds."""
+    env = make_device(GEARED.format(SERVOS), XmlActuatorCfg(**BY_NAME))
+    action = mdp.JointPositionActionCfg(entity_name="device", actuator_names=("elbow",), clip=clip)
+    with pytest.raises(ValueError, match=r"clip bounds 'elbow' by .*give the lower bound first"):
+        action.build(env)
+
+
+@pytest.mark.parametrize("options", [{"scale": {"elbow": 0.0}}, {"clip": {"elbow": (0.5, 0.5)}}])
+def test_targets_that_actions_cannot_move_are_named(options):
+    """Warn of a scale of 0, and of bounds that leave one value."""
+    env = make_device(GEARED.format(SERVOS), XmlActuatorCfg(**BY_NAME))
+    action = mdp.JointPositionActionCfg(entity_name="device", actuator_names=(".*",), **options)
+    with pytest.warns(UserWarning, match=r"no effect on \['elbow'\], whose scale is 0 or"):
+        action.build(env)

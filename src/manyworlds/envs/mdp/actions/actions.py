@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 import mujoco
 import torch
 
-from manyworlds.actuator import CommandField
+from manyworlds.actuator.targets import COMMAND_FIELDS, CommandField
 from manyworlds.entity import Entity
 from manyworlds.entity.driven import DrivenTargets
-from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg
+from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg, TargetColumns
 from manyworlds.managers.mirror import Reflection, check_alike
 from manyworlds.spec.elements import TRANSMISSIONS
 from manyworlds.spec.transmissions import TransmissionType
@@ -34,10 +34,13 @@ def find_targets(
     actuator_names: Sequence[str],
     transmission: TransmissionType = TransmissionType.JOINT,
     preserve_order: bool = False,
+    *,
+    field: CommandField,
 ) -> tuple[list[int], DrivenTargets]:
     """Select the joints, tendons or sites that actuators drive.
 
-    Warns of selected targets that no actuator configuration follows, and leaves them out.
+    Warns of selected targets that no actuator configuration follows, and leaves them out; and of
+    those whose actuators take targets of other kinds only.
 
     Args:
         entity: the entity.
@@ -45,6 +48,7 @@ def find_targets(
             `DrivenTargets`.
         transmission: kind of target; actuators of other kinds are ignored.
         preserve_order: order by pattern instead of by position in the model.
+        field: kind of the targets that will be set.
 
     Returns:
         Entity-local ids, and the targets in the same order.
@@ -74,8 +78,30 @@ def find_targets(
             raise ValueError(message)
         warnings.warn(f"{message} The action leaves them out.", stacklevel=2)
         selected = [name for name in selected if name in followed]
+    _warn_of_no_effect(entity, transmission, selected, field)
     every = entity.names(kind)
     return [every.index(name) for name in selected], driven.of(selected)
+
+
+def _warn_of_no_effect(
+    entity: Entity, transmission: TransmissionType, names: Sequence[str], field: CommandField
+) -> None:
+    """Warn of elements whose actuators do not take targets of a kind."""
+    taken: dict[str, set[str]] = {name: set() for name in names}
+    for actuator in entity.actuators:
+        if actuator.transmission_type == transmission:
+            fields = {each for each in COMMAND_FIELDS if actuator.reads(each)}
+            for name in taken.keys() & set(actuator.target_names):
+                taken[name] |= fields
+    deaf = [name for name in names if field not in taken[name]]
+    if deaf:
+        kinds = sorted(set().union(*(taken[name] for name in deaf)))
+        warnings.warn(
+            f"The actuators of the {transmission.value}s {deaf} take {' and '.join(kinds)} "
+            f"targets, so {field} targets have no effect on them: use an action that sets such "
+            f"targets, or give them an actuator that follows {field} targets.",
+            stacklevel=2,
+        )
 
 
 def _gears(
@@ -100,6 +126,12 @@ def clip_bounds(
     if clip is None:
         return None
     bounds = targets.values(clip, (-torch.inf, torch.inf))
+    for name, (lower, upper) in zip(targets.names, bounds, strict=True):
+        if not lower <= upper:
+            raise ValueError(
+                f"clip bounds '{name}' by ({lower}, {upper}), between which there is nothing: give "
+                "the lower bound first."
+            )
     low, high = torch.tensor(bounds, dtype=torch.float32, device=device).unbind(1)
     return low, high
 
@@ -156,7 +188,8 @@ class BaseAction(ActionTerm):
                 f"transmission_type is '{cfg.transmission_type.value}': leave that out."
             )
         ids, self._driven_targets = find_targets(
-            self._entity, cfg.actuator_names, cfg.transmission_type, cfg.preserve_order
+            *(self._entity, cfg.actuator_names, cfg.transmission_type, cfg.preserve_order),
+            field=self.command_field,
         )
         self._target_names = list(self._driven_targets.names)
         self._target_ids = torch.tensor(ids, device=self.device)
@@ -176,6 +209,16 @@ class BaseAction(ActionTerm):
         self._clip: torch.Tensor | None = None
         if (bounds := clip_bounds(cfg.clip, self._driven_targets, self.device)) is not None:
             self._clip = torch.stack(bounds, dim=-1).repeat(self.num_envs, 1, 1)
+        still = self._scale[0] == 0.0
+        if self._clip is not None:
+            still = still | (self._clip[0, :, 0] == self._clip[0, :, 1])
+        if bool(still.any()):
+            names = [name for name, off in zip(self._target_names, still, strict=True) if off]
+            warnings.warn(
+                f"{type(cfg).__name__}: actions have no effect on {names}, whose scale is 0 or "
+                "whose clip is a single value: leave them out, or change it.",
+                stacklevel=4,
+            )
         self._offset_of: tuple[torch.Tensor | None, int] = (None, 0)
         self._follow_defaults()
 
@@ -198,6 +241,15 @@ class BaseAction(ActionTerm):
     def scale(self) -> torch.Tensor:
         """Factors, shape [num_envs, action_dim]."""
         return self._scale
+
+    @property
+    def sets(self) -> TargetColumns | None:
+        """Targets that the term sets, unless a subclass applies its actions in its own way."""
+        if overrides(self, BaseAction, "apply_actions"):
+            return None
+        return TargetColumns(
+            self.cfg.entity_name, self.transmission_type, self.command_field, self._target_names
+        )
 
     @property
     def offset(self) -> torch.Tensor:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from manyworlds.envs.mdp.actions.actions import clip_bounds, find_targets
-from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg
+from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg, TargetColumns
+from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.math import (
     default_orientation,
     normalize,
@@ -104,7 +105,7 @@ class DifferentialIKAction(ActionTerm):
     def __init__(self, cfg: DifferentialIKActionCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
         entity = self._entity
-        ids, targets = find_targets(entity, cfg.actuator_names)
+        ids, targets = find_targets(entity, cfg.actuator_names, field="position")
         self._target_names = list(targets.names)
         self._target_ids = torch.tensor(ids, device=self.device)
         self._index = as_index(self._target_ids)
@@ -123,6 +124,13 @@ class DifferentialIKAction(ActionTerm):
         self._target_pos = torch.zeros(self.num_envs, 3, device=self.device)
         self._target_quat = torch.zeros(self.num_envs, 4, device=self.device)
         self._identity = default_orientation(self.num_envs, self.device)
+
+    @property
+    def sets(self) -> TargetColumns | None:
+        """Position targets that the term sets."""
+        return TargetColumns(
+            self.cfg.entity_name, TransmissionType.JOINT, "position", self._target_names
+        )
 
     @property
     def action_dim(self) -> int:
