@@ -421,3 +421,28 @@ def test_a_fixed_root_is_freed(tmp_path):
     free, fixed = derive_robot(foreign("ant")), derive_robot(path)
     assert dataclasses.replace(fixed, feet=free.feet) == free
     assert isinstance(fixed, LeggedModel) and len(fixed.feet) == 4
+
+
+def test_feet_that_are_wheels():
+    """Warn of feet that turn without limits about their middle, not of knees without limits."""
+
+    def free_knees(spec: mujoco.MjSpec) -> None:
+        for joint in spec.joints:
+            joint.limited = mujoco.mjtLimited.mjLIMITED_FALSE
+
+    feet = derive_legged_model(edited(lambda spec: None)).feet
+    model = derive_legged_model(edited(free_knees), feet, effort_limit=20.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        legged_entity(edited(free_knees), model).spec_fn()
+    rolling = name_elements(edited(lambda spec: None))
+    for foot in feet:
+        leg = rolling.body(foot)
+        wheel = leg.add_body(name=f"{foot}_wheel", pos=leg.geoms[0].fromto[3:])
+        joint = wheel.add_joint(name=f"{foot}_wheel", axis=[0, 1, 0])
+        joint.limited = mujoco.mjtLimited.mjLIMITED_FALSE
+        wheel.add_geom(size=[0.08, 0.02, 0], type=mujoco.mjtGeom.mjGEOM_CYLINDER)
+    names = [f"{foot}_wheel" for foot in feet]
+    model = derive_legged_model(rolling, names, effort_limit=20.0)
+    with pytest.warns(UserWarning, match=rf"feet \['{names[0]}', .*are probably wheels"):
+        legged_entity(rolling, model).spec_fn()

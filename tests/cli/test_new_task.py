@@ -14,7 +14,7 @@ import pytest
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.main import main
-from manyworlds.cli.new_task import effort_limits, write_task
+from manyworlds.cli.new_task import effort_limits, write_robot_task, write_task
 from manyworlds.rl import OnnxPolicy
 from manyworlds.tasks import registry
 from tests.robots import robot_file
@@ -147,3 +147,24 @@ def test_torques_of_a_robot(tmp_path, monkeypatch, capsys):
     assert main(["new-task", "Other", "--robot", robot, "--effort-limit", ".*_kneee=139"]) == 1
     error = capsys.readouterr().err
     assert "Pattern '.*_kneee' matches none of" in error and not (tmp_path / "other.py").exists()
+
+
+def test_wheels_are_no_feet(tmp_path, capsys):
+    """Warn of a robot whose last bodies are wheels, and write its task all the same."""
+    legs = "".join(
+        f"""
+        <body name="leg_{i}" pos="{x} {y} 0"><joint name="hip_{i}" axis="0 1 0" range="-60 60"/>
+          <geom type="capsule" fromto="0 0 0 0 0 -.3" size=".03"/>
+          <body name="wheel_{i}" pos="0 0 -.3"><joint name="roll_{i}" axis="0 1 0"/>
+            <geom type="cylinder" size=".1 .02" zaxis="0 1 0"/></body></body>"""
+        for i, (x, y) in enumerate(((0.3, 0.2), (0.3, -0.2), (-0.3, 0.2), (-0.3, -0.2)))
+    )
+    robot = tmp_path / "rover.xml"
+    robot.write_text(
+        f"""<mujoco><worldbody><body name="trunk" pos="0 0 .4"><freejoint/>
+        <geom type="box" size=".35 .2 .05"/>{legs}</body></worldbody></mujoco>""",
+        encoding="utf-8",
+    )
+    write_robot_task("My-Rover", tmp_path, robot, (), 30.0)
+    error = capsys.readouterr().err
+    assert "warning: The feet ['wheel_0', 'wheel_1', 'wheel_2', 'wheel_3'] are probably" in error

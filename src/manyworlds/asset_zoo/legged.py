@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ from manyworlds.asset_zoo.legged_feet import (
     sole_center,
     sole_geoms,
     standing_feet,
+    wheel_warning,
+    wheels_among,
 )
 from manyworlds.asset_zoo.links import add_imu
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
@@ -289,8 +292,15 @@ def legged_entity(spec: mujoco.MjSpec, robot: LeggedModel) -> EntityCfg:
         )
         for name, drive in robot.drives.items()
     )
+    wheels = wheels_among(model, robot.feet)
+
+    def robot_spec() -> mujoco.MjSpec:
+        if wheels:
+            warnings.warn(wheel_warning(wheels), stacklevel=2)
+        return legged_spec(spec.copy(), robot)
+
     return EntityCfg(
-        spec_fn=lambda: legged_spec(spec.copy(), robot),
+        spec_fn=robot_spec,
         init_state=EntityCfg.InitialStateCfg(
             pos=(0.0, 0.0, robot.height),
             joint_pos={f"^{re.escape(n)}$": drive.pos for n, drive in robot.drives.items()},

@@ -10,6 +10,7 @@ import numpy as np
 _FOOT_SHARE = 0.15  # of the root's height: distance of a foot from the lowest point
 _TOE_SHARE = 0.03  # of the root's height: distance of a foot from its toes' lowest point
 _LEAST_STANCE = 0.25  # of the longest leg: height of the root of a robot that stands
+_WHEEL_SHARE = 0.3  # of a geom's size: distance of its middle from the axis of a wheel
 NEW_TASK = "manyworlds new-task NAME --robot FILE"
 """Command that takes what cannot be derived, for messages."""
 
@@ -62,6 +63,40 @@ def standing_feet(model: mujoco.MjModel, data: mujoco.MjData, root: int) -> list
         has_toes = low is not None and low <= lows[toe] + _TOE_SHARE * height
         found.add(foot if has_toes else toe)
     return sorted(found)
+
+
+def wheels_among(model: mujoco.MjModel, feet: Sequence[str]) -> list[str]:
+    """Return the feet that turn without limits about the middle of what touches the ground.
+
+    Args:
+        model: the robot.
+        feet: names of bodies.
+    """
+    wheels = []
+    for name in feet:
+        body = int(model.body_weldid[model.body(name).id])
+        geoms = colliding_geoms(model, body)
+        first = int(model.body_jntadr[body])
+        if first < 0 or not geoms:
+            continue
+        hinge = mujoco.mjtJoint(model.jnt_type[first]) == mujoco.mjtJoint.mjJNT_HINGE
+        low, high = model.jnt_range[first]
+        endless = not model.jnt_limited[first] or high - low >= 2.0 * np.pi
+        largest = max(geoms, key=lambda geom: float(model.geom_rbound[geom]))
+        own = model.geom_bodyid[largest] == body
+        middle = np.linalg.norm(model.geom_pos[largest] - model.jnt_pos[first])
+        if hinge and endless and own and middle < _WHEEL_SHARE * model.geom_rbound[largest]:
+            wheels.append(name)
+    return wheels
+
+
+def wheel_warning(wheels: Sequence[str]) -> str:
+    """Return what to say of feet that are wheels."""
+    return (
+        f"The feet {list(wheels)} are probably wheels, since they turn without limits about their "
+        "middle: the task expects legs that step and hold such joints in one position. Write a "
+        "task with velocity actions for them, or name other bodies as feet."
+    )
 
 
 def _leg_length(model: mujoco.MjModel, data: mujoco.MjData, root: int, foot: int) -> float:

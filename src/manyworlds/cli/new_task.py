@@ -142,6 +142,9 @@ def write_robot_task(
         FileExistsError: the file exists.
         OSError: the model cannot be read.
     """
+    from manyworlds.asset_zoo.legged import name_elements
+    from manyworlds.asset_zoo.legged_feet import wheel_warning, wheels_among
+    from manyworlds.spec.load import load_spec
     from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
 
     path = _new_file(name, folder)
@@ -149,6 +152,9 @@ def write_robot_task(
     model = derive_robot(robot, feet, effort_limit)
     height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
+    wheels = wheels_among(name_elements(load_spec(robot)[0]).compile(), model.feet)
+    if wheels:
+        print(f"warning: {wheel_warning(wheels)}", file=sys.stderr)
     if height < LEAST_HEIGHT * model.height:
         print(
             f"warning: the robot sinks from {model.height:.2f} to {height:.2f} m while it holds "

@@ -186,6 +186,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         self._key_act = tuple(self.spec.keys[0].act) if from_key else ()
         self.actuators = []
         self._add_actuators()
+        self._warn_of_second_actuators()
         self._actuator_groups = ActuatorGroups(self.actuators)
         actuators = self._elements["actuator"] = tuple(self.spec.actuators)
         self._names["actuator"] = tuple(actuator.name for actuator in actuators)
@@ -510,6 +511,29 @@ class Entity(StateWriters, NamedElements, Stateful):
                 "an actuator of that name: make target_names_expr more exact, so that each target "
                 "has one, or take those of the model with XmlActuatorCfg."
             ) from None
+
+    def _warn_of_second_actuators(self) -> None:
+        """Warn of actuators of the file that act beside those that configurations create."""
+        of_file = {element.id for element in self._elements["actuator"]}
+        created: dict[tuple[str | None, str], str] = {}
+        followed: set[int] = set()
+        for actuator in self.actuators:
+            for element in actuator._mjs_actuators:
+                followed.add(element.id)
+                if element.id not in of_file:
+                    key = (_KINDS.get(mujoco.mjtTrn(element.trntype)), element.target)
+                    created[key] = type(actuator.cfg).__name__
+        doubled: dict[tuple[str | None, str], list[str]] = {}
+        for element in cast("tuple[mujoco.MjsActuator, ...]", self._elements["actuator"]):
+            key = (_KINDS.get(mujoco.mjtTrn(element.trntype)), element.target)
+            if element.id not in followed and key in created:
+                doubled.setdefault((key[0], created[key]), []).append(element.target)
+        for (kind, creator), targets in doubled.items():
+            warnings.warn(
+                f"The model's own actuators act on the {kind}s {targets} beside those of "
+                f"{creator}: delete them in spec_fn, or take them with XmlActuatorCfg instead.",
+                stacklevel=2,
+            )
 
     def _find_targets(self, cfg: ActuatorCfg) -> Matches:
         kind = cfg.transmission_type.value

@@ -37,7 +37,8 @@ class EnvReport:
 
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """Checks that could not be done, and what may be right, such as penalties of zero."""
+    """Warnings of the build, checks that could not be done, and what may be right, such as
+    penalties of zero."""
 
     @property
     def ok(self) -> bool:
@@ -301,7 +302,8 @@ def check_env(
     constant or badly scaled; rewards that are not finite or constant, where those that are always
     zero are notes if they are penalties, or if another reward differs; episodes that end in their
     first step; sensors that no term reads; resets after which a world still depends on its earlier
-    state; and, on a GPU, terms that synchronize the host with the device.
+    state; and, on a GPU, terms that synchronize the host with the device. Warnings of the build,
+    such as of actions without effect, are notes.
 
     Args:
         cfg: the task; it is copied.
@@ -314,7 +316,11 @@ def check_env(
     cfg = copy.deepcopy(cfg)
     cfg.scene.num_envs, cfg.seed, cfg.auto_reset = num_envs, seed, True
     try:
-        env = ManagerBasedRlEnv(cfg, device)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            env = ManagerBasedRlEnv(cfg, device)
+        doubts = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+        report.notes += dict.fromkeys(doubts)
         with torch.inference_mode():
             _Checker(env, seed, report).run(steps)
     except Exception as error:  # any error of a user's term is a finding

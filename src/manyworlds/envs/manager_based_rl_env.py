@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 import torch
 
+from manyworlds.envs.build_notes import warn_of_doubts
 from manyworlds.envs.config_checks import check_episode_length, check_numbers
 from manyworlds.envs.edits import restore_edits
 from manyworlds.envs.mdp.events import reset_scene_to_default
@@ -197,6 +198,7 @@ class ManagerBasedRlEnv(Stateful):
         self._define_spaces()
         self.event_manager.apply("startup")
         self.reset()
+        warn_of_doubts(self)
         others = (self.sim, self.sim.data, self.sim.model)
         self._unsaved_state = UnsavedState(self, "env", self.sim.bound_tensors, others)
 
