@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import mujoco
 import pytest
 import torch
 
-from manyworlds.actuator import BuiltinMotorActuatorCfg, BuiltinPositionActuatorCfg, XmlActuatorCfg
+from manyworlds.actuator import (
+    BuiltinMotorActuatorCfg,
+    BuiltinPositionActuatorCfg,
+    IdealPdActuatorCfg,
+    XmlActuatorCfg,
+)
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, check_env, mdp
 from manyworlds.managers import (
@@ -120,6 +126,22 @@ def test_nothing_is_noted_of_what_is_right():
             "own actuators act on the joints ['hip'] beside those of BuiltinPositionActuatorCfg",
         ),
         (
+            make_cfg(
+                SERVO,
+                XmlActuatorCfg(target_names_expr=("hip",)),
+                xml='<position name="own" joint="hip" kp="5"/>',
+            ),
+            "own actuators act on the joints ['hip'] beside those of BuiltinPositionActuatorCfg",
+        ),
+        (
+            make_cfg(IdealPdActuatorCfg(target_names_expr=("hip",), stiffness=0.0, damping=1.0)),
+            "joints ['hip'] take effort and velocity targets, so position targets have no effect",
+        ),
+        (
+            make_cfg(terminations={"t": TerminationTermCfg(func=partial(mdp.time_out))}),
+            "terminations.t counts the time limit as a failure",
+        ),
+        (
             make_cfg(events=_friction(0.2, 0.9)),
             "randomize the friction of geom 'robot/foot', but its contacts have that of 'terrain', "
             "where it is less than 1, because MuJoCo takes the larger of two: give the geom",
@@ -136,7 +158,10 @@ def test_nothing_is_noted_of_what_is_right():
             "joints ['hip'] take effort targets, so position targets have no effect on them",
         ),
     ],
-    ids=["failure", "no length", "two actuators", "friction", "priority", "deaf"],
+    ids=[
+        *("failure", "no length", "two actuators", "two servos", "no stiffness", "partial"),
+        *("friction", "priority", "deaf"),
+    ],
 )
 def test_what_has_no_effect_is_noted(cfg, message):
     """Say it in one sentence when the environment is built, and in the report of the check."""

@@ -12,7 +12,9 @@ import torch
 
 from manyworlds.actuator.actuator import Actuator, ActuatorCfg, ActuatorCmd
 from manyworlds.actuator.builtin_actuator import MOTOR_RANGES, check_positive
+from manyworlds.actuator.targets import CommandField
 from manyworlds.spec.edits import create_motor_actuator
+from manyworlds.utils.overrides import overrides
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -87,6 +89,13 @@ class IdealPdActuator(Actuator[IdealPdCfgT], Generic[IdealPdCfgT]):
         effort = pd_torque(params["stiffness"], params["damping"], cmd)
         limit = params["force_limit"]
         return torch.clamp(effort, min=-limit, max=limit)
+
+    def reads(self, field: CommandField) -> bool:
+        """Return whether targets of a kind have an effect: positions need a stiffness."""
+        if overrides(self, IdealPdActuator, "compute", "control_law"):
+            return super().reads(field)
+        gains = {"position": self.cfg.stiffness, "velocity": self.cfg.damping}
+        return gains.get(field, 1.0) > 0.0
 
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
         """Return the efforts, shape [num_envs, num_targets]."""

@@ -17,6 +17,7 @@ import mujoco
 import torch
 
 from manyworlds.actuator import Actuator, ActuatorCfg, ActuatorGroups
+from manyworlds.actuator.targets import COMMAND_FIELDS
 from manyworlds.entity.data import EntityData, EntityDefaults
 from manyworlds.entity.driven import DrivenTargets
 from manyworlds.entity.elements import Matches, NamedElements, Names
@@ -514,24 +515,31 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     def _warn_of_second_actuators(self) -> None:
         """Warn of actuators of the file that act beside those that configurations create."""
-        of_file = {element.id for element in self._elements["actuator"]}
-        created: dict[tuple[str | None, str], str] = {}
-        followed: set[int] = set()
+        of_file = cast("tuple[mujoco.MjsActuator, ...]", self._elements["actuator"])
+        ids = {element.id for element in of_file}
+        created: dict[tuple[str | None, str], Actuator] = {}
+        followers: dict[int, Actuator] = {}
         for actuator in self.actuators:
             for element in actuator._mjs_actuators:
-                followed.add(element.id)
-                if element.id not in of_file:
-                    key = (_KINDS.get(mujoco.mjtTrn(element.trntype)), element.target)
-                    created[key] = type(actuator.cfg).__name__
+                if element.id in ids:
+                    followers[element.id] = actuator
+                else:
+                    created[_KINDS.get(mujoco.mjtTrn(element.trntype)), element.target] = actuator
         doubled: dict[tuple[str | None, str], list[str]] = {}
-        for element in cast("tuple[mujoco.MjsActuator, ...]", self._elements["actuator"]):
+        for element in of_file:
             key = (_KINDS.get(mujoco.mjtTrn(element.trntype)), element.target)
-            if element.id not in followed and key in created:
-                doubled.setdefault((key[0], created[key]), []).append(element.target)
-        for (kind, creator), targets in doubled.items():
+            creator, follower = created.get(key), followers.get(element.id)
+            # Two that follow targets of different kinds are meant to add up.
+            apart = follower is not None and not any(
+                creator is None or (creator.reads(field) and follower.reads(field))
+                for field in COMMAND_FIELDS
+            )
+            if creator is not None and not apart:
+                doubled.setdefault((key[0], type(creator.cfg).__name__), []).append(element.target)
+        for (kind, name), targets in doubled.items():
             warnings.warn(
-                f"The model's own actuators act on the {kind}s {targets} beside those of "
-                f"{creator}: delete them in spec_fn, or take them with XmlActuatorCfg instead.",
+                f"The model's own actuators act on the {kind}s {targets} beside those of {name}: "
+                "delete them in spec_fn, or take them with XmlActuatorCfg instead.",
                 stacklevel=2,
             )
 

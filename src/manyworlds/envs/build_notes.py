@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -21,7 +22,10 @@ def warn_of_doubts(env: ManagerBasedRlEnv) -> None:
 def _time_limits(cfg: ManagerBasedRlEnvCfg) -> Iterator[str]:
     """Yield notes on terminations by time."""
     for name, term in cfg.terminations.items():
-        if term is None or getattr(term.func, "__name__", "") != "time_out":
+        func = None if term is None else term.func
+        while isinstance(func, functools.partial):
+            func = func.func
+        if term is None or getattr(func, "__name__", "") != "time_out":
             continue
         if not cfg.episode_length_s:
             yield (

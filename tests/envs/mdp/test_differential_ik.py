@@ -277,3 +277,15 @@ def test_engines_agree():
         states.append(env.sim.data.qpos.clone())
     assert (states[0] - states[0][:1]).abs().max() > 0.01
     torch.testing.assert_close(*states, atol=2e-4, rtol=0)
+
+
+def test_weights_of_nothing_are_refused():
+    """Refuse an action that follows neither position nor orientation."""
+    with pytest.raises(ValueError, match="position_weight and orientation_weight are both 0"):
+        mdp.DifferentialIKActionCfg(
+            entity_name="robot",
+            actuator_names=(".*",),
+            frame_name="hand",
+            position_weight=0.0,
+            orientation_weight=0.0,
+        )

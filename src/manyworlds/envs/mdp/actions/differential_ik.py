@@ -74,6 +74,11 @@ class DifferentialIKActionCfg(ActionTermCfg):
                 f"DifferentialIKActionCfg.frame_type must be 'body', 'site' or 'geom', got "
                 f"'{self.frame_type}'."
             )
+        if self.position_weight == 0.0 and self.orientation_weight == 0.0:
+            raise ValueError(
+                "DifferentialIKActionCfg.position_weight and orientation_weight are both 0, so "
+                "that actions have no effect: make one of them positive."
+            )
         for name in ("damping", "max_dq"):
             if not getattr(self, name) > 0.0:
                 raise ValueError(
