@@ -15,6 +15,7 @@ import torch
 
 from manyworlds.entity import VariantEntityCfg
 from manyworlds.envs.mdp.dr.descriptions import describe_draw
+from manyworlds.envs.mdp.dr.distributions import ABS, LOG_UNIFORM, UNIFORM
 from manyworlds.envs.mdp.dr.field_draws import FieldDraw, Rows, resolved
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.managers.prepared_event import plain_function
@@ -184,8 +185,8 @@ def _selection(env: ManagerBasedRlEnv, term: EventTermCfg) -> SceneEntityCfg:
 
 def _bounds(draw: FieldDraw, base: torch.Tensor) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return the bounds of the values that a draw can give, shape [elements, width] each."""
-    accumulates = not draw.operation.uses_defaults and draw.operation.name != "abs"
-    if accumulates or draw.bounds.distribution.name == "gaussian":
+    accumulates = not draw.operation.uses_defaults and draw.operation != ABS
+    if accumulates or draw.bounds.distribution not in (UNIFORM, LOG_UNIFORM):
         return None, None  # relative to the last value, or without bounds
     written = slice(None) if draw.columns is None else draw.columns
     ends = []

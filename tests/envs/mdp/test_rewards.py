@@ -122,6 +122,18 @@ def test_posture_takes_the_first_pattern_that_matches(env):
     torch.testing.assert_close(term(env, 0.7, cfg).double(), expected, rtol=1e-4, atol=1e-6)
 
 
+def test_posture_follows_a_change_of_its_deviations_in_place(env):
+    """Compute with the deviations that a curriculum wrote into the params."""
+    asset_cfg = SceneEntityCfg("robot")
+    deviations = {".*": 0.5}
+    params = {"std": deviations, "asset_cfg": asset_cfg}
+    term = mdp.posture(RewardTermCfg(func=mdp.posture, weight=1.0, params=params), env)
+    error = env.scene["robot"].data.joint_pos - env.scene["robot"].data.default_joint_pos
+    deviations[".*"] = 0.1
+    expected = torch.exp(-(error / 0.1).square().mean(dim=1))
+    torch.testing.assert_close(term(env, **params), expected)
+
+
 def test_posture_needs_a_deviation_for_each_joint(env):
     """Name the joint that no pattern matches."""
     params = {"std": {"shoulder": 0.1}, "asset_cfg": named(env)}

@@ -126,7 +126,7 @@ class posture(ManagerTermBase):  # noqa: N801
                 first pattern that matches a joint's name applies.
             asset_cfg: the entity and its joints.
         """
-        if std is not self._std:  # changed by a curriculum
+        if std != self._std:  # changed by a curriculum, maybe in place
             self._set_std(std, asset_cfg)
         data = env.scene[asset_cfg.name].data
         ids = asset_cfg.index("joint")
@@ -134,7 +134,7 @@ class posture(ManagerTermBase):  # noqa: N801
         return torch.exp(-(error * self._inverse_std).square().mean(dim=1))
 
     def _set_std(self, std: float | Mapping[str, float], asset_cfg: SceneEntityCfg) -> None:
-        self._std = std
+        self._std = dict(std) if isinstance(std, Mapping) else std
         self._inverse_std = inverse_deviations(self._env.scene[asset_cfg.name], asset_cfg, std)
 
 

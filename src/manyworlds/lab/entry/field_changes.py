@@ -12,7 +12,7 @@ import numpy as np
 
 from manyworlds.envs.edits import AddRandomization, EnvironmentEdit, SetValue
 from manyworlds.envs.mdp import dr
-from manyworlds.envs.mdp.dr.distributions import resolve_distribution, resolve_operation
+from manyworlds.envs.mdp.dr.distributions import ABS, ADD, SCALE, Operation, resolve_operation
 from manyworlds.lab.editable_fields import EDITABLE, EditableField
 from manyworlds.lab.world_card import RandomizedRows, read_card
 from manyworlds.managers.prepared_event import plain_function
@@ -115,8 +115,7 @@ def _widened(
             f"The event '{row.event}' draws {change.field.array} in a way that has no range to be "
             f"widened ({row.draw}): set its parameters by send_value."
         )
-    operation = resolve_operation(settings["operation"]).name
-    assert resolve_distribution(settings["distribution"]).name != "gaussian"
+    operation = resolve_operation(settings["operation"])
     nominal = row.nominal[row.names.index(change.element)]
     ranges = settings["ranges"]
     for column in columns:
@@ -126,10 +125,16 @@ def _widened(
     return SetValue(path=f"events.{row.event}.params.ranges", value=ranges)
 
 
-def _in_terms_of(operation: str, value: float, nominal: float, change: FieldChange) -> float:
-    if operation == "add":
+def _in_terms_of(operation: Operation, value: float, nominal: float, change: FieldChange) -> float:
+    """Return the draw from which an operation makes a value."""
+    if operation not in (ABS, ADD, SCALE):
+        raise ValueError(
+            f"The event that draws the {change.text} has an operation of its own, "
+            f"'{operation.name}', so that no range follows: set its parameters by send_value."
+        )
+    if operation == ADD:
         return value - nominal
-    if operation == "scale":
+    if operation == SCALE:
         if nominal == 0.0:
             raise ValueError(
                 f"The event that draws the {change.text} multiplies the compiled value, which is "
@@ -184,7 +189,7 @@ def _gains(env: ManagerBasedRlEnv, changes: list[FieldChange]) -> EnvironmentEdi
     params: dict[str, Any] = dict.fromkeys(_GAINS.values(), (1.0, 1.0))
     for change in changes:
         nominal = float(change.field.read(env.sim.mj_model, change.id)[0])
-        factor = _in_terms_of("scale", float(change.now[0]), nominal, change)
+        factor = _in_terms_of(SCALE, float(change.now[0]), nominal, change)
         params[_GAINS[change.field.name]] = min(1.0, factor), max(1.0, factor)
     params |= {"operation": "scale", "asset_cfg": _selected(changes[0])}
     return AddRandomization(

@@ -256,6 +256,22 @@ def test_gains_are_never_negative():
         dr.pd_gains(env, None, **GAINS, operation="double")
 
 
+@pytest.mark.parametrize(
+    ("function", "ranges", "parameter", "built"),
+    [
+        (dr.pd_gains, {"kp_range": (1.5, 1.5), "kd_range": (1.5, 1.5)}, "stiffness", 20.0),
+        (dr.effort_limits, {"effort_limit_range": (1.5, 1.5)}, "force_limit", 8.0),
+    ],
+)
+def test_operations_given_as_objects(function, ranges, parameter, built):
+    """Scale what was built and set values, though the manager draws with copies of the objects."""
+    for operation, expected in (("scale", 1.5 * built), ("abs", 1.5)):
+        given = {**ranges, "operation": dr.resolve_operation(operation)}
+        term = EventTermCfg(func=function, mode="startup", params=given)
+        env = make_env(FULL["position"], xml="", drives=term)
+        assert (params(env)[parameter] == expected).all()
+
+
 def test_wrong_parameters_are_found_at_build_time():
     """Tell of a wrong selection when the environment is built, not at its first reset."""
     term = EventTermCfg(func=dr.pd_gains, mode="reset", params=dict(GAINS))

@@ -238,6 +238,31 @@ def test_mistakes_are_told_when_the_environment_is_built(params, message):
         make_env(feet=cfg)
 
 
+@pytest.mark.parametrize(
+    ("distribution", "ranges", "message"),
+    [
+        ("log_uniform", (0.0, 1.0), "must be > 0"),
+        ("gaussian", (1.0, -1.0), "must be >= 0"),
+        ("uniform", (1.2, 0.3), "above its upper bound 0.3"),
+        ("uniform", (float("nan"), 0.3), "not finite"),
+    ],
+)
+def test_ranges_of_distributions_given_as_objects(distribution, ranges, message):
+    """Check ranges, though the manager has copies of the objects."""
+    params = {"ranges": ranges, "distribution": dr.resolve_distribution(distribution)}
+    cfg = EventTermCfg(func=dr.body_mass, mode="startup", params=params)
+    with pytest.raises(ValueError, match=f"term 'mass' .*{message}"):
+        make_env(mass=cfg)
+
+
+def test_copies_of_distributions_and_operations_are_equal():
+    """Know a copy for what it is."""
+    for known in ("uniform", "log_uniform", "gaussian"):
+        assert copy.deepcopy(dr.resolve_distribution(known)) == dr.resolve_distribution(known)
+    for known in ("abs", "scale", "add"):
+        assert copy.deepcopy(dr.resolve_operation(known)) == dr.resolve_operation(known)
+
+
 def test_an_entity_without_such_elements():
     """Say that there is nothing to randomize."""
     env = make_driven_env()

@@ -10,21 +10,40 @@ import torch
 from manyworlds.utils.math import sample_gaussian, sample_log_uniform, sample_uniform
 from manyworlds.validation.names import near_matches
 
+Pair = tuple[torch.Tensor, torch.Tensor]
+_TAIL = 6.0
+"""Standard deviations beyond which no normal number of float32 lies."""
+
+
+def _accept(first: torch.Tensor, second: torch.Tensor) -> None:
+    """Accept any parameters."""
+
 
 @dataclass(frozen=True)
 class Distribution:
-    """A way to draw random values."""
+    """A way to draw random values.
+
+    Managers copy configurations with all that is in them: compare by `==`, not by `is`.
+    """
 
     name: str
     """Label for messages."""
     sample: Callable[[torch.Tensor, torch.Tensor, tuple[int, ...], str], torch.Tensor]
     """Called with two parameters, a shape and a device. The parameters, each of that shape, are the
     lower and upper bound, or the mean and standard deviation of a Gaussian."""
+    check: Callable[[torch.Tensor, torch.Tensor], None] = _accept
+    """Called with the two parameters at build; raises ValueError if it cannot draw from them."""
+    ends: Callable[[torch.Tensor, torch.Tensor], Pair] | None = None
+    """Called with the two parameters, returns the smallest and the largest value that it draws;
+    None if they are not known."""
 
 
 @dataclass(frozen=True)
 class Operation:
     """A way to apply random values to a model field.
+
+    Managers copy configurations with all that is in them: compare by `==`, not by `is`.
+
 
     `combine(base, initialize(base))`, with the columns that are drawn filled in between, gives the
     new values. All three tensors have shape [worlds, elements, columns of the field].
@@ -41,9 +60,48 @@ class Operation:
     the present ones."""
 
 
-UNIFORM = Distribution("uniform", sample_uniform)
-LOG_UNIFORM = Distribution("log_uniform", sample_log_uniform)
-GAUSSIAN = Distribution("gaussian", sample_gaussian)
+def _check_finite(first: torch.Tensor, second: torch.Tensor) -> None:
+    if not (torch.isfinite(first).all() and torch.isfinite(second).all()):
+        raise ValueError("A range has a bound that is not finite: give two finite numbers.")
+
+
+def _check_interval(low: torch.Tensor, high: torch.Tensor) -> None:
+    _check_finite(low, high)
+    if (low > high).any():
+        pair = (low > high).flatten().nonzero()[0]
+        raise ValueError(
+            f"A range has lower bound {low.flatten()[pair].item():g} above its upper bound "
+            f"{high.flatten()[pair].item():g}: swap them."
+        )
+
+
+def _check_positive_interval(low: torch.Tensor, high: torch.Tensor) -> None:
+    _check_interval(low, high)
+    if (low <= 0).any():
+        raise ValueError(
+            f"A log_uniform range begins at {low.min():g}, but both bounds must be > 0."
+        )
+
+
+def _check_gaussian(mean: torch.Tensor, std: torch.Tensor) -> None:
+    _check_finite(mean, std)
+    if (std < 0).any():
+        raise ValueError(
+            f"A gaussian range is (mean, std), but std is {std.min():g}: it must be >= 0."
+        )
+
+
+def _interval(low: torch.Tensor, high: torch.Tensor) -> Pair:
+    return low, high
+
+
+def _gaussian_ends(mean: torch.Tensor, std: torch.Tensor) -> Pair:
+    return mean - _TAIL * std, mean + _TAIL * std
+
+
+UNIFORM = Distribution("uniform", sample_uniform, _check_interval, _interval)
+LOG_UNIFORM = Distribution("log_uniform", sample_log_uniform, _check_positive_interval, _interval)
+GAUSSIAN = Distribution("gaussian", sample_gaussian, _check_gaussian, _gaussian_ends)
 DISTRIBUTIONS = {known.name: known for known in (UNIFORM, LOG_UNIFORM, GAUSSIAN)}
 
 ABS = Operation("abs", lambda base: base.clone(), lambda base, random: random, uses_defaults=False)
@@ -92,30 +150,3 @@ def resolve_distribution(dist: Distribution | str) -> Distribution:
             "dr.Distribution." + near_matches(str(dist), DISTRIBUTIONS)
         )
     return DISTRIBUTIONS[dist]
-
-
-def check_bounds(distribution: Distribution, low: torch.Tensor, high: torch.Tensor) -> None:
-    """Refuse bounds that a built-in distribution cannot draw from.
-
-    Raises:
-        ValueError: says which.
-    """
-    built_in = distribution in (GAUSSIAN, UNIFORM, LOG_UNIFORM)
-    if built_in and not (torch.isfinite(low).all() and torch.isfinite(high).all()):
-        raise ValueError("A range has a bound that is not finite: give two finite numbers.")
-    if distribution is GAUSSIAN:
-        if (high < 0).any():
-            raise ValueError(
-                f"A gaussian range is (mean, std), but std is {high.min():g}: it must be >= 0."
-            )
-    elif distribution in (UNIFORM, LOG_UNIFORM):
-        if (low > high).any():
-            pair = (low > high).flatten().nonzero()[0]
-            raise ValueError(
-                f"A range has lower bound {low.flatten()[pair].item():g} above its upper bound "
-                f"{high.flatten()[pair].item():g}: swap them."
-            )
-        if distribution is LOG_UNIFORM and (low <= 0).any():
-            raise ValueError(
-                f"A log_uniform range begins at {low.min():g}, but both bounds must be > 0."
-            )

@@ -47,8 +47,8 @@ class _ParameterDraw:
     columns: torch.Tensor
     """Positions among the actuator's targets."""
     bounds: Bounds
-    scales: bool
-    """True multiplies the parameter as built by the draw, False replaces it."""
+    operation: Operation
+    """How the draw becomes the parameter, from the parameter as built."""
     what: str
     """Name of the numbers; see `Draws.draw`."""
     layout: str
@@ -64,9 +64,9 @@ class _ParameterDraw:
             lambda count: self.bounds.sample(count, len(self.columns)).squeeze(-1),
         )
         # Only the tail of a distribution is below zero, where springs would push.
-        value = drawn.clamp(min=0.0)
-        if self.scales:
-            value *= self.actuator.default_param(self.name)[worlds[:, None], self.columns]
+        drawn = drawn.clamp(min=0.0)
+        built = self.actuator.default_param(self.name)[worlds[:, None], self.columns]
+        value = self.operation.combine(built, drawn)
         self.actuator.set_param(self.name, value, worlds, self.columns)
 
 
@@ -116,7 +116,7 @@ def _parameter_draws(
                 name,
                 columns,
                 bounds[name],
-                operation is SCALE,
+                operation,
                 f"{name} of actuator {i}",
                 f"{operation.name} {columns.tolist()}",
             )

@@ -25,7 +25,6 @@ from manyworlds.envs.mdp.dr.distributions import (
     SCALE,
     Distribution,
     Operation,
-    check_bounds,
     resolve_distribution,
     resolve_operation,
 )
@@ -325,7 +324,7 @@ class Bounds:
     """True gives all elements of a world the same draw."""
 
     def __post_init__(self) -> None:
-        check_bounds(self.distribution, self.low, self.high)
+        self.distribution.check(self.low, self.high)
         if self.shared and len(self.low) > 1:
             raise ValueError(
                 "shared_random draws one value for all elements, but their ranges differ by name: "
