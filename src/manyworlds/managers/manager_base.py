@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cas
 import torch
 
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.managers.selection_reads import check_selection
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -216,12 +217,15 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         for key, default in _default_entities(func):
             if key not in term_cfg.params and default.name in self._env.scene.entities:
                 term_cfg.params[key] = copy.deepcopy(default)
-        for entity_cfg in entity_cfgs(term_cfg.params):
-            try:
+        try:
+            for key, value in term_cfg.params.items():
+                if isinstance(value, SceneEntityCfg):
+                    check_selection(func, key, value)
+            for entity_cfg in entity_cfgs(term_cfg.params):
                 entity_cfg.resolve(self._env.scene)
-            except (KeyError, ValueError) as error:
-                message = error.args[0] if error.args else error
-                raise ValueError(f"{self.kind} term '{name}': {message}") from None
+        except (KeyError, ValueError) as error:
+            message = error.args[0] if error.args else error
+            raise ValueError(f"{self.kind} term '{name}': {message}") from None
         if inspect.isclass(func):
             try:
                 term_cfg.func = cast("Callable[..., Any]", func)(cfg=term_cfg, env=self._env)

@@ -156,7 +156,7 @@ def _selected_columns(asset_cfg: SceneEntityCfg, actuator: Actuator) -> torch.Te
     return columns
 
 
-@randomizes("actuator_gainprm", "actuator_biasprm")
+@randomizes("actuator_gainprm", "actuator_biasprm", selects=("actuator", *_DRIVEN))
 def pd_gains(
     env: ManagerBasedRlEnv,
     kp_range: Range,
@@ -190,6 +190,7 @@ def pd_gains(
 @randomizes(
     *("actuator_forcerange", "actuator_ctrlrange", "jnt_actfrcrange", "tendon_actfrcrange"),
     reads=("actuator_gear",),
+    selects=("actuator", *_DRIVEN),
 )
 def effort_limits(
     env: ManagerBasedRlEnv,
@@ -232,7 +233,7 @@ class _EncoderBias(Randomization):
         self.entity.data.encoder_bias[worlds[:, None], self.joints] = bias
 
 
-@randomizes()
+@randomizes(selects=("joint",))
 def encoder_bias(
     env: ManagerBasedRlEnv,
     bias_range: Range,

@@ -31,6 +31,7 @@ from manyworlds.envs.mdp.dr.distributions import (
 from manyworlds.envs.mdp.events import resolve_env_ids
 from manyworlds.managers.event_manager import requires_model_fields
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.managers.selection_reads import check_selection
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 from manyworlds.validation.names import resolve_matching_names_values
@@ -111,7 +112,7 @@ class RandomizationFunction(Protocol[P]):
 
 
 def randomizes(
-    *fields: str, reads: tuple[str, ...] = ()
+    *fields: str, reads: tuple[str, ...] = (), selects: tuple[str, ...] | None = None
 ) -> Callable[
     [Callable[Concatenate[ManagerBasedRlEnv, P], Randomization]], RandomizationFunction[P]
 ]:
@@ -124,12 +125,17 @@ def randomizes(
     Args:
         fields: names of the fields that the event changes.
         reads: names of other fields that it reads.
+        selects: kinds of elements that it reads of a selection; None for those of the fields.
     """
+    kinds = {element_kind(field) for field in fields} if selects is None else {*selects}
 
     def declare(
         build: Callable[Concatenate[ManagerBasedRlEnv, P], Randomization],
     ) -> RandomizationFunction[P]:
         def prepare(env: ManagerBasedRlEnv, *args: P.args, **kwargs: P.kwargs) -> Randomization:
+            for name, value in signature.bind(env, *args, **kwargs).arguments.items():
+                if isinstance(value, SceneEntityCfg):
+                    check_selection(function, name, value)
             with torch.inference_mode(False):  # what is built outlives a rollout
                 return build(env, *args, **kwargs)
 
@@ -152,7 +158,7 @@ def randomizes(
         event.__signature__ = signature.replace(
             parameters=[first, worlds, *others], return_annotation="None"
         )
-        event.prepare, event.reads_fields = prepare, reads
+        event.prepare, event.reads_fields, event.selects = prepare, reads, frozenset(kinds)
         levels = [MODEL_FIELD_TABLE[field].warp or RecomputeLevel.none for field in fields]
         level = max(levels, default=RecomputeLevel.none)
         return requires_model_fields(*fields, recompute=level)(event)

@@ -204,7 +204,7 @@ class _Pick(Randomization):
         rows.write(env, worlds, picked, self._column)
 
 
-@randomizes("geom_matid")
+@randomizes("geom_matid", selects=("geom", "material"))
 def geom_matid(
     env: ManagerBasedRlEnv,
     asset_cfg: SceneEntityCfg = ROBOT,
@@ -221,7 +221,7 @@ def geom_matid(
     return _Pick(env, asset_cfg, "geom_matid", "material", 0, shared_random)
 
 
-@randomizes("mat_texid")
+@randomizes("mat_texid", selects=("material", "texture"))
 def mat_texid(
     env: ManagerBasedRlEnv,
     asset_cfg: SceneEntityCfg = ROBOT,
