@@ -36,6 +36,7 @@ the new values directly.
 - "no" means that the engine cannot expand the field. The native engine also expands every model
   field that is not in this table and is not an asset; MuJoCo Warp shares these among all worlds.
   Do not write `bvh_*` and `oct_*`, which follow from the shapes of geoms.
+- **bounds**: the functions of `dr`, and edits in the lab, refuse values beyond them.
 - *derived*: `recompute_constants` overwrites the field. *cached*: entities cache values computed
   from it.
 - Changes of `sim.mj_model` (including its `opt`) after construction have no effect, because the
@@ -49,7 +50,9 @@ def render() -> str:
     parts = [_HEAD]
     for element, fields in groupby(MODEL_FIELD_TABLE.values(), lambda field: field.element):
         parts.append(f"## {element.capitalize()}\n")
-        parts.append("| field | shape | native | warp | notes |\n|---|---|---|---|---|")
+        parts.append(
+            "| field | shape | native | warp | bounds | notes |\n|---|---|---|---|---|---|"
+        )
         parts += [_row(field) for field in fields]
         parts.append("")
     return "\n".join(parts)
@@ -63,7 +66,7 @@ def _row(field: ModelField) -> str:
     shape = " x ".join(map(str, field.shape)) or "scalar"
     marks = [*(["derived"] if field.derived else []), *(["cached"] if field.cached else [])]
     notes = "; ".join([*marks, *([field.note] if field.note else [])])
-    return f"| `{field.name}` | {shape} | {levels[0]} | {levels[1]} | {notes} |"
+    return f"| `{field.name}` | {shape} | {levels[0]} | {levels[1]} | {field.bounds} | {notes} |"
 
 
 if __name__ == "__main__":

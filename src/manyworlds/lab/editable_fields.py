@@ -138,28 +138,28 @@ def count_of(field: EditableField, model: mujoco.MjModel, id: int) -> int:
 _POS = {"size": 3, "unit": "m", "write": "pose"}
 _QUAT = {"size": 4, "unit": "wxyz", "rule": "quat", "write": "pose"}
 _INERTIAL = {"write": "inertial"}
-_RGBA = {"size": 4, "low": 0.0, "high": 1.0}
+_SHARE = {"low": 0.0, "high": 1.0}
+_RGBA = {"size": 4}
 _SOLREF = {"size": 2, "rule": "solref", "unit": "s, 1"}
-_SOLIMP = {"size": 5, "low": 0.0, "partly": True}
+_SOLIMP = {"size": 5, "partly": True}
 _RANGE = {"size": 2, "rule": "order", "follows": "limits"}
-_LENGTH = {"low": 0.0, "unit": "m"}
-_ARMATURE = {"low": 0.0, "unit": "kg m² or kg"}
-_DAMPER = {"low": 0.0, "write": "first", "follows": "springs"}
+_LENGTH = {"unit": "m"}
+_ARMATURE = {"unit": "kg m² or kg"}
+_DAMPER = {"write": "first", "follows": "springs"}
 _PRM = {"size": 10, "partly": True, "follows": "damping ratios"}
 _GAIN = {"column": 0, "low": 0.0, "follows": "damping ratios"}
 _WHOLE = {"whole": True, "low": 0}
-_COLOR = {"size": 3, "low": 0.0}
+_COLOR = {"size": 3}
 _MATERIAL = {"reference": "material", "write": "reference"}
 
 _FIELDS: Mapping[str, Mapping[str, tuple[str, Mapping[str, object]]]] = {
     "body": {
         "pos": ("body_pos", _POS),
         "quat": ("body_quat", _QUAT),
-        "mass": ("body_mass", {"unit": "kg", "low": 0.0, "above_low": True, **_INERTIAL}),
+        "mass": ("body_mass", {"unit": "kg", **_INERTIAL}),
         "inertia": (
             "body_inertia",
-            {"size": 3, "unit": "kg m²", "low": 0.0, "above_low": True, "rule": "triangle"}
-            | _INERTIAL,
+            {"size": 3, "unit": "kg m²", "rule": "triangle", **_INERTIAL},
         ),
         "ipos": ("body_ipos", {"size": 3, "unit": "m", **_INERTIAL}),
         "iquat": ("body_iquat", {"size": 4, "unit": "wxyz", "rule": "quat", **_INERTIAL}),
@@ -170,7 +170,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Mapping[str, object]]]] = {
         "damping": ("dof_damping", _DAMPER | {"unit": "N m s/rad or N s/m"}),
         "stiffness": ("jnt_stiffness", _DAMPER | {"unit": "N m/rad or N/m"}),
         "armature": ("dof_armature", _ARMATURE),
-        "frictionloss": ("dof_frictionloss", {"low": 0.0, "unit": "N m or N"}),
+        "frictionloss": ("dof_frictionloss", {"unit": "N m or N"}),
         "actuatorfrcrange": (
             "jnt_actfrcrange",
             _RANGE | {"unit": "N m or N", "attribute": "actfrcrange"},
@@ -188,14 +188,14 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Mapping[str, object]]]] = {
         "quat": ("geom_quat", _QUAT),
         "size": (
             "geom_size",
-            {"size": 3, "rule": "size", "low": 0.0, "unit": "m", "write": "size"},
+            {"size": 3, "rule": "size", "unit": "m", "write": "size"},
         ),
         "rgba": ("geom_rgba", _RGBA),
         "material": ("geom_matid", _MATERIAL),
-        "friction": ("geom_friction", {"size": 3, "low": 0.0, "partly": True}),
+        "friction": ("geom_friction", {"size": 3, "partly": True}),
         "solref": ("geom_solref", _SOLREF),
         "solimp": ("geom_solimp", _SOLIMP),
-        "solmix": ("geom_solmix", {"low": 0.0}),
+        "solmix": ("geom_solmix", {}),
         "margin": ("geom_margin", _LENGTH),
         "gap": ("geom_gap", _LENGTH),
         "condim": ("geom_condim", {"whole": True, "low": 1, "high": 6}),
@@ -212,14 +212,14 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Mapping[str, object]]]] = {
             {"size": 3, "rule": "size", "low": 0.0, "unit": "m", "write": "size"}
             | {"follows": "volumes of sensors"},
         ),
-        "rgba": ("site_rgba", _RGBA),
+        "rgba": ("site_rgba", _RGBA | _SHARE),
         "material": ("site_matid", _MATERIAL),
         "group": ("site_group", _WHOLE | {"high": 30}),
     },
     "camera": {
         "pos": ("cam_pos", _POS),
         "quat": ("cam_quat", _QUAT),
-        "fovy": ("cam_fovy", {"unit": "deg", "low": 0.0, "high": 180.0, "above_low": True}),
+        "fovy": ("cam_fovy", {"unit": "deg"}),
     },
     "light": {
         "pos": ("light_pos", {"size": 3, "unit": "m", "write": "point"}),
@@ -231,12 +231,12 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Mapping[str, object]]]] = {
     "tendon": {
         "stiffness": ("tendon_stiffness", _DAMPER | {"unit": "N/m"}),
         "damping": ("tendon_damping", _DAMPER | {"unit": "N s/m"}),
-        "frictionloss": ("tendon_frictionloss", {"low": 0.0, "unit": "N"}),
+        "frictionloss": ("tendon_frictionloss", {"unit": "N"}),
         "armature": ("tendon_armature", _ARMATURE),
         "range": ("tendon_range", _RANGE | {"unit": "m"}),
         "margin": ("tendon_margin", _LENGTH),
-        "width": ("tendon_width", _LENGTH | {"above_low": True}),
-        "rgba": ("tendon_rgba", _RGBA),
+        "width": ("tendon_width", _LENGTH | {"low": 0.0, "above_low": True}),
+        "rgba": ("tendon_rgba", _RGBA | _SHARE),
         "material": ("tendon_matid", _MATERIAL),
         "solreflimit": ("tendon_solref_lim", _SOLREF | {"attribute": "solref_limit"}),
         "solimplimit": ("tendon_solimp_lim", _SOLIMP | {"attribute": "solimp_limit"}),
@@ -256,10 +256,10 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Mapping[str, object]]]] = {
     },
     "material": {
         "rgba": ("mat_rgba", _RGBA),
-        "specular": ("mat_specular", {"low": 0.0, "high": 1.0}),
-        "shininess": ("mat_shininess", {"low": 0.0, "high": 1.0}),
-        "reflectance": ("mat_reflectance", {"low": 0.0, "high": 1.0}),
-        "emission": ("mat_emission", {"low": 0.0}),
+        "specular": ("mat_specular", {}),
+        "shininess": ("mat_shininess", {}),
+        "reflectance": ("mat_reflectance", _SHARE),
+        "emission": ("mat_emission", {}),
     },
     "equality": {
         "solref": ("eq_solref", _SOLREF),
@@ -267,9 +267,18 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Mapping[str, object]]]] = {
     },
 }
 
+
+def _bounds(array: str) -> dict[str, object]:
+    """Return the bounds that the table of model fields has."""
+    if array not in MODEL_FIELD_TABLE:
+        return {}
+    bounds = MODEL_FIELD_TABLE[array].bounds
+    return {"low": bounds.low, "high": bounds.high, "above_low": bounds.above_low}
+
+
 EDITABLE: dict[str, dict[str, EditableField]] = {
     kind: {
-        name: EditableField(kind=kind, name=name, array=array, **rest)  # type: ignore[arg-type]
+        name: EditableField(kind=kind, name=name, array=array, **_bounds(array) | rest)  # type: ignore[arg-type]
         for name, (array, rest) in fields.items()
     }
     for kind, fields in _FIELDS.items()

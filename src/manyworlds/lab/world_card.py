@@ -15,7 +15,7 @@ import torch
 
 from manyworlds.entity import VariantEntityCfg
 from manyworlds.envs.mdp.dr.descriptions import describe_draw
-from manyworlds.envs.mdp.dr.distributions import ABS, LOG_UNIFORM, UNIFORM
+from manyworlds.envs.mdp.dr.distributions import LOG_UNIFORM, UNIFORM
 from manyworlds.envs.mdp.dr.field_draws import FieldDraw, Rows, resolved
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.managers.prepared_event import plain_function
@@ -185,19 +185,19 @@ def _selection(env: ManagerBasedRlEnv, term: EventTermCfg) -> SceneEntityCfg:
 
 def _bounds(draw: FieldDraw, base: torch.Tensor) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return the bounds of the values that a draw can give, shape [elements, width] each."""
-    accumulates = not draw.operation.uses_defaults and draw.operation != ABS
-    if accumulates or draw.bounds.distribution not in (UNIFORM, LOG_UNIFORM):
-        return None, None  # relative to the last value, or without bounds
-    written = slice(None) if draw.columns is None else draw.columns
-    ends = []
-    for bound in (draw.bounds.low, draw.bounds.high):
-        random = draw.operation.initialize(base)
-        random[..., written] = bound.expand(base.shape[1], -1)[..., draw.source]
-        end = draw.operation.combine(base, random)
+    if draw.bounds.distribution not in (UNIFORM, LOG_UNIFORM):
+        return None, None
+    ends = draw.ends(base)
+    if ends is None:
+        return None, None  # relative to the last value
+    shown = []
+    for end in ends:
+        end = draw.limits.cut(end) if draw.cuts else end
         drawn = torch.full_like(base, torch.nan)
+        written = slice(None) if draw.columns is None else draw.columns
         drawn[..., written] = end[..., written]
-        ends.append(drawn[0].double().numpy())
-    return np.minimum(*ends), np.maximum(*ends)
+        shown.append(drawn[0].double().numpy())
+    return shown[0], shown[1]
 
 
 def _finite(row: np.ndarray) -> list[Any]:

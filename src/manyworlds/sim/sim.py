@@ -512,6 +512,17 @@ class Simulation:
             return self._variants.default(field)
         return as_tensor(value, field_shape(field, value.shape), self.device)
 
+    def get_default_of_variants(self, field: str) -> torch.Tensor:
+        """Return compiled values of a model field, one row for each variant of each entity.
+
+        Each row has one entity's variant, and the first variants of all others. Without variants
+        that differ in the field, there is one row.
+
+        Args:
+            field: a model field; options are named 'opt.<name>'.
+        """
+        return self._variants.default_of_variants(field)
+
     @property
     def default_model_fields(self) -> dict[str, torch.Tensor]:
         """Compiled values of the expanded fields by name; shapes as in `get_default_field`."""

@@ -7,6 +7,7 @@ not in this list. `tests/sim/fields/test_model_fields.py` tests each row.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,31 @@ NONE = RecomputeLevel.none
 FIXED = RecomputeLevel.set_const_fixed
 ZERO = RecomputeLevel.set_const_0
 FULL = RecomputeLevel.set_const
+
+
+@dataclass(frozen=True)
+class FieldBounds:
+    """Bounds of the values of a model field, beyond which MuJoCo computes nothing sensible."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    above_low: bool = False
+    """True if `low` itself is out of bounds."""
+    ordered: bool = False
+    """True if the first value must not exceed the second."""
+    used_where: str = ""
+    """Field of flags of the elements whose values are used; empty if all are."""
+
+    def __str__(self) -> str:
+        """Return the bounds in words."""
+        words = []
+        if math.isfinite(self.high):
+            words.append(f"{'above' if self.above_low else 'from'} {self.low:g} to {self.high:g}")
+        elif math.isfinite(self.low):
+            words.append(f"{'above' if self.above_low else 'at least'} {self.low:g}")
+        if self.ordered:
+            words.append("in ascending order")
+        return " and ".join(words)
 
 
 @dataclass(frozen=True)
@@ -38,6 +64,7 @@ class ModelField:
     """True if recomputing overwrites the field."""
     cached: bool
     """True if entities cache values that were computed from it."""
+    bounds: FieldBounds
     note: str
 
 
@@ -91,8 +118,24 @@ _NOTES = {
     "opt.impratio_invsqrt": "on native `opt.impratio`",
 }
 
-# Element -> field, shape of one element, level on native, level on warp.
-_Row = tuple[str, tuple[int, ...], RecomputeLevel | None, RecomputeLevel | None]
+_FREE = FieldBounds()
+_NOT_NEGATIVE = FieldBounds(low=0.0)
+_POSITIVE = FieldBounds(low=0.0, above_low=True)
+_SHARE = FieldBounds(low=0.0, high=1.0)
+_ORDERED = FieldBounds(ordered=True)
+
+
+def _limits(used_where: str) -> FieldBounds:
+    """Return the bounds of pairs of limits."""
+    return FieldBounds(ordered=True, used_where=used_where)
+
+
+# Element -> field, shape of one element, level on native, level on warp, bounds if there are any.
+_Levels = RecomputeLevel | None
+_Row = (
+    tuple[str, tuple[int, ...], _Levels, _Levels]
+    | tuple[str, tuple[int, ...], _Levels, _Levels, FieldBounds]
+)
 _TABLE: dict[str, tuple[_Row, ...]] = {
     "position": (
         ("qpos0", (), FULL, ZERO),
@@ -103,50 +146,50 @@ _TABLE: dict[str, tuple[_Row, ...]] = {
         ("body_quat", (4,), FULL, ZERO),
         ("body_ipos", (3,), FULL, FULL),
         ("body_iquat", (4,), FULL, ZERO),
-        ("body_mass", (), FULL, FULL),
+        ("body_mass", (), FULL, FULL, _POSITIVE),
         ("body_subtreemass", (), NONE, NONE),
-        ("body_inertia", (3,), FULL, ZERO),
+        ("body_inertia", (3,), FULL, ZERO, _POSITIVE),
         ("body_invweight0", (2,), NONE, NONE),
         ("body_gravcomp", (), FULL, FIXED),
     ),
     "joint": (
         ("jnt_solref", (2,), NONE, NONE),
-        ("jnt_solimp", (5,), NONE, NONE),
+        ("jnt_solimp", (5,), NONE, NONE, _NOT_NEGATIVE),
         ("jnt_pos", (3,), FULL, ZERO),
         ("jnt_axis", (3,), FULL, ZERO),
-        ("jnt_stiffness", (), NONE, NONE),
+        ("jnt_stiffness", (), NONE, NONE, _NOT_NEGATIVE),
         ("jnt_stiffnesspoly", (2,), NONE, NONE),
         ("jnt_springyield", (), NONE, NONE),
-        ("jnt_range", (2,), NONE, NONE),
-        ("jnt_actfrcrange", (2,), NONE, NONE),
+        ("jnt_range", (2,), NONE, NONE, _limits("jnt_limited")),
+        ("jnt_actfrcrange", (2,), NONE, NONE, _limits("jnt_actfrclimited")),
         ("jnt_margin", (), NONE, NONE),
     ),
     "dof": (
         ("dof_solref", (2,), NONE, NONE),
-        ("dof_solimp", (5,), NONE, NONE),
-        ("dof_frictionloss", (), NONE, NONE),
-        ("dof_armature", (), FULL, ZERO),
-        ("dof_damping", (), NONE, NONE),
+        ("dof_solimp", (5,), NONE, NONE, _NOT_NEGATIVE),
+        ("dof_frictionloss", (), NONE, NONE, _NOT_NEGATIVE),
+        ("dof_armature", (), FULL, ZERO, _NOT_NEGATIVE),
+        ("dof_damping", (), NONE, NONE, _NOT_NEGATIVE),
         ("dof_dampingpoly", (2,), NONE, NONE),
         ("dof_invweight0", (), NONE, NONE),
     ),
     "geom": (
         ("geom_dataid", (), FULL, FIXED),
         ("geom_matid", (), NONE, NONE),
-        ("geom_solmix", (), NONE, NONE),
+        ("geom_solmix", (), NONE, NONE, _NOT_NEGATIVE),
         ("geom_solref", (2,), NONE, NONE),
-        ("geom_solimp", (5,), NONE, NONE),
-        ("geom_size", (3,), FULL, FIXED),
+        ("geom_solimp", (5,), NONE, NONE, _NOT_NEGATIVE),
+        ("geom_size", (3,), FULL, FIXED, _NOT_NEGATIVE),
         ("geom_aabb", (2, 3), FULL, NONE),
         ("geom_rbound", (), NONE, NONE),
         ("geom_pos", (3,), FULL, FIXED),
         ("geom_quat", (4,), FULL, FIXED),
-        ("geom_friction", (3,), NONE, NONE),
-        ("geom_margin", (), FULL, NONE),
-        ("geom_gap", (), FULL, NONE),
+        ("geom_friction", (3,), NONE, NONE, _NOT_NEGATIVE),
+        ("geom_margin", (), FULL, NONE, _NOT_NEGATIVE),
+        ("geom_gap", (), FULL, NONE, _NOT_NEGATIVE),
         ("geom_surfacevel", (6,), FULL, NONE),
         ("geom_adhesion", (), FULL, NONE),
-        ("geom_rgba", (4,), NONE, NONE),
+        ("geom_rgba", (4,), NONE, NONE, _SHARE),
     ),
     "site": (
         ("site_pos", (3,), FULL, NONE),
@@ -158,7 +201,7 @@ _TABLE: dict[str, tuple[_Row, ...]] = {
         ("cam_poscom0", (3,), NONE, NONE),
         ("cam_pos0", (3,), NONE, NONE),
         ("cam_mat0", (3, 3), NONE, NONE),
-        ("cam_fovy", (), NONE, NONE),
+        ("cam_fovy", (), NONE, NONE, FieldBounds(0.0, 180.0, above_low=True)),
         ("cam_intrinsic", (4,), NONE, NONE),
     ),
     "light": (
@@ -170,102 +213,110 @@ _TABLE: dict[str, tuple[_Row, ...]] = {
         ("light_poscom0", (3,), NONE, NONE),
         ("light_pos0", (3,), NONE, NONE),
         ("light_dir0", (3,), NONE, NONE),
-        ("light_attenuation", (3,), NONE, NONE),
-        ("light_cutoff", (), NONE, NONE),
-        ("light_exponent", (), NONE, NONE),
-        ("light_ambient", (3,), NONE, NONE),
-        ("light_diffuse", (3,), NONE, NONE),
-        ("light_specular", (3,), NONE, NONE),
+        ("light_attenuation", (3,), NONE, NONE, _NOT_NEGATIVE),
+        ("light_cutoff", (), NONE, NONE, FieldBounds(0.0, 180.0)),
+        ("light_exponent", (), NONE, NONE, _NOT_NEGATIVE),
+        ("light_ambient", (3,), NONE, NONE, _NOT_NEGATIVE),
+        ("light_diffuse", (3,), NONE, NONE, _NOT_NEGATIVE),
+        ("light_specular", (3,), NONE, NONE, _NOT_NEGATIVE),
     ),
     "material": (
         ("mat_texid", (10,), NONE, NONE),
         ("mat_texuniform", (), NONE, NONE),
-        ("mat_texrepeat", (2,), NONE, NONE),
-        ("mat_emission", (), NONE, NONE),
-        ("mat_specular", (), NONE, NONE),
-        ("mat_shininess", (), NONE, NONE),
-        ("mat_rgba", (4,), NONE, NONE),
+        ("mat_texrepeat", (2,), NONE, NONE, _POSITIVE),
+        ("mat_emission", (), NONE, NONE, _NOT_NEGATIVE),
+        ("mat_specular", (), NONE, NONE, _SHARE),
+        ("mat_shininess", (), NONE, NONE, _SHARE),
+        ("mat_rgba", (4,), NONE, NONE, _SHARE),
     ),
     "pair": (
         ("pair_solref", (2,), NONE, NONE),
         ("pair_solreffriction", (2,), NONE, NONE),
-        ("pair_solimp", (5,), NONE, NONE),
-        ("pair_margin", (), NONE, NONE),
-        ("pair_gap", (), NONE, NONE),
+        ("pair_solimp", (5,), NONE, NONE, _NOT_NEGATIVE),
+        ("pair_margin", (), NONE, NONE, _NOT_NEGATIVE),
+        ("pair_gap", (), NONE, NONE, _NOT_NEGATIVE),
         ("pair_adhesion", (), FULL, NONE),
-        ("pair_friction", (5,), NONE, NONE),
+        ("pair_friction", (5,), NONE, NONE, _NOT_NEGATIVE),
     ),
     "equality": (
         ("eq_solref", (2,), NONE, NONE),
-        ("eq_solimp", (5,), NONE, NONE),
+        ("eq_solimp", (5,), NONE, NONE, _NOT_NEGATIVE),
         ("eq_data", (12,), FULL, ZERO),
     ),
     "tendon": (
         ("tendon_solref_lim", (2,), NONE, NONE),
-        ("tendon_solimp_lim", (5,), NONE, NONE),
+        ("tendon_solimp_lim", (5,), NONE, NONE, _NOT_NEGATIVE),
         ("tendon_solref_fri", (2,), NONE, NONE),
-        ("tendon_solimp_fri", (5,), NONE, NONE),
-        ("tendon_range", (2,), NONE, NONE),
-        ("tendon_actfrcrange", (2,), NONE, NONE),
-        ("tendon_margin", (), NONE, NONE),
-        ("tendon_stiffness", (), FULL, NONE),
+        ("tendon_solimp_fri", (5,), NONE, NONE, _NOT_NEGATIVE),
+        ("tendon_range", (2,), NONE, NONE, _limits("tendon_limited")),
+        ("tendon_actfrcrange", (2,), NONE, NONE, _limits("tendon_actfrclimited")),
+        ("tendon_margin", (), NONE, NONE, _NOT_NEGATIVE),
+        ("tendon_stiffness", (), FULL, NONE, _NOT_NEGATIVE),
         ("tendon_stiffnesspoly", (2,), FULL, NONE),
-        ("tendon_damping", (), FULL, NONE),
+        ("tendon_damping", (), FULL, NONE, _NOT_NEGATIVE),
         ("tendon_dampingpoly", (2,), FULL, NONE),
-        ("tendon_armature", (), FULL, ZERO),
-        ("tendon_frictionloss", (), NONE, NONE),
-        ("tendon_lengthspring", (2,), NONE, NONE),
+        ("tendon_armature", (), FULL, ZERO, _NOT_NEGATIVE),
+        ("tendon_frictionloss", (), NONE, NONE, _NOT_NEGATIVE),
+        ("tendon_lengthspring", (2,), NONE, NONE, _ORDERED),
         ("tendon_springyield", (), NONE, NONE),
         ("tendon_length0", (), NONE, NONE),
         ("tendon_invweight0", (), NONE, NONE),
     ),
     "actuator": (
-        ("actuator_cranklength", (), FULL, ZERO),
+        ("actuator_cranklength", (), FULL, ZERO, _NOT_NEGATIVE),
         ("actuator_dynprm", (10,), NONE, NONE),
         ("actuator_gainprm", (10,), NONE, NONE),
         ("actuator_biasprm", (10,), NONE, NONE),
-        ("actuator_actrange", (2,), NONE, NONE),
+        ("actuator_actrange", (2,), NONE, NONE, _limits("actuator_actlimited")),
         ("actuator_history", (2,), NONE, NONE),
         ("actuator_historyadr", (), NONE, NONE),
-        ("actuator_delay", (), NONE, NONE),
-        ("actuator_damping", (), FULL, NONE),
+        ("actuator_delay", (), NONE, NONE, _NOT_NEGATIVE),
+        ("actuator_damping", (), FULL, NONE, _NOT_NEGATIVE),
         ("actuator_dampingpoly", (2,), FULL, NONE),
-        ("actuator_armature", (), FULL, ZERO),
-        ("actuator_forcerange", (2,), NONE, NONE),
+        ("actuator_armature", (), FULL, ZERO, _NOT_NEGATIVE),
+        ("actuator_forcerange", (2,), NONE, NONE, _limits("actuator_forcelimited")),
         ("actuator_gear", (6,), FULL, ZERO),
         ("actuator_acc0", (), NONE, NONE),
         ("actuator_lengthrange", (2,), NONE, NONE),
     ),
-    "control": (("actuator_ctrlrange", (2,), NONE, NONE),),
+    "control": (("actuator_ctrlrange", (2,), NONE, NONE, _limits("actuator_ctrllimited")),),
     "sensor": (
         ("sensor_history", (2,), NONE, NONE),
         ("sensor_historyadr", (), NONE, NONE),
-        ("sensor_delay", (), NONE, NONE),
+        ("sensor_delay", (), NONE, NONE, _NOT_NEGATIVE),
         ("sensor_interval", (2,), NONE, NONE),
     ),
     "option": (
-        ("opt.timestep", (), NONE, NONE),
-        ("opt.tolerance", (), NONE, NONE),
-        ("opt.ls_tolerance", (), NONE, NONE),
-        ("opt.noslip_tolerance", (), NONE, NONE),
-        ("opt.ccd_tolerance", (), NONE, NONE),
-        ("opt.sleep_tolerance", (), NONE, NONE),
+        ("opt.timestep", (), NONE, NONE, _POSITIVE),
+        ("opt.tolerance", (), NONE, NONE, _NOT_NEGATIVE),
+        ("opt.ls_tolerance", (), NONE, NONE, _NOT_NEGATIVE),
+        ("opt.noslip_tolerance", (), NONE, NONE, _NOT_NEGATIVE),
+        ("opt.ccd_tolerance", (), NONE, NONE, _NOT_NEGATIVE),
+        ("opt.sleep_tolerance", (), NONE, NONE, _NOT_NEGATIVE),
         ("opt.gravity", (3,), NONE, NONE),
         ("opt.wind", (3,), NONE, NONE),
         ("opt.magnetic", (3,), NONE, NONE),
-        ("opt.density", (), NONE, NONE),
-        ("opt.viscosity", (), NONE, NONE),
-        ("opt.impratio", (), NONE, None),
-        ("opt.impratio_invsqrt", (), None, NONE),
+        ("opt.density", (), NONE, NONE, _NOT_NEGATIVE),
+        ("opt.viscosity", (), NONE, NONE, _NOT_NEGATIVE),
+        ("opt.impratio", (), NONE, None, _POSITIVE),
+        ("opt.impratio_invsqrt", (), None, NONE, _POSITIVE),
     ),
 }
 
 MODEL_FIELD_TABLE: dict[str, ModelField] = {
     name: ModelField(
-        name, element, shape, native, warp, name in _DERIVED, name in _CACHED, _NOTES.get(name, "")
+        name,
+        element,
+        shape,
+        native,
+        warp,
+        derived=name in _DERIVED,
+        cached=name in _CACHED,
+        bounds=bounds[0] if bounds else _FREE,
+        note=_NOTES.get(name, ""),
     )
     for element, rows in _TABLE.items()
-    for name, shape, native, warp in rows
+    for name, shape, native, warp, *bounds in rows
 }
 
 

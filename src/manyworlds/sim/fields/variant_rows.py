@@ -242,6 +242,21 @@ class VariantRows:
             rows[:, 0] = self._total_mass()
         return rows
 
+    def default_of_variants(self, field: str) -> torch.Tensor:
+        """Return a field's compiled values for each variant of each entity, (variants, ...)."""
+        engine = self._engine
+        compiled = engine.defaults[field]
+        value = as_tensor(compiled, field_shape(field, compiled.shape), engine.device)
+        found = []
+        for name, tables in self._tables.items():
+            if (table := tables.get(field, self._derived[name].get(field))) is not None:
+                rows = value.repeat(len(table.values), *[1] * value.ndim)
+                shape = (*table.values.shape[:2], *rows.shape[2:])
+                columns = torch.from_numpy(table.columns).to(engine.device)
+                rows[:, columns] = as_tensor(table.values, shape, engine.device)
+                found.append(rows)
+        return torch.cat(found) if found else value.unsqueeze(0)
+
     def _total_mass(self) -> torch.Tensor:
         """Return the total mass in each world [kg], (num_envs,); no entity owns the world's row."""
         engine = self._engine

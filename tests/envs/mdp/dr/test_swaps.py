@@ -18,6 +18,7 @@ from manyworlds.envs.mdp import dr
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import RecomputeLevel, SimulationCfg
+from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 from manyworlds.terrains import TerrainEntityCfg
 from tests.envs.mdp.dr.robot import XML
 
@@ -56,6 +57,16 @@ PARAMS: dict[str, tuple[dict[str, Any], ...]] = {
 }
 
 
+def usual_params(function: Any) -> dict[str, Any]:
+    """Return parameters for a function of one field, within the bounds of the field."""
+    if "yaw_range" in inspect.signature(function).parameters:
+        return ANGLES
+    bounds = MODEL_FIELD_TABLE[function.model_fields[0]].bounds
+    if bounds.ordered:
+        return {"ranges": {0: (0.8, 1.0), 1: (1.0, 1.2)}}
+    return {"ranges": (0.6, 1.0) if bounds.high == 1.0 else (0.8, 1.2)}
+
+
 def function_cases() -> list[tuple[str, dict[str, Any]]]:
     """Name every function that changes a model field, with parameters."""
     cases: list[tuple[str, dict[str, Any]]] = []
@@ -63,8 +74,7 @@ def function_cases() -> list[tuple[str, dict[str, Any]]]:
         function = getattr(dr, name)
         if not getattr(function, "model_fields", ()):
             continue
-        turns = "yaw_range" in inspect.signature(function).parameters
-        usual = ANGLES if turns else {"ranges": (0.8, 1.2)}
+        usual = usual_params(function)
         cases += [(name, params) for params in PARAMS.get(name, (usual,))]
     return cases
 

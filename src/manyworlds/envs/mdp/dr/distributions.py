@@ -11,7 +11,7 @@ from manyworlds.utils.math import sample_gaussian, sample_log_uniform, sample_un
 from manyworlds.validation.names import near_matches
 
 Pair = tuple[torch.Tensor, torch.Tensor]
-_TAIL = 6.0
+TAIL = 6.0
 """Standard deviations beyond which no normal number of float32 lies."""
 
 
@@ -34,8 +34,8 @@ class Distribution:
     check: Callable[[torch.Tensor, torch.Tensor], None] = _accept
     """Called with the two parameters at build; raises ValueError if it cannot draw from them."""
     ends: Callable[[torch.Tensor, torch.Tensor], Pair] | None = None
-    """Called with the two parameters, returns the smallest and the largest value that it draws;
-    None if they are not known."""
+    """Called with the two parameters, returns the smallest and the largest value that it draws.
+    None if they are not known; what is then drawn beyond the bounds of a field is cut."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _interval(low: torch.Tensor, high: torch.Tensor) -> Pair:
 
 
 def _gaussian_ends(mean: torch.Tensor, std: torch.Tensor) -> Pair:
-    return mean - _TAIL * std, mean + _TAIL * std
+    return mean - TAIL * std, mean + TAIL * std
 
 
 UNIFORM = Distribution("uniform", sample_uniform, _check_interval, _interval)

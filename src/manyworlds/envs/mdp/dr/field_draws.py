@@ -22,12 +22,15 @@ import torch
 
 from manyworlds.envs.mdp.dr.distributions import (
     ABS,
-    SCALE,
+    GAUSSIAN,
+    OPERATIONS,
+    TAIL,
     Distribution,
     Operation,
     resolve_distribution,
     resolve_operation,
 )
+from manyworlds.envs.mdp.dr.limits import Limits
 from manyworlds.envs.mdp.events import resolve_env_ids
 from manyworlds.managers.event_manager import requires_model_fields
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
@@ -62,11 +65,6 @@ _ELEMENTS = {
     "actuator": ("actuator", "actuator_ids"),
     "control": ("actuator", "ctrl_ids"),
 }
-
-_NOT_NEGATIVE = (
-    *("body_mass", "geom_friction", "dof_damping", "dof_armature", "dof_frictionloss"),
-    *("tendon_damping", "tendon_armature", "tendon_frictionloss"),
-)
 
 
 class Randomization(ABC):
@@ -213,7 +211,7 @@ class Rows:
 
     Args:
         env: the environment.
-        field: name of the model field, which gets rows of its own for each world.
+        field: name of the model field.
         asset_cfg: a resolved selection.
         chosen: which of the selected elements, by position; None for all.
     """
@@ -245,7 +243,6 @@ class Rows:
         self.width = element.shape[0] if element.shape else 1
         """Columns of the field; a scalar field has one."""
         self._scalar = not element.shape
-        env.sim.expand_model_fields((field,))
         self._sim, self._default = env.sim, None
         if field not in env.sim.per_world_default_fields:
             default = env.sim.get_default_field(field)
@@ -270,6 +267,11 @@ class Rows:
         # Worlds may have become other variants since the last draw.
         every = self._sim.get_default_field(self.field)
         return every[worlds[:, None], self.ids].reshape(shape)
+
+    def compiled(self) -> torch.Tensor:
+        """Values of all variants as compiled, shape [variants, elements, width]."""
+        every = self._sim.get_default_of_variants(self.field)
+        return every[:, self.ids].reshape(len(every), len(self.ids), self.width)
 
     def present(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> torch.Tensor:
         """Values as they are now, shape [worlds, elements, width]: a copy."""
@@ -385,18 +387,49 @@ class FieldDraw(Randomization):
     """Position among the drawn columns of the one that each written column takes."""
     layout: str
     """Meaning of the drawn numbers; see `Draws.draw`."""
+    limits: Limits
+    cuts: bool
+    """True cuts what is beyond the limits. False writes what `ends` was found to keep within."""
+
+    def ends(self, base: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Return the smallest and the largest values that it makes of base values, before a cut.
+
+        Columns that are not written are as in `base`. None if they are not known: the operation
+        changes the present values, or the distribution does not tell.
+        """
+        accumulates = not self.operation.uses_defaults and self.operation != ABS
+        ends_of = self.bounds.distribution.ends
+        if accumulates or ends_of is None:
+            return None
+        ends = []
+        for drawn in ends_of(self.bounds.low, self.bounds.high):
+            values = base.clone()
+            combined = self._combined(base, drawn.expand(base.shape[1], -1))
+            values[..., self._written] = combined[..., self._written]
+            ends.append(values)
+        return torch.minimum(*ends), torch.maximum(*ends)
 
     def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
         """Draw for some worlds."""
         rows = self.rows
         base = rows.default(worlds) if self.operation.uses_defaults else rows.present(env, worlds)
-        random = self.operation.initialize(base)
         drawn = rows.draw(
             draws, self.layout, worlds, lambda n: self.bounds.sample(n, len(rows.ids))
         )
-        written = slice(None) if self.columns is None else self.columns
-        random[..., written] = drawn[..., self.source]
-        rows.write(env, worlds, self.operation.combine(base, random), self.columns)
+        values = self._combined(base, drawn)
+        if self.cuts:
+            values = self.limits.cut(values)
+        rows.write(env, worlds, values, self.columns)
+
+    def _combined(self, base: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+        """Return the new values, of which only some columns are written."""
+        random = self.operation.initialize(base)
+        random[..., self._written] = drawn[..., self.source]
+        return self.operation.combine(base, random)
+
+    @property
+    def _written(self) -> slice | torch.Tensor:
+        return slice(None) if self.columns is None else self.columns
 
 
 def field_draw(
@@ -411,6 +444,7 @@ def field_draw(
     *,
     default_axes: Axes = None,
     tied: Mapping[int, int] | None = None,
+    clamp: bool = False,
 ) -> FieldDraw:
     """Build a draw of values of a model field for elements of an entity.
 
@@ -425,9 +459,11 @@ def field_draw(
         shared_random: whether all elements of a world get the same draw.
         default_axes: None for all columns.
         tied: columns that take the draw of another column, where that is drawn.
+        clamp: whether values beyond the bounds of the field are cut instead of refused.
 
     Raises:
-        ValueError: a range, an axis, a name, a distribution or an operation does not fit.
+        ValueError: a range, an axis, a name, a distribution or an operation does not fit, or values
+            would be out of the bounds of the field.
     """
     asset_cfg = resolved(env, asset_cfg)
     by_axis = _by_axis(ranges)
@@ -438,26 +474,44 @@ def field_draw(
     written, source = _spread(columns, tied or {})
     how, device = resolve_operation(operation), env.sim.device
     bounds = make_bounds(table, distribution, device, shared_random)
-    _check_sign(field, how, bounds)
-    rows = Rows(env, field, asset_cfg, chosen)  # after all checks, because it expands the field
-    return FieldDraw(
+    rows = Rows(env, field, asset_cfg, chosen)
+    # What follows from an own operation, between the ends of a range, is not known.
+    known = how in OPERATIONS.values() and bounds.distribution.ends is not None
+    draw = FieldDraw(
         rows,
         bounds,
         how,
         None if len(written) == rows.width else torch.tensor(written, device=device),
         torch.tensor(source, device=device),
         f"{how.name} {columns}",
+        _limits(env, rows, moves_upper=1 in written),
+        cuts=clamp or not known,
     )
+    if not clamp:
+        _check_ends(draw)
+    env.sim.expand_model_fields((field,))
+    return draw
 
 
-def _check_sign(field: str, how: Operation, bounds: Bounds) -> None:
-    """Refuse ranges with negative values for a quantity that cannot be negative."""
-    least = bounds.low.min().item() if bounds.low.numel() else 0.0
-    if field in _NOT_NEGATIVE and how in (ABS, SCALE) and least < 0.0:
-        raise ValueError(
-            f"{field} cannot be negative, but operation '{how.name}' has a range that begins at "
-            f"{least:g}: give ranges from 0 on."
-        )
+def _limits(env: ManagerBasedRlEnv, rows: Rows, moves_upper: bool) -> Limits:
+    """Return the bounds of the values in some rows."""
+    bounds = MODEL_FIELD_TABLE[rows.field].bounds
+    used = torch.ones(len(rows.ids), 1, dtype=torch.bool, device=rows.ids.device)
+    if bounds.used_where:
+        flags = getattr(env.sim.mj_model, bounds.used_where)
+        used = torch.as_tensor(flags, device=used.device)[rows.ids].bool().reshape(-1, 1)
+    return Limits(rows.field, rows.names, bounds, used, moves_upper)
+
+
+def _check_ends(draw: FieldDraw) -> None:
+    """Refuse a draw that may give values out of the bounds of the field."""
+    base = draw.rows.compiled()
+    ends = draw.ends(base)
+    if ends is not None:
+        how = f"operation '{draw.operation.name}' with these ranges"
+        if draw.bounds.distribution == GAUSSIAN:
+            how += f" and {TAIL:g} standard deviations"
+        draw.limits.check(base, *ends, how)
 
 
 def _by_axis(ranges: Ranges) -> Mapping[int, Range] | None:

@@ -47,6 +47,8 @@ _ARGUMENTS = """
             `dr.Operation`.
         axes: columns to draw; the others keep their values. None for those of `ranges`, else %s.
         shared_random: whether all elements of a world get the same draw.
+        clamp: whether values beyond the bounds of the field are cut; otherwise ranges that lead to
+            some are refused.
     """
 _QUAT_ARGUMENTS = """
 
@@ -79,6 +81,7 @@ class FieldFunction(Protocol):
         operation: Operation | str = ...,
         axes: Axes = None,
         shared_random: bool = False,
+        clamp: bool = False,
     ) -> None:
         """Draw values for elements of an entity, in the worlds named."""
         ...
@@ -125,11 +128,22 @@ def _field(
         operation: Operation | str = default_operation,
         axes: Axes = None,
         shared_random: bool = False,
+        clamp: bool = False,
     ) -> FieldDraw:
         if warning:
             warnings.warn(warning, UserWarning, 4)
-        how = (distribution, operation, axes, shared_random)
-        return field_draw(env, field, ranges, asset_cfg, *how, default_axes=default_axes)
+        return field_draw(
+            env,
+            field,
+            ranges,
+            asset_cfg,
+            distribution,
+            operation,
+            axes,
+            shared_random,
+            default_axes=default_axes,
+            clamp=clamp,
+        )
 
     build.__name__ = build.__qualname__ = name
     columns = "all" if axes is None else axes
@@ -175,6 +189,7 @@ def _quat(name: str, what: str) -> QuatFunction:
                 4,
             )
         rows = Rows(env, name, resolved(env, asset_cfg))
+        env.sim.expand_model_fields((name,))
         return _Turn(rows, make_bounds([angles], distribution, env.sim.device))
 
     build.__name__ = build.__qualname__ = name

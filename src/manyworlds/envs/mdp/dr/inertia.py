@@ -38,6 +38,7 @@ class _Perturbation(Randomization):
         distribution: Distribution | str,
     ) -> None:
         self._rows = [Rows(env, field, asset_cfg) for field in _FIELDS]
+        env.sim.expand_model_fields(_FIELDS)
         # Numbers that stay zero are not drawn: no logarithm leads to them.
         drawn = [i for i, bounds in enumerate(ranges) if tuple(bounds) != _NONE]
         self._drawn = torch.tensor(drawn, device=env.sim.device, dtype=torch.long)

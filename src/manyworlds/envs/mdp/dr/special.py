@@ -99,6 +99,7 @@ def geom_size(
     operation: Operation | str = "scale",
     axes: Axes = None,
     shared_random: bool = False,
+    clamp: bool = False,
 ) -> _Sizes:
     """Randomize `geom_size`: sizes of geoms as MuJoCo has them [m]; `geom_rbound`, `geom_aabb` too.
 
@@ -113,12 +114,21 @@ def geom_size(
         operation: a name or a `dr.Operation`.
         axes: columns to draw; None for those of `ranges`, else all.
         shared_random: whether all elements of a world get the same draw.
+        clamp: whether sizes below 0 are cut, instead of refused.
 
     Raises:
         ValueError: a geom is of another type, whose bounds do not follow from its size.
     """
     draw = field_draw(
-        env, "geom_size", ranges, asset_cfg, distribution, operation, axes, shared_random
+        env,
+        "geom_size",
+        ranges,
+        asset_cfg,
+        distribution,
+        operation,
+        axes,
+        shared_random,
+        clamp=clamp,
     )
     return _Sizes(env, asset_cfg.name, draw)
 
@@ -137,6 +147,7 @@ def pair_friction(
     axes: Axes = None,
     shared_random: bool = False,
     isotropic: bool = False,
+    clamp: bool = False,
 ) -> FieldDraw:
     """Randomize `pair_friction`: friction of contact pairs, which overrides that of the geoms.
 
@@ -152,6 +163,7 @@ def pair_friction(
         axes: columns to draw; None for those of `ranges`, else all.
         shared_random: whether all elements of a world get the same draw.
         isotropic: whether columns 1 and 4 take the draws of columns 0 and 3.
+        clamp: whether friction below 0 is cut, instead of refused.
     """
     return field_draw(
         env,
@@ -163,6 +175,7 @@ def pair_friction(
         axes,
         shared_random,
         tied=_ISOTROPIC if isotropic else None,
+        clamp=clamp,
     )
 
 
@@ -181,6 +194,7 @@ class _Pick(Randomization):
         asset_cfg = resolved(env, asset_cfg)
         self._shared = shared
         self._rows = Rows(env, field, asset_cfg)
+        env.sim.expand_model_fields((field,))
         if not 0 <= column < self._rows.width:
             raise ValueError(f"{field} has no column {column}: see mujoco.mjtTextureRole.")
         self._column = torch.tensor([column], device=env.sim.device)
