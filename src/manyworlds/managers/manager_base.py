@@ -218,11 +218,11 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             if key not in term_cfg.params and default.name in self._env.scene.entities:
                 term_cfg.params[key] = copy.deepcopy(default)
         try:
+            for entity_cfg in entity_cfgs(term_cfg.params):
+                entity_cfg.resolve(self._env.scene)
             for key, value in term_cfg.params.items():
                 if isinstance(value, SceneEntityCfg):
                     check_selection(func, key, value)
-            for entity_cfg in entity_cfgs(term_cfg.params):
-                entity_cfg.resolve(self._env.scene)
         except (KeyError, ValueError) as error:
             message = error.args[0] if error.args else error
             raise ValueError(f"{self.kind} term '{name}': {message}") from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.entity import ELEMENT_KINDS, Entity
+from manyworlds.validation.names import match_ids
 from manyworlds.validation.worlds import as_index
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ class SceneEntityCfg:
     pair_ids: Ids = field(default_factory=_all)
     preserve_order: bool = False
     """Order ids by pattern instead of by model order."""
+    ball_joint_names: Names = None
+    """Ball joints. Patterns of `joint_names` that match ball joints select them, too."""
+    ball_joint_ids: Ids = field(default_factory=_all)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave indices out of copies, which may be resolved in another scene."""
@@ -81,15 +85,21 @@ class SceneEntityCfg:
         """
         entity = scene[self.name]
         indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
-        for kind in ELEMENT_KINDS:
-            names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")
-            if names is None and ids == slice(None):
+        self._find_ball_joints(entity)
+        for kind in SELECTED_KINDS:
+            if not self.is_given(kind):
                 continue
+            names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")
             self._resolve_kind(kind, names, ids, entity)
             found: Ids = getattr(self, f"{kind}_ids")
             if not isinstance(found, slice):
                 indices[kind] = found, as_index(torch.tensor(found, device=scene.device))
         self._indices = indices
+
+    def is_given(self, kind: str) -> bool:
+        """Return True if elements of a kind are selected, by names or ids."""
+        names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")
+        return names is not None or ids != slice(None)
 
     def index(self, kind: str) -> slice | torch.Tensor:
         """Return the cheapest index of the elements of a kind.
@@ -99,6 +109,18 @@ class SceneEntityCfg:
         ids: Ids = getattr(self, f"{kind}_ids")
         known, index = getattr(self, "_indices", {}).get(kind, (None, slice(None)))
         return index if known is ids else as_index(ids)
+
+    def _find_ball_joints(self, entity: Entity) -> None:
+        """Select the ball joints that `joint_names` match, and take patterns for them alone out."""
+        if self.joint_names is None or self.is_given("ball_joint"):
+            return
+        balls, joints = entity.names("ball_joint"), entity.names("joint")
+        patterns = [self.joint_names] if isinstance(self.joint_names, str) else self.joint_names
+        found = [balls[i] for pattern in patterns for i in match_ids(pattern, balls)]
+        if found:
+            self.ball_joint_names = tuple(dict.fromkeys(found))
+            alone = [p for p in patterns if match_ids(p, balls) and not match_ids(p, joints)]
+            self.joint_names = tuple(p for p in patterns if p not in alone)
 
     def _resolve_kind(self, kind: str, names: Names, ids: Ids, entity: Entity) -> None:
         available = entity.names(kind)
@@ -122,4 +144,6 @@ class SceneEntityCfg:
         setattr(self, f"{kind}_names", tuple(found_names))
 
 
+SELECTED_KINDS = (*ELEMENT_KINDS, "ball_joint")
+"""Kinds of elements that a selection may have."""
 _DEFAULTS = (None, slice(None), False)

@@ -18,12 +18,11 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from manyworlds.entity import ELEMENT_KINDS
-from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.managers.scene_entity_config import SELECTED_KINDS, SceneEntityCfg
 from manyworlds.utils.state import Stateful
 
 _HARMLESS = {"name", "preserve_order", "is_resolved"}
-_READS = {f"{kind}_{what}": kind for kind in ELEMENT_KINDS for what in ("names", "ids")}
+_READS = {f"{kind}_{what}": kind for kind in SELECTED_KINDS for what in ("names", "ids")}
 _PLAIN_MODULES = ("builtins", "abc", "manyworlds.managers.manager_base", Stateful.__module__)
 """Modules of base classes that read no selections."""
 
@@ -39,30 +38,26 @@ def check_selection(func: Callable[..., object], parameter: str, selection: Scen
     Raises:
         ValueError: elements of a kind are given that the term does not read.
     """
-    given = [kind for kind in ELEMENT_KINDS if is_given(selection, kind)]
+    given = [kind for kind in SELECTED_KINDS if selection.is_given(kind)]
     if not given:
         return
     known = read_kinds(func, parameter)
     if known is None:
         return
+    if "joint" in known and selection.joint_names:
+        known |= {"ball_joint"}  # which `joint_names` match beside other joints
     for kind in given:
         if kind not in known:
             name = getattr(func, "__name__", type(func).__name__)
             names = getattr(selection, f"{kind}_names")
             what = f"{kind}_ids={getattr(selection, f'{kind}_ids')}"
             what = what if names is None else f"{kind}_names={names!r}"
-            others = " or ".join(f"{other}_names" for other in ELEMENT_KINDS if other in known)
+            others = " or ".join(f"{other}_names" for other in SELECTED_KINDS if other in known)
             remedy = f"give {others} instead" if others else "leave it out"
             raise ValueError(
                 f"{parameter} of '{selection.name}' gives {what}, but {name} reads no {kind} of "
                 f"it, so that the selection would have no effect: {remedy}."
             )
-
-
-def is_given(selection: SceneEntityCfg, kind: str) -> bool:
-    """Return True if a selection has names or ids of a kind."""
-    names, ids = getattr(selection, f"{kind}_names"), getattr(selection, f"{kind}_ids")
-    return names is not None or ids != slice(None)
 
 
 def read_kinds(func: Callable[..., object], parameter: str) -> frozenset[str] | None:
@@ -226,7 +221,7 @@ class _Body:
             self._reader.kinds.add(_READS[name])
         elif name == "index":
             match user:
-                case ast.Call(args=[ast.Constant(value=kind)]) if kind in ELEMENT_KINDS:
+                case ast.Call(args=[ast.Constant(value=kind)]) if kind in SELECTED_KINDS:
                     self._reader.kinds.add(kind)
                 case _:
                     raise _UnknownError

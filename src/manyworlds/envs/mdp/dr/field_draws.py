@@ -65,6 +65,8 @@ _ELEMENTS = {
     "actuator": ("actuator", "actuator_ids"),
     "control": ("actuator", "ctrl_ids"),
 }
+# Where rows of ball joints are; one has several degrees of freedom.
+_BALL_JOINTS = {"joint": "ball_joint_ids", "dof": "ball_joint_v_adr"}
 
 
 class Randomization(ABC):
@@ -125,7 +127,7 @@ def randomizes(
         reads: names of other fields that it reads.
         selects: kinds of elements that it reads of a selection; None for those of the fields.
     """
-    kinds = {element_kind(field) for field in fields} if selects is None else {*selects}
+    kinds = {k for f in fields for k in element_kinds(f)} if selects is None else {*selects}
 
     def declare(
         build: Callable[Concatenate[ManagerBasedRlEnv, P], Randomization],
@@ -191,6 +193,12 @@ def element_kind(field: str) -> str:
     return _ELEMENTS[MODEL_FIELD_TABLE[field].element][0]
 
 
+def element_kinds(field: str) -> set[str]:
+    """Kinds of elements that a model field has rows for."""
+    has_balls = MODEL_FIELD_TABLE[field].element in _BALL_JOINTS
+    return {element_kind(field), "ball_joint"} if has_balls else {element_kind(field)}
+
+
 def selected(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, kind: str) -> tuple[str, ...]:
     """Names of the elements of a kind that a resolved selection has.
 
@@ -204,6 +212,49 @@ def selected(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, kind: str) -> tu
             f"'{asset_cfg.name}' has no {kind} to randomize: name another entity in asset_cfg."
         )
     return names
+
+
+def selected_rows(
+    env: ManagerBasedRlEnv, field: str, asset_cfg: SceneEntityCfg
+) -> tuple[tuple[str, ...], list[torch.Tensor]]:
+    """Return names of the selected elements that have a model field, and the rows of each.
+
+    A selection without joints has all joints, also ball joints.
+
+    Raises:
+        ValueError: there are none, or some of the elements cannot have the field.
+    """
+    element = MODEL_FIELD_TABLE[field].element
+    kind, source = _ELEMENTS[element]
+    entity = env.scene[asset_cfg.name]
+    balls = ()
+    if kind == "joint" and (asset_cfg.is_given("ball_joint") or not asset_cfg.is_given(kind)):
+        given = asset_cfg.ball_joint_names
+        balls = entity.names("ball_joint") if given is None else tuple(given)
+    if balls and element not in _BALL_JOINTS:
+        raise ValueError(
+            f"{field} of ball joints cannot be randomized, but '{asset_cfg.name}' has "
+            f"{', '.join(balls)}: name the other joints in joint_names."
+        )
+    names: tuple[str, ...] = ()
+    places: list[torch.Tensor] = []
+    given = getattr(asset_cfg, f"{kind}_names")
+    only_balls = not entity.names(kind) if given is None else not given
+    only_balls |= asset_cfg.is_given("ball_joint") and not asset_cfg.is_given(kind)
+    if not balls or not only_balls:
+        names = selected(env, asset_cfg, kind)
+        rows = getattr(entity.indexing, source)
+        if len(rows) != len(entity.names(kind)):
+            raise ValueError(
+                f"'{asset_cfg.name}' has an actuator with several controls, so that {field} "
+                "has no row for each actuator: write sim.model in a term of your own."
+            )
+        places = list(rows[asset_cfg.index(kind)].reshape(-1, 1))
+    if balls:
+        rows = getattr(entity.indexing, _BALL_JOINTS[element])[asset_cfg.index("ball_joint")]
+        names += balls
+        places += list(rows.reshape(len(balls), -1))
+    return names, places
 
 
 class Rows:
@@ -224,22 +275,20 @@ class Rows:
         chosen: list[int] | None = None,
     ) -> None:
         element = MODEL_FIELD_TABLE[field]
-        kind, source = _ELEMENTS[element.element]
         self.field = field
-        every = getattr(env.scene[asset_cfg.name].indexing, source)
-        if len(every) != len(env.scene[asset_cfg.name].names(kind)):
-            raise ValueError(
-                f"'{asset_cfg.name}' has an actuator with several controls, so that {field} has "
-                "no row for each actuator: write sim.model in a term of your own."
-            )
-        names = selected(env, asset_cfg, kind)
+        names, places = selected_rows(env, field, asset_cfg)
         chosen = list(range(len(names))) if chosen is None else chosen
-        self.names = tuple(names[i] for i in chosen)
+        counts = torch.tensor([len(places[i]) for i in chosen])
+        self.elements = tuple(names[i] for i in chosen)
         """Names of the elements."""
-        self.ids = every[asset_cfg.index(kind)][chosen]
-        """Rows in the model, shape [elements]."""
+        self.names = tuple(names[i] for i in chosen for _ in places[i])
+        """Name of the element of each row."""
+        self.ids = torch.cat([places[i] for i in chosen])
+        """Rows in the model, shape [rows]: one an element, or several for a ball joint."""
         if field in ("body_pos", "body_quat"):
             _check_attached(env, field, asset_cfg.name, self.names, self.ids.tolist())
+        device = self.ids.device
+        self._element = torch.arange(len(chosen)).repeat_interleave(counts).to(device)
         self.width = element.shape[0] if element.shape else 1
         """Columns of the field; a scalar field has one."""
         self._scalar = not element.shape
@@ -256,8 +305,12 @@ class Rows:
         sample: Callable[[int], torch.Tensor],
     ) -> torch.Tensor:
         """Return random numbers for some worlds, shape [worlds, ...]; see `Draws.draw`."""
-        layout = layout if draws is None else f"{layout} of {', '.join(self.names)}"
+        layout = layout if draws is None else f"{layout} of {', '.join(self.elements)}"
         return draw_or_repeat(draws, self.field, layout, worlds, sample)
+
+    def spread(self, values: torch.Tensor) -> torch.Tensor:
+        """Give each row the values of its element: [..., elements, width] to [..., rows, width]."""
+        return values if len(self.elements) == len(self.ids) else values[..., self._element, :]
 
     def default(self, worlds: torch.Tensor) -> torch.Tensor:
         """Values as compiled, shape [worlds, elements, width]; do not write."""
@@ -404,7 +457,7 @@ class FieldDraw(Randomization):
         ends = []
         for drawn in ends_of(self.bounds.low, self.bounds.high):
             values = base.clone()
-            combined = self._combined(base, drawn.expand(base.shape[1], -1))
+            combined = self._combined(base, drawn.expand(len(self.rows.elements), -1))
             values[..., self._written] = combined[..., self._written]
             ends.append(values)
         return torch.minimum(*ends), torch.maximum(*ends)
@@ -414,7 +467,7 @@ class FieldDraw(Randomization):
         rows = self.rows
         base = rows.default(worlds) if self.operation.uses_defaults else rows.present(env, worlds)
         drawn = rows.draw(
-            draws, self.layout, worlds, lambda n: self.bounds.sample(n, len(rows.ids))
+            draws, self.layout, worlds, lambda n: self.bounds.sample(n, len(rows.elements))
         )
         values = self._combined(base, drawn)
         if self.cuts:
@@ -424,7 +477,7 @@ class FieldDraw(Randomization):
     def _combined(self, base: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
         """Return the new values, of which only some columns are written."""
         random = self.operation.initialize(base)
-        random[..., self._written] = drawn[..., self.source]
+        random[..., self._written] = self.rows.spread(drawn[..., self.source])
         return self.operation.combine(base, random)
 
     @property
@@ -469,7 +522,7 @@ def field_draw(
     by_axis = _by_axis(ranges)
     chosen = axes if axes is not None else default_axes if by_axis is None else [*by_axis]
     columns = _columns(field, chosen)
-    names = selected(env, asset_cfg, element_kind(field))
+    names, _ = selected_rows(env, field, asset_cfg)
     chosen, table = _table(names, ranges, by_axis, columns)
     written, source = _spread(columns, tied or {})
     how, device = resolve_operation(operation), env.sim.device
