@@ -16,12 +16,31 @@ import torch
 from manyworlds.entity import VariantEntityCfg
 from manyworlds.envs.mdp.dr.descriptions import describe_draw
 from manyworlds.envs.mdp.dr.distributions import LOG_UNIFORM, UNIFORM
-from manyworlds.envs.mdp.dr.field_draws import FieldDraw, Rows, resolved
+from manyworlds.envs.mdp.dr.field_draws import FieldDraw, has_rows, resolved, selected_rows
+from manyworlds.envs.mdp.dr.special import Sizes
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.managers.prepared_event import plain_function
+from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+
+
+_OBJECTS = {
+    "body": mujoco.mjtObj.mjOBJ_BODY,
+    "jnt": mujoco.mjtObj.mjOBJ_JOINT,
+    "geom": mujoco.mjtObj.mjOBJ_GEOM,
+    "site": mujoco.mjtObj.mjOBJ_SITE,
+    "cam": mujoco.mjtObj.mjOBJ_CAMERA,
+    "light": mujoco.mjtObj.mjOBJ_LIGHT,
+    "mat": mujoco.mjtObj.mjOBJ_MATERIAL,
+    "pair": mujoco.mjtObj.mjOBJ_PAIR,
+    "eq": mujoco.mjtObj.mjOBJ_EQUALITY,
+    "tendon": mujoco.mjtObj.mjOBJ_TENDON,
+    "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
+    "sensor": mujoco.mjtObj.mjOBJ_SENSOR,
+}
+"""Kind of element by the first part of a field's name."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +125,14 @@ def read_card(env: ManagerBasedRlEnv, env_id: int) -> WorldCard:
             fields = getattr(term.func, "model_fields", None)
             if fields is None:
                 continue
-            randomized += _rows_of(env, env_id, name, mode, term, fields)
-            if not fields:
-                others.append({"event": name, "mode": mode, "draw": describe_draw(term)})
+            try:
+                rows = list(_rows_of(env, env_id, name, mode, term, fields))
+                if rows:
+                    randomized += rows
+                else:
+                    others.append({"event": name, "mode": mode, "draw": describe_draw(term)})
+            except Exception as error:  # terms are users' code, and a card must not bar the way in
+                others.append({"event": name, "mode": mode, "draw": f"cannot be shown: {error}"})
     return WorldCard(
         env_id,
         env.num_envs,
@@ -144,23 +168,63 @@ def _rows_of(
 ) -> Iterator[RandomizedRows]:
     """Return the rows of each field that an event changes."""
     built = _build(env, term)
+    built = built.draw if isinstance(built, Sizes) else built
     world = torch.tensor([env_id], device=env.device)
     draw = describe_draw(term)
+    selection = _selection(env, term)
     for field in fields:
-        if field.startswith("opt."):
-            nominal = np.asarray(getattr(env.sim.mj_model.opt, field[4:]), float).reshape(1, -1)
-            none = np.zeros(0, int)
-            yield RandomizedRows(name, mode, field, ("option",), none, nominal, None, None, draw)
-            continue
-        exact = isinstance(built, FieldDraw) and built.rows.field == field
-        rows = built.rows if exact else Rows(env, field, _selection(env, term))  # type: ignore
-        base = rows.default(world).cpu()
-        low, high = _bounds(built, base) if exact else (None, None)  # type: ignore
-        entity = _selection(env, term).name
-        names = tuple(f"{entity}/{element}" for element in rows.names)
-        ids = rows.ids.cpu().numpy()
-        nominal = base[0].double().numpy()
-        yield RandomizedRows(name, mode, field, names, ids, nominal, low, high, draw)
+        known = MODEL_FIELD_TABLE.get(field)
+        if known is not None and known.derived:
+            continue  # follows from what is drawn
+        nominal = _compiled(env, field, env_id)
+        low, high = None, None
+        if isinstance(built, FieldDraw) and built.rows.field == field:
+            ids, elements = built.rows.ids.cpu().numpy(), built.rows.names
+            names = tuple(f"{built.entity}/{element}" for element in elements)
+            low, high = _bounds(built, built.rows.default(world).cpu())
+        elif field.startswith("opt."):
+            ids, names = np.zeros(1, int), ("option",)
+        elif selection is not None and has_rows(field):
+            elements, places = selected_rows(env, field, selection)
+            ids = torch.cat(places).cpu().numpy()
+            names = tuple(
+                f"{selection.name}/{element}"
+                for element, rows in zip(elements, places, strict=True)
+                for _ in rows
+            )
+        else:
+            ids = _changed(env, field, env_id, nominal)
+            names = tuple(_name(env.sim.mj_model, field, int(row)) for row in ids)
+        if len(ids):
+            rows = nominal[ids]
+            yield RandomizedRows(name, mode, field, names, ids, rows, low, high, draw)
+
+
+def _compiled(env: ManagerBasedRlEnv, field: str, env_id: int) -> np.ndarray:
+    """Return the compiled values of a field in a world, shape [rows, width]."""
+    values = env.sim.get_default_field(field)
+    if field in env.sim.per_world_default_fields:
+        values = values[env_id]
+    values = values.cpu().double().numpy()
+    return values.reshape(1 if field.startswith("opt.") else len(values), -1)
+
+
+def _changed(env: ManagerBasedRlEnv, field: str, env_id: int, nominal: np.ndarray) -> np.ndarray:
+    """Return the rows in which a world differs from the compiled model."""
+    present = getattr(env.sim.model, field)[env_id].cpu().double().numpy()
+    differs = present.reshape(nominal.shape) != nominal
+    return differs.any(axis=1).nonzero()[0]
+
+
+def _name(model: mujoco.MjModel, field: str, row: int) -> str:
+    """Return the name of the element that has a row of a field, or its kind and number."""
+    kind = field.partition("_")[0].rstrip("0")
+    if kind == "dof":
+        kind, row = "jnt", int(model.dof_jntid[row])
+    if kind == "qpos":
+        kind, row = "jnt", int(np.searchsorted(model.jnt_qposadr, row, side="right")) - 1
+    name = mujoco.mj_id2name(model, _OBJECTS[kind], row) if kind in _OBJECTS else None
+    return name or f"{kind} {row}"
 
 
 def _build(env: ManagerBasedRlEnv, term: EventTermCfg) -> object:
@@ -174,13 +238,14 @@ def _build(env: ManagerBasedRlEnv, term: EventTermCfg) -> object:
         return prepare(env, **{**fixed, **term.params})
 
 
-def _selection(env: ManagerBasedRlEnv, term: EventTermCfg) -> SceneEntityCfg:
-    """Return the entity and the elements that an event is for."""
+def _selection(env: ManagerBasedRlEnv, term: EventTermCfg) -> SceneEntityCfg | None:
+    """Return the entity and the elements that an event is for; None if it does not say."""
     chosen = term.params.get("asset_cfg")
     if chosen is None:
         function = plain_function(term.func)
-        chosen = inspect.signature(function).parameters["asset_cfg"].default
-    return resolved(env, chosen)
+        parameter = inspect.signature(function).parameters.get("asset_cfg")
+        chosen = None if parameter is None else parameter.default
+    return resolved(env, chosen) if isinstance(chosen, SceneEntityCfg) else None
 
 
 def _bounds(draw: FieldDraw, base: torch.Tensor) -> tuple[np.ndarray | None, np.ndarray | None]:

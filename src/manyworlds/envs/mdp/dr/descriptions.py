@@ -34,10 +34,15 @@ def describe_draw(term: EventTermCfg) -> str:
     params = {
         name: value
         for name, value in {**defaults, **term.params}.items()
-        if value not in (None, False, (0.0, 0.0)) and not isinstance(value, SceneEntityCfg)
+        if not (_is_default(value) or isinstance(value, SceneEntityCfg))
     }
     words = [params.pop(name) for name in ("operation", "distribution") if name in params]
     shown = [str(w.name if isinstance(w, Operation | Distribution) else w) for w in words]
     if ranges := params.pop("ranges", None):
         shown.append(str(ranges))
     return " ".join([*shown, *(f"{name}={value}" for name, value in params.items())])
+
+
+def _is_default(value: object) -> bool:
+    """Return True for values that say nothing; others may be arrays, which do not compare."""
+    return value is None or value is False or (isinstance(value, tuple) and value == (0.0, 0.0))

@@ -193,6 +193,11 @@ def element_kind(field: str) -> str:
     return _ELEMENTS[MODEL_FIELD_TABLE[field].element][0]
 
 
+def has_rows(field: str) -> bool:
+    """Return True if elements of entities have rows of a model field."""
+    return field in MODEL_FIELD_TABLE and MODEL_FIELD_TABLE[field].element in _ELEMENTS
+
+
 def element_kinds(field: str) -> set[str]:
     """Kinds of elements that a model field has rows for."""
     has_balls = MODEL_FIELD_TABLE[field].element in _BALL_JOINTS
@@ -431,6 +436,8 @@ def _is_range(value: Any) -> bool:
 class FieldDraw(Randomization):
     """Draw of values of one model field."""
 
+    entity: str
+    """Name of the entity."""
     rows: Rows
     bounds: Bounds
     operation: Operation
@@ -531,6 +538,7 @@ def field_draw(
     # What follows from an own operation, between the ends of a range, is not known.
     known = how in OPERATIONS.values() and bounds.distribution.ends is not None
     draw = FieldDraw(
+        asset_cfg.name,
         rows,
         bounds,
         how,

@@ -40,11 +40,12 @@ _HALF_SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
 _DIAGONALS = {int(_GEOM.mjGEOM_CYLINDER): (0, 2), int(_GEOM.mjGEOM_BOX): (0, 1, 2)}
 
 
-class _Sizes(Randomization):
+class Sizes(Randomization):
     """Draw of sizes of geoms, from which their bounds are computed."""
 
     def __init__(self, env: ManagerBasedRlEnv, entity: str, draw: FieldDraw) -> None:
-        self._draw = draw
+        self.draw = draw
+        """Draw of the sizes alone."""
         sizes = draw.rows
         geoms = sizes.ids.cpu().numpy()
         types = env.sim.mj_model.geom_type[geoms].tolist()
@@ -71,8 +72,8 @@ class _Sizes(Randomization):
 
     def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
         """Draw sizes for some worlds, and update the bounds."""
-        self._draw.apply(env, worlds, draws)
-        sizes = self._draw.rows
+        self.draw.apply(env, worlds, draws)
+        sizes = self.draw.rows
         # Not a matrix product, which GPUs round.
         half = (sizes.present(env, worlds).unsqueeze(-2) * self._sums).sum(dim=-1)
         diagonal = (half * self._diagonals).norm(dim=-1)
@@ -100,7 +101,7 @@ def geom_size(
     axes: Axes = None,
     shared_random: bool = False,
     clamp: bool = False,
-) -> _Sizes:
+) -> Sizes:
     """Randomize `geom_size`: sizes of geoms as MuJoCo has them [m]; `geom_rbound`, `geom_aabb` too.
 
     Spheres, capsules, cylinders, ellipsoids and boxes only. Masses stay.
@@ -130,7 +131,7 @@ def geom_size(
         shared_random,
         clamp=clamp,
     )
-    return _Sizes(env, asset_cfg.name, draw)
+    return Sizes(env, asset_cfg.name, draw)
 
 
 # Both tangential directions, and both rolling ones.
