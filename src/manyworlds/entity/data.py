@@ -13,7 +13,6 @@ from manyworlds.entity.frames import FrameData, compute_velocity_from_cvel
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.entity.writers import DataWriter, Ids
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.sim.torch_array import version_of
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds, as_index, as_rows, assign
@@ -55,7 +54,7 @@ class EntityData(FrameData, Stateful):
         *("default_root_state", "_default_joint_pos", "default_joint_vel", "encoder_bias"),
         *("default_ball_joint_quat", "_qpos0", "has_wrench"),
     )
-    derived_attributes = ("_seen", "_hard", "_soft")
+    derived_attributes = ("_seen", "_gravity", "_hard", "_soft")
 
     POS_DIM, QUAT_DIM, LIN_VEL_DIM, ANG_VEL_DIM = 3, 4, 3, 3
     ROOT_POSE_DIM = POS_DIM + QUAT_DIM
@@ -107,7 +106,6 @@ class EntityData(FrameData, Stateful):
         """Desired efforts at sites before gears, shape [num_envs, num_sites], or 0 columns."""
         self._site_zeros = torch.zeros(1, device=device).expand(num_envs, num_sites)
         self._soft_factor = soft_joint_pos_limit_factor
-        self._seen: dict[str, tuple[int, int]] = {}
         self._hard = self._soft = torch.empty(0)
         # Ids and addresses in the cheapest form of index.
         self._body_index = as_index(indexing.body_ids)
@@ -260,8 +258,9 @@ class EntityData(FrameData, Stateful):
         A change of a world's `qpos0` changes its defaults by the same amount; a switch to a variant
         with another `qpos0` changes nothing.
         """
-        if self._was_written("qpos0"):
-            qpos0 = self.model.qpos0[:, self._q_index]
+        source = self.model.qpos0
+        if self._was_written("qpos0", source):
+            qpos0 = source[:, self._q_index]
             compiled = self.model.default_rows("qpos0")[:, self._q_index]
             self._default_joint_pos += qpos0 - self._qpos0 - (compiled - self._compiled_qpos0)
             self._qpos0.copy_(qpos0)
@@ -385,17 +384,11 @@ class EntityData(FrameData, Stateful):
 
     # Caches.
 
-    def _was_written(self, field: str) -> bool:
-        """Return whether a model field may have changed since the last call for this field."""
-        now = version_of(getattr(self.model, field))
-        before = self._seen.get(field)
-        self._seen[field] = now
-        return before != now
-
     def _limits(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return hard and soft limits, recomputed only after writes to the model's ranges."""
-        if self._was_written("jnt_range"):
-            limits = self.model.jnt_range[:, self._joint_index].clone()
+        source = self.model.jnt_range
+        if self._was_written("jnt_range", source):
+            limits = source[:, self._joint_index].clone()
             limited = self.model.jnt_limited[:, self._joint_index] != 0
             infinite = torch.tensor([-torch.inf, torch.inf], device=limits.device)
             limits = torch.where(limited.unsqueeze(-1), limits, infinite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from manyworlds.entity.indexing import EntityIndexing
+from manyworlds.sim.gravity import gravity_direction
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.math import quat_mul
 from manyworlds.validation.worlds import as_index
@@ -117,10 +118,9 @@ class FrameData:
         self.model = model
         self.data = data
         num_envs, device = data.qpos.shape[0], indexing.body_ids.device
-        self.gravity_vec_w = torch.tensor([0.0, 0.0, -1.0], device=device).repeat(num_envs, 1)
-        """Direction of gravity in the world, shape [num_envs, 3]."""
         self.forward_vec_b = torch.tensor([1.0, 0.0, 0.0], device=device).repeat(num_envs, 1)
         """Forward direction of the root in its frame, shape [num_envs, 3]."""
+        self._seen: dict[str, tuple[torch.Tensor, int]] = {}
         self._root_id = root = indexing.root_body_id
         root_tree = int(indexing.tree_root_ids[root])
         self._root_link = FrameReader(model, data, "xpos", root, root, root_tree)
@@ -234,8 +234,15 @@ class FrameData:
         return self._in_root_frame(self.root_com_ang_vel_w)
 
     @property
+    def gravity_vec_w(self) -> torch.Tensor:
+        """Direction of each world's gravity, zero where there is none, shape [num_envs, 3]."""
+        if self._was_written("opt.gravity", self.model.opt.gravity):
+            self._gravity = gravity_direction(self.model)
+        return self._gravity
+
+    @property
     def projected_gravity_b(self) -> torch.Tensor:
-        """Direction of gravity in the root body's frame, shape [num_envs, 3]."""
+        """`gravity_vec_w` in the root body's frame, shape [num_envs, 3]."""
         return self._in_root_frame(self.gravity_vec_w)
 
     @property
@@ -249,6 +256,16 @@ class FrameData:
         """Rotate vectors, [num_envs, 3], from the world's frame to the root body's frame."""
         rotation = self.data.xmat[:, self._root_id]
         return torch.matmul(vectors.unsqueeze(1), rotation).squeeze(1)
+
+    def _was_written(self, field: str, source: torch.Tensor) -> bool:
+        """Return whether a model field may have changed since the last call for this field."""
+        with (
+            torch._C.DisableTorchFunctionSubclass()
+        ):  # the dispatch costs more than the rest of this function
+            version = source._version
+        before = self._seen.get(field)
+        self._seen[field] = source, version
+        return before is None or before[0] is not source or before[1] != version
 
     # Link frames of the bodies.
 

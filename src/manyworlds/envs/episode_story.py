@@ -158,6 +158,8 @@ def _mean(steps: list[StoryStep], name: str) -> float:
 def _tilt(env: ManagerBasedRlEnv, limit_angle: float, asset_cfg: Any = None) -> float:
     name = "robot" if asset_cfg is None else asset_cfg.name
     gravity = env.scene[name].data.projected_gravity_b
+    if not gravity[0].any():
+        return 0.0
     return float(torch.acos((-gravity[0, 2]).clamp(-1.0, 1.0))) / limit_angle
 
 

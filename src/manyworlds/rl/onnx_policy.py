@@ -21,6 +21,8 @@ from manyworlds.rl.policy_description import (
     ExportedDescription,
     NeedsEnvironmentError,
 )
+from manyworlds.sensor.builtin_sensor import ROTATIONS
+from manyworlds.sim.gravity import plain_gravity_direction
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.newton import avoid_sparse_newton
 
@@ -447,8 +449,7 @@ def _projected_gravity(
     policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]
 ) -> np.ndarray:
     body = policy.model.body(policy.joints_of(params)[1]["root_body"]).id
-    gravity = policy.model.opt.gravity
-    return data.xmat[body].reshape(3, 3).T @ (gravity / np.linalg.norm(gravity))
+    return data.xmat[body].reshape(3, 3).T @ plain_gravity_direction(policy.model.opt)
 
 
 def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
@@ -466,6 +467,16 @@ def _builtin_sensor(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, A
     return data.sensor(params["sensor"]).data
 
 
+def _projected_gravity_from_sensor(
+    policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]
+) -> np.ndarray:
+    model = policy.model
+    sensor = model.sensor(params["sensor"]).id
+    rotations = getattr(data, ROTATIONS[mujoco.mjtObj(model.sensor_reftype[sensor])])
+    rotation = rotations[model.sensor_refid[sensor]].reshape(3, 3)
+    return rotation.T @ plain_gravity_direction(model.opt)
+
+
 OBSERVATION_FNS: dict[str, ObservationFn] = {
     "base_ang_vel": _root_velocity(slice(0, 3)),
     "base_lin_vel": _root_velocity(slice(3, 6)),
@@ -475,6 +486,6 @@ OBSERVATION_FNS: dict[str, ObservationFn] = {
     "joint_vel_rel": _joint_vel_rel,
     "last_action": _last_action,
     "projected_gravity": _projected_gravity,
-    "projected_gravity_from_sensor": lambda *args: -_builtin_sensor(*args),
+    "projected_gravity_from_sensor": _projected_gravity_from_sensor,
 }
 """Observation functions by name, for those of `manyworlds.envs.mdp`."""

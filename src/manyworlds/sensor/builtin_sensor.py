@@ -78,6 +78,14 @@ _WITH_REF = tuple(f"frame{quantity}" for quantity in _RELATIVE)
 # Types whose enum name differs from the MJCF name.
 _ENUM_NAMES = {"jointactuatorfrc": "jointactfrc", "tendonactuatorfrc": "tendonactfrc"}
 _LISTS = {"xbody": "bodies", "body": "bodies"}
+ROTATIONS = {
+    mujoco.mjtObj.mjOBJ_BODY: "ximat",
+    mujoco.mjtObj.mjOBJ_XBODY: "xmat",
+    mujoco.mjtObj.mjOBJ_GEOM: "geom_xmat",
+    mujoco.mjtObj.mjOBJ_SITE: "site_xmat",
+    mujoco.mjtObj.mjOBJ_CAMERA: "cam_xmat",
+}
+"""Fields of the data with the orientations of frames, by the kind of object."""
 
 
 @dataclass

@@ -69,3 +69,6 @@ def test_quantities_of_the_last_step(client, lab):
     client.reset(qpos={"go": {"hip": 0.4}})
     assert go.joint_pos.tolist() == [np.float32(0.4)]
     assert go.projected_gravity_b.tolist() == [0.0, 0.0, -1.0]
+    for gravity, direction in (((0.0, 3.0, -4.0), [0.0, 0.6, -0.8]), ((0.0, 0.0, 0.0), [0.0] * 3)):
+        client.set_sim_options({"gravity": gravity})
+        np.testing.assert_allclose(go.gravity_vec_w, direction, atol=1e-6)

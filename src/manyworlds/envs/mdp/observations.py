@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import mujoco
 import torch
 
 from manyworlds.envs.mdp import mirrors
 from manyworlds.managers.mirror import mirrored_by
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.sensor.builtin_sensor import ROTATIONS
+from manyworlds.sim.gravity import gravity_direction
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
 _ROBOT = SceneEntityCfg("robot")
+_BODIES = (mujoco.mjtObj.mjOBJ_BODY, mujoco.mjtObj.mjOBJ_XBODY)
 
 
 @mirrored_by(mirrors.polar)
@@ -30,7 +34,7 @@ def base_ang_vel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> 
 
 @mirrored_by(mirrors.polar)
 def projected_gravity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Unit vector of gravity in the root's frame, shape [num_envs, 3]."""
+    """Unit vector of gravity in the root's frame, or zero without gravity, shape [num_envs, 3]."""
     return env.scene[asset_cfg.name].data.projected_gravity_b
 
 
@@ -104,14 +108,36 @@ def builtin_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
 
 @mirrored_by(mirrors.builtin_sensor)
 def projected_gravity_from_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
-    """Unit vector of gravity in a sensor's frame, shape [num_envs, 3].
+    """Unit vector of gravity in a sensor's frame, or zero without gravity, shape [num_envs, 3].
 
     Args:
         env: the environment.
         sensor_name: `framezaxis` sensor of the world body with that frame as its reference, which
-            measures the world's z axis in the frame.
+            measures the world's z axis in the frame. Noise and latency of the sensor are in the
+            value as far as gravity points along -z; the rest of gravity is turned without them.
+
+    Raises:
+        ValueError: the sensor measures something else.
     """
-    return -env.scene[sensor_name].data
+    sensor = env.scene[sensor_name]
+    model = env.sim.mj_model
+    index = model.sensor(sensor.name).id
+    frame = model.sensor_refid[index]
+    owner = mujoco.mjtObj(model.sensor_objtype[index])
+    of_world = owner in _BODIES and model.sensor_objid[index] == 0
+    kind = mujoco.mjtSensor(model.sensor_type[index])
+    if kind != mujoco.mjtSensor.mjSENS_FRAMEZAXIS or not of_world or frame < 0:
+        raise ValueError(
+            f"projected_gravity_from_sensor needs a framezaxis sensor of the world body with a "
+            f"reference frame, and '{sensor.name}' is another: give it obj=ObjRef('body', 'world') "
+            "and a ref, or observe its output with builtin_sensor."
+        )
+    up = sensor.data
+    field = ROTATIONS[mujoco.mjtObj(model.sensor_reftype[index])]
+    rotation = getattr(env.sim.data, field)[:, frame]
+    rest = gravity_direction(env.sim.model)
+    rest[:, 2] += 1.0
+    return torch.matmul(rest.unsqueeze(1), rotation).squeeze(1) - up
 
 
 @mirrored_by(mirrors.rays)

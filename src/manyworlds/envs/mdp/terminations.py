@@ -26,9 +26,12 @@ def time_out(env: ManagerBasedRlEnv) -> torch.Tensor:
 def bad_orientation(
     env: ManagerBasedRlEnv, limit_angle: float, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
-    """Mask of roots tilted by more than `limit_angle` [rad] from the vertical, shape [num_envs]."""
+    """Mask of roots tilted by more than `limit_angle` [rad] from the vertical, shape [num_envs].
+
+    The vertical is the direction of the world's gravity; without gravity, no root is tilted.
+    """
     gravity = env.scene[asset_cfg.name].data.projected_gravity_b
-    return -gravity[:, 2] < math.cos(limit_angle)
+    return (-gravity[:, 2] < math.cos(limit_angle)) & gravity.any(dim=1)
 
 
 def root_height_below_minimum(

@@ -86,8 +86,14 @@ class _Rows:
         source: what has the arrays.
     """
 
-    def __init__(self, source: mujoco.MjModel | mujoco.MjData) -> None:
+    def __init__(self, source: mujoco.MjModel | mujoco.MjData | mujoco.MjOption) -> None:
         self._source = source
+
+    @property
+    def opt(self) -> _Rows:
+        """Options of the model."""
+        assert isinstance(self._source, mujoco.MjModel)
+        return _Rows(self._source.opt)
 
     def __getattr__(self, name: str) -> torch.Tensor:
         import torch

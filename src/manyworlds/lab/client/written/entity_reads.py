@@ -171,6 +171,11 @@ class EntityReads:
         return self._read("geom_vel_w")
 
     @property
+    def gravity_vec_w(self) -> np.ndarray:
+        """Direction of each world's gravity, zero where there is none, shape [3]."""
+        return self._read("gravity_vec_w")
+
+    @property
     def heading_w(self) -> np.ndarray:
         """Angle of the root's forward direction about the world's z [rad], shape []."""
         return self._read("heading_w")
@@ -197,7 +202,7 @@ class EntityReads:
 
     @property
     def projected_gravity_b(self) -> np.ndarray:
-        """Direction of gravity in the root body's frame, shape [3]."""
+        """`gravity_vec_w` in the root body's frame, shape [3]."""
         return self._read("projected_gravity_b")
 
     @property

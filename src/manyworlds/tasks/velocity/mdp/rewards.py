@@ -71,9 +71,10 @@ def command_progress(
 
 
 class upright(ManagerTermBase):  # noqa: N801
-    """Kernel of the sine of the angle between a body's z axis and the vertical.
+    """Kernel of the sine of the angle between a body's z axis and the direction of gravity.
 
-    With ray-cast sensors, the terrain's normal is used instead of the vertical.
+    With ray-cast sensors, the terrain's normal is used instead of gravity. The value is 1 in worlds
+    without gravity.
 
     Raises:
         ValueError: more than one body is selected.
@@ -103,13 +104,14 @@ class upright(ManagerTermBase):  # noqa: N801
             env: the environment.
             std: standard deviation of the kernel, as a sine.
             asset_cfg: the entity and its body; the root if no body is selected.
-            terrain_sensor_names: ray-cast sensors that measure the terrain's normal; None for the
-                vertical.
+            terrain_sensor_names: ray-cast sensors that measure the terrain's normal; None for
+                gravity.
         """
         matrix = env.sim.data.xmat[:, self._body]
         if terrain_sensor_names is None:
-            return _kernel(_squared_norm(matrix[:, 2, :2]), std)
-        normal = terrain_normal_from_sensors(env, terrain_sensor_names)
+            normal = env.scene[asset_cfg.name].data.gravity_vec_w  # the sign has no effect
+        else:
+            normal = terrain_normal_from_sensors(env, terrain_sensor_names)
         return _kernel(_squared_norm((normal.unsqueeze(2) * matrix[:, :, :2]).sum(dim=1)), std)
 
     def debug_vis(self, visualizer: DebugVisualizer) -> None:
