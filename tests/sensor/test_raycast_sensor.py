@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -10,14 +12,21 @@ import pytest
 import torch
 
 from manyworlds.scene import Scene
-from manyworlds.sensor import GridPatternCfg, ObjRef, RayCastSensorCfg, RingPatternCfg
+from manyworlds.sensor import (
+    GridPatternCfg,
+    ObjRef,
+    PinholeCameraPatternCfg,
+    RayCastSensorCfg,
+    RingPatternCfg,
+)
 from manyworlds.sensor.raycast_sensor import heading
 from manyworlds.sim import RecomputeLevel, Simulation
-from manyworlds.utils.math import matrix_from_euler
+from manyworlds.utils.math import matrix_from_euler, quat_from_matrix
 from tests.sensor.scenes import add_floor, build, entity, heap
 
 _FRAMES = (ObjRef("geom", "toe", "robot"), ObjRef("body", "trunk", "robot"))
 _FRAMES += (ObjRef("site", "imu", "robot"), ObjRef("geom", "trunk", "robot"))
+_RAISED = GridPatternCfg(size=(0.6, 0.4), resolution=0.2, offset=(0.1, -0.2, 0.7))
 _DATA = {"body": ("xpos", "xmat"), "site": ("site_xpos", "site_xmat")}
 _DATA["geom"] = ("geom_xpos", "geom_xmat")
 
@@ -95,8 +104,10 @@ def _plain(sim: Simulation, cfg: RayCastSensorCfg, env: int) -> list[tuple]:
         {"include_geom_groups": (1,)},
         {"include_geom_groups": None, "max_distance": 0.3},
         {"frame": _FRAMES[2]},
+        {"pattern": _RAISED},
+        {"pattern": _RAISED, "ray_alignment": "yaw"},
     ],
-    ids=["base", "yaw", "world", "own body", "groups", "near", "one frame"],
+    ids=["base", "yaw", "world", "own body", "groups", "near", "one frame", "offset", "offset yaw"],
 )
 @pytest.mark.parametrize("engine", ["native", "warp"])
 def test_rays_match_mujoco(engine: str, options: dict) -> None:
@@ -253,6 +264,7 @@ def test_debug_vis_draws_hits_rays_and_normals() -> None:
         ({"frame": ()}, "has no frame"),
         ({"frame": ObjRef("body", "trank", "robot")}, "'robot/trank', which the scene does not"),
         ({"ray_alignment": "up"}, "ray_alignment must be one of"),
+        ({"pattern": GridPatternCfg(offset=(0.0, math.nan, 0.0))}, "three finite numbers"),
         ({"max_distance": 0.0}, "max_distance must be positive"),
         ({"include_geom_groups": (6,)}, "among 0 to 5"),
     ],
@@ -261,6 +273,50 @@ def test_impossible_configurations_are_refused(options: dict, reason: str) -> No
     """Name what is wrong when the scene is built."""
     with pytest.raises(ValueError, match=reason):
         _scene(_cfg(**options))
+
+
+@pytest.mark.parametrize("alignment", ["yaw", "world"])
+@pytest.mark.parametrize("kind", ["grid", "ring", "camera"])
+@pytest.mark.parametrize("engine", ["native", "warp"])
+def test_raised_rays_do_not_swing_with_the_body(engine: str, kind: str, alignment: str) -> None:
+    """Start 10 m above a body that pitches by 0.1 rad: the middle ray hits right below it."""
+    patterns = {
+        "grid": GridPatternCfg(size=(0.4, 0.4), resolution=0.2, offset=(0.0, 0.0, 10.0)),
+        "ring": RingPatternCfg.single_ring(0.2, 8, offset=(0.0, 0.0, 10.0)),
+        "camera": PinholeCameraPatternCfg(width=3, height=3, offset=(0.0, 0.0, 10.0)),
+    }
+    middle = {"grid": 4, "ring": 0, "camera": 4}[kind]
+    cfg = _cfg(
+        frame=ObjRef("body", "trunk", "robot"),
+        pattern=patterns[kind],
+        ray_alignment=alignment,
+        max_distance=20.0,
+        include_geom_groups=(0,),
+    )
+    scene, sim = build({"robot": entity(heap())}, cfg, num_envs=2, engine=engine, spec_fn=add_floor)
+    place = torch.tensor([0.3, -0.4, 0.5])
+    sim.data.qpos[:, :3] = place
+    angles = torch.tensor([[0.0, 0.0, 0.0], [0.7, 0.1, 0.0]])
+    sim.data.qpos[:, 3:7] = quat_from_matrix(matrix_from_euler(angles, "ZYX"))
+    sim.forward()
+    scene.invalidate_sensors()
+    data = scene["scan"].data
+    below = place * torch.tensor([1.0, 1.0, 0.0])
+    torch.testing.assert_close(data.hit_pos_w[:, middle], below.expand(2, 3), atol=1e-4, rtol=0)
+    torch.testing.assert_close(data.distances[:, middle], torch.full((2,), 10.5))
+    torch.testing.assert_close(data.pos_w, place.expand(2, 3))
+
+
+def test_sites_that_swing_are_named() -> None:
+    """Warn of a site 10 m up whose rays only turn with the heading, and say what to do."""
+    extra = '<body><joint/><geom size=".1"/><site name="high" pos="0 0 10"/></body>'
+    cfg = _cfg(frame=ObjRef("site", "high", "robot"), ray_alignment="yaw")
+    with pytest.warns(UserWarning, match=r"10 m from the origin .* offset=\(0, 0, 10\)"):
+        build({"robot": entity(heap(extra=extra))}, cfg, num_envs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        build({"robot": entity(heap(extra=extra))}, replace(cfg, ray_alignment="base"), num_envs=1)
+        _scene(_cfg(ray_alignment="yaw"))
 
 
 def test_rays_of_a_world_that_diverged_miss() -> None:

@@ -11,6 +11,7 @@ import torch
 
 Bundle: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
 """Origins [m] and unit directions, each of shape [num_rays, 3]."""
+Vector: TypeAlias = "tuple[float, float, float]"
 
 
 @dataclass
@@ -22,12 +23,15 @@ class GridPatternCfg:
     resolution: float = 0.1
     """Distance between neighboring rays [m]."""
     direction: tuple[float, float, float] = (0.0, 0.0, -1.0)
+    _: KW_ONLY
+    offset: Vector = (0.0, 0.0, 0.0)
+    """Position of the pattern's center in the axes of the rays [m]; see `RayCastSensorCfg`."""
 
     def generate_rays(self, mj_model: mujoco.MjModel | None, device: torch.device | str) -> Bundle:
         """Return the rays.
 
         Raises:
-            ValueError: the grid has no rays, or the direction is zero.
+            ValueError: the grid has no rays, the direction is zero, or the offset is not finite.
         """
         if not self.resolution > 0 or min(self.size) < 0:
             raise ValueError(
@@ -41,7 +45,7 @@ class GridPatternCfg:
             for count in counts
         )
         grid_y, grid_x = torch.meshgrid(y, x, indexing="ij")
-        return _parallel(grid_x.flatten(), grid_y.flatten(), self.direction, device)
+        return _parallel(grid_x.flatten(), grid_y.flatten(), self.direction, self.offset, device)
 
 
 @dataclass
@@ -62,6 +66,8 @@ class PinholeCameraPatternCfg:
     _: KW_ONLY
     intrinsics: tuple[float, float, float, float] | None = None
     """Focal lengths along x and y and the principal point [pixel], instead of `fovy`."""
+    offset: Vector = (0.0, 0.0, 0.0)
+    """Position of the camera in the axes of the rays [m]; see `RayCastSensorCfg`."""
 
     @classmethod
     def from_mujoco_camera(cls, camera_name: str) -> PinholeCameraPatternCfg:
@@ -90,7 +96,7 @@ class PinholeCameraPatternCfg:
         """Return the rays.
 
         Raises:
-            ValueError: the camera does not exist, or there are no pixels.
+            ValueError: the camera does not exist, there are no pixels, or the offset is not finite.
         """
         if self.camera_name is not None:
             return self._of_camera(mj_model).generate_rays(mj_model, device)
@@ -108,7 +114,7 @@ class PinholeCameraPatternCfg:
         directions = torch.stack([x, y, -torch.ones_like(x)], dim=-1).reshape(-1, 3)
         directions /= directions.norm(dim=-1, keepdim=True)
         directions = directions.to(device, torch.float32)
-        return torch.zeros_like(directions), directions
+        return _position(self.offset, device).repeat(len(directions), 1), directions
 
     def _of_camera(self, mj_model: mujoco.MjModel | None) -> PinholeCameraPatternCfg:
         names = [] if mj_model is None else [mj_model.cam(i).name for i in range(mj_model.ncam)]
@@ -122,14 +128,18 @@ class PinholeCameraPatternCfg:
         fovy = float(mj_model.cam_fovy[camera])
         sensor_width, sensor_height = map(float, mj_model.cam_sensorsize[camera])
         if not sensor_height:
-            return PinholeCameraPatternCfg(width=width, height=height, fovy=fovy)
+            return PinholeCameraPatternCfg(
+                width=width, height=height, fovy=fovy, offset=self.offset
+            )
         fx, fy, shift_x, shift_y = map(float, mj_model.cam_intrinsic[camera])
         # If the sensor's aspect ratio differs from the image's, its center part is used.
         pixel = min(sensor_width / width, sensor_height / height)
         # MuJoCo's principal point is relative to the center [m], positive to the left and up.
         centre = (width / 2 - shift_x / pixel, height / 2 - shift_y / pixel)
         optics = (fx / pixel, fy / pixel, *centre)
-        return PinholeCameraPatternCfg(width=width, height=height, fovy=fovy, intrinsics=optics)
+        return PinholeCameraPatternCfg(
+            width=width, height=height, fovy=fovy, intrinsics=optics, offset=self.offset
+        )
 
 
 @dataclass
@@ -148,6 +158,9 @@ class RingPatternCfg:
     include_center: bool = True
     """Start with a ray at the center."""
     direction: tuple[float, float, float] = (0.0, 0.0, -1.0)
+    _: KW_ONLY
+    offset: Vector = (0.0, 0.0, 0.0)
+    """Position of the pattern's center in the axes of the rays [m]; see `RayCastSensorCfg`."""
 
     @classmethod
     def single_ring(
@@ -156,16 +169,18 @@ class RingPatternCfg:
         num_samples: int = 8,
         include_center: bool = True,
         direction: tuple[float, float, float] = (0.0, 0.0, -1.0),
+        *,
+        offset: Vector = (0.0, 0.0, 0.0),
     ) -> RingPatternCfg:
         """Return a pattern of one circle."""
         ring = cls.Ring(radius=radius, num_samples=num_samples)
-        return cls(rings=(ring,), include_center=include_center, direction=direction)
+        return cls(rings=(ring,), include_center=include_center, direction=direction, offset=offset)
 
     def generate_rays(self, mj_model: mujoco.MjModel | None, device: torch.device | str) -> Bundle:
         """Return the rays.
 
         Raises:
-            ValueError: a ring has no samples, or there are no rays.
+            ValueError: a ring has no samples, there are no rays, or a vector is not valid.
         """
         if any(ring.num_samples < 1 or ring.radius < 0 for ring in self.rings) or not (
             self.rings or self.include_center
@@ -181,7 +196,9 @@ class RingPatternCfg:
             angles += [2 * math.pi * i / ring.num_samples for i in range(ring.num_samples)]
         radius = torch.tensor(radii, dtype=torch.float64)
         angle = torch.tensor(angles, dtype=torch.float64)
-        return _parallel(radius * angle.cos(), radius * angle.sin(), self.direction, device)
+        return _parallel(
+            radius * angle.cos(), radius * angle.sin(), self.direction, self.offset, device
+        )
 
 
 PatternCfg: TypeAlias = GridPatternCfg | PinholeCameraPatternCfg | RingPatternCfg
@@ -191,11 +208,19 @@ PatternCfg: TypeAlias = GridPatternCfg | PinholeCameraPatternCfg | RingPatternCf
 def _parallel(
     x: torch.Tensor,
     y: torch.Tensor,
-    direction: tuple[float, float, float],
+    direction: Vector,
+    offset: Vector,
     device: torch.device | str,
 ) -> Bundle:
     vector = torch.tensor(direction, dtype=torch.float64)
     if not vector.norm() > 0:
         raise ValueError(f"A ray pattern has direction {direction}: give one that is not zero.")
     origins = torch.stack([x, y, torch.zeros_like(x)], dim=-1).to(device, torch.float32)
+    origins += _position(offset, device)
     return origins, (vector / vector.norm()).to(device, torch.float32).repeat(len(origins), 1)
+
+
+def _position(offset: Vector, device: torch.device | str) -> torch.Tensor:
+    if len(offset) != 3 or not all(math.isfinite(value) for value in offset):
+        raise ValueError(f"A ray pattern has offset {offset}: give three finite numbers.")
+    return torch.tensor(offset, dtype=torch.float32, device=device)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
 import mujoco
+import numpy as np
 import torch
 
 from manyworlds.sensor.builtin_sensor import ObjRef, check_exists
@@ -52,6 +54,9 @@ _FRAMES = {
 
 # Within this sine of the vertical (3 degrees), the x axis defines no heading.
 _SINGULAR = 0.05
+
+# Distance of a frame from the origin of its body, from which a tilt displaces its rays visibly [m].
+_SWINGING = 1.0
 
 
 @dataclass(init=False)
@@ -115,7 +120,12 @@ class RayCastData:
 
 @dataclass
 class RayCastSensorCfg(SensorCfg):
-    """Configuration of a sensor with a pattern of rays on one or several frames."""
+    """Configuration of a sensor with a pattern of rays on one or several frames.
+
+    A ray starts at the frame's origin plus its place in the pattern, which is turned as
+    `ray_alignment` says. Rays that shall start above a body however it tilts are attached to the
+    body, with `pattern.offset`; a site above the body moves sideways as the body tilts.
+    """
 
     @dataclass
     class VizCfg:
@@ -223,6 +233,8 @@ class RayCastSensor(Sensor[RayCastData]):
             for ref, name in zip(cfg.frames, names, strict=True)
         ]
         types = [ref.type for ref in cfg.frames]
+        if cfg.ray_alignment != "base":
+            _warn_about_swinging_frames(cfg, mj_model, ids)
         self._ids, order = {}, []
         for kind in dict.fromkeys(types):
             rows = [row for row, other in enumerate(types) if other == kind]
@@ -399,6 +411,26 @@ def heading(matrices: torch.Tensor) -> torch.Tensor:
     result[..., 0, 1], result[..., 1, 1] = -level[..., 1], level[..., 0]
     result[..., 2, 2] = 1.0
     return result
+
+
+def _warn_about_swinging_frames(
+    cfg: RayCastSensorCfg, model: mujoco.MjModel, ids: list[int]
+) -> None:
+    """Warn about frames that are so far from their bodies that small tilts displace the rays."""
+    for ref, index in zip(cfg.frames, ids, strict=True):
+        lookup = _FRAMES[ref.type][2]
+        if lookup is None or model.body_weldid[getattr(model, lookup)[index]] == 0:
+            continue
+        place = getattr(model, f"{ref.type}_pos")[index]
+        distance = float(np.linalg.norm(place))
+        if distance > _SWINGING:
+            warnings.warn(
+                f"Sensor '{cfg.name}' has ray_alignment='{cfg.ray_alignment}', but its frame, "
+                f"{ref.type} '{ref.prefixed_name()}', is {distance:.3g} m from the origin of its "
+                "body and moves sideways as the body tilts: attach the rays to the body, with "
+                f"offset=({place[0]:.3g}, {place[1]:.3g}, {place[2]:.3g}) in the pattern.",
+                stacklevel=2,
+            )
 
 
 def _check(cfg: RayCastSensorCfg) -> None:
