@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import accumulate
 from numbers import Real
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, cast
 
 import mujoco
@@ -153,6 +154,10 @@ class Entity(StateWriters, NamedElements, Stateful):
     """True if a fixed base is attached to a mocap body."""
     _beginning: Worlds | None = None
     _hold: PoseHolder | None = None
+    has_prefix: ClassVar[bool] = True
+    """True if a scene gives its elements the entity's name as a prefix."""
+    moved_geoms: Mapping[str, str] = MappingProxyType({})
+    """Bodies of the scene that have the geoms of a body of the entity, by its name in the scene."""
     variant_metadata: Any = None
     """Differences between its variants; None without variants."""
     spec: mujoco.MjSpec = declared()

@@ -110,6 +110,7 @@ class Scene(Stateful):
             self.spec.stat.extent = self.cfg.extent
         if self.cfg.spec_fn is not None:
             self.cfg.spec_fn(self.spec)
+        self._follow_moved_geoms()
         self._left_out_sensors = self._leave_out_sensors()
         self._add_keyframe()
         self.sensors = {
@@ -290,6 +291,15 @@ class Scene(Stateful):
     def _elements(self) -> Iterator[Any]:
         yield from self.entities.values()
         yield from self.sensors.values()
+
+    def _follow_moved_geoms(self) -> None:
+        """Let exclusions of contacts name the bodies that have the geoms."""
+        moved: dict[str, str] = {}
+        for entity in self.entities.values():
+            moved.update(entity.moved_geoms)
+        for exclude in self.spec.excludes:
+            exclude.bodyname1 = moved.get(exclude.bodyname1, exclude.bodyname1)
+            exclude.bodyname2 = moved.get(exclude.bodyname2, exclude.bodyname2)
 
     def _leave_out_sensors(self) -> set[str]:
         """Delete sensors that are not kept from the spec; return their names."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import mujoco
+import numpy as np
 import torch
 
 from manyworlds.sensor.sensor import Sensor, SensorCfg
@@ -14,7 +16,7 @@ from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
 from manyworlds.validation.checks import check_count
-from manyworlds.validation.names import match_ids, resolve_matching_names
+from manyworlds.validation.names import match_ids, near_matches, resolve_matching_names
 from manyworlds.validation.worlds import EnvIds, Worlds, as_index
 
 if TYPE_CHECKING:
@@ -176,18 +178,47 @@ class ContactSensor(Sensor[ContactData]):
                     "secondary_policy='error' allows one: make its pattern more specific."
                 )
             if len(names) == 1 or cfg.secondary_policy == "first":
-                options["reftype"] = _OBJ_TYPES[cfg.secondary.mode]
-                options["refname"] = secondary_prefix + names[0]
+                first = secondary_prefix + names[0]
+                kind, name = self._object_of(cfg.secondary, first, scene_spec, entities)
+                options |= {"reftype": kind, "refname": name}
         dataspec = sum(1 << list(FIELDS).index(name) for name in self._fields)
         for name in self.primary_names:
+            kind, object_name = self._object_of(cfg.primary, prefix + name, scene_spec, entities)
             scene_spec.add_sensor(
                 name=f"{cfg.name}_{name}",
                 type=mujoco.mjtSensor.mjSENS_CONTACT,
-                objtype=_OBJ_TYPES[cfg.primary.mode],
-                objname=prefix + name,
+                objtype=kind,
+                objname=object_name,
                 intprm=[dataspec, _REDUCE.index(cfg.reduce), cfg.num_slots],
                 **options,
             )
+
+    def _object_of(
+        self,
+        match: ContactMatch,
+        name: str,
+        scene_spec: mujoco.MjSpec,
+        entities: dict[str, Entity],
+    ) -> tuple[mujoco.mjtObj, str]:
+        """Return kind and name of the object that has the geoms of a selected element."""
+        if match.mode == "geom":
+            return _OBJ_TYPES["geom"], name
+        for entity in entities.values():
+            if name not in entity.moved_geoms:
+                continue
+            body = entity.moved_geoms[name]
+            own = set(entity.names("geom"))
+            others = [geom for geom in scene_spec.body(body).geoms if geom.name not in own]
+            if touching := [geom for geom in others if geom.contype or geom.conaffinity]:
+                warnings.warn(
+                    f"Contact sensor '{self.cfg.name}': the geoms of '{name}' belong to the body "
+                    f"'{body}', so that contacts with its other geoms, such as "
+                    f"'{touching[0].name}', count as well: give these a body of their own, or set "
+                    "TerrainEntityCfg.on_world_body=False.",
+                    stacklevel=2,
+                )
+            return _OBJ_TYPES["body"], body
+        return _OBJ_TYPES[match.mode], name
 
     def keep_substeps(self, spec: mujoco.MjSpec, count: int) -> None:
         """Let MuJoCo buffer the samples of `count` physics steps, which an update then reads."""
@@ -201,6 +232,7 @@ class ContactSensor(Sensor[ContactData]):
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
     ) -> None:
         """Find the sensor's columns in `sensordata`, and allocate tracked data."""
+        self._warn_of_untouchable(mj_model)
         columns: list[int] = []
         kept: list[int] = []
         for name in self.primary_names:
@@ -284,6 +316,31 @@ class ContactSensor(Sensor[ContactData]):
                     tip = pos + 1e-3 * force[env, slot].cpu().numpy()
                     visualizer.add_arrow(pos, tip, (1.0, 0.2, 0.0, 1.0), width=0.1 * size)
 
+    def _warn_of_untouchable(self, mj_model: mujoco.MjModel) -> None:
+        """Warn of patterns whose elements have no geom that can be in contact."""
+        primary, secondary = self.cfg.primary, self.cfg.secondary
+        sensors = [mj_model.sensor(f"{self.cfg.name}_{name}").id for name in self.primary_names]
+        kinds, ids = mj_model.sensor_objtype[sensors], mj_model.sensor_objid[sensors]
+        touchable = [
+            _is_touchable(mj_model, kind, index) for kind, index in zip(kinds, ids, strict=True)
+        ]
+        patterns = [primary.pattern] if isinstance(primary.pattern, str) else primary.pattern
+        silent = []
+        for pattern in patterns:
+            found = match_ids(pattern, self.primary_names)
+            if found and not any(touchable[i] for i in found):
+                silent.append(("primary", pattern))
+        kind, index = mj_model.sensor_reftype[sensors[0]], mj_model.sensor_refid[sensors[0]]
+        if secondary is not None and index >= 0 and not _is_touchable(mj_model, kind, index):
+            silent.append(("secondary", secondary.pattern))
+        for role, pattern in silent:
+            warnings.warn(
+                f"Contact sensor '{self.cfg.name}' never finds a contact: no {role} that "
+                f"{pattern!r} matches has a geom that can collide: name others, or give their "
+                "geoms a contype or conaffinity.",
+                stacklevel=2,
+            )
+
     def _compute_data(self) -> ContactData:
         now = self._measure()
         data = ContactData(**{name: now[name] for name in self.cfg.fields})
@@ -359,6 +416,22 @@ class ContactSensor(Sensor[ContactData]):
         return (time > 0) & (time < limit)
 
 
+def _is_touchable(model: mujoco.MjModel, kind: int, index: int) -> bool:
+    """Return whether an object has a geom that collides, or that is in a pair."""
+    if kind == int(mujoco.mjtObj.mjOBJ_GEOM):
+        geoms = np.array([index])
+    elif kind == int(mujoco.mjtObj.mjOBJ_BODY):
+        geoms = np.flatnonzero(model.geom_bodyid == index)
+    else:
+        inside = np.arange(model.nbody) == index
+        for body in range(1, model.nbody):
+            inside[body] |= inside[model.body_parentid[body]]
+        geoms = np.flatnonzero(inside[model.geom_bodyid])
+    collides = (model.geom_contype[geoms] | model.geom_conaffinity[geoms]) != 0
+    paired = np.isin(geoms, [model.pair_geom1, model.pair_geom2])
+    return bool((collides | paired).any())
+
+
 def _check(cfg: ContactSensorCfg) -> None:
     who = f"Contact sensor '{cfg.name}'"
     if unknown := set(cfg.fields) - set(FIELDS):
@@ -396,17 +469,24 @@ def _resolve(
         elements = scene_spec.geoms if kind == "geom" else scene_spec.bodies
         names, prefix = [element.name for element in elements], ""
     elif match.entity in entities:
-        names, prefix = list(entities[match.entity].names(kind)), f"{match.entity}/"
+        entity = entities[match.entity]
+        names, prefix = list(entity.names(kind)), f"{match.entity}/" if entity.has_prefix else ""
     else:
         raise ValueError(
             f"{who} names the entity '{match.entity}', but the scene has {sorted(entities)}."
         )
     try:
         found = resolve_matching_names(match.pattern, [name for name in names if name])[1]
-        left_out = {name for name in found if name in match.exclude}
+        left_out: set[str] = set()
         for pattern in match.exclude:
-            if pattern not in left_out:
-                left_out |= {found[i] for i in match_ids(pattern, found)}
+            hits = [pattern] if pattern in found else [found[i] for i in match_ids(pattern, found)]
+            if not hits:
+                warnings.warn(
+                    f"{who} excludes '{pattern}', which is none of {found}: correct it, or leave "
+                    f"it out.{near_matches(pattern, found)}",
+                    stacklevel=2,
+                )
+            left_out.update(hits)
     except ValueError as error:
         where = f"the entity '{match.entity}'" if match.entity else "the scene"
         raise ValueError(f"{who} looks for a {kind} in {where}: {error}") from None

@@ -183,6 +183,7 @@ class RayCastSensor(Sensor[RayCastData]):
         _check(cfg)
         self._ctx: SensorContext | None = None
         self._last: RayCastData | None = None
+        self._moved_geoms: dict[str, str] = {}
         self._fresh: torch.Tensor | None = None
         """Mask of the worlds with valid last data, shape [num_envs]; None if there are none."""
 
@@ -215,6 +216,8 @@ class RayCastSensor(Sensor[RayCastData]):
         """Check that the frames exist; rays add nothing to a scene."""
         for ref in self.cfg.frames:
             check_exists(f"Sensor '{self.cfg.name}'", ref, scene_spec, entities)
+        for entity in entities.values():
+            self._moved_geoms.update(entity.moved_geoms)
 
     def initialize(
         self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
@@ -246,6 +249,9 @@ class RayCastSensor(Sensor[RayCastData]):
             getattr(mj_model, lookup)[i] if (lookup := _FRAMES[kind][2]) else i
             for kind, i in zip(types, ids, strict=True)
         ]
+        for old, new in self._moved_geoms.items():
+            own, has_geoms = mj_model.body(old).id, mj_model.body(new).id
+            bodies = [has_geoms if body == own else body for body in bodies]
         exclude = torch.tensor(bodies, dtype=torch.int32, device=device)
         self._bodyexclude: int | torch.Tensor = -1
         if cfg.exclude_parent_body:
@@ -254,6 +260,12 @@ class RayCastSensor(Sensor[RayCastData]):
         self._geomgroup = None
         if groups is not None:
             self._geomgroup = [int(group in groups) for group in range(mujoco.mjNGROUP)]
+            if not np.isin(mj_model.geom_group, groups).any():
+                warnings.warn(
+                    f"Sensor '{cfg.name}' never hits anything: no geom is in include_geom_groups="
+                    f"{groups}; the geoms are in {sorted({*mj_model.geom_group.tolist()})}.",
+                    stacklevel=2,
+                )
 
     def set_context(self, ctx: SensorContext) -> None:
         """Set the context that casts rays."""

@@ -31,19 +31,8 @@ def use_cheap_physics(cfg: ManagerBasedRlEnvCfg, iterations: int) -> None:
         # Few geoms are tested faster directly than through their bounding volumes.
         skipped.append("midphase")
     else:
-        _put_terrain_on_world(cfg)
+        cfg.scene.terrain.on_world_body = True
     physics.disableflags = (*physics.disableflags, *skipped)
-
-
-def _put_terrain_on_world(cfg: ManagerBasedRlEnvCfg) -> None:
-    """Give the terrain's geoms to the world's body, and let contact sensors look there."""
-    assert cfg.scene.terrain is not None
-    cfg.scene.terrain.on_world_body = True
-    for sensor in cfg.scene.sensors:
-        if isinstance(sensor, ContactSensorCfg):
-            for match in filter(None, (sensor.primary, sensor.secondary)):
-                if match.mode != "geom" and (match.entity, match.pattern) == (None, "terrain"):
-                    match.mode, match.pattern = "body", "world"
 
 
 def halve_physics_steps(cfg: ManagerBasedRlEnvCfg) -> None:

@@ -77,7 +77,8 @@ class TerrainEntityCfg(EntityCfg):
     """Draw the origin of each cell, and the flat patches."""
     on_world_body: bool = False
     """Give the geoms to the body "world" in place of "terrain", so that MuJoCo's broad phase does
-    not look at all of them in each step; contact sensors find them there."""
+    not look at all of them in each step. Contact sensors, ray-cast sensors and exclusions of
+    contacts that name the body "terrain" then take "world", with all other geoms of that body."""
 
     def build(self) -> TerrainEntity:
         """Raise an error: a terrain needs a device.
@@ -118,6 +119,8 @@ class TerrainEntity(Entity):
     )
     wraps_fixed_base: ClassVar[bool] = False
     """All worlds share the terrain, so it is not placed in each world."""
+    has_prefix: ClassVar[bool] = False
+    """The spec of the terrain is that of the scene."""
     cfg: TerrainEntityCfg
 
     def __init__(self, cfg: TerrainEntityCfg, device: str | torch.device) -> None:
@@ -136,6 +139,8 @@ class TerrainEntity(Entity):
             dataclasses.replace(cfg, spec_fn=lambda: spec, textures=(), materials=(), lights=())
         )
         self.cfg = cfg
+        if cfg.on_world_body:
+            self.moved_geoms = {"terrain": "world"}
         with torch.inference_mode(False):
             self.env_origins = torch.zeros(cfg.num_envs, 3, device=self._device)
             self.terrain_levels = torch.zeros(cfg.num_envs, dtype=torch.long, device=self._device)

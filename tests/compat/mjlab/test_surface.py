@@ -66,6 +66,7 @@ EXPECTED: dict[str, dict[str, tuple[int, str]]] = {
         r"Cfg: spec_fn: ": (3, "another function of the same meaning"),
         r"RunnerCfg: logger: ": (2, "a run needs no account of a service"),
         r"ActionCfg: transmission_type: ": (4, "the kind that mjlab sets after construction"),
+        r"SensorCfg: pattern: ": (2, "patterns have an offset, too"),
         r"NanGuardCfg: output_dir: ": (1, "files are in the run's folder, and not shared by users"),
     },
 }
