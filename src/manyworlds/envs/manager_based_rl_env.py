@@ -397,7 +397,7 @@ class ManagerBasedRlEnv(Stateful):
             substep: index of the physics step in the control step.
         """
         last = substep == self.cfg.decimation - 1
-        self.sim.step(refresh=last)
+        self.sim.step(refresh=last or self.scene.needs_refresh(self.physics_dt))
         if self._needs_substeps:
             self.scene.update(self.physics_dt)
             if self.metrics_manager.needs_substeps:

@@ -121,6 +121,14 @@ class Scene(Stateful):
         self._short_names: dict[str, list[str]] = {}
         for sensor_cfg in self.cfg.sensors:
             self._add_sensor(sensor_cfg)
+        self._samplers = [
+            sensor
+            for sensor in self.sensors.values()
+            if sensor.cfg is not None and sensor.cfg.samples_eagerly
+        ]
+        self._steps_per_control = 1
+        self._control_period = 0.0  # [s]; 0 if every update is a control step
+        self._since_control = 0.0
         self.sensor_context = None
         if self.terrain is None:
             self._env_origins = self._grid_origins()
@@ -164,13 +172,24 @@ class Scene(Stateful):
     @property
     def needs_substeps(self) -> bool:
         """True if an entity or a sensor must be updated at every physics step."""
-        return any(element.needs_substeps for element in self._elements())
+        if any(element.needs_substeps for element in self._elements()):
+            return True
+        period = self._control_period
+        return period > 0.0 and any(s.cfg.samples_within(period) for s in self._samplers)
+
+    def needs_refresh(self, dt: float) -> bool:
+        """Return whether an update by `dt` [s] takes samples, which need current fields."""
+        return any(sensor.is_due(dt) for sensor in self._samplers)
 
     def keep_substeps(self, count: int) -> None:
         """Prepare sensors for updates that cover up to `count` physics steps.
 
         Sensors that support it then need no update after each step. This changes the spec.
+
+        Args:
+            count: number of physics steps in a control step.
         """
+        self._steps_per_control = count
         for sensor in self.sensors.values():
             sensor.keep_substeps(self.spec, count)
 
@@ -199,6 +218,8 @@ class Scene(Stateful):
             )
         for element in self._elements():
             element.initialize(mj_model, model, data, self.device)
+        if self._steps_per_control > 1:
+            self._control_period = float(mj_model.opt.timestep) * self._steps_per_control
         lookers = [s for s in self.sensors.values() if s.requires_sensor_context]
         if lookers:
             self.sensor_context = SensorContext(mj_model, model, data, device=self.device)
@@ -213,6 +234,13 @@ class Scene(Stateful):
 
     def update(self, dt: float) -> None:
         """Advance the time-dependent state of entities and sensors by `dt` [s]."""
+        if self._samplers:
+            self._since_control += dt
+            at_control_step = self._since_control > self._control_period * (1.0 - 1e-6)
+            if at_control_step:
+                self._since_control = 0.0
+            for sensor in self._samplers:
+                sensor.is_at_control_step = at_control_step
         for element in self._elements():
             element.update(dt)
 

@@ -21,6 +21,12 @@ _TOLERANCE = 1e-6
 T = TypeVar("T")
 
 
+def is_multiple(value: float, unit: float) -> bool:
+    """Return whether a positive time is a whole number of units, except for rounding."""
+    count = value / unit
+    return round(count) >= 1 and abs(count - round(count)) < _TOLERANCE
+
+
 def leaves(data: object) -> dict[str, torch.Tensor]:
     """Return the tensors of a sample, each (num_envs, ...), by field; a lone tensor has name ''."""
     if isinstance(data, torch.Tensor):
@@ -62,6 +68,7 @@ class Sampler(Stateful, Generic[T]):
         first = next(iter(tensors.values()))
         num_envs, device = len(first), first.device
         self._min_latency, self._max_latency = cfg.latency_range
+        self._interval = max(cfg.update_period * (1 - _TOLERANCE), 1e-9)
         self._samples: dict[str, torch.Tensor] = {}
         with torch.inference_mode(False):
             self._rows = torch.arange(num_envs, device=device)
@@ -102,10 +109,27 @@ class Sampler(Stateful, Generic[T]):
         spacing = max(self._cfg.update_period, dt)
         self._grow(math.ceil(self._max_latency / spacing - _TOLERANCE) + 1)
 
-    def take(self, compute: Callable[[], T]) -> None:
-        """Take a sample in the worlds in which one is due."""
+    def is_due(self, dt: float) -> bool:
+        """Return whether a world that has samples may be due for another one in `dt` [s].
+
+        On a GPU, where the host would wait for the answer, it may always be.
+        """
+        if self._age.device.type != "cpu" or self._cfg.update_period <= dt:
+            return True
         youngest = self._age.amin(dim=1)
-        due = youngest >= max(self._cfg.update_period * (1 - _TOLERANCE), 1e-9)
+        return bool((youngest.isfinite() & (youngest + dt >= self._interval)).any())
+
+    def take(self, compute: Callable[[], T], first: bool = True) -> None:
+        """Take a sample in the worlds in which one is due.
+
+        Args:
+            compute: function that measures all worlds.
+            first: take the first samples of episodes, too.
+        """
+        youngest = self._age.amin(dim=1)
+        due = youngest >= self._interval
+        if not first:
+            due &= youngest.isfinite()
         if due.device.type == "cpu" and not due.any():
             return
         oldest = self._age.argmax(dim=1)

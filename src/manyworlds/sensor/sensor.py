@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import mujoco
 import torch
 
-from manyworlds.sensor.sampling import Sampler
+from manyworlds.sensor.sampling import Sampler, is_multiple
 from manyworlds.signals import NoiseCfg, NoiseModelCfg
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.overrides import overrides
@@ -38,11 +38,12 @@ class SensorCfg(ABC):
     _: KW_ONLY
     update_period: float = 0.0
     """Minimum time between two samples of a world [s]; a sample is held in between. The first one
-    after a reset is new. A period that is not a multiple of the time between updates is extended
-    to the next update."""
+    after a reset is new. A period that is not a multiple of the physics timestep is extended to the
+    next physics step."""
     latency: float | tuple[float, float] = 0.0
-    """Age of a sample when it is delivered [s], or a range from which each world draws at reset.
-    Early in an episode, the first sample is delivered."""
+    """Age of a sample when it is delivered [s], or a range from which each world draws at reset;
+    at least this age, to the next physics step. Early in an episode, the first sample is
+    delivered."""
     noise: NoiseCfg | NoiseModelCfg | None = None
     """Noise added to the floating-point tensors of each new sample; see `Sensor.noise_fields`."""
 
@@ -88,6 +89,18 @@ class SensorCfg(ABC):
                 f"{self.noise!r}: give UniformNoiseCfg(n_min=..., n_max=...) for instance."
             )
 
+    def samples_within(self, period: float) -> bool:
+        """Return whether samples from between control steps, `period` [s] apart, are delivered.
+
+        Otherwise, samples at the control steps are enough.
+        """
+        if not self.samples_eagerly or is_multiple(self.update_period, period):
+            return False
+        low, high = self.latency_range
+        in_step = is_multiple(period, self.update_period) if self.update_period else True
+        delayed_in_step = low == high and (low == 0.0 or is_multiple(low, period))
+        return not (in_step and delayed_in_step)
+
     @abstractmethod
     def build(self) -> Sensor[Any]:
         """Build the sensor."""
@@ -114,6 +127,8 @@ class Sensor(ABC, Generic[T], Stateful):
     def __init__(self) -> None:
         self._cache: T | None = None
         self._sampler: Sampler | None = None
+        self.is_at_control_step = True
+        """False during updates between control steps, in which no first samples are taken."""
 
     @property
     def needs_substeps(self) -> bool:
@@ -162,7 +177,13 @@ class Sensor(ABC, Generic[T], Stateful):
         if self._sampler is not None:
             self._sampler.advance(dt)
             if self.cfg is not None and self.cfg.samples_eagerly:
-                self._sampler.take(self._compute_data)
+                self._sampler.take(self._compute_data, first=self.is_at_control_step)
+
+    def is_due(self, dt: float) -> bool:
+        """Return whether an update by `dt` [s] takes a sample, which needs current fields."""
+        if self._sampler is None or not self.cfg.samples_eagerly:
+            return False
+        return self._sampler.is_due(dt)
 
     def invalidate(self, env_ids: EnvIds = None) -> None:
         """Mark data of these worlds as outdated, after a change between updates.
