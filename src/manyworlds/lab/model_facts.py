@@ -8,6 +8,8 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
+from manyworlds.validation.names import free_name
+
 INITIAL_KEYFRAME = "init_state"
 """Keyframe of a scene's initial state."""
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -32,6 +34,18 @@ def _names(model: mujoco.MjModel) -> list[str]:
     kinds = ((model.body, 1, model.nbody), (model.joint, 0, model.njnt))
     kinds += ((model.actuator, 0, model.nactuator),)
     return [find(i).name for find, first, end in kinds for i in range(first, end)] or [""]
+
+
+def body_frames(model: mujoco.MjModel) -> list[str]:
+    """Return a different name for the frame of each body: its own, `world`, or `body_ID`."""
+    names = [model.body(i).name for i in range(model.nbody)]
+    names[0] = "world"
+    taken = set(names)
+    for body, name in enumerate(names):
+        if not name:
+            names[body] = free_name(f"body_{body}", taken)
+            taken.add(names[body])
+    return names
 
 
 def binary_model(model: mujoco.MjModel) -> bytes:

@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.model_facts import STATE
+from manyworlds.lab.model_facts import STATE, body_frames
 from manyworlds.lab.protobuf import Value, descriptors, encode, encode_points
-from manyworlds.lab.record_images import stamp
+from manyworlds.lab.record_images import quaternion, stamp, transform, vector
 from manyworlds.lab.record_messages import MESSAGES
 from manyworlds.lab.recording import joint_names
 
 if TYPE_CHECKING:
     from mcap.writer import Writer
 
-WORLD = "world"
-"""Frame of the poses."""
 _DIGITS = 5  # of vertices [m]
 _LAST_GROUP = 2  # MuJoCo's programs show the groups of geoms up to this one
 _GEOM = mujoco.mjtGeom
@@ -71,7 +69,7 @@ class SceneTracks:
         names = joint_names(model)
         self._names = [names[j] for j in joints]
         self._q, self._v = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
-        self._frames = [_frame(model, body) for body in range(1, model.nbody)]
+        self._frames = body_frames(model)[1:]
 
     def add(self, row: np.ndarray) -> None:
         """Write the messages of a frame, if they are due.
@@ -97,16 +95,7 @@ class SceneTracks:
         joints = [{"name": n, "position": pos, "velocity": vel} for n, pos, vel in values]
         self._send("/joint_states", nanoseconds, {"timestamp": moment, "joints": joints})
         poses = zip(self._frames, data.xpos[1:].tolist(), data.xquat[1:].tolist(), strict=True)
-        transforms = [
-            {
-                "timestamp": moment,
-                "parent_frame_id": WORLD,
-                "child_frame_id": name,
-                "translation": _vector(pos),
-                "rotation": _quaternion(quat),
-            }
-            for name, pos, quat in poses
-        ]
+        transforms = [transform(moment, name, pos, quat) for name, pos, quat in poses]
         self._send("/tf", nanoseconds, {"transforms": transforms})
         self._count += 1
 
@@ -128,11 +117,10 @@ def scene_update(
     moment = stamp(nanoseconds)
     deletions = [{"timestamp": moment, "type": 1, "id": ""}] if replaces else []
     entities: list[Value] = []
-    for body in range(model.nbody):
+    for body, frame in enumerate(body_frames(model)):
         shapes = _body_shapes(model, body)
         if not any(shapes.values()):
             continue
-        frame = _frame(model, body)
         head: dict[str, Value] = {
             "timestamp": moment,
             "frame_id": frame,
@@ -168,7 +156,7 @@ def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator
     mujoco.mju_rotVecQuat(along, up, quat)
 
     def shape(field: str, sizes: list[float], center: np.ndarray = pos, **more: Any) -> Any:
-        return field, {"pose": _pose(center, quat), "size": _vector(sizes), "color": color, **more}
+        return field, {"pose": _pose(center, quat), "size": vector(sizes), "color": color, **more}
 
     scales: dict[str, Any] = {"bottom_scale": 1.0, "top_scale": 1.0}
     if kind == _GEOM.mjGEOM_BOX:
@@ -225,20 +213,5 @@ def _triangles(points: np.ndarray, faces: np.ndarray, pose: Value, color: Value)
     }
 
 
-def _frame(model: mujoco.MjModel, body: int) -> str:
-    return WORLD if body == 0 else model.body(body).name or f"body_{body}"
-
-
-def _vector(values: Any) -> dict[str, Value]:
-    x, y, z = (float(value) for value in values)
-    return {"x": x, "y": y, "z": z}
-
-
-def _quaternion(quat: Any) -> dict[str, Value]:
-    """Return MuJoCo's quaternion (wxyz) by the names of its numbers."""
-    w, x, y, z = (float(value) for value in quat)
-    return {"x": x, "y": y, "z": z, "w": w}
-
-
 def _pose(pos: Any, quat: Any) -> dict[str, Value]:
-    return {"position": _vector(pos), "orientation": _quaternion(quat)}
+    return {"position": vector(pos), "orientation": quaternion(quat)}

@@ -87,7 +87,22 @@ def test_images_are_recorded_with_the_session(lab, gl, tmp_path):
     (_, content), *_ = topics["/camera/eye/calibration"]
     fx, fy, cx, cy = lab.camera("eye").frame().intrinsics
     assert content["K"] == [fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0]
-    assert (content["width"], content["height"], content["frame_id"]) == (96, 64, "eye")
+    assert (content["width"], content["height"]) == (96, 64)
+    assert content["frame_id"] == eye[0][1]["frame_id"] == "eye_optical_frame"
+    poses = [
+        read_message(schema, message.data)["transforms"][0]
+        for schema, channel, message in messages
+        if channel.topic == "/tf"
+    ]
+    poses = [pose for pose in poses if pose["child_frame_id"] == "eye_optical_frame"]
+    assert len(poses) == len(eye) and poses[0]["parent_frame_id"] == "world"
+    assert list(poses[0]["translation"].values()) == pytest.approx(POS)
+    x, y, z, w = poses[0]["rotation"].values()
+    axes = np.empty(9)
+    mujoco.mju_quat2Mat(axes, np.array([w, x, y, z]))
+    ahead = np.array((0, 0, 0.4)) - POS
+    np.testing.assert_allclose(axes.reshape(3, 3)[:, 2], ahead / np.linalg.norm(ahead), atol=1e-6)
+    assert axes.reshape(3, 3)[2, 1] < 0.0  # down
     assert len(topics["/camera/eye/calibration"]) == len(eye)
 
 

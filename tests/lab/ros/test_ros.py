@@ -15,14 +15,17 @@ import pytest
 
 from manyworlds.cli.main import main
 from manyworlds.lab import LabCfg, LiveLab, world_from_file
+from manyworlds.lab.cameras import LabCameraCfg, quat_to_look
 from manyworlds.lab.network.fast_path.server import _STATE_FIELDS
 from manyworlds.lab.ros.bridge import RosBridge
 from manyworlds.lab.ros.definitions import TYPES, definition
 from manyworlds.lab.ros.sinks import RosSink
-from manyworlds.lab.ros.world import RosWorld, to_stamp, to_topic
+from manyworlds.lab.ros.world import RosMessage, RosWorld, to_stamp, to_topic
+from manyworlds.tasks import list_tasks, load_env_cfg
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.owners import hub, lab, mirror, registry, shared
 from tests.lab.network.waiting import until
+from tests.robots import robot_file
 
 __all__ = ["hub", "lab", "mirror", "registry", "shared"]
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
@@ -111,6 +114,94 @@ def test_imus_and_cameras():
     np.testing.assert_allclose(axes, np.column_stack([right, -up, -back]), atol=1e-9)
     np.testing.assert_allclose(poses["go_imu"][1].ravel(), data.site("go_imu").xmat, atol=1e-9)
     assert imu["header"]["frame_id"] == "go_imu"
+
+
+SAME = """<mujoco><worldbody>
+    <body name="imu"><freejoint/><geom size=".1"/><site name="imu"/><camera name="imu"/>
+      <body><joint/><geom size=".1"/><site name="body_3"/></body>
+      <body name="body_2" pos=".1 0 0"><joint/><geom size=".1"/><site name="world"/></body>
+      <body name="imu_site"><joint/><geom size=".1"/><site name="a-b"/><site name="a.b"/></body>
+      <body name="imu_optical_frame"><joint/><geom size=".1"/></body>
+    </body></worldbody>
+    <sensor><gyro site="imu"/><gyro site="body_3"/><gyro site="world"/><gyro site="a-b"/>
+      <gyro site="a.b"/></sensor></mujoco>"""
+
+
+def check_frames(model: mujoco.MjModel, robots: list[str]) -> list[RosMessage]:
+    """Check that all frames have one parent, and that messages name frames; return these."""
+    data, world = mujoco.MjData(model), RosWorld(model, robots)
+    mujoco.mj_forward(model, data)
+    messages = world.messages(state_of(data))
+    for camera in world.cameras:
+        header = {"camera": camera, "kind": "rgb", "width": 1, "height": 1, "time": 0.0}
+        messages += world.images({**header, "fx": 1.0, "fy": 1.0, "cx": 0.5, "cy": 0.5}, bytes(3))
+    (tf,) = (message.content["transforms"] for message in messages if message.topic == "/tf")
+    children = [transform["child_frame_id"] for transform in tf]
+    assert len({*children, "world"}) == len(children) + 1
+    assert all(transform["header"]["frame_id"] != transform["child_frame_id"] for transform in tf)
+    assert set(placed(tf)) == {*children, "world"}  # each parent comes first
+    topics = [message.topic for message in messages]
+    assert len(set(topics)) == len(topics)
+    heads = [message.content["header"] for message in messages if "header" in message.content]
+    assert {head["frame_id"] for head in heads} <= {*children, "world", ""}
+    return messages
+
+
+def test_names_that_elements_share_are_frames_of_their_own():
+    """Name sites and cameras as bodies, topics alike, and bodies as unnamed ones."""
+    model = mujoco.MjModel.from_xml_string(SAME)
+    found = {message.topic: message.content for message in check_frames(model, [])}
+    assert found["/imu/imu"]["header"]["frame_id"] == "imu_site_1"
+    assert found["/imu/a_b"]["header"]["frame_id"] == "a-b"
+    assert found["/imu/a_b_1"]["header"]["frame_id"] == "a.b"
+    poses = placed(found["/tf"]["transforms"])
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    np.testing.assert_allclose(poses["body_2"][0], data.body("body_2").xpos, atol=1e-9)
+    np.testing.assert_allclose(poses["imu_site_1"][0], data.site("imu").xpos, atol=1e-9)
+
+
+@pytest.mark.parametrize("task", list_tasks())
+def test_frames_of_the_robots_of_tasks(task):
+    """Show each entity of each task: all frames are there once."""
+    cfg = load_env_cfg(task)
+    for name, entity in cfg.scene.entities.items():
+        try:
+            model = entity.build().compile()
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
+        check_frames(model, [name])
+
+
+@pytest.mark.parametrize("name", ["unitree_go1/go1.xml", "unitree_g1/g1.xml", "i2rt_yam/yam.xml"])
+def test_frames_of_third_party_robots(name):
+    """Open files as they are: an IMU is often a site on a body of the same name."""
+    model = mujoco.MjModel.from_xml_path(str(robot_file(name)))
+    check_frames(model, [])
+
+
+def test_cameras_of_the_lab_have_frames():
+    """Show images of cameras by their names in the lab, and of one that was added to it."""
+    model = mujoco.MjModel.from_xml_string(IMU)
+    world, data = RosWorld(model, ["go"]), mujoco.MjData(model)
+    header = {"kind": "rgb", "width": 1, "height": 1, "time": 0.0}
+    header |= {"fx": 1.0, "fy": 1.0, "cx": 0.5, "cy": 0.5}
+    for name in ("go/eye", "eye", "go_eye"):  # of a robot, of a file alone, and for clients
+        image, _ = world.images({**header, "camera": name}, bytes(3))
+        assert image.content["header"]["frame_id"] == "go_eye_optical_frame"
+    quat = np.array(quat_to_look((1.0, 2.0, 3.0), (0.0, 0.0, 0.0)))
+    header |= {"pos": [1.0, 2.0, 3.0], "quat": quat.tolist(), "time": 2.5}
+    for _ in range(2):
+        found = world.images({**header, "camera": "eye"}, bytes(3), added=True)
+        tf, image, info = (message.content for message in found)
+        assert image["header"] == info["header"]
+        assert image["header"]["frame_id"] == "eye_optical_frame"
+        assert image["header"]["stamp"] == tf["transforms"][0]["header"]["stamp"]
+        pos, axes = placed(tf["transforms"])["eye_optical_frame"]
+        np.testing.assert_allclose(pos, [1.0, 2.0, 3.0])
+        np.testing.assert_allclose(axes[:, 2], -pos / np.linalg.norm(pos), atol=1e-9)
+    mujoco.mj_forward(model, data)
+    assert "eye_optical_frame" not in placed(messages_of(world, data)["/tf"]["transforms"])
 
 
 def test_an_imu_at_rest_measures_up():
@@ -313,16 +404,28 @@ def test_images_come_from_the_lab(hub, tmp_path):
     path.write_text(IMU.replace("go_", ""))
     with LiveLab(world_from_file(path), LabCfg(mode="direct")) as lab:
         lab.call("configure_camera", camera="eye", width=32, height=24)
+        lab.cameras.add(LabCameraCfg(name="top", pos=(0.0, 0.0, 3.0), width=32, height=24))
         hub.attach(lab)
         bridge = RosBridge(
-            f"tcp://127.0.0.1:{hub.ports['fast_path']}", [sink], cameras=["eye"], depth=True
+            f"tcp://127.0.0.1:{hub.ports['fast_path']}", [sink], cameras=["eye", "top"], depth=True
         )
-        names = {"/eye/image_raw", "/eye/camera_info", "/eye/depth/image_raw"}
+        names = {"/eye/image_raw", "/eye/camera_info", "/eye/depth/image_raw", "/top/image_raw"}
+        lab.step(1)
+        names.add("/clock")
         until(
             lambda: bridge.run(0.05) or names <= {message.topic for message in got},
             "images are missing",
         )
         bridge.close()
         hub.attach(None)
+    frames = {
+        transform["child_frame_id"]
+        for message in got
+        if message.topic == "/tf"
+        for transform in message.content["transforms"]
+    }
+    for start in ("/eye", "/top"):
+        image = next(message.content for message in got if message.topic == f"{start}/image_raw")
+        assert image["header"]["frame_id"] in frames
     image = next(message.content for message in got if message.topic == "/eye/image_raw")
     assert (image["width"], image["height"], len(image["data"])) == (32, 24, 32 * 24 * 3)

@@ -144,7 +144,8 @@ class RosBridge:
         for header, content in self._images.take():
             # One that was taken before a reset has a time to come.
             time = min(float(header["time"]), self._last) + self._shift
-            self._put(self._world.images(header, content), time)
+            added = header["camera"] in self._images.added
+            self._put(self._world.images(header, content, added), time)
 
     def _put(self, messages: Sequence[RosMessage], time: float) -> None:
         for sink in self._sinks:
@@ -184,6 +185,9 @@ class ImageReader:
         try:
             hello = {"role": "observer", "observations": "minimal", "client": "manyworlds ros2"}
             self._session = self._ask("hello", **hello)["session_id"]
+            listed = self._ask("call_verb", verb="list_cameras", fields={})["result"]["cameras"]
+            self.added = {name for name, cfg in listed.items() if cfg["source"] == "added"}
+            """Names of the cameras that were added to the lab."""
             for camera in cameras:
                 self._capture(camera, kinds[0])  # a wrong name fails at once
         except BaseException:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
+from manyworlds.lab.model_facts import body_frames, wire_name
 from manyworlds.lab.wire import Message as Fields
+from manyworlds.validation.names import free_name
 
-WORLD = "world"
-"""Frame of the world."""
 _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 _SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 _GYRO, _ACCEL = int(mujoco.mjtSensor.mjSENS_GYRO), int(mujoco.mjtSensor.mjSENS_ACCELEROMETER)
@@ -65,16 +66,19 @@ class RosWorld:
 
     def __init__(self, model: mujoco.MjModel, robots: Sequence[str]) -> None:
         self.model, self.data = model, mujoco.MjData(model)
+        mujoco.mj_kinematics(model, self.data)  # images may come before the first state
         self._robots = sorted(robots, key=len, reverse=True)  # the longest one that fits counts
-        kinds = ("body", "site", "cam")
-        self._names = {
-            kind: [self._name(kind, i) for i in range(getattr(model, f"n{kind}"))] for kind in kinds
-        }
-        self._names["body"][0] = WORLD
+        self._bodies = body_frames(model)
+        self._frames = set(self._bodies)
+        self._topics: set[str] = set()
         self._joints = list(self._find_joints())
         self._imus = list(self._find_imus())
-        self.cameras = tuple(self._names["cam"])
+        self.cameras = tuple(self._name("cam", i) for i in range(model.ncam))
         """Names of the model's cameras."""
+        self._camera_frames = {
+            name: _take_name(f"{name}_optical_frame", self._frames) for name in self.cameras
+        }
+        self._added_frames: dict[str, str] = {}
 
     def messages(self, state: Fields) -> list[RosMessage]:
         """Return all messages of a state but images.
@@ -91,21 +95,32 @@ class RosWorld:
         stamp = to_stamp(state["t"])
         found = [RosMessage("/clock", "rosgraph_msgs/msg/Clock", {"clock": stamp})]
         found += [self._joint_state(joints, stamp) for joints in self._joints]
-        transforms = list(self._transforms(stamp))
-        found.append(RosMessage("/tf", "tf2_msgs/msg/TFMessage", {"transforms": transforms}))
+        found.append(_transforms_message(list(self._transforms(stamp))))
         sensors = np.asarray(state["sensordata"], float)
         return found + [self._imu(imu, sensors, stamp) for imu in self._imus]
 
-    def images(self, header: Fields, content: bytes) -> list[RosMessage]:
+    def images(self, header: Fields, content: bytes, added: bool = False) -> list[RosMessage]:
         """Return the messages of an image: the pixels, and the camera's parameters.
+
+        The pose of a camera that the model does not have precedes them.
 
         Args:
             header: header of a frame of a camera of the lab, see `Frame.header`.
             content: the pixels: uint8 RGB, or float32 depth [m].
+            added: whether the camera was added to the lab, and is none of the model.
         """
         name, is_depth = str(header["camera"]), header["kind"] == "depth"
         width, height = int(header["width"]), int(header["height"])
-        head = {"stamp": to_stamp(header["time"]), "frame_id": f"{name}_optical_frame"}
+        stamp = to_stamp(header["time"])
+        known = None if added else self._model_camera(name)
+        poses: list[RosMessage] = []
+        if known is None:
+            frame = self._frame_of_added(name)
+            pose = self._camera_pose(stamp, frame, header["pos"], header["quat"])
+            poses.append(_transforms_message([pose]))
+        else:
+            frame = self._camera_frames[known]
+        head = {"stamp": stamp, "frame_id": frame}
         fx, fy = float(header["fx"]), float(header["fy"])
         # ROS counts from the center of the first pixel, the lab from its corner.
         cx, cy = float(header["cx"]) - 0.5, float(header["cy"]) - 0.5
@@ -132,6 +147,7 @@ class RosWorld:
         }
         start = f"/{to_topic(name)}/{'depth/' if is_depth else ''}"
         return [
+            *poses,
             RosMessage(f"{start}image_raw", "sensor_msgs/msg/Image", image),
             RosMessage(f"{start}camera_info", "sensor_msgs/msg/CameraInfo", info),
         ]
@@ -155,6 +171,7 @@ class RosWorld:
         for robot, members in found.items():
             ids = np.array([joint for _, joint in members])
             topic = f"/{to_topic(robot)}/joint_states" if robot else "/joint_states"
+            topic = _take_name(topic, self._topics)
             names = [short for short, _ in members]
             yield _Joints(topic, names, model.jnt_qposadr[ids], model.jnt_dofadr[ids])
 
@@ -166,13 +183,16 @@ class RosWorld:
             if kind in (_GYRO, _ACCEL) and model.sensor_objtype[sensor] == _SITE:
                 place = int(model.sensor_adr[sensor])
                 places.setdefault(int(model.sensor_objid[sensor]), {}).setdefault(kind, place)
-        named = {site: self._robot_of(self._names["site"][site]) for site in places}
+        named = {site: self._robot_of(self._name("site", site)) for site in places}
         owners = [robot for robot, _ in named.values()]
         for site, found in places.items():
             robot, short = named[site]
             parts = [robot, "imu", *([short] if owners.count(robot) > 1 else [])]
             topic = "/" + "/".join(to_topic(part) for part in parts if part)
-            frame = self._names["site"][site]
+            topic = _take_name(topic, self._topics)
+            name = self._name("site", site)
+            # Sites are often named as their bodies, which have frames of that name.
+            frame = _take_name(f"{name}_site" if name in self._frames else name, self._frames)
             yield _Imu(topic, site, frame, found.get(_GYRO), found.get(_ACCEL))
 
     def _joint_state(self, joints: _Joints, stamp: dict[str, int]) -> RosMessage:
@@ -205,22 +225,42 @@ class RosWorld:
 
     def _transforms(self, stamp: dict[str, int]) -> Iterator[Fields]:
         """Yield the poses of bodies, sites of IMUs and cameras, each in the frame of its parent."""
-        model, data, names = self.model, self.data, self._names
+        model, data = self.model, self.data
         for body in range(1, model.nbody):
             parent = int(model.body_parentid[body])
             pose = data.xpos[body], data.xquat[body]
-            yield self._transform(stamp, parent, names["body"][body], *pose)
+            yield self._transform(stamp, parent, self._bodies[body], *pose)
         quat, turned = np.empty(4), np.empty(4)
         for imu in self._imus:
             mujoco.mju_mat2Quat(quat, data.site_xmat[imu.site])
             parent = int(model.site_bodyid[imu.site])
             yield self._transform(stamp, parent, imu.frame, data.site_xpos[imu.site], quat)
-        for camera, name in enumerate(names["cam"]):
+        for camera, name in enumerate(self.cameras):
             mujoco.mju_mat2Quat(quat, data.cam_xmat[camera])
             mujoco.mju_mulQuat(turned, quat, _OPTICAL)
             parent = int(model.cam_bodyid[camera])
-            frame = f"{name}_optical_frame"
+            frame = self._camera_frames[name]
             yield self._transform(stamp, parent, frame, data.cam_xpos[camera], turned)
+
+    def _frame_of_added(self, name: str) -> str:
+        if name not in self._added_frames:
+            wanted = f"{wire_name(name)}_optical_frame"
+            self._added_frames[name] = _take_name(wanted, self._frames)
+        return self._added_frames[name]
+
+    def _model_camera(self, name: str) -> str | None:
+        """Return the model's camera that has a name in the lab, or None."""
+        of_robots = [f"{robot}_{wire_name(name)}" for robot in self._robots]
+        candidates = (name, wire_name(name), *of_robots)
+        return next((found for found in candidates if found in self.cameras), None)
+
+    def _camera_pose(
+        self, stamp: dict[str, int], frame: str, pos: ArrayLike, quat: ArrayLike
+    ) -> Fields:
+        """Return the transform from a camera's optical frame to the world."""
+        turned = np.empty(4)
+        mujoco.mju_mulQuat(turned, np.asarray(quat, float), _OPTICAL)
+        return self._transform(stamp, 0, frame, np.asarray(pos, float), turned)
 
     def _transform(
         self, stamp: dict[str, int], parent: int, child: str, pos: np.ndarray, quat: np.ndarray
@@ -230,10 +270,21 @@ class RosWorld:
         mujoco.mju_rotVecQuat(place, pos - self.data.xpos[parent], inverse)
         mujoco.mju_mulQuat(turn, inverse, quat)
         return {
-            "header": {"stamp": stamp, "frame_id": self._names["body"][parent]},
+            "header": {"stamp": stamp, "frame_id": self._bodies[parent]},
             "child_frame_id": child,
             "transform": {"translation": to_vector(place), "rotation": to_quaternion(turn)},
         }
+
+
+def _transforms_message(transforms: list[Fields]) -> RosMessage:
+    return RosMessage("/tf", "tf2_msgs/msg/TFMessage", {"transforms": transforms})
+
+
+def _take_name(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and take it."""
+    free = free_name(name, taken)
+    taken.add(free)
+    return free
 
 
 def to_stamp(time: float) -> dict[str, int]:
