@@ -13,6 +13,7 @@ from manyworlds.lab import LiveLab, world_from_file, world_from_scene, world_fro
 from manyworlds.lab.contact_events import MOST_EVENTS
 from manyworlds.lab.verbs import VerbError
 from manyworlds.scene import SceneCfg
+from manyworlds.terrains import TerrainEntityCfg
 from tests.lab.conftest import ARM
 
 
@@ -75,6 +76,16 @@ def test_wrong_watches_are_refused(lab, fields, sentence):
     with pytest.raises(VerbError, match=sentence):
         lab.call("watch_contacts", **fields)
     assert not lab.contacts.watches
+
+
+def test_bodies_without_geoms_are_not_watched():
+    """Watch the terrain's body whose geoms belong to the world: an error has the right body."""
+    cfg = SceneCfg(terrain=TerrainEntityCfg(on_world_body=True), entities={})
+    lab = LiveLab(world_from_scene(cfg))
+    with pytest.raises(VerbError, match=r"\(terrain\), which has no geoms: .* such as 'world'"):
+        lab.call("watch_contacts", first="terrain")
+    lab.call("watch_contacts", first="world")
+    lab.stop()
 
 
 def test_clients_read_the_log(lab):

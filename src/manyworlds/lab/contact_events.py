@@ -76,7 +76,7 @@ class ContactWatch:
         """Find the names in a model; contacts that are there already do not begin.
 
         Raises:
-            KeyError: a pattern matches nothing.
+            KeyError: a pattern matches nothing, or no body with geoms.
             ValueError: a pattern is no regular expression.
         """
         self._of_first = self._match(model, self.first)
@@ -106,6 +106,12 @@ class ContactWatch:
         if not found.any():
             hint = near(pattern, names, ": patterns match whole names.")
             raise KeyError(f"No {self.kind} matches '{pattern}'{hint}")
+        if self.kind == "body" and not model.body_geomnum[found].any():
+            which = ", ".join(names[body] for body in np.flatnonzero(found))
+            raise KeyError(
+                f"Nothing touches what '{pattern}' matches ({which}), which has no geoms: choose "
+                "another body, such as 'world' for the geoms of the world."
+            )
         return found
 
     def _touching(self, model: mujoco.MjModel, data: mujoco.MjData) -> set[tuple[int, int]]:
