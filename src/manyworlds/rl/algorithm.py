@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
-from rsl_rl.algorithms import PPO
+from rsl_rl.algorithms import PPO, Distillation
 from rsl_rl.extensions import Symmetry
 from rsl_rl.models import MLPModel
 from rsl_rl.storage import RolloutStorage
@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_map_only
 
 from manyworlds.rl.checkpoint import AVERAGED
 from manyworlds.rl.config import NETWORKS
+from manyworlds.rl.known_code import is_known, warn_changed
 from manyworlds.rl.parallel_update import can_update_in_parallel, update_in_parallel
 from manyworlds.rl.rollout import Collector, ShuffledStorage
 from manyworlds.rl.symmetry import MirrorSymmetry
@@ -76,7 +77,7 @@ class AdjustedAlgorithm:
         **kwargs: object,
     ) -> None:
         learner: Any = super()
-        learner.__init__(first, second, ShuffledStorage.like(storage), **kwargs)
+        learner.__init__(first, second, _shuffled(storage), **kwargs)
         self._entropy_stages = _checked_stages("entropy_stages", entropy_stages)
         self._rate_stages = _checked_stages("learning_rate_stages", learning_rate_stages)
         if self._rate_stages and getattr(self, "schedule", "") == "adaptive":
@@ -86,7 +87,11 @@ class AdjustedAlgorithm:
                 "schedule to 'fixed'."
             )
         if (symmetry := getattr(self, "symmetry", None)) is not None:
-            self.symmetry = MirrorSymmetry(**vars(symmetry))
+            self.symmetry = _mirrored(symmetry)
+        self._bootstraps = is_known(PPO.process_env_step)
+        """True if time-outs are bootstrapped here; otherwise rsl_rl's method gets them."""
+        if not self._bootstraps:
+            warn_changed("PPO.process_env_step", "it bootstraps time-outs itself")
         optimizer = getattr(self, "optimizer", None)
         if isinstance(optimizer, torch.optim.Optimizer):
             self.optimizer = self._rebuilt(optimizer, critic_learning_rate)
@@ -112,19 +117,30 @@ class AdjustedAlgorithm:
             device: device of the worlds.
 
         Raises:
-            ValueError: the algorithm needs rewards that only the learner computes.
+            ValueError: the algorithm needs rewards that only the learner computes, or it has an
+                own method to act.
         """
+        learner: Any = super()
+        act: Any = getattr(learner.act, "__func__", None)
+        if act not in (PPO.act, Distillation.act):
+            raise ValueError(
+                f"{type(self).__name__} has a method act of its own, but the learner is on "
+                f"'{self.device}' and the worlds, where a copy of the policy acts, are on "
+                f"'{device}': leave out --agent.device."
+            )
+        if not is_known(act):
+            effect = f"actions are the policy's own samples, since the worlds are on '{device}'"
+            warn_changed(act.__qualname__, effect)
         if getattr(self, "rnd", None) is not None:
             raise ValueError(
                 f"algorithm.rnd_cfg adds rewards that the learner computes in every step, but the "
                 f"learner is on '{self.device}' and the worlds are on '{device}': leave out "
                 "--agent.device, or rnd_cfg."
             )
-        learner: Any = self
         st = self.storage
         obs = cast("TensorDict", st.observations[0])
         steps, actions = st.num_transitions_per_env, st.actions_shape[0]
-        self.collector = Collector(learner.get_policy(), obs, actions, steps, device)
+        self.collector = Collector(cast("PPO", self).get_policy(), obs, actions, steps, device)
 
     def act(self, obs: TensorDict) -> torch.Tensor:
         """Sample actions, shape [worlds, actions], for observations on the worlds' device."""
@@ -227,9 +243,11 @@ class AdjustedAlgorithm:
     def _update(self) -> dict[str, float]:
         learner: Any = super()
         threads = self.update_threads or torch.get_num_threads()
-        own = learner.update.__func__ is not PPO.update
+        own = getattr(learner.update, "__func__", None) is not PPO.update
         if threads > 1 and not own and can_update_in_parallel(self):
-            return update_in_parallel(cast("PPO", self), threads)
+            if is_known(PPO.update):
+                return update_in_parallel(cast("PPO", self), threads)
+            warn_changed("PPO.update", "it runs as it is, which takes more time on CPU cores")
         with torch_threads(threads):
             return learner.update()
 
@@ -298,7 +316,7 @@ class AdjustedAlgorithm:
     ) -> None:
         critic: Any = getattr(self, "critic", None)
         learner: Any = super()
-        final = {"final_obs", "time_outs"} <= extras.keys()
+        final = self._bootstraps and {"final_obs", "time_outs"} <= extras.keys()
         if final and critic is not None and not critic.is_recurrent:
             extras = dict(extras)
             # The value of these worlds only: most calls have few of them, or none.
@@ -307,6 +325,27 @@ class AdjustedAlgorithm:
                 value = critic(extras["final_obs"][ended]).detach().squeeze(1)
                 rewards = rewards.index_add(0, ended, value, alpha=self.gamma)
         learner.process_env_step(obs, rewards, dones, extras)
+
+
+def _shuffled(storage: RolloutStorage) -> RolloutStorage:
+    """Return a storage that shuffles once, unless this one has mini-batches of another kind."""
+    if type(storage) is not RolloutStorage:
+        return storage
+    if not is_known(RolloutStorage.mini_batch_generator):
+        effect = "it makes the mini-batches, and the update runs in one piece"
+        warn_changed("RolloutStorage.mini_batch_generator", effect)
+        return storage
+    return ShuffledStorage.like(storage)
+
+
+def _mirrored(symmetry: Symmetry) -> Symmetry:
+    """Return the quicker symmetry, unless this one has a loss of another kind."""
+    if type(symmetry) is not Symmetry:
+        return symmetry
+    if not is_known(Symmetry.compute_loss):
+        warn_changed("Symmetry.compute_loss", "it computes the mirror loss, which takes more time")
+        return symmetry
+    return MirrorSymmetry(**vars(symmetry))
 
 
 def _checked_stages(name: str, stages: Sequence[Sequence[float]]) -> list[tuple[float, float]]:

@@ -18,15 +18,24 @@ from rsl_rl.storage import RolloutStorage
 from torch import nn
 from torch.optim import Optimizer
 
+from manyworlds.rl.rollout import ShuffledStorage
+
 Batch = RolloutStorage.Batch
 _T = TypeVar("_T")
 _LOWEST_RATE, _HIGHEST_RATE, _RATE_FACTOR = 1e-5, 1e-2, 1.5  # as in rsl_rl
 
 
 def can_update_in_parallel(alg: object) -> bool:
-    """Return True if `update_in_parallel` computes what the algorithm's own update does."""
+    """Return True if `update_in_parallel` computes what `PPO.update` of rsl_rl 5.5 does.
+
+    Networks of other packages may draw random numbers, whose order two threads do not keep.
+    """
     return (
         isinstance(alg, PPO)
+        and isinstance(alg.storage, ShuffledStorage)
+        and _is_from_here(alg.actor)
+        and _is_from_here(alg.critic)
+        and not _is_watched(alg.optimizer)
         and torch.device(alg.device).type == "cpu"
         and not (alg.actor.is_recurrent or alg.critic.is_recurrent)
         and not (alg.rnd or alg.symmetry or alg.is_multi_gpu)
@@ -35,8 +44,21 @@ def can_update_in_parallel(alg: object) -> bool:
     )
 
 
+def _is_from_here(network: nn.Module) -> bool:
+    """Return True if the class of a network is one of rsl_rl or of this package."""
+    return type(network).__module__.split(".")[0] in ("rsl_rl", "manyworlds")
+
+
+def _is_watched(optimizer: Optimizer) -> bool:
+    """Return True if hooks or schedulers watch its steps, which parts of it would lose."""
+    hooks = optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks
+    return bool(hooks) or "step" in vars(optimizer)
+
+
 def update_in_parallel(alg: PPO, num_threads: int) -> dict[str, float]:
     """Learn from the collected steps like `PPO.update`, with the same result to the last bit.
+
+    It stands for the `PPO.update` of rsl_rl 5.5 only; see `known_code`.
 
     Args:
         alg: an algorithm that `can_update_in_parallel`.
@@ -65,8 +87,9 @@ def update_in_parallel(alg: PPO, num_threads: int) -> dict[str, float]:
             value = critic.result()
     finally:
         torch.set_num_threads(before)
-    for group in alg.optimizer.param_groups:
-        group["lr"] = alg.learning_rate
+    if _is_adaptive(alg):
+        for group in alg.optimizer.param_groups:
+            group["lr"] = alg.learning_rate
     _sort_state(alg.optimizer)
     alg.storage.clear()
     return {"value": value, "surrogate": surrogate, "entropy": entropy}
@@ -87,7 +110,7 @@ def _update_actor(
             actor(batch.observations, stochastic_output=True)
             log_prob = actor.get_output_log_prob(_given(batch.actions))
             entropy = actor.output_entropy.mean()
-            if alg.desired_kl is not None and alg.schedule == "adaptive":
+            if _is_adaptive(alg):
                 alg.learning_rate = _adapt_rate(alg, batch)
             rates.put(alg.learning_rate)
             advantages = _given(batch.advantages).squeeze(-1)
@@ -95,7 +118,7 @@ def _update_actor(
             clipped = ratio.clamp(1.0 - alg.clip_param, 1.0 + alg.clip_param)
             surrogate = torch.max(-advantages * ratio, -advantages * clipped).mean()
             loss = surrogate - alg.entropy_coef * entropy
-        _descend(optimizer, actor, loss, alg.learning_rate, alg.max_grad_norm)
+        _descend(alg, optimizer, actor, loss, alg.learning_rate)
         surrogates += surrogate.item()
         entropies += entropy.item()
     actor.update_normalization(alg.storage.observations.flatten(0, 1))
@@ -118,7 +141,7 @@ def _update_critic(alg: PPO, batches: list[Batch], rates: SimpleQueue[float | No
         rate = rates.get()
         if rate is None:
             return 0.0  # the actor failed, which its error says
-        _descend(optimizer, critic, alg.value_loss_coef * loss, rate, alg.max_grad_norm)
+        _descend(alg, optimizer, critic, alg.value_loss_coef * loss, rate)
         losses += loss.item()
     critic.update_normalization(alg.storage.observations.flatten(0, 1))
     return losses / len(batches)
@@ -140,14 +163,20 @@ def _adapt_rate(alg: PPO, batch: Batch) -> float:
     return alg.learning_rate
 
 
+def _is_adaptive(alg: PPO) -> bool:
+    """Return True if the algorithm sets the learning rate; otherwise the optimizer's own holds."""
+    return alg.desired_kl is not None and alg.schedule == "adaptive"
+
+
 def _descend(
-    optimizer: Optimizer, network: nn.Module, loss: torch.Tensor, rate: float, max_norm: float
+    alg: PPO, optimizer: Optimizer, network: nn.Module, loss: torch.Tensor, rate: float
 ) -> None:
-    for group in optimizer.param_groups:
-        group["lr"] = rate
+    if _is_adaptive(alg):
+        for group in optimizer.param_groups:
+            group["lr"] = rate
     optimizer.zero_grad()
     loss.backward()
-    nn.utils.clip_grad_norm_(network.parameters(), max_norm)
+    nn.utils.clip_grad_norm_(network.parameters(), alg.max_grad_norm)
     optimizer.step()
 
 
