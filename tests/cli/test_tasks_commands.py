@@ -190,16 +190,34 @@ def test_auto_resume_begins_a_run_or_continues_it(tmp_path, capsys):
     assert train(tmp_path, *named, "a.b", "--checkpoint", "x.pt") == 2
     assert "leave out --resume, --checkpoint" in capsys.readouterr().err
     assert train(tmp_path, *named, "a.b") == 0
-    first = RunFolder.latest(tmp_path)
     for other in ("acb", "x_a.b", ""):
         assert train(tmp_path, *(named if other else []), *([other] if other else [])) == 0
-    assert train(tmp_path, *named, "a.b") == 1
-    assert f"'{first.last_checkpoint()}' already has 2 iterations" in capsys.readouterr().err
     assert train(tmp_path, *named, "a.b", "--agent.max-iterations", "3") == 0
     last = RunFolder.latest(tmp_path)
     assert last.path.name.endswith("_a.b") and last.last_checkpoint().name == "model_2.pt"
     assert train(tmp_path, *named, "a.b", "--agent.max-iterations", "4") == 0
     assert RunFolder.latest(tmp_path).last_checkpoint().name == "model_3.pt"
+
+
+def test_auto_resume_of_a_complete_training_writes_its_files(tmp_path, capsys):
+    """End a training that was killed after its last checkpoint, also if it lacks nothing."""
+    named = ["--auto-resume", "--agent.run-name", "job"]
+    assert train(tmp_path, *named) == 0
+    run = RunFolder.latest(tmp_path)
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    written = ("policy.onnx", "learning_curve.png", "summary.json", "scene/scene.xml")
+    for killed in (True, False):
+        for name in written if killed else ():
+            (run.path / name).unlink()
+        capsys.readouterr()
+        assert train(tmp_path, *named) == 0
+        assert "already has 2 iterations" in capsys.readouterr().out
+        assert {path for path in run.path.rglob("*") if path.is_file()} == {*before}
+        for path, content in before.items():
+            assert path.read_bytes() == content or path.suffix == ".png", path
+    assert [*run.path.parent.glob("*_job*")] == [run.path]
+    assert train(tmp_path, *named, "--agent.max-iterations", "1") == 0
+    assert train(tmp_path, "--resume", "--agent.max-iterations", "1") == 1
 
 
 def test_play_loads_the_newest_run_into_its_own_worlds(tmp_path, monkeypatch, capsys):

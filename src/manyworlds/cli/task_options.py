@@ -38,7 +38,8 @@ class TrainOptions(PresetOptions, SeedOptions):
     """Continue the newest run of this task, with its configuration."""
     auto_resume: bool = False
     """Continue the newest run of this task with the same `--agent.run-name` if there is one, and
-    start it otherwise; for a command that is repeated after failures."""
+    start it otherwise; for a command that is repeated after failures. A complete run gets the files
+    that a training ends with."""
     checkpoint: Path | None = None
     """Continue from this checkpoint: a file, a run folder, or the name of a run."""
     wandb_run_path: str | None = None

@@ -96,6 +96,7 @@ def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence
             resume=resume,
             edits=cfg.edits and named_run(str(cfg.edits), cfg.log_root)[0].path,
             repeat_edits=cfg.repeat_edits,
+            complete=cfg.auto_resume,
             on_start=seen.start,
             on_iteration=report,
             command=shlex.join(["manyworlds", "train", *argv]),
@@ -349,6 +350,9 @@ def _report(task: str, result: TrainingResult, console: Console, load: str) -> N
             highlight=False,
             soft_wrap=True,
         )
+    if result.was_complete:
+        text = f"'{result.checkpoint}' already has {iterations} iterations: its files are written."
+        console.print(text, highlight=False, soft_wrap=True)
     print_files([*result.files, summary], console)
 
 

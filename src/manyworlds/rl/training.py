@@ -43,6 +43,8 @@ class TrainingResult:
     """True if it ended before its last iteration."""
     timed_out: bool = False
     """True if it ended because of its time limit."""
+    was_complete: bool = False
+    """True if it had all its iterations before, so that only its files were written."""
     records: list[IterationRecord] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     """Most important files: the last checkpoint, the exported policy, its scene, and the learning
@@ -73,6 +75,7 @@ def train(
     command: str | None = None,
     edits: Path | None = None,
     repeat_edits: bool = True,
+    complete: bool = False,
 ) -> TrainingResult:
     """Train a policy and export it.
 
@@ -93,10 +96,13 @@ def train(
         command: command line that starts this training, stored in the run folder.
         edits: run folder whose edits are repeated; None for that of `resume`.
         repeat_edits: whether to repeat the later edits of the continued run.
+        complete: whether to export the policy of `resume` into its folder, if it has all its
+            iterations already.
 
     Raises:
         FileNotFoundError: the run `edits` has no edits.
-        ValueError: a setting is out of bounds, or `resume` has all its iterations already.
+        ValueError: a setting is out of bounds, or `resume` has all its iterations already, without
+            `complete`.
     """
     check_settings(asdict(rl_cfg), env_cfg.scene.num_envs)
     check_has_edits(edits)
@@ -106,16 +112,31 @@ def train(
     env_cfg.seed = rl_cfg.seed if env_cfg.seed is None else env_cfg.seed
     runner = _make_runner(runner_cls, ranks, env_cfg, rl_cfg, device)
     try:
-        remaining = _load(runner, resume := share(resume), rl_cfg.max_iterations)
-        result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg, command))
-        result.records = _earlier_records(resume, runner.current_learning_iteration)
-        _open_edits(runner, result.run, edits or (resume and resume.parent), repeat_edits)
+        resume = share(resume)
+        _load(runner, resume)
+        done = runner.current_learning_iteration
+        remaining = rl_cfg.max_iterations - done
+        if resume is not None and remaining <= 0:
+            if not complete:
+                raise ValueError(
+                    f"'{resume}' already has {done} iterations: set --agent.max-iterations (now "
+                    f"{rl_cfg.max_iterations}) to more than that."
+                )
+            result = TrainingResult(RunFolder(resume.parent), was_complete=True, files=[resume])
+            result.records = _earlier_records(resume, done)
+            runner.edits.open(None, read_edits(resume.parent), done, repeat=False)
+        else:
+            result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg, command))
+            result.records = _earlier_records(resume, done)
+            _open_edits(runner, result.run, edits or (resume and resume.parent), repeat_edits)
+            if ranks.is_main:
+                write_progress(result.run.path, result.records, mode="w")
+                if on_start is not None:
+                    on_start(runner, result.run)
+            _learn(runner, remaining, result, on_iteration, deadline, from_start=resume is None)
+            result.files = [_save_last(runner, result)]
         if ranks.is_main:
-            write_progress(result.run.path, result.records, mode="w")
-            if on_start is not None:
-                on_start(runner, result.run)
-        _learn(runner, remaining, result, on_iteration, deadline, from_start=resume is None)
-        _write_results(runner, result, task)
+            result.files += _export(runner, result, task)
     finally:
         disconnect()
     return result
@@ -171,19 +192,12 @@ def _learn(
             result.stopped = True
 
 
-def _load(runner: OnPolicyRunner, resume: Path | None, max_iterations: int) -> int:
-    """Load the checkpoint to continue from, if any, and return the number of iterations to do."""
+def _load(runner: OnPolicyRunner, resume: Path | None) -> None:
+    """Load the checkpoint to continue from, or the teacher of a new run, if any."""
     if resume is None:
         runner.load_teacher()
-        return max_iterations
-    runner.load(str(resume))
-    done = runner.current_learning_iteration
-    if done >= max_iterations:
-        raise ValueError(
-            f"'{resume}' already has {done} iterations: set --agent.max-iterations (now "
-            f"{max_iterations}) to more than that."
-        )
-    return max_iterations - done
+    else:
+        runner.load(str(resume))
 
 
 def _open_edits(runner: OnPolicyRunner, run: RunFolder, source: Path | None, repeat: bool) -> None:
@@ -261,16 +275,19 @@ def _earlier_records(checkpoint: Path | None, iterations: int) -> list[Iteration
     return [item for item in records if item.iteration <= iterations]
 
 
-def _write_results(runner: OnPolicyRunner, result: TrainingResult, task: str) -> None:
-    path = result.run.path
-    checkpoint = path / f"model_{runner.current_learning_iteration}.pt"
+def _save_last(runner: OnPolicyRunner, result: TrainingResult) -> Path:
+    """Return the last checkpoint, which a run that was stopped has not written yet."""
+    checkpoint = result.run.path / f"model_{runner.current_learning_iteration}.pt"
     # All processes save or none does, even if they see different files.
     if result.stopped if runner.ranks.is_distributed else not checkpoint.is_file():
         runner.save(str(checkpoint))
-    result.files = [checkpoint]
-    if not runner.ranks.is_main:
-        return
-    result.files += [
+    return checkpoint
+
+
+def _export(runner: OnPolicyRunner, result: TrainingResult, task: str) -> list[Path]:
+    """Write policy, scene and learning curve into the run's folder; return their paths."""
+    path = result.run.path
+    return [
         export_policy(runner, path / "policy.onnx", task=task),
         export_scene(runner.env.unwrapped, path / "scene"),
         plot_learning_curve(result.records, path / "learning_curve.png", runner.edits.records),
