@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.managers import RewardTermCfg
+from manyworlds.managers import MetricsTermCfg, RewardTermCfg
 from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper
 from manyworlds.rl.checkpoint import load_checkpoint
@@ -117,3 +117,27 @@ def test_settings_may_be_a_dict_and_stay_as_they_are(env_cfg, rl_cfg, tmp_path):
     assert {"manyworlds", "run_path", "joint_names", "action_scale"} <= keys
     folder, name, path = runner._get_export_paths(tmp_path / "model_3.pt")
     assert (folder, name, path) == (tmp_path, f"{tmp_path.name}.onnx", tmp_path / name)
+
+
+def test_a_step_without_finite_episodes_does_not_hide_the_others(env_cfg, rl_cfg):
+    """Log the mean over the steps that have a value, and none where no step has one."""
+    steps = []
+
+    def sometimes(env) -> torch.Tensor:
+        steps.append(1)
+        return torch.full((4,), 3.0 if len(steps) < 12 else torch.nan)
+
+    env_cfg.episode_length_s = 0.2
+    env_cfg.metrics = {
+        "sometimes": MetricsTermCfg(func=sometimes, reduce="last"),
+        "never": MetricsTermCfg(func=lambda env: torch.full((4,), torch.nan)),
+    }
+    rl_cfg.num_steps_per_env = 16
+    runner = OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), rl_cfg)
+    records = []
+    runner.on_iteration(records.append)
+    runner.learn(1)
+    scalars = records[0].scalars
+    assert scalars["Episode_Metrics/sometimes"] == 3.0
+    assert scalars["Episode_Metrics/never"] is None
+    assert scalars["Status/nan_metric"] == 4.0

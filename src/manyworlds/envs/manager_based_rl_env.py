@@ -42,9 +42,10 @@ from manyworlds.managers import (
     TerminationManager,
     TerminationTermCfg,
 )
+from manyworlds.managers.not_finite import NotFiniteReport
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation, SimulationCfg, choose_device
-from manyworlds.sim.diagnostics.status import status_counts
+from manyworlds.sim.diagnostics.status import FATAL, status_counts
 from manyworlds.utils.clocks import steps_in
 from manyworlds.utils.debug_visualizer import DebugVisualizer
 from manyworlds.utils.declared import declared
@@ -141,7 +142,7 @@ class ManagerBasedRlEnv(Stateful):
     derived_attributes = (
         *("extras", "reset_terminated", "reset_time_outs", "reward_buf"),
         *("render_mode", "renderer", "physics_time", "_physics_timer"),
-        *("seed_used", "edits", "resetting"),
+        *("seed_used", "edits", "resetting", "_not_finite"),
     )
 
     def __init__(
@@ -266,6 +267,15 @@ class ManagerBasedRlEnv(Stateful):
             or self.scene.needs_substeps
             or self.metrics_manager.needs_substeps
         )
+        self._not_finite = NotFiniteReport(
+            (
+                self.termination_manager,
+                self.reward_manager,
+                self.metrics_manager,
+                self.command_manager,
+                self.observation_manager,
+            )
+        )
         self.setup_manager_visualizers()
 
     def setup_manager_visualizers(self) -> None:
@@ -339,7 +349,8 @@ class ManagerBasedRlEnv(Stateful):
             and extras, which are created in every step:
 
             - "log": values about finished episodes, and under `Status/` the number of worlds with
-                each bit of `WorldStatus`. Values may be tensors on the device.
+                each bit of `WorldStatus`, and with values of rewards and other terms that are not
+                finite. Values may be tensors on the device.
             - "final_obs", only if auto_reset reset at least one world: observations in the form of
                 the first value. The rows of finished worlds are the observations of their final
                 state, delays and history included; the other rows have no meaning. Noise is
@@ -347,7 +358,8 @@ class ManagerBasedRlEnv(Stateful):
                 not finite are zero, unless the group's nan_policy is "disabled".
 
         Raises:
-            ValueError: the action has the wrong shape or is not finite.
+            ValueError: the action has the wrong shape or is not finite, or a term with the
+                nan_policy "error" is not finite.
             RuntimeError: without auto_reset, a finished world was not reset.
         """
         self._check_all_reset()
@@ -416,9 +428,8 @@ class ManagerBasedRlEnv(Stateful):
         self.metrics_manager.compute()
         self.reset_terminated = self.termination_manager.terminated.clone()
         self.reset_time_outs = self.termination_manager.time_outs.clone()
-        codes, due = self._read_device()
-        for name, count in status_counts(codes >> 1).items():
-            self.extras["log"][f"Status/{name}"] = count
+        codes, due, not_finite = self._read_device()
+        self._count_bad_worlds(codes, not_finite)
         self.event_manager.apply("step", dt=self.step_dt)
         self.event_manager.apply("interval", dt=self.step_dt, due=due)
         self.sim.refresh()
@@ -531,19 +542,28 @@ class ManagerBasedRlEnv(Stateful):
             worlds = np.flatnonzero(self._must_reset.numpy()).tolist()
             raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
 
-    def _read_device(self) -> tuple[np.ndarray, np.ndarray]:
+    def _read_device(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Transfer all values that the host needs from a step at once.
 
         Returns:
-            Code of each world: 1 if its episode ended, plus twice its status, shape [num_envs]; and
+            Code of each world: 1 if its episode ended, plus twice its status, shape [num_envs];
             flags of the interval events with per-world timers that are due, shape [num_terms,
-            num_envs].
+            num_envs]; and masks of worlds with values that are not finite, shape [masks, num_envs].
         """
         codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
         due = self.event_manager.tick(self.step_dt)
-        host = torch.cat([codes.unsqueeze(0), due.to(codes.dtype)]).cpu().numpy()
+        masks = [mask.to(codes.dtype).unsqueeze(0) for mask in self._not_finite.masks()]
+        host = torch.cat([codes.unsqueeze(0), due.to(codes.dtype), *masks]).cpu().numpy()
         self.physics_time += self._physics_timer.elapsed()  # a GPU has done this work by now
-        return host[0], host[1:]
+        return host[0], host[1 : 1 + len(due)], host[1 + len(due) :]
+
+    def _count_bad_worlds(self, codes: np.ndarray, not_finite: np.ndarray) -> None:
+        """Log the numbers of worlds with error statuses, and with values that are not finite."""
+        log = self.extras["log"]
+        for name, count in status_counts(codes >> 1).items():
+            log[f"Status/{name}"] = count
+        diverged = ((codes & 1) != 0) & ((codes >> 1 & int(FATAL)) != 0)
+        log.update(self._not_finite.tell(not_finite, diverged))
 
     def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
         """Compute observations; the given worlds start an episode, the others do not advance."""

@@ -12,6 +12,7 @@ import torch
 
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
 from manyworlds.utils.clocks import count_down
+from manyworlds.managers.not_finite import mean_of_finite
 from manyworlds.utils.draws import COMMAND, draws_of
 from manyworlds.utils.overrides import overrides
 
@@ -104,10 +105,13 @@ class CommandTerm(ManagerTermBase):
         self._update_command(None)
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
-        """Resample the commands of given worlds; return the means of their metrics, shape []."""
+        """Resample the commands of given worlds; return the means of their metrics, shape [].
+
+        Metrics that are not finite are left out; the mean is NaN if none is left.
+        """
         log = {}
         for name, values in self.metrics.items():
-            log[name] = values[env_ids].mean()
+            log[name] = mean_of_finite(values[env_ids].flatten())
             values[env_ids] = 0.0
         self.command_counter[env_ids] = 0
         self._resample(env_ids)
@@ -179,6 +183,26 @@ class CommandTerm(ManagerTermBase):
 
 class CommandManager(BuiltTermManager[CommandTerm]):
     """Manager of command terms."""
+
+    not_finite_status = "nan_command_metric"
+    not_finite_effect = "whose episodes are left out of the log"
+
+    def not_finite(self) -> torch.Tensor | None:
+        """Return a mask of worlds with a metric that is not finite, shape [num_envs]."""
+        metrics = [*self._metrics().values()]
+        return ~torch.stack(metrics).isfinite().all(dim=0) if metrics else None
+
+    def not_finite_terms(self) -> dict[str, torch.Tensor]:
+        """Return masks of worlds by metric, shape [num_envs]."""
+        return {name: ~values.isfinite() for name, values in self._metrics().items()}
+
+    def _metrics(self) -> dict[str, torch.Tensor]:
+        """Return the metrics of all terms by 'term/metric', each of shape [num_envs]."""
+        return {
+            f"{name}/{metric}": values
+            for name, term in self._class_terms.items()
+            for metric, values in term.metrics.items()
+        }
 
     def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
         rows = [

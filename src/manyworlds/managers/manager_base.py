@@ -118,6 +118,11 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
     """Attributes of a term's config that `str()` includes."""
     derived_attributes = ("_terms",)  # curricula that change configs restore them
     _functions: Mapping[str, Any] = MappingProxyType({})
+    not_finite_status: ClassVar[str] = ""
+    """Name under `Status/` of the number of worlds whose values are not finite; empty if the
+    manager has no values."""
+    not_finite_effect: ClassVar[str] = ""
+    """What becomes of such values, in messages."""
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
@@ -147,6 +152,18 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         if term_name not in self._terms:
             raise ValueError(self._missing(term_name, self._terms))
         return self._terms[term_name]
+
+    def not_finite(self) -> torch.Tensor | None:
+        """Return a mask of worlds with values that are not finite, shape [num_envs], if any may."""
+        return None
+
+    def not_finite_terms(self) -> dict[str, torch.Tensor]:
+        """Return these masks by term."""
+        return {}
+
+    def nan_policy(self, term_name: str) -> str:
+        """Return how values of a term that are not finite are handled."""
+        return "warn"
 
     def get_active_iterable_terms(self, env_idx: int) -> Sequence[tuple[str, Sequence[float]]]:
         """Return the current values of each term in one world."""

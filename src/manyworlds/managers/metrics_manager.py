@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
+from manyworlds.managers.not_finite import mean_of_finite
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
         ValueError: a term returns the wrong shape, or has an unknown `reduce`.
     """
 
+    not_finite_status = "nan_metric"
+    not_finite_effect = "whose episodes are left out of the log"
     _shown = ("reduce", "per_substep")
     state_attributes = (
         *("_step_count", "_values", "_sums", "_episode_max"),
@@ -101,7 +104,8 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset given worlds; log the mean of each reduced term over their episodes, shape [].
 
-        Episodes without steps count as zero.
+        Episodes without steps count as zero. Those whose value is not finite are left out; the mean
+        is NaN if none is left.
         """
         super().reset(env_ids)
         if not self._terms:
@@ -118,8 +122,16 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
         self._sums[:, ids] = 0.0
         self._values[:, ids] = 0.0
         self._step_count[ids] = 0
-        means = result.mean(dim=1).unbind()
+        means = mean_of_finite(result).unbind()
         return {f"Episode_Metrics/{n}": m for n, m in zip(self._terms, means, strict=True)}
+
+    def not_finite(self) -> torch.Tensor | None:
+        """Return a mask of worlds with a term that is not finite in this step, [num_envs]."""
+        return ~self._values.isfinite().all(dim=0) if self._terms else None
+
+    def not_finite_terms(self) -> dict[str, torch.Tensor]:
+        """Return masks of worlds by term, shape [num_envs]."""
+        return dict(zip(self._terms, (~self._values.isfinite()).unbind(), strict=True))
 
     def get_active_iterable_terms(self, env_idx: int) -> list[tuple[str, list[float]]]:
         """Return the last value of each term in one world."""

@@ -13,9 +13,8 @@ import torch
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, TensorTerm
 from manyworlds.managers.observation_pipeline import (
     NanPolicy,
-    NanReport,
+    NanStage,
     ObservationPipeline,
-    Stage,
     nan_stage,
 )
 from manyworlds.signals import NoiseCfg, NoiseModelCfg
@@ -97,7 +96,9 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     """Manager of observation terms, which are computed by group."""
 
     state_attributes = ("_pipelines",)
-    derived_attributes = ("_groups", "_calls")  # configs, like `_terms` of other managers
+    # Configs, like `_terms` of other managers, and masks of the last step.
+    derived_attributes = ("_groups", "_calls", "_nan_stages")
+    not_finite_status = "nan_observation"
     group_obs_term_dim: dict[str, list[tuple[int, ...]]] = declared()
     """Shape of each term of each group, without the world dimension."""
 
@@ -112,7 +113,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         }
         self._pipelines: dict[str, dict[str, ObservationPipeline]] = {}
         self._calls: dict[str, list[_Call]] = {}
-        self._nan_stages: dict[str, Stage | None] = {}
+        self._nan_stages: dict[str, NanStage | None] = {}
         self._obs_buffer: dict[str, GroupObs] = {}
         self._began_anew: dict[str, torch.Tensor] = {}
         self._all_ids = torch.arange(self.num_envs, device=self.device)
@@ -253,18 +254,30 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         """
         buffers = dict(self._obs_buffer), dict(self._began_anew)
         before = super().state_dict()
-        stages = [*self._nan_stages.values()]
-        stages += [p.nan_stage for terms in self._pipelines.values() for p in terms.values()]
-        reports = [stage for stage in stages if isinstance(stage, NanReport)]
-        for report in reports:
-            report.quiet = True
+        stages = self._all_nan_stages()
+        for stage in stages:
+            stage.quiet = True
         try:
             return self.compute(update_history=True)
         finally:
-            for report in reports:
-                report.quiet = False
+            for stage in stages:
+                stage.quiet = False
             super().load_state_dict(before)
             self._obs_buffer, self._began_anew = buffers
+
+    def not_finite(self) -> torch.Tensor | None:
+        """Return a mask of worlds whose values a policy has replaced since the last call."""
+        masks = []
+        for stage in self._all_nan_stages():
+            if stage.not_finite is not None:
+                masks.append(stage.not_finite)
+                stage.not_finite = None
+        return torch.stack(masks).any(dim=0) if masks else None
+
+    def _all_nan_stages(self) -> list[NanStage]:
+        stages = [*self._nan_stages.values()]
+        stages += [p.nan_stage for terms in self._pipelines.values() for p in terms.values()]
+        return [stage for stage in stages if stage is not None]
 
     def compute_group(
         self, group_name: str, update_history: bool = False, env_ids: EnvIds = None

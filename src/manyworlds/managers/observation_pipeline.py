@@ -21,6 +21,33 @@ NanPolicy = Literal["disabled", "warn", "sanitize", "error"]
 Stage: TypeAlias = "Callable[[torch.Tensor], torch.Tensor]"
 
 
+class NanStage:
+    """Replacement of values that are not finite by zero, with a mask of the worlds.
+
+    Args:
+        where: name of the term or group in messages.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self.quiet = False
+        """True to replace values by zero without notice."""
+        self.not_finite: torch.Tensor | None = None
+        """Mask of worlds with such values since it was read, shape [num_envs]; None if unknown."""
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """Return finite values, shape [num_envs, ...]."""
+        if not self.quiet:
+            self._note(value)
+        return value.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+
+    def _note(self, value: torch.Tensor) -> torch.Tensor:
+        """Return a mask of worlds with values that are not finite, shape [num_envs]."""
+        bad = ~value.flatten(1).isfinite().all(dim=1)
+        self.not_finite = bad if self.not_finite is None else self.not_finite | bad
+        return bad
+
+
 class ObservationPipeline(Stateful):
     """Noise, clip, scale, NaN policy, delay and history of one term of one group.
 
@@ -36,6 +63,7 @@ class ObservationPipeline(Stateful):
     """
 
     state_attributes = ("_noise", "_delay", "_history")
+    derived_attributes = ("_stages", "nan_stage")  # have masks of the last step
 
     def __init__(
         self,
@@ -195,7 +223,7 @@ def _scale(scale: tuple[float, ...] | float | torch.Tensor, sample: torch.Tensor
     return functools.partial(torch.mul, other=factor)
 
 
-def nan_stage(policy: NanPolicy, where: str) -> Stage | None:
+def nan_stage(policy: NanPolicy, where: str) -> NanStage | None:
     """Return the stage that handles values that are not finite; None if there is nothing to do.
 
     Raises:
@@ -208,33 +236,30 @@ def nan_stage(policy: NanPolicy, where: str) -> Stage | None:
     if policy == "disabled":
         return None
     if policy == "sanitize":
-        return _sanitize
+        return NanStage(where)
     return NanReport(where, policy == "error")
 
 
-def _sanitize(value: torch.Tensor) -> torch.Tensor:
-    return value.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+class NanReport(NanStage):
+    """Check that raises, or warns and replaces values that are not finite; synchronizes.
 
-
-class NanReport:
-    """Check that raises, or warns and replaces values that are not finite; synchronizes."""
+    Args:
+        where: name of the term or group in messages.
+        strict: whether to raise.
+    """
 
     def __init__(self, where: str, strict: bool) -> None:
-        self._where, self._strict = where, strict
-        self.quiet = False
-        """True to replace values by zero without a warning."""
+        super().__init__(where)
+        self._strict = strict
 
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """Check and return values, shape [num_envs, ...]."""
-        if self.quiet:
-            return _sanitize(value)
-        bad = ~torch.isfinite(value.flatten(1)).all(dim=1)
+    def _note(self, value: torch.Tensor) -> torch.Tensor:
+        bad = super()._note(value)
         if not bad.any():
-            return value
+            return bad
         message = f"{self._where} is not finite in worlds {bad.nonzero().squeeze(-1).tolist()}"
         if self._strict:
             raise ValueError(
                 f"{message}: look for a diverged simulation, or set nan_policy='sanitize'."
             )
-        warnings.warn(f"{message}: its values are replaced by zero there.", stacklevel=2)
-        return _sanitize(value)
+        warnings.warn(f"{message}: its values are replaced by zero there.", stacklevel=3)
+        return bad

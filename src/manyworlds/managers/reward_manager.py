@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 
@@ -14,6 +14,8 @@ from manyworlds.validation.worlds import EnvIds, assign
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+
+RewardNanPolicy = Literal["warn", "sanitize", "error"]
 
 
 @dataclass(kw_only=True)
@@ -25,20 +27,30 @@ class RewardTermCfg(ManagerTermBaseCfg[TensorTerm]):
     and `env=`."""
     weight: float
     """Factor of the term; a term of weight 0 is not computed."""
+    nan_policy: RewardNanPolicy = "warn"
+    """Handling of values that are not finite: count as zero with one warning, count as zero
+    silently, or raise. `Status/nan_reward` in the log counts the worlds."""
 
 
 class RewardManager(ManagerBase[RewardTermCfg]):
     """Manager of reward terms: the reward is the sum of `weight * term * dt`.
 
-    Values that are not finite count as zero. A warning names terms that have such values at first.
+    Values that are not finite count as zero, as `RewardTermCfg.nan_policy` says. A warning names
+    terms that have such values at first.
 
     Args:
         cfg: the terms by name.
         env: the environment.
         scale_by_dt: multiply by the control period, so that returns do not depend on it.
+
+    Raises:
+        ValueError: a term returns the wrong shape, or has an unknown `nan_policy`.
     """
 
     state_attributes = ("_sums", "_step_reward")
+    derived_attributes = ("_finite",)
+    not_finite_status = "nan_reward"
+    not_finite_effect = "where it counts as zero"
     _shown = ("weight",)
 
     def __init__(
@@ -51,11 +63,17 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         self._terms = self._prepare_all(cfg)
         self._scale_by_dt = scale_by_dt
         self._step_reward = torch.zeros(self.num_envs, len(self._terms), device=self.device)
+        self._finite = torch.ones_like(self._step_reward, dtype=torch.bool)
         self._columns = self._step_reward.unbind(1)
         self._sums = torch.zeros_like(self._step_reward)
         self._episode_sums = dict(zip(self._terms, self._sums.unbind(1), strict=True))
         """Sum of each weighted term over the running episode, shape [num_envs]."""
         for name, term in self._terms.items():
+            if term.nan_policy not in get_args(RewardNanPolicy):
+                raise ValueError(
+                    f"{self.kind} term '{name}' has nan_policy '{term.nan_policy}': choose one of "
+                    f"{', '.join(get_args(RewardNanPolicy))}."
+                )
             if term.weight != 0.0:
                 value = self._call(name, term)
                 self._check_shape(name, value)
@@ -84,10 +102,23 @@ class RewardManager(ManagerBase[RewardTermCfg]):
             value = self._call(name, term)
             self._check_shape(name, value)
             torch.mul(value, term.weight, out=column)
+        self._finite = self._step_reward.isfinite()
         self._step_reward.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
         scale = dt if self._scale_by_dt else 1.0
         self._sums.add_(self._step_reward, alpha=scale)
         return self._step_reward.sum(dim=1).mul_(scale)
+
+    def not_finite(self) -> torch.Tensor | None:
+        """Return a mask of worlds with a term that was not finite, shape [num_envs]."""
+        return ~self._finite.all(dim=1) if self._terms else None
+
+    def not_finite_terms(self) -> dict[str, torch.Tensor]:
+        """Return masks of worlds by term, shape [num_envs]."""
+        return dict(zip(self._terms, (~self._finite).unbind(1), strict=True))
+
+    def nan_policy(self, term_name: str) -> str:
+        """Return the policy of a term."""
+        return self._terms[term_name].nan_policy
 
     def _warn_not_finite(self, name: str, value: torch.Tensor) -> None:
         if not (count := int((~value.isfinite()).sum())):

@@ -31,6 +31,9 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
 
     state_attributes = ("_dones", "_terminated", "_time_outs")
     world_columns = ("_dones",)
+    derived_attributes = ("_not_finite",)
+    not_finite_status = "nan_termination"
+    not_finite_effect = "where it ends the episode"
     _shown = ("time_out",)
 
     def __init__(
@@ -44,6 +47,7 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         """Mask of the episodes that each term ended in the last step, shape [num_envs]."""
         self._terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         self._time_outs = torch.zeros_like(self._terminated)
+        self._not_finite: dict[str, torch.Tensor] = {}
         for name, term in self._terms.items():
             self._check_shape(name, self._call(name, term))
 
@@ -83,6 +87,8 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         for name, term in self._terms.items():
             value = self._call(name, term)
             self._check_shape(name, value)
+            if value.is_floating_point():
+                self._not_finite[name] = ~value.isfinite()
             self._term_dones[name].copy_(value)
             (self._time_outs if term.time_out else self._terminated).logical_or_(value)
         return self.dones
@@ -93,6 +99,14 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         self._dones[:, rows] = False
         self._terminated[rows] = False
         self._time_outs[rows] = False
+
+    def not_finite(self) -> torch.Tensor | None:
+        """Return a mask of worlds with a number that is not finite in place of a boolean."""
+        return torch.stack([*self._not_finite.values()]).any(dim=0) if self._not_finite else None
+
+    def not_finite_terms(self) -> dict[str, torch.Tensor]:
+        """Return masks of worlds by term, shape [num_envs]."""
+        return self._not_finite
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset given worlds; log the number of their episodes that each term ended, shape []."""

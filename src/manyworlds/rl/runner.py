@@ -16,6 +16,7 @@ from typing import Any, cast
 import torch
 from torch.utils._pytree import tree_map_only
 
+from manyworlds.managers.not_finite import mean_of_finite
 from manyworlds.rl import distributed
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.code_state import write_code_state
@@ -75,6 +76,8 @@ class _Logger(_RslRlLogger):
             self.writer = _NoWriter()  # type: ignore[assignment]
 
     def log(self, **kwargs: Any) -> None:  # type: ignore[override]
+        # NaN is the mean of no episode: rsl_rl's mean over the steps would become NaN.
+        self.ep_extras = [self._means()]
         scalars = self._scalars(kwargs["loss_dict"], kwargs["learning_rate"], kwargs["action_std"])
         if not self.disable_logs:
             with contextlib.redirect_stdout(io.StringIO()):
@@ -111,16 +114,23 @@ class _Logger(_RslRlLogger):
         """Return the values of an iteration by rsl_rl's names; None for those not finite."""
         values = {f"Loss/{name}": value for name, value in losses.items()}
         values |= {"Loss/learning_rate": learning_rate, "Policy/mean_std": action_std.mean().item()}
-        for name in dict.fromkeys(name for extras in self.ep_extras for name in extras):
-            given = [extras[name] for extras in self.ep_extras if name in extras]
-            flat = torch.cat([torch.as_tensor(value).float().flatten().cpu() for value in given])
-            values[name if "/" in name else f"Episode/{name}"] = flat.mean().item()
+        for name, mean_value in self.ep_extras[0].items():
+            values[name if "/" in name else f"Episode/{name}"] = mean_value.item()
         if self.rewbuffer:
             values["Train/mean_reward"] = mean(self.rewbuffer)
             values["Train/mean_episode_length"] = mean(self.lenbuffer)
         if getattr(self, "irewbuffer", None):
             values["Rnd/mean_intrinsic_reward"] = mean(self.irewbuffer)
         return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
+    def _means(self) -> dict[str, torch.Tensor]:
+        """Return the means of the finite values that the steps of an iteration logged."""
+        means = {}
+        for name in dict.fromkeys(name for extras in self.ep_extras for name in extras):
+            given = [extras[name] for extras in self.ep_extras if name in extras]
+            flat = torch.cat([torch.as_tensor(value).float().flatten().cpu() for value in given])
+            means[name] = mean_of_finite(flat)
+        return means
 
     def process_env_step(
         self,
