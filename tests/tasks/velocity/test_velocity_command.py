@@ -5,10 +5,23 @@ from __future__ import annotations
 import copy
 import math
 
+import mujoco
 import pytest
 import torch
 
-from manyworlds.tasks.velocity.mdp import UniformVelocityCommandCfg, commands_vel
+from manyworlds.entity import EntityCfg
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
+from manyworlds.managers import CurriculumTermCfg, TerminationTermCfg
+from manyworlds.scene import SceneCfg
+from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks.velocity.mdp import (
+    UniformVelocityCommand,
+    UniformVelocityCommandCfg,
+    commands_vel,
+    terrain_levels_vel,
+)
+from manyworlds.terrains import TerrainEntityCfg, TerrainGeneratorCfg
+from manyworlds.terrains.config import flat
 from manyworlds.utils.math import wrap_to_pi
 from tests.envs.mdp.robot import is_uniform, make_env, shake
 
@@ -104,26 +117,133 @@ def test_speed_follows_the_command():
     assert term.speed.tolist() == [7.0, 0.0]
 
 
-def test_metrics_add_up_errors_relative_to_the_time_of_a_command():
-    """Log mean errors of linear velocity and turning of finished episodes, then begin at zero."""
+def floating_box(num_envs: int, **fields) -> ManagerBasedRlEnv:
+    """Make an environment of a box without weight, which moves as its velocity says."""
+    xml = "<mujoco><worldbody><body><freejoint/><geom size='.1 .1 .1' type='box'/></body>"
+    xml += "</worldbody></mujoco>"
+    box = EntityCfg(
+        spec_fn=lambda: mujoco.MjSpec.from_string(xml),
+        init_state=EntityCfg.InitialStateCfg(pos=(0.0, 0.0, 2.0)),
+    )
+    scene = SceneCfg(
+        num_envs=num_envs, entities={"robot": box}, terrain=fields.pop("terrain", None)
+    )
+    fields = {
+        "decimation": 2,
+        "episode_length_s": 10.0,
+        "sim": SimulationCfg(mujoco=MujocoCfg(timestep=0.005, gravity=(0.0, 0.0, 0.0))),
+        "commands": {"twist": cfg(resampling_time_range=(100.0, 100.0))},
+        "terminations": {"time_out": TerminationTermCfg(func=mdp.time_out, time_out=True)},
+        **fields,
+    }
+    return ManagerBasedRlEnv(ManagerBasedRlEnvCfg(scene=scene, seed=3, **fields))
+
+
+def follow(env: ManagerBasedRlEnv, share: torch.Tensor) -> None:
+    """Step, with each robot at a share of the commanded velocity."""
+    x, y, turning = (share.unsqueeze(1) * env.command_manager.get_command("twist")).unbind(1)
+    zero = torch.zeros_like(x)
+    velocity = torch.stack([x, y, zero, zero, zero, turning], dim=1)
+    env.scene["robot"].write_root_link_velocity_b_to_sim(velocity)
+    env.step(torch.zeros(env.num_envs, 0))
+
+
+@pytest.mark.parametrize(("episode_s", "command_s"), [(2.0, 1.0), (4.0, 1.0), (1.0, 10.0)])
+def test_errors_are_means_over_the_time_of_an_episode(episode_s, command_s):
+    """Log the errors of robots that stand still, however long episodes and commands are."""
+    ranges = UniformVelocityCommandCfg.Ranges((0.6, 0.6), (-0.8, -0.8), (0.5, 0.5))
+    twist = cfg(ranges=ranges, resampling_time_range=(command_s, command_s))
+    env = floating_box(2, commands={"twist": twist}, episode_length_s=episode_s)
+    for _ in range(2 * env.max_episode_length):
+        *_, extras = env.step(torch.zeros(2, 0))
+    log = extras["log"]
+    assert log["Metrics/twist/error_vel_xy"].item() == pytest.approx(1.0, abs=1e-5)
+    assert log["Metrics/twist/error_vel_yaw"].item() == pytest.approx(0.5, abs=1e-5)
+
+
+def test_errors_of_episodes_are_averaged_over_the_worlds_that_end():
+    """Log the means of finished episodes, and then begin at zero."""
     env, term = built(3)
     shake(env, 1)
-    for values in term.metrics.values():
+    data, command, mean = env.scene["robot"].data, term.command, torch.zeros(2, 3)
+    for values in (*term.metrics.values(), term._measured):
         values.zero_()
-    data, command = env.scene["robot"].data, term.command.clone()
-    linear = (command[:, :2] - data.root_link_lin_vel_b[:, :2]).norm(dim=1)
-    turning = (command[:, 2] - data.root_link_ang_vel_b[:, 2]).abs()
-    term.compute(dt=0.01)
-    term.compute(dt=0.01)
+    for share in (1.0, 0.5, 1 / 3):
+        command[:, 0] += 1.0
+        linear = (command[:, :2] - data.root_link_lin_vel_b[:, :2]).norm(dim=1)
+        turning = (command[:, 2] - data.root_link_ang_vel_b[:, 2]).abs()
+        mean.lerp_(torch.stack([linear, turning]), share)
+        term.compute(dt=0.01)
     log = env.command_manager.reset(torch.tensor([0, 2]))
-    share = 2 * env.step_dt / 5.0
-    torch.testing.assert_close(
-        log["Metrics/twist/error_vel_xy"], share * linear[[0, 2]].mean(), rtol=1e-5, atol=1e-6
-    )
-    torch.testing.assert_close(
-        log["Metrics/twist/error_vel_yaw"], share * turning[[0, 2]].mean(), rtol=1e-5, atol=1e-6
-    )
+    expected = mean[:, [0, 2]].mean(dim=1)
+    for name, value in zip(("error_vel_xy", "error_vel_yaw"), expected, strict=True):
+        torch.testing.assert_close(log[f"Metrics/twist/{name}"], value, rtol=1e-5, atol=1e-6)
     assert term.metrics["error_vel_xy"].count_nonzero() == 1
+
+
+def test_the_way_follows_changes_turns_and_stops_of_the_command():
+    """Add up the commanded way and the robot's way along it, until the episode ends."""
+    env = floating_box(4)
+    term = env.command_manager.get_term("twist")
+    assert isinstance(term, UniformVelocityCommand)
+    share = torch.tensor([1.0, 1.0, 0.5, -1.0])
+    speeds = {0: (0.4, 0.3, 2.0), 20: (-2.0, 0.0, 0.0), 40: (0.0, 0.0, 1.0)}
+    for step in range(60):
+        if step in speeds:
+            term.vel_command_b[:] = torch.tensor(speeds[step])
+        follow(env, share)
+    way = 20 * env.step_dt * (0.5 + 2.0)
+    assert term.commanded_way.tolist() == pytest.approx([way] * 4, rel=1e-4)
+    assert term.progress.tolist() == pytest.approx((way * share).tolist(), rel=1e-3)
+    saved = term.progress.clone()
+    env.reset(env_ids=torch.tensor([1]))
+    assert term.progress[1] == term.commanded_way[1] == 0.0 and term.progress[0] == saved[0]
+    follow(env, 0.0 * share)
+    assert term.progress[1] == 0.0
+
+
+def test_levels_follow_the_commanded_way():
+    """Move up who follows slow, turning and changing commands; down who does not, or falls."""
+    generator = TerrainGeneratorCfg(
+        size=(8.0, 8.0), num_rows=6, num_cols=1, seed=1, sub_terrains={"flat": flat()}
+    )
+    fallen = torch.zeros(8, dtype=torch.bool)
+    env = floating_box(
+        8,
+        terrain=TerrainEntityCfg(terrain_type="generator", terrain_generator=generator),
+        episode_length_s=4.0,
+        terminations={
+            "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
+            "fallen": TerminationTermCfg(func=lambda env: fallen),
+        },
+        curriculum={
+            "levels": CurriculumTermCfg(func=terrain_levels_vel, params={"command_name": "twist"})
+        },
+    )
+    term, terrain = env.command_manager.get_term("twist"), env.scene.terrain
+    assert isinstance(term, UniformVelocityCommand) and terrain is not None
+    terrain.terrain_levels[:] = 2
+    command = torch.tensor(
+        [
+            [0.2, 0.0, 0.0],  # slow
+            [1.0, 0.0, 3.0],  # in circles
+            [0.5, 0.0, 0.0],  # there and back, see below
+            [0.0, 0.0, 0.0],  # stands, as told
+            [0.5, 0.0, 0.0],  # stands, against its command
+            [0.5, 0.0, 1.0],  # 60 %
+            [1.0, 0.0, 0.0],  # follows, but falls in the middle of the first half
+            [1.5, 0.0, 0.0],  # leaves the cell at 80 % of its command
+        ]
+    )
+    share = torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.6, 1.0, 0.8])
+    for step in range(env.max_episode_length):
+        if step == 0:
+            term.vel_command_b[:] = command
+        if step == 200:
+            term.vel_command_b[2, 0] = -0.5
+        fallen[6] = step == 100
+        follow(env, share)
+    assert terrain.terrain_levels.tolist() == [3, 3, 3, 2, 1, 2, 1, 3]
 
 
 def test_episodes_can_begin_in_motion():

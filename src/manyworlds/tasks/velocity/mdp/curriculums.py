@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 import torch
 
 from manyworlds.managers import SceneEntityCfg
+from manyworlds.tasks.velocity.mdp.velocity_command import UniformVelocityCommand
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
+_FOLLOWED, _LOST = 0.8, 0.5
+"""Shares of the commanded way from which on, and up to which, terrain becomes harder or easier."""
 _ROBOT = SceneEntityCfg("robot")
 Range = tuple[float, float]
 
@@ -33,9 +36,12 @@ def terrain_levels_vel(
     command_name: str,
     asset_cfg: SceneEntityCfg = _ROBOT,
 ) -> dict[str, torch.Tensor]:
-    """Move worlds to harder terrain if the robot left its cell, or to easier terrain.
+    """Move worlds to harder terrain if the robot followed its commands, or to easier terrain.
 
-    Easier terrain is assigned if the robot walked less than half of the commanded distance.
+    Harder terrain is assigned if the robot left its cell, or if its episode is complete and it made
+    80 % of the commanded way: the length of the way that its commands describe, with all changes,
+    turns and stops. Easier terrain is assigned if it made less than half of that way. The last
+    command counts for the time that is left of an episode that ends early.
 
     Returns:
         Mean and maximum level, and the mean level of each kind of terrain in a terrain curriculum,
@@ -47,9 +53,10 @@ def terrain_levels_vel(
     generator = terrain.cfg.terrain_generator
     walked = env.scene[asset_cfg.name].data.root_link_pos_w - env.scene.env_origins
     distance = walked[env_ids, :2].norm(dim=1)
-    speed = env.command_manager.get_command(command_name)[env_ids, :2].norm(dim=1)
-    up = distance > generator.size[0] / 2.0
-    down = (distance < 0.5 * speed * env.max_episode_length_s) & ~up
+    made, commanded, missing = _ways(env, env_ids, command_name)
+    followed = (missing <= 0.0) & (commanded > 0.0) & (made >= _FOLLOWED * commanded)
+    up = (distance > generator.size[0] / 2.0) | followed
+    down = (torch.maximum(made, distance) < _LOST * (commanded + missing)) & ~up
     terrain.update_env_origins(env_ids, up, down)
     levels = terrain.terrain_levels.float()
     log = {"mean": levels.mean(), "max": levels.max()}
@@ -61,6 +68,30 @@ def terrain_levels_vel(
         means = (sums[0] / sums[1].clamp(min=1.0)).unbind()
         log |= dict(zip(generator.sub_terrains, means, strict=True))
     return log
+
+
+def _ways(
+    env: ManagerBasedRlEnv, env_ids: torch.Tensor, command_name: str
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the way made along the commands, the commanded way, and what its end lacks.
+
+    Ways of commands that do not measure them are zero.
+
+    Args:
+        env: the environment.
+        env_ids: worlds, shape [n].
+        command_name: name of the command.
+
+    Returns:
+        Three lengths [m], each of shape [n].
+    """
+    term = env.command_manager.get_term(command_name)
+    speed = term.command[env_ids, :2].norm(dim=1)
+    if not isinstance(term, UniformVelocityCommand):
+        none = torch.zeros_like(speed)
+        return none, none, speed * env.max_episode_length_s
+    left = (env.max_episode_length - env.episode_length_buf[env_ids]).clamp(min=0)
+    return term.progress[env_ids], term.commanded_way[env_ids], speed * left * env.step_dt
 
 
 def commands_vel(

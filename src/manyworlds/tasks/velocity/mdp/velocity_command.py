@@ -101,7 +101,8 @@ class UniformVelocityCommand(CommandTerm):
     If several kinds are sampled for a world, standing has priority, then walking ahead. A subclass
     may override `_resample_command` and write `vel_command_b` and the other attributes of the
     sample; `_update_command` computes the rows of worlds that stand, head somewhere, or move in the
-    world frame.
+    world frame. The metrics `error_vel_xy` [m/s] and `error_vel_yaw` [rad/s] are mean errors over
+    the time of an episode.
 
     Raises:
         ValueError: the entity's base is fixed, or there is no range of headings.
@@ -112,10 +113,12 @@ class UniformVelocityCommand(CommandTerm):
         *CommandTerm.state_attributes,
         *("vel_command_b", "vel_command_w", "heading_target"),
         *("is_standing_env", "is_heading_env", "is_world_env", "ranges", "shares"),
+        *("commanded_way", "progress", "_way_from", "_measured"),
     )
     # Commands set in a viewer are not part of the state.
     derived_attributes = (
         *("_low", "_span", "_limits", "_sampled_from", "_speed", "_speed_of", "_steered"),
+        "_elapsed",
     )
 
     def __init__(self, cfg: UniformVelocityCommandCfg, env: ManagerBasedRlEnv) -> None:
@@ -142,6 +145,13 @@ class UniformVelocityCommand(CommandTerm):
             self.is_world_env = self.is_standing_env.clone()
             """Mask of worlds with a linear velocity in the world frame, shape [num_envs]."""
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
+            self.commanded_way = zeros[:, 0].clone()
+            """Length of the way that the commands of this episode describe [m], [num_envs]."""
+            self.progress = zeros[:, 0].clone()
+            """Length of the way that the root moved along the commands [m], shape [num_envs]."""
+            self._way_from = zeros[:, :2].clone()
+            self._measured = zeros[:, 0].clone()
+        self._elapsed: float | torch.Tensor = env.step_dt
         self._takes_ids = overrides(self, UniformVelocityCommand, "_resample_command")
         self._sampled_from: tuple[object, object] | None = None
         self._steered: dict[int, torch.Tensor] = {}
@@ -210,9 +220,22 @@ class UniformVelocityCommand(CommandTerm):
         if command is not None:
             self._steered[env_idx] = torch.tensor(command, device=self.device)
 
+    def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
+        """Measure the way of the last `dt`, and advance the term; see `CommandTerm.compute`."""
+        here = self.robot.data.root_link_pos_w[:, :2]
+        if env_ids is None:
+            self._measure_way(here, dt)
+            self._elapsed = dt
+            self._way_from.copy_(here)
+        else:
+            self._way_from[env_ids] = here[env_ids]
+        super().compute(dt, env_ids)
+
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
         """Resample the commands of given worlds; return the means of their metrics, shape []."""
         log = super().reset(env_ids)
+        for values in (self.commanded_way, self.progress, self._measured):
+            values[env_ids] = 0.0
         if self.cfg.init_velocity_prob > 0.0:
             self._start_moving(env_ids)
         return log
@@ -290,15 +313,35 @@ class UniformVelocityCommand(CommandTerm):
         if env_ids is not None:
             self.vel_command_b.index_copy_(0, env_ids, command)
 
+    def _measure_way(self, here: torch.Tensor, dt: float | torch.Tensor) -> None:
+        """Add the last `dt`, in which the present commands held, to the ways of this episode.
+
+        Args:
+            here: position of the root in the world frame [m], shape [num_envs, 2].
+            dt: time [s], a scalar or shape [num_envs]; zero where an episode begins.
+        """
+        x, y = self.command[:, :2].unbind(1)
+        speed = torch.hypot(x, y)
+        heading = self.robot.data.heading_w
+        cos, sin = heading.cos(), heading.sin()
+        moved_x, moved_y = (here - self._way_from).unbind(1)
+        along = moved_x * (cos * x - sin * y) + moved_y * (sin * x + cos * y)
+        gained = along / speed.clamp(min=1e-6)
+        if isinstance(dt, torch.Tensor):
+            gained = torch.where(dt > 0.0, gained, 0.0)
+        self.progress += gained
+        self.commanded_way += speed * dt
+
     def _update_metrics(self) -> None:
-        # Normalized so that an episode's mean is about the mean over the time of one command.
-        share = self._env.step_dt / max(self.cfg.resampling_time_range[1], self._env.step_dt)
+        # Running means over the time of the episode.
+        self._measured += self._elapsed
+        share = self._elapsed / self._measured.clamp(min=1e-6)
         data = self.robot.data
         command = self.command
         linear = command[:, :2] - data.root_link_lin_vel_b[:, :2]
         turning = command[:, 2] - data.root_link_ang_vel_b[:, 2]
-        self.metrics["error_vel_xy"].add_(dot(linear, linear).sqrt(), alpha=share)
-        self.metrics["error_vel_yaw"].add_(turning.abs(), alpha=share)
+        self.metrics["error_vel_xy"].lerp_(dot(linear, linear).sqrt(), share)
+        self.metrics["error_vel_yaw"].lerp_(turning.abs(), share)
 
     def _start_moving(self, env_ids: torch.Tensor) -> None:
         """Set the root's velocity to the command in some of the worlds."""
