@@ -78,7 +78,11 @@ def _convert(cfg: ConvertOptions) -> tuple[Path, Motion]:
         raise ValueError(f"The motion would replace the recording '{output}': name --output.")
     env_cfg, command = _task(cfg.task)
     from manyworlds.sim import MujocoCfg
-    from manyworlds.tasks.tracking.joint_motion import complete_motion, read_joint_motion
+    from manyworlds.tasks.tracking.joint_motion import (
+        check_recording,
+        complete_motion,
+        read_joint_motion,
+    )
 
     entity_cfg = env_cfg.scene.entities[command.entity_name]
     robot = entity_cfg.build()
@@ -88,7 +92,10 @@ def _convert(cfg: ConvertOptions) -> tuple[Path, Motion]:
         cfg.fps,
         cfg.line_range,
         robot.body_names.index(robot.root_body.name),
+        robot.body_names,
     )
+    if cfg.file.suffix.lower() == ".npz":
+        check_recording(cfg.file, entity_cfg)
     mujoco_cfg = env_cfg.sim.mujoco or MujocoCfg()
     rate = cfg.output_fps or 1.0 / (env_cfg.decimation * mujoco_cfg.timestep)
     motion = motion.resampled(rate)

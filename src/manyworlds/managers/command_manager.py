@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
-from manyworlds.utils.clocks import count_down
 from manyworlds.managers.not_finite import mean_of_finite
+from manyworlds.utils.clocks import count_down
 from manyworlds.utils.draws import COMMAND, draws_of
 from manyworlds.utils.overrides import overrides
 

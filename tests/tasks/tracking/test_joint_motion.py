@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -13,9 +14,11 @@ from manyworlds.asset_zoo.humanoid import get_humanoid_cfg
 from manyworlds.tasks.tracking.joint_motion import (
     ROOT_COLUMNS,
     JointMotion,
+    check_recording,
     complete_motion,
     read_joint_motion,
 )
+from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.utils.math import quat_from_angle_axis
 
 JOINTS = ("hip", "knee")
@@ -189,6 +192,31 @@ def test_an_npz_file_is_resampled(tmp_path, clip):
     np.testing.assert_allclose(again.body_pos_w, clip.body_pos_w, atol=1e-5)
     with pytest.raises(ValueError, match="36 columns, but the robot needs 9"):
         read_joint_motion(path, JOINTS, 30.0)
+
+
+def test_an_npz_file_is_ordered_by_its_names(tmp_path, clip):
+    """Read joints and the root by name; refuse bodies of another order without names."""
+    joints, bodies = np.arange(len(clip.joint_names))[::-1], np.arange(len(clip.body_names))[::-1]
+    other = clip.in_order(clip.joint_names[::-1], clip.body_names[::-1])
+    assert np.array_equal(other.joint_vel, clip.joint_vel[:, joints])
+    assert np.array_equal(other.body_pos_w, clip.body_pos_w[:, bodies])
+    path = other.save(tmp_path / "other.npz")
+    assert Motion.load(path).body_names == clip.body_names[::-1]
+    motion = read_joint_motion(path, clip.joint_names, 1.0, None, 0, clip.body_names)
+    np.testing.assert_allclose(motion.joint_pos, clip.joint_pos, atol=1e-6)
+    np.testing.assert_allclose(motion.root_pos, clip.body_pos_w[:, 0], atol=1e-6)
+    check_recording(path, get_humanoid_cfg())
+    nameless = replace(other, joint_names=(), body_names=()).save(tmp_path / "nameless.npz")
+    with pytest.raises(ValueError, match=r"nameless.npz' are not where its joints put them"):
+        check_recording(nameless, get_humanoid_cfg())
+    arrays = ("body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w")
+    fewer = {name: getattr(clip, name)[:, 1:] for name in arrays}
+    with pytest.raises(ValueError, match=r"has \d+ bodies, but the robot has"):
+        check_recording(
+            replace(clip, body_names=(), **fewer).save(tmp_path / "fewer.npz"), get_humanoid_cfg()
+        )
+    with pytest.raises(ValueError, match=r"has no joint \['tail'\], but"):
+        clip.in_order(["tail"], clip.body_names)
 
 
 def test_another_robot_s_recording_is_refused():

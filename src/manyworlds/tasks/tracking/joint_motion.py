@@ -14,6 +14,7 @@ from manyworlds.entity import Entity, EntityCfg
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation
 from manyworlds.tasks.tracking.motion import Motion
+from manyworlds.tasks.tracking.motion_check import check_kinematics
 from manyworlds.utils.math import quat_box_minus, quat_slerp
 
 ROOT_COLUMNS = ("root_x", "root_y", "root_z", "root_qx", "root_qy", "root_qz", "root_qw")
@@ -98,6 +99,7 @@ def read_joint_motion(
     fps: float,
     line_range: tuple[int, int] | None = None,
     root_index: int = 0,
+    body_names: Sequence[str] = (),
 ) -> JointMotion:
     """Read a recording from a CSV file, or from an NPZ file of a motion.
 
@@ -110,6 +112,7 @@ def read_joint_motion(
         fps: frames per second of a CSV file; an NPZ file contains its own.
         line_range: first and last frame, both included, counted from 1; None for all frames.
         root_index: index of the root among the robot's bodies, for an NPZ file.
+        body_names: names of these bodies, by which those of an NPZ file with names are ordered.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -118,6 +121,8 @@ def read_joint_motion(
     path = Path(path)
     if path.suffix.lower() == ".npz":
         motion = Motion.load(path)
+        _check_width(7 + motion.joint_pos.shape[1], joint_names, path)
+        motion = motion.in_order(joint_names, body_names)
         rows = np.concatenate(
             [
                 motion.body_pos_w[:, root_index],
@@ -127,7 +132,6 @@ def read_joint_motion(
             axis=1,
         )
         rows, fps = rows.astype(np.float64), motion.fps
-        _check_width(rows.shape[1], joint_names, path)
     else:
         rows = _read_csv(path, joint_names)
     if line_range is not None:
@@ -145,6 +149,30 @@ def read_joint_motion(
         joint_pos=values[:, 7:],
         source=f"'{path}'",
     )
+
+
+def check_recording(path: Path, entity_cfg: EntityCfg) -> None:
+    """Check that the bodies of an NPZ file are where its joints put them.
+
+    Args:
+        path: the file.
+        entity_cfg: configuration of the robot.
+
+    Raises:
+        ValueError: the file has another number of bodies, or a body is elsewhere; see
+            `check_kinematics`.
+    """
+    scene = Scene(SceneCfg(num_envs=1, entities={"robot": entity_cfg}))
+    entity: Entity = scene["robot"]
+    sim = Simulation(1, spec=scene.spec, device="cpu")
+    scene.initialize(sim.mj_model, sim.model, sim.data)
+    motion = Motion.load(path).in_order(entity.joint_names, entity.body_names)
+    if motion.body_pos_w.shape[1] != len(entity.body_names):
+        raise ValueError(
+            f"{motion.source} has {motion.body_pos_w.shape[1]} bodies, but the robot has "
+            f"{len(entity.body_names)}: use a recording of this robot."
+        )
+    check_kinematics(motion, entity, sim.mj_model, "robot")
 
 
 def complete_motion(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +94,31 @@ class Motion:
     def duration(self) -> float:
         """Time from the first frame to the last [s]."""
         return (self.num_frames - 1) / self.fps
+
+    def in_order(self, joint_names: Sequence[str], body_names: Sequence[str]) -> Motion:
+        """Return the motion with the given joints and bodies, if it names its own.
+
+        Raises:
+            ValueError: one of them is missing.
+        """
+        parts: dict[str, np.ndarray] = {}
+        order = {"joint": (self.joint_names, joint_names), "body": (self.body_names, body_names)}
+        for kind, (own, wanted) in order.items():
+            if missing := [name for name in wanted if own and name not in own]:
+                raise ValueError(
+                    f"{self.source} has no {kind} {missing}, but {list(own)}: use a recording of "
+                    "this robot."
+                )
+            if own and wanted:
+                columns = [own.index(name) for name in wanted]
+                names = [name for name in _SHAPES if name.startswith(kind)]
+                parts |= {name: getattr(self, name)[:, columns] for name in names}
+        return dataclasses.replace(
+            self,
+            **parts,
+            joint_names=tuple(joint_names) if self.joint_names else (),
+            body_names=tuple(body_names or self.body_names) if self.body_names else (),
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write an NPZ file atomically."""

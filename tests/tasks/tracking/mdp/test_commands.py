@@ -270,6 +270,41 @@ def test_a_motion_of_another_robot_or_rate_is_refused(make_env, clip):
         make_env(motion_fn=lambda: swapped)
 
 
+def _unnamed(clip, joints=slice(None), bodies=slice(None), **changes):
+    """Return the clip without names, with joints and bodies in another order."""
+    parts = {name: getattr(clip, name)[:, joints] for name in ("joint_pos", "joint_vel")}
+    parts |= {f"body_{n}_w": getattr(clip, f"body_{n}_w")[:, bodies] for n in QUANTITIES}
+    return replace(clip, joint_names=(), body_names=(), **{**parts, **changes})
+
+
+QUANTITIES = ("pos", "quat", "lin_vel", "ang_vel")
+
+
+def test_a_motion_without_names_is_checked_by_forward_kinematics(make_env, clip, tmp_path):
+    """Accept the clip, also as rounded by others; name the farthest body if orders differ."""
+    noise = np.random.default_rng(0).normal(0.0, 0.002, clip.body_pos_w.shape)
+    make_env(motion_fn=lambda: _unnamed(clip, body_pos_w=clip.body_pos_w + noise))
+    count = len(clip.body_names)
+    order = np.arange(count)
+    first, second = (clip.body_names.index(f"{side}_ankle_roll_link") for side in ("left", "right"))
+    order[[first, second]] = second, first
+    between = np.linalg.norm(clip.body_pos_w[:, first] - clip.body_pos_w[:, second], axis=1)
+    assert between.min() > 0.1
+    path = _unnamed(clip, bodies=order).save(tmp_path / "clip.npz")
+    pattern = r"clip.npz' are not where its joints put them: body '(left|right)_ankle_roll_link'"
+    with pytest.raises(ValueError, match=pattern) as caught:
+        make_env(motion_fn=None, motion_file=str(path))
+    said = float(str(caught.value).partition("_link' of 'robot' is ")[2].split()[0])
+    assert said == pytest.approx(between.mean(), rel=0.1)
+    with pytest.raises(ValueError, match="are not where its joints put them"):
+        make_env(motion_fn=lambda: _unnamed(clip, bodies=order[::-1]))
+    with pytest.raises(ValueError, match="are not where its joints put them"):
+        make_env(motion_fn=lambda: _unnamed(clip, joints=np.roll(np.arange(29), 1)))
+    scalar_last = np.roll(clip.body_quat_w, -1, axis=-1)
+    with pytest.raises(ValueError, match="are not where its joints put them"):
+        make_env(motion_fn=lambda: _unnamed(clip, body_quat_w=scalar_last))
+
+
 class _Canvas:
     def __init__(self):
         self.ghosts, self.frames = [], []

@@ -13,6 +13,7 @@ import torch
 from manyworlds.managers import CommandTerm, CommandTermCfg
 from manyworlds.tasks.tracking.mdp.motion_loader import JOINTS, MotionLoader
 from manyworlds.tasks.tracking.motion import Motion
+from manyworlds.tasks.tracking.motion_check import check_kinematics
 from manyworlds.utils.clocks import count_down
 from manyworlds.utils.draws import COUPLED, draws_of
 from manyworlds.utils.math import (
@@ -122,7 +123,8 @@ class MotionCommand(CommandTerm):
 
     Raises:
         ValueError: a body does not exist or the anchor is not tracked; the motion belongs to
-            another robot or has another rate; a sampling setting is out of range.
+            another robot, has another rate, or its bodies are not where its joints put them; a
+            sampling setting is out of range.
     """
 
     cfg: MotionCommandCfg
@@ -489,6 +491,7 @@ class MotionCommand(CommandTerm):
                 f"'fps' of {motion.source} is {motion.fps:g}, but the control rate is {rate:g} "
                 f"per second: resample it by `manyworlds motion convert --output-fps {rate:g}`."
             )
+        check_kinematics(motion, robot, self._env.sim.mj_model, cfg.entity_name)
         return motion
 
     def _debug_vis_impl(self, visualizer: Any) -> None:
