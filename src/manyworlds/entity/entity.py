@@ -39,7 +39,7 @@ from manyworlds.spec.config import (
 from manyworlds.spec.edits import auto_wrap_fixed_base_mocap, export_spec, get_free_joint
 from manyworlds.spec.elements import TRANSMISSIONS, is_position_actuator, qpos_width
 from manyworlds.spec.mjcf import fix_spec_xml, mark_bare, strip_buffer_textures
-from manyworlds.spec.references import copy_spec
+from manyworlds.spec.references import complete_keyframes, copy_spec
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.files import write_atomic
@@ -442,6 +442,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             spec = self._spec_fn()
             check_type("What spec_fn returns", spec, mujoco.MjSpec, "return a spec, not compiled.")
             spec = copy_spec(spec)
+            complete_keyframes(spec)
             free = get_free_joint(spec) if self.cfg.kinematic else None
             if free is not None:
                 spec.delete(free)

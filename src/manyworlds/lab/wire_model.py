@@ -19,6 +19,7 @@ import numpy as np
 
 from manyworlds.lab.model_facts import binary_model, robot_of, wire_name
 from manyworlds.spec.export import spec_files
+from manyworlds.spec.references import name_keyframes
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ def _with_prefix(xml: str, files: dict[str, bytes], prefix: str) -> tuple[str, d
     root, child = mujoco.MjSpec(), mujoco.MjSpec.from_string(xml, assets=files)
     root.option, root.compiler.degree = child.option, child.compiler.degree
     root.assets = files
+    name_keyframes(child)
     messages: list[str] = []
     try:
         with mujoco_warnings(messages.append), warnings.catch_warnings():

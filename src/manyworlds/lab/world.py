@@ -33,7 +33,7 @@ from manyworlds.spec.elements import joint_of
 from manyworlds.spec.load import ModelFileError, load_spec
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.model_text import read_elements
-from manyworlds.spec.references import copy_spec
+from manyworlds.spec.references import complete_keyframes, copy_spec
 from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:  # entities and scenes import torch, which a model file does not need
@@ -248,6 +248,7 @@ def _world_of(
     # A spec that was compiled holds the meshes, with which each copy of it would be large.
     try:
         spec = copy_spec(spec)
+        complete_keyframes(spec)
     except ValueError as error:
         raise CompileError(" ".join(str(error).split())) from error
     world = World(spec=spec, model=_compile(spec.copy()), robots={})

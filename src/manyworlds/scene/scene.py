@@ -18,6 +18,7 @@ from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.edits import drop_options, export_spec
 from manyworlds.spec.elements import qpos_width
+from manyworlds.spec.references import name_keyframes
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.utils import grid_origins
 from manyworlds.utils.declared import declared
@@ -379,6 +380,7 @@ class Scene(Stateful):
             self._initial_qpos[f"{name}/{joint}"] = qpos
         frame = self.spec.worldbody.add_frame()
         _adopt_sizes_and_looks(entity.spec, self.spec)
+        name_keyframes(entity.spec)
         self.spec.attach(entity.spec, prefix=f"{name}/", frame=frame)
         self.entities[name] = entity
 

@@ -21,6 +21,7 @@ from manyworlds.spec.mesh_files import (
     read_mesh,
 )
 from manyworlds.spec.model_files import FileReference, check_files, model_files
+from manyworlds.spec.references import check_keyframes, complete_keyframes
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
 
@@ -91,6 +92,7 @@ def load_spec(
             present = [one for one in references if one.path.is_file()]
             check_files(present)
             spec = mujoco.MjSpec.from_file(str(path))
+            check_keyframes(spec)
         except ERRORS as error:
             raise explained(path, error) from None
         _resolve_addresses(spec, references)
@@ -103,6 +105,10 @@ def load_spec(
             found += _leave_out(spec)
         elif missing:
             _raise_for_missing(spec, path, missing)
+        try:
+            complete_keyframes(spec)
+        except ERRORS as error:
+            raise explained(path, error) from None
     return spec, list(dict.fromkeys(found))
 
 

@@ -197,6 +197,8 @@ def _duplicate(text: ModelText, match: re.Match[str]) -> str | None:
     name, kind = match[1], match[2]
     same = [e for e in text.elements if _name(e) == name]
     same = [e for e in same if e.tag == kind] if sum(e.tag == kind for e in same) > 1 else same
+    if not same and kind == "key":
+        return "an attached model has several keyframes without a name: give each one a name."
     if len(same) < 2:
         return None
     places = ", ".join(f"<{e.tag}> {text.where(e)}" for e in same)

@@ -29,7 +29,7 @@ from manyworlds.lab.world import CompileError, World
 from manyworlds.spec.compiler_settings import adopt_settings
 from manyworlds.spec.edits import non_default_option_fields
 from manyworlds.spec.elements import qpos_width
-from manyworlds.spec.references import copy_spec
+from manyworlds.spec.references import copy_spec, name_keyframes
 from manyworlds.spec.renaming import rename_elements
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
@@ -168,6 +168,7 @@ class Draft:
         _name_all(spec.worldbody.cameras, "camera")
         _name_all(spec.worldbody.lights, "light")
         _name_all([t for t in spec.textures if t.name or not t.file], "texture")
+        name_keyframes(spec)
         spec.memory = self.spec.memory = max(spec.memory, self.spec.memory)
         frame = self.spec.worldbody.add_frame()
         pose = (np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])) if pose is None else pose

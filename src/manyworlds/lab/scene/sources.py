@@ -16,7 +16,7 @@ from manyworlds.lab.verb_error import near
 from manyworlds.lab.world import CompileError
 from manyworlds.spec.load import ModelFileError, load_spec
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
-from manyworlds.spec.references import copy_spec
+from manyworlds.spec.references import complete_keyframes, copy_spec
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.utils.extras import MissingExtraError, require_extra
 
@@ -73,7 +73,7 @@ def load_source(source: Source) -> tuple[ItemContent, str]:
 
     if isinstance(source, mujoco.MjSpec):
         name = source.modelname if source.modelname != "MuJoCo Model" else ""
-        return _of_spec(copy_spec(source), name or "item"), plain_name(name or "item")
+        return _of_spec(_copy(source), name or "item"), plain_name(name or "item")
     if isinstance(source, EntityCfg):
         return _of_config(source, "entity"), "item"
     text = str(source)
@@ -96,6 +96,15 @@ def _of_config(cfg: EntityCfg, name: str) -> ItemContent:
         reason = str(error).removeprefix(f"{name} ")  # errors of a mesh begin with its file
         raise CompileError(f"{name}: {reason}") from error
     return ItemContent.of_entity(entity, name, model)
+
+
+def _copy(spec: mujoco.MjSpec) -> mujoco.MjSpec:
+    try:
+        copy = copy_spec(spec)
+        complete_keyframes(copy)
+    except ValueError as error:
+        raise CompileError(" ".join(str(error).split())) from error
+    return copy
 
 
 def _of_spec(spec: mujoco.MjSpec, name: str) -> ItemContent:
