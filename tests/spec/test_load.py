@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from manyworlds.lab import world_from_file
+from manyworlds.lab import LiveLab, world_from_file
 from manyworlds.spec import mesh_files, model_files
 from manyworlds.spec.export import export_spec
 from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
@@ -183,6 +183,86 @@ class TestMissing:
         (tmp_path / "r.urdf").write_text(urdf("package://none/a.stl", "package://none/b.dae"))
         spec, warnings = load_spec(tmp_path / "r.urdf", missing_meshes="skip")
         assert spec.compile().nbody == 2 and len(warnings) == 2
+
+
+def half_sizes(model: mujoco.MjModel) -> dict[str, float]:
+    """Return the largest coordinate of each mesh, by name."""
+    found = {}
+    for i in range(model.nmesh):
+        start = model.mesh_vertadr[i]
+        vertices = model.mesh_vert[start : start + model.mesh_vertnum[i]]
+        found[model.mesh(i).name] = float(vertices.max())
+    return found
+
+
+@pytest.mark.parametrize("suffix", ["glb", "ply", "off", "stl", "obj"])
+@pytest.mark.parametrize("name", ["", 'name="m"'])
+def test_equally_written_files_of_attached_models(suffix, name, tmp_path):
+    """Attach models that refer to equally written mesh files: each has its own mesh."""
+    sizes = {"x_": 1.0, "y_": 2.0, "y_z_": 3.0, "": 4.0}
+    folders = dict(zip(sizes, ("a", "b", "b/c", "."), strict=True))
+    for prefix, size in sizes.items():
+        folder = tmp_path / folders[prefix] / "meshes"
+        folder.mkdir(parents=True)
+        box = trimesh().creation.box((size, size, size))
+        box.export(
+            folder / f"part.{suffix}", **({"file_type": "stl_ascii"} if suffix == "stl" else {})
+        )
+    mesh = f"""<compiler meshdir="meshes"/><asset><mesh {name} file="part.{suffix}"/>{{0}}</asset>
+    <worldbody><body><geom type="mesh" mesh="{"m" if name else "part"}"/>{{1}}</body></worldbody>"""
+    models = '<model name="a" file="a/m.xml"/><model name="b" file="b/m.xml"/>'
+    attached = '<attach model="b" prefix="y_"/><attach model="a" prefix="x_"/>'
+    inner = ('<model name="c" file="c/m.xml"/>', '<attach model="c" prefix="z_"/>')
+    for folder, parts in (
+        (".", (models, attached)),
+        ("a", ("", "")),
+        ("b", inner),
+        ("b/c", ("",) * 2),
+    ):
+        (tmp_path / folder / "m.xml").write_text(f"<mujoco>{mesh.format(*parts)}</mujoco>")
+    model = load_spec(tmp_path / "m.xml")[0].compile()
+    found = half_sizes(model)
+    ending = "m" if name else "part"
+    assert found == {f"{prefix}{ending}": size / 2 for prefix, size in sizes.items()}
+    world = world_from_file(tmp_path / "m.xml")
+    assert_same(world.model, model)
+    lab = LiveLab(world)
+    lab.scene.add(tmp_path / "b" / "m.xml", "item")
+    assert half_sizes(lab.model)[f"item/z_{ending}"] == 1.5
+    lab.stop()
+
+
+def test_equally_written_addresses_of_attached_urdfs(tmp_path):
+    """Attach URDFs of two packages of one name, or with equally written paths: each has its own."""
+    for folder, size in (("a", 1.0), ("b", 2.0)):
+        package = tmp_path / folder / "robot"
+        package.mkdir(parents=True)
+        for suffix in ("glb", "obj"):
+            trimesh().creation.box((size, size, size)).export(package / f"{suffix}part.{suffix}")
+        files = ("package://robot/glbpart.glb", "package://robot/objpart.obj", "glbpart.glb")
+        (package / "r.urdf").write_text(urdf(*files))
+    (tmp_path / "m.xml").write_text(
+        """<mujoco><asset><model name="a" file="a/robot/r.urdf"/><model name="b"
+        file="b/robot/r.urdf"/></asset><worldbody><attach model="b" prefix="b_"/>
+        <attach model="a" prefix="a_"/></worldbody></mujoco>"""
+    )
+    model = load_spec(tmp_path / "m.xml")[0].compile()
+    found = half_sizes(model)
+    assert len(found) == 6
+    assert all(half == {"a": 0.5, "b": 1.0}[name[0]] for name, half in found.items())
+
+
+def test_models_that_multiply(tmp_path):
+    """Refuse a model that attaches others twice each, at each of 30 levels."""
+    for i in range(30):
+        attach = "".join(f'<attach model="m" prefix="{k}"/>' for k in "ab")
+        (tmp_path / f"m{i}.xml").write_text(
+            f'<mujoco><asset><model name="m" file="m{i + 1}.xml"/></asset><worldbody><body>{attach}'
+            "</body></worldbody></mujoco>"
+        )
+    (tmp_path / "m30.xml").write_text(mjcf())
+    with pytest.raises(ModelFileError, match=r"makes more than 1000000 elements: attach it less"):
+        load_spec(tmp_path / "m0.xml")
 
 
 def textured(path: Path, color: tuple[int, int, int] = (200, 30, 60)) -> None:

@@ -20,7 +20,7 @@ from manyworlds.spec.mesh_files import (
     is_native,
     read_mesh,
 )
-from manyworlds.spec.model_files import FileReference, check_files, model_files
+from manyworlds.spec.model_files import FileReference, check_files, model_files, reference_of
 from manyworlds.spec.references import check_keyframes, complete_keyframes
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
@@ -141,14 +141,10 @@ def explained(path: Path, error: Exception) -> ModelFileError:
 
 def _resolve_addresses(spec: mujoco.MjSpec, references: list[FileReference]) -> None:
     """Replace `package://` and `file://` addresses by paths."""
-    places = {one.written: one.path for one in references if "://" in one.written}
     for mesh in spec.meshes:
-        if (place := places.get(mesh.file)) and place.is_file():
-            mesh.file = str(place)
-
-
-def _is(mesh: mujoco.MjsMesh, reference: FileReference) -> bool:
-    return reference.kind == "mesh" and mesh.file in (reference.written, str(reference.path))
+        reference = reference_of(mesh, references) if "://" in mesh.file else None
+        if reference is not None and reference.path.is_file():
+            mesh.file = str(reference.path)
 
 
 def _raise_for_missing(spec: mujoco.MjSpec, path: Path, missing: list[FileReference]) -> None:
@@ -177,11 +173,11 @@ def _convert_meshes(
     axis: UpAxis = "z" if up_axis == "auto" else up_axis  # the model says where its meshes belong
     converter = _Converter(spec, axis)
     for mesh in list(spec.meshes):
-        path = next((one.path for one in references if _is(mesh, one)), None)
-        if path is None or is_native(path):
+        reference = reference_of(mesh, references)
+        if reference is None or is_native(reference.path):
             continue
         try:
-            warnings += converter.convert(mesh, path)
+            warnings += converter.convert(mesh, reference.path)
         except ValueError as error:
             if not skip:
                 raise

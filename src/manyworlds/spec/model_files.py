@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import mujoco
 
 from manyworlds.spec.mesh_files import check_mesh_size
 from manyworlds.spec.model_text import Element, LimitError, ModelText, read_elements
@@ -33,6 +35,23 @@ class FileReference:
     """Place where MuJoCo looks for it; for `package://` the first place that has it."""
     where: str
     """Place of the reference in the model."""
+    prefix: str = ""
+    """Beginning of the names that the elements of this model have where it is attached."""
+    name: str = ""
+    """Name of the asset without the prefix; empty in URDF, whose meshes have none."""
+
+
+def reference_of(mesh: mujoco.MjsMesh, references: Sequence[FileReference]) -> FileReference | None:
+    """Return the reference that a mesh comes from: attached models may write the same path."""
+    found = None
+    for one in references:
+        if one.kind == "mesh" and mesh.file in (one.written, str(one.path)):
+            if mesh.name == one.prefix + one.name and one.name:
+                return one
+            longer = found is None or len(one.prefix) > len(found.prefix)
+            if mesh.name.startswith(one.prefix) and longer:
+                found = one
+    return found
 
 
 def model_files(path: Path) -> list[FileReference]:
@@ -41,11 +60,16 @@ def model_files(path: Path) -> list[FileReference]:
     Raises:
         LimitError: the model refers to itself, or is larger than the limits.
     """
-    return _files_of(path, (), [])
+    return _files_of(path, (), [])[0]
 
 
-def _files_of(path: Path, chain: tuple[Path, ...], read: list[Path]) -> list[FileReference]:
-    """Return the files of a model that those of `chain` attach; `read` collects all models."""
+def _files_of(
+    path: Path, chain: tuple[Path, ...], read: list[Path]
+) -> tuple[list[FileReference], int]:
+    """Return the files of a model that those of `chain` attach, and its number of elements.
+
+    `read` collects all models.
+    """
     path = path.resolve()
     if path in chain:
         names = " -> ".join(p.name for p in (*chain, path))
@@ -54,15 +78,36 @@ def _files_of(path: Path, chain: tuple[Path, ...], read: list[Path]) -> list[Fil
     if len(read) > MAX_MODELS:
         raise LimitError(f"the model attaches more than {MAX_MODELS} models.")
     text = read_elements(path)
-    _check_counts(text)
+    copies = _count_copies(text)
+    total = sum(copies.values())
     urdf = bool(text.elements) and text.elements[0].tag == "robot"
     found = list(_urdf_files(text) if urdf else _mjcf_files(text))
     for element in text.find("model"):
         if file := element.attributes.get("file"):
             child = path.parent / file
             if child.is_file() and child.suffix.lower() in ("", ".xml", ".mjcf", ".urdf"):
-                found += _files_of(child, (*chain, path), read)
-    return found
+                files, count = _files_of(child, (*chain, path), read)
+                uses = _uses(text, element)
+                total += count * sum(copies[id(use)] for use in uses)
+                if total > MAX_ELEMENTS:
+                    raise LimitError(
+                        f"attaching {child.name} ({text.where(element)}) makes more than "
+                        f"{MAX_ELEMENTS} elements: attach it less often."
+                    )
+                prefixes = dict.fromkeys(use.attributes.get("prefix", "") for use in uses)
+                for prefix in prefixes or [""]:
+                    found += [replace(one, prefix=prefix + one.prefix) for one in files]
+    return found, total
+
+
+def _uses(text: ModelText, model: Element) -> list[Element]:
+    """Return the `<attach>` elements of a model, which has the name of its file's root if none."""
+    name = model.attributes.get("name")
+    names = {one.attributes.get("name") for one in text.find("model")}
+    attached = text.find("attach")
+    if name is None:
+        return [use for use in attached if use.attributes.get("model") not in names]
+    return [use for use in attached if use.attributes.get("model") == name]
 
 
 def check_files(references: list[FileReference]) -> None:
@@ -90,10 +135,9 @@ def _urdf_files(text: ModelText) -> Iterator[FileReference]:
     folders = _folders(text)
     for element in text.elements:
         if element.tag == "mesh" and (written := element.attributes.get("filename")):
-            reference = _reference(text, element, written, folders)
+            reference = replace(_reference(text, element, written, folders), name="")
             if "://" in written:
-                place = _find_uri(text.path, written)
-                reference = FileReference("mesh", written, place, reference.where)
+                reference = replace(reference, path=_find_uri(text.path, written))
             yield reference
 
 
@@ -103,7 +147,13 @@ def _reference(
     kind = element.tag
     name = Path(written).name if folders.get("strippath") == "true" else written
     folder = folders.get("texturedir" if kind == "texture" else "meshdir", "")
-    return FileReference(kind, written, text.path.parent / folder / name, text.where(element))
+    return FileReference(
+        kind,
+        written,
+        text.path.parent / folder / name,
+        text.where(element),
+        name=element.attributes.get("name") or Path(written).stem,
+    )
 
 
 def _folders(text: ModelText) -> dict[str, str]:
@@ -135,7 +185,12 @@ def _find_uri(model: Path, uri: str) -> Path:
     return next((place for place in places if place.is_file()), model.parent / package / inside)
 
 
-def _check_counts(text: ModelText) -> None:
+def _count_copies(text: ModelText) -> dict[int, int]:
+    """Return how often each element is made, by its identity in Python.
+
+    Raises:
+        LimitError: the model is larger than the limits.
+    """
     total = 0
     copies: dict[int, int] = {}
     for element in text.elements:
@@ -156,6 +211,7 @@ def _check_counts(text: ModelText) -> None:
                     f"<{tag}> ({text.where(element)}) has {cells} values, and {MAX_PIXELS} are "
                     f"allowed: lower {names[0]} and {names[1]}."
                 )
+    return copies
 
 
 def _numbers(element: Element, name: str) -> list[int]:
