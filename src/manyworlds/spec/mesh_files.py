@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import struct
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,18 @@ UpAxis = Literal["auto", "y", "z"]
 _STL_FACES = 200_000  # MuJoCo reads no larger STL files
 _CHUNK = 2**22
 _JSON_CHUNK = 0x4E4F534A
+_PACKAGES = {".dae": "pycollada", ".3mf": "lxml and networkx"}
+"""Python packages without which trimesh does not read a format."""
+_UNITS_3MF = {
+    "micron": 1e-6,
+    "millimeter": 1e-3,
+    "centimeter": 1e-2,
+    "inch": 0.0254,
+    "foot": 0.3048,
+    "meter": 1.0,
+}
+"""Lengths of the units of 3MF files [m]."""
+_HEAD = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +204,9 @@ def read_mesh(path: Path, up_axis: UpAxis = "auto") -> list[MeshPart]:
         path: a file of one of the formats of `MESH_SUFFIXES`; trimesh reads all but `.msh`.
         up_axis: axis of the file that becomes the z axis; "auto" takes y for glTF, else z.
 
+    Returns:
+        The parts, in meters: the units of DAE and 3MF files count.
+
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it cannot be read, is empty, or has vertices that are not finite.
@@ -205,17 +222,55 @@ def read_mesh(path: Path, up_axis: UpAxis = "auto") -> list[MeshPart]:
         scene = module.load_scene(path, process=False)
     except Exception as error:  # trimesh and its readers raise errors of many types
         reason = " ".join(str(error).split()) or type(error).__name__
-        more = (
-            " Reading .dae needs the Python package 'pycollada'; or convert it to .obj or .glb."
-            if suffix == ".dae"
-            else ""
-        )
+        more = ""
+        if suffix in _PACKAGES:
+            more = (
+                f" Reading {suffix} needs the Python packages {_PACKAGES[suffix]}; or convert it "
+                "to .obj or .glb."
+            )
         raise ValueError(f"{path.name} cannot be read as a mesh: {reason}.{more}") from error
     upright = up_axis == "y" or (up_axis == "auto" and suffix in (".glb", ".gltf"))
-    parts = list(_parts(scene, path, upright))
+    parts = list(_parts(scene, path, upright, unit_length(path)))
     if not parts:
         raise ValueError(f"{path.name} has no triangles.")
     return parts
+
+
+def unit_length(path: Path) -> float:
+    """Return the length of the unit of a mesh file [m]; 1 for formats that have no units.
+
+    Raises:
+        ValueError: the file gives a unit that is unknown, or no positive number.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".dae":
+        with path.open("rb") as file:
+            unit = _attribute(file.read(_HEAD), b"unit", b"meter")
+        length = _number(unit) if unit is not None else 1.0
+    elif suffix == ".3mf":
+        with zipfile.ZipFile(path) as archive:
+            model = next(n for n in archive.namelist() if "3d/3dmodel.model" in n.lower())
+            with archive.open(model) as file:
+                unit = _attribute(file.read(_HEAD), b"model", b"unit")
+        length = _UNITS_3MF.get(unit or "millimeter", math.nan)
+    else:
+        return 1.0
+    if not 0.0 < length < math.inf:
+        raise ValueError(f"{path.name} has the unit '{unit}', which is no length: correct it.")
+    return length
+
+
+def _attribute(head: bytes, tag: bytes, name: bytes) -> str | None:
+    """Return an attribute of the first element with a tag, or None."""
+    found = re.search(rb"<(?:\w+:)?%b\s[^>]*?\b%b\s*=\s*[\"']([^\"']*)" % (tag, name), head)
+    return found[1].decode(errors="replace").strip() if found else None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _read_msh(path: Path) -> MeshPart:
@@ -245,7 +300,7 @@ def _check_links(path: Path) -> None:
             raise ValueError(f"{path.name} refers to '{uri}', which is outside its folder.")
 
 
-def _parts(scene: trimesh.Scene, path: Path, upright: bool) -> Iterator[MeshPart]:
+def _parts(scene: trimesh.Scene, path: Path, upright: bool, length: float) -> Iterator[MeshPart]:
     for node in scene.graph.nodes_geometry:
         transform, name = scene.graph[node]
         mesh = scene.geometry[name]
@@ -254,6 +309,7 @@ def _parts(scene: trimesh.Scene, path: Path, upright: bool) -> Iterator[MeshPart
             continue
         with np.errstate(invalid="ignore"):  # what is not finite is refused below
             vertices = np.asarray(mesh.vertices) @ transform[:3, :3].T + transform[:3, 3]
+            vertices = vertices * length
         if np.linalg.det(transform[:3, :3]) < 0:  # a mirror turns faces inside out
             faces = faces[:, ::-1]
         if upright:
