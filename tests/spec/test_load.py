@@ -556,3 +556,47 @@ def test_an_error_says_nothing_of_the_spec_in_memory(tmp_path):
     with pytest.raises(ModelFileError, match="fullinertia") as error:
         compile_spec(spec, path)
     assert "remain so" not in str(error.value) and "\n" not in str(error.value)
+
+
+def plate(*corners: tuple[float, float, float]):
+    """Return a flat mesh with these corners."""
+    faces = [[0, i, i + 1] for i in range(1, len(corners) - 1)]
+    return trimesh().Trimesh(corners, faces, process=False)
+
+
+FLAT_PARTS = {
+    "triangle": ((0, 0, 2), (1, 0, 2), (1, 1, 2)),
+    "square": ((0, 0, 2), (1, 0, 2), (1, 1, 2), (0, 1, 2)),
+    "tilted": ((100, 0, 0), (101, 0, 0.3), (101, 1, 0.5), (100, 1, 0.2)),
+    "line": ((0, 0, 2), (1, 0, 2), (2, 0, 2), (3, 0, 2)),
+}
+
+
+@pytest.mark.parametrize("kind", FLAT_PARTS)
+def test_flat_parts_are_left_out(kind, tmp_path):
+    """Open a mesh file of which one part is flat: the others are there, and a sentence says so."""
+    scene = trimesh().Scene()
+    scene.add_geometry(trimesh().creation.box((1, 1, 1)), geom_name="box")
+    scene.add_geometry(plate(*FLAT_PARTS[kind]), geom_name="label")
+    path = tmp_path / "parts.glb"
+    scene.export(path)
+    spec, warnings = load_spec(path)
+    assert warnings == ["the part 'label' of the mesh is flat, and is left out."]
+    model = compile_spec(spec, path)
+    assert [model.mesh(i).name for i in range(model.nmesh)] == ["box"]
+    world = world_from_file(path)
+    assert world.warnings == warnings and world.model.nmesh == 1
+    lab = LiveLab(world)
+    lab.scene.add(path, "prop")
+    assert lab.model.body("prop/prop").mass[0] > 0.0
+    if kind in ("triangle", "line"):  # which MuJoCo does not even draw
+        assert any("flat parts that MuJoCo refuses" in note for note in lab.scene.notes)
+    lab.stop()
+
+
+def test_a_flat_mesh_is_refused(tmp_path):
+    """Refuse a mesh file without a part that is a solid."""
+    path = tmp_path / "label.glb"
+    trimesh().Scene([plate(*FLAT_PARTS["square"])]).export(path)
+    with pytest.raises(ModelFileError, match="label.glb: the mesh is flat: give it a thickness"):
+        load_spec(path)

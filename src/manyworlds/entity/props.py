@@ -21,6 +21,8 @@ from manyworlds.spec.mesh_files import MeshPart, check_mesh_file
 from manyworlds.spec.meshes import (
     Triangles,
     check_thickness,
+    has_hull,
+    has_surface,
     hull_properties,
     is_closed,
     mass_properties,
@@ -168,11 +170,21 @@ class MeshProp(PropSpec):
         return len(self._pieces(self._read()[1], on_progress))
 
     def _read(self) -> tuple[list[MeshPart], Triangles]:
-        """Return the parts of the file, and the surface that they form together."""
+        """Return the parts of the file, and the surface that they form together.
+
+        Parts without a surface, such as a single triangle, are no meshes for MuJoCo.
+        """
         parts = read_solid(self.path)
-        whole = weld(parts)
+        kept = [part for part in parts if has_hull(part) or has_surface(part)]
+        if left_out := [part.name for part in parts if part not in kept]:
+            warnings.warn(
+                f"The mesh '{self.path}' has flat parts that MuJoCo refuses, which are left out: "
+                f"{', '.join(left_out)}.",
+                stacklevel=2,
+            )
+        whole = weld(kept or parts)
         check_thickness(str(self.path), whole[0])
-        return parts, whole
+        return kept, whole
 
     def _pieces(self, whole: Triangles, on_progress: Progress | None = None) -> list[Triangles]:
         if self.decompose is None:

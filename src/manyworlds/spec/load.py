@@ -20,6 +20,7 @@ from manyworlds.spec.mesh_files import (
     is_native,
     read_mesh,
 )
+from manyworlds.spec.meshes import has_hull
 from manyworlds.spec.model_files import FileReference, check_files, model_files, reference_of
 from manyworlds.spec.references import check_keyframes, complete_keyframes
 from manyworlds.utils.mujoco_messages import mujoco_warnings
@@ -343,14 +344,22 @@ def _spec_of_mesh(path: Path, up_axis: UpAxis) -> tuple[mujoco.MjSpec, list[str]
         parts = read_mesh(path, up_axis)
     except ValueError as error:
         raise ModelFileError(path, str(error).removeprefix(f"{path.name} ")) from None
-    _Converter(spec, up_axis).add_body(path, parts)
-    vertices = np.concatenate([part.vertices for part in parts])
-    size = float(np.ptp(vertices, axis=0).max())
-    if size < _LARGE:
-        return spec, []
-    return spec, [
-        f"the mesh is {size:.4g} m large: if its file is in millimeters, scale it by 0.001."
+    solid = [part for part in parts if has_hull(part)]
+    if not solid:
+        raise ModelFileError(path, "the mesh is flat: give it a thickness.")
+    warnings = [
+        f"the part '{part.name}' of the mesh is flat, and is left out."
+        for part in parts
+        if part not in solid
     ]
+    _Converter(spec, up_axis).add_body(path, solid)
+    vertices = np.concatenate([part.vertices for part in solid])
+    size = float(np.ptp(vertices, axis=0).max())
+    if size >= _LARGE:
+        warnings.append(
+            f"the mesh is {size:.4g} m large: if its file is in millimeters, scale it by 0.001."
+        )
+    return spec, warnings
 
 
 def _clean(name: str) -> str:

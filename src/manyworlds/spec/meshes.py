@@ -12,6 +12,7 @@ import numpy as np
 from manyworlds.spec.mesh_files import MAX_TRIANGLES, MeshPart, read_mesh
 
 _FLAT = 1e-6  # smallest extent, as a share of the largest one
+_THIN = 1e-3  # extent from which on MuJoCo always finds a convex hull
 
 Triangles = tuple[np.ndarray, np.ndarray]
 """Vertices [m], shape [num_vertices, 3], and triangles, shape [num_faces, 3]."""
@@ -70,10 +71,45 @@ def check_thickness(name: str, vertices: np.ndarray) -> None:
     Raises:
         ValueError: they are.
     """
+    if _thickness(vertices) <= _FLAT:
+        raise ValueError(f"The mesh '{name}' is flat: give it a thickness.")
+
+
+def has_hull(part: MeshPart) -> bool:
+    """Return True if MuJoCo makes a convex hull of a part, which it refuses to do of flat ones."""
+    thickness = _thickness(part.vertices)
+    if thickness > _THIN:
+        return True
+    if thickness <= _FLAT:
+        return False
+    try:
+        hull_properties(part.vertices)
+    except ValueError:
+        return False
+    return True
+
+
+def has_surface(part: MeshPart) -> bool:
+    """Return True if MuJoCo takes a part for a mesh that is drawn and does not collide."""
+    spec = mujoco.MjSpec()
+    spec.assets["part.obj"] = obj_file(part.vertices, part.faces)
+    mesh = spec.add_mesh(name="part", file="part.obj")
+    mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+    spec.worldbody.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_MESH, meshname="part", contype=0, conaffinity=0
+    )
+    try:
+        spec.compile()
+    except ValueError:
+        return False
+    return True
+
+
+def _thickness(vertices: np.ndarray) -> float:
+    """Return the smallest extent of vertices, shape [num_vertices, 3], per the largest."""
     some = vertices[:: max(len(vertices) // 100_000, 1)]
     extents = np.linalg.svd(some - some.mean(axis=0), compute_uv=False)
-    if len(extents) < 3 or extents[-1] <= _FLAT * extents[0]:
-        raise ValueError(f"The mesh '{name}' is flat: give it a thickness.")
+    return 0.0 if len(extents) < 3 or not extents[0] else float(extents[-1] / extents[0])
 
 
 def weld(parts: Iterable[MeshPart]) -> Triangles:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -130,7 +131,11 @@ def _of_file(path: Path) -> ItemContent:
         from manyworlds.entity import PropCfg
 
         cfg = PropCfg.from_mesh(path, decompose=None)
-        return dataclasses.replace(_of_config(cfg, path.name), source=str(path))
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            content = _of_config(cfg, path.name)
+        notes = tuple(dict.fromkeys(str(warning.message) for warning in found))
+        return dataclasses.replace(content, source=str(path), notes=notes)
     spec, notes = _read_file(path)
     return dataclasses.replace(_of_spec(spec, path.name), source=str(path), notes=tuple(notes))
 
