@@ -14,6 +14,7 @@ import tyro
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.parsing import Modules, load_modules, parse
 from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
+from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import near_matches
 
@@ -142,6 +143,7 @@ def doubts(model: mujoco.MjModel, keys: Sequence[tuple[str, int]] = ()) -> list[
                 f"keyframe {repr(name) if name else i} gives {length} of {model.nq} qpos values: "
                 "the rest was filled in."
             )
+    found += doubtful_sizes(model)
     if model.nbody == 1:
         found.append("there is no body in the model.")
     elif model.nv == 0:

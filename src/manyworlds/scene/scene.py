@@ -18,6 +18,7 @@ from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.spec.edits import drop_options, export_spec
 from manyworlds.spec.elements import qpos_width
+from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.spec.references import name_keyframes
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
 from manyworlds.terrains.utils import grid_origins
@@ -217,6 +218,8 @@ class Scene(Stateful):
                 f"The simulation has {num_envs} worlds, but the scene has {self.num_envs}: build "
                 "it with num_envs=scene.num_envs."
             )
+        for note in doubtful_sizes(mj_model):
+            warnings.warn(note, stacklevel=2)
         for element in self._elements():
             element.initialize(mj_model, model, data, self.device)
         if self._steps_per_control > 1:

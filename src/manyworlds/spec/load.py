@@ -22,15 +22,15 @@ from manyworlds.spec.mesh_files import (
 )
 from manyworlds.spec.meshes import has_hull
 from manyworlds.spec.model_files import FileReference, check_files, model_files, reference_of
+from manyworlds.spec.plausibility import LARGE
 from manyworlds.spec.references import check_keyframes, complete_keyframes
+from manyworlds.spec.urdf import left_out, unexpanded
 from manyworlds.utils.mujoco_messages import mujoco_warnings
 from manyworlds.validation.names import free_name
 
 ERRORS = (ValueError, RuntimeError, mujoco.FatalError)
 """Errors that MuJoCo raises for files and specs."""
 _STAND_IN_RADIUS = 0.05
-_LARGE = 20.0
-"""Size from which on a mesh is probably in millimeters [m]."""
 
 
 class ModelFileError(ValueError):
@@ -89,7 +89,15 @@ def load_spec(
     found: list[str] = []
     with mujoco_warnings(lambda message: found.append(" ".join(message.split()))):
         try:
-            references = model_files(path)
+            references, texts = model_files(path)
+            for text in texts:
+                if call := unexpanded(text):
+                    raise ModelFileError(
+                        path,
+                        f"{call} is a call of xacro that nobody expanded.",
+                        [f"expand it with xacro first: `xacro {text.path.name} > robot.urdf`."],
+                    )
+                found += left_out(text)
             present = [one for one in references if one.path.is_file()]
             check_files(present)
             spec = mujoco.MjSpec.from_file(str(path))
@@ -355,7 +363,7 @@ def _spec_of_mesh(path: Path, up_axis: UpAxis) -> tuple[mujoco.MjSpec, list[str]
     _Converter(spec, up_axis).add_body(path, solid)
     vertices = np.concatenate([part.vertices for part in solid])
     size = float(np.ptp(vertices, axis=0).max())
-    if size >= _LARGE:
+    if size >= LARGE:
         warnings.append(
             f"the mesh is {size:.4g} m large: if its file is in millimeters, scale it by 0.001."
         )

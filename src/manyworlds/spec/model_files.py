@@ -54,39 +54,41 @@ def reference_of(mesh: mujoco.MjsMesh, references: Sequence[FileReference]) -> F
     return found
 
 
-def model_files(path: Path) -> list[FileReference]:
-    """Return the files that a model file refers to, including those of models that it attaches.
+def model_files(path: Path) -> tuple[list[FileReference], list[ModelText]]:
+    """Return the files that a model file refers to, and the texts of all models.
+
+    The models that it attaches are included.
 
     Raises:
         LimitError: the model refers to itself, or is larger than the limits.
     """
-    return _files_of(path, (), [])[0]
+    texts: list[ModelText] = []
+    return _files_of(path, (), texts)[0], texts
 
 
 def _files_of(
-    path: Path, chain: tuple[Path, ...], read: list[Path]
+    path: Path, chain: tuple[Path, ...], texts: list[ModelText]
 ) -> tuple[list[FileReference], int]:
     """Return the files of a model that those of `chain` attach, and its number of elements.
 
-    `read` collects all models.
+    `texts` collects all models.
     """
     path = path.resolve()
     if path in chain:
         names = " -> ".join(p.name for p in (*chain, path))
         raise LimitError(f"the model attaches itself: {names}.")
-    read.append(path)
-    if len(read) > MAX_MODELS:
-        raise LimitError(f"the model attaches more than {MAX_MODELS} models.")
     text = read_elements(path)
+    texts.append(text)
+    if len(texts) > MAX_MODELS:
+        raise LimitError(f"the model attaches more than {MAX_MODELS} models.")
     copies = _count_copies(text)
     total = sum(copies.values())
-    urdf = bool(text.elements) and text.elements[0].tag == "robot"
-    found = list(_urdf_files(text) if urdf else _mjcf_files(text))
+    found = list(_urdf_files(text) if text.is_urdf else _mjcf_files(text))
     for element in text.find("model"):
         if file := element.attributes.get("file"):
             child = path.parent / file
             if child.is_file() and child.suffix.lower() in ("", ".xml", ".mjcf", ".urdf"):
-                files, count = _files_of(child, (*chain, path), read)
+                files, count = _files_of(child, (*chain, path), texts)
                 uses = _uses(text, element)
                 total += count * sum(copies[id(use)] for use in uses)
                 if total > MAX_ELEMENTS:

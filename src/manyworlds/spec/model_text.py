@@ -36,6 +36,11 @@ class ModelText:
     path: Path
     elements: list[Element]
 
+    @property
+    def is_urdf(self) -> bool:
+        """True if the first element is that of URDF."""
+        return bool(self.elements) and self.elements[0].tag == "robot"
+
     def find(self, tag: str, line: int | None = None) -> list[Element]:
         """Return the elements with a tag, on a line of the main file if one is given."""
         found = [element for element in self.elements if element.tag == tag]

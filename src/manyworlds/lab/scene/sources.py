@@ -17,6 +17,7 @@ from manyworlds.lab.verb_error import near
 from manyworlds.lab.world import CompileError
 from manyworlds.spec.load import ModelFileError, load_spec
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
+from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.spec.references import complete_keyframes, copy_spec
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.utils.extras import MissingExtraError, require_extra
@@ -134,10 +135,13 @@ def _of_file(path: Path) -> ItemContent:
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             content = _of_config(cfg, path.name)
-        notes = tuple(dict.fromkeys(str(warning.message) for warning in found))
-        return dataclasses.replace(content, source=str(path), notes=notes)
-    spec, notes = _read_file(path)
-    return dataclasses.replace(_of_spec(spec, path.name), source=str(path), notes=tuple(notes))
+        notes = list(dict.fromkeys(str(warning.message) for warning in found))
+    else:
+        spec, notes = _read_file(path)
+        content = _of_spec(spec, path.name)
+    if content.model is not None:
+        notes += doubtful_sizes(content.model)
+    return dataclasses.replace(content, source=str(path), notes=tuple(notes))
 
 
 def _read_file(path: Path) -> tuple[mujoco.MjSpec, list[str]]:
