@@ -24,7 +24,6 @@ from manyworlds.lab import (
     world_from_spec,
 )
 from manyworlds.lab.views import make_view
-from manyworlds.lab.world import wire_name
 from manyworlds.scene import SceneCfg
 from tests.lab.conftest import ARM
 from tests.robots import robot_file
@@ -327,18 +326,6 @@ def test_views_have_mujocos_ids(file):
                 kind_id = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
                 assert view.id == mujoco.mj_name2id(model, kind_id, name)
     assert looked > 20
-
-
-def test_clients_know_names_of_their_own():
-    """Turn all names into those of clients and back; two of one name are refused."""
-    world = world_from_scene(scene(g1=rod(), go=rod()))
-    assert world.wire_names["g1_hip"] == "g1/hip" and wire_name("go/base") == "go_base"
-    names = {world.model.joint(i).name for i in range(world.model.njnt)}
-    assert {world.wire_names[wire_name(name)] for name in names} == names
-    with pytest.raises(ValueError, match="'a/b_hip' and 'a_b/hip' would have one name"):
-        _ = world_from_scene(
-            scene(**{"a": entity("", ROD.replace('"hip"', '"b_hip"')), "a_b": rod()})
-        ).wire_names
 
 
 def test_bodies_have_owners():

@@ -26,7 +26,7 @@ import numpy as np
 
 from manyworlds.lab.cameras.frame import JpegFrame
 from manyworlds.lab.cameras.subscription import Subscription
-from manyworlds.lab.model_facts import body_frames
+from manyworlds.lab.model_facts import body_frames, element_names
 from manyworlds.lab.record_images import ImageTracks
 from manyworlds.lab.record_scene import SceneTracks
 from manyworlds.lab.recording import Recording, RecordingError, join_segments
@@ -81,7 +81,7 @@ class RecordingFile:
         self._closing = threading.Event()
         self._stream = path.open("xb")
         self._file = _Frames(self._stream, empty, model, scene_rate)
-        taken = () if model is None else body_frames(model)
+        taken = () if model is None else body_frames(element_names(model, "body"))
         self._images = ImageTracks(self._file.writer, streams, clock, taken)
         self._thread = threading.Thread(target=self._run, name="manyworlds-recorder", daemon=True)
         self._thread.start()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.model_facts import STATE, body_frames
+from manyworlds.lab.model_facts import STATE, body_frames, element_names
 from manyworlds.lab.protobuf import Value, descriptors, encode, encode_points
 from manyworlds.lab.record_images import quaternion, stamp, transform, vector
 from manyworlds.lab.record_messages import MESSAGES
@@ -69,7 +69,7 @@ class SceneTracks:
         names = joint_names(model)
         self._names = [names[j] for j in joints]
         self._q, self._v = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
-        self._frames = body_frames(model)[1:]
+        self._frames = body_frames(element_names(model, "body"))[1:]
 
     def add(self, row: np.ndarray) -> None:
         """Write the messages of a frame, if they are due.
@@ -117,7 +117,7 @@ def scene_update(
     moment = stamp(nanoseconds)
     deletions = [{"timestamp": moment, "type": 1, "id": ""}] if replaces else []
     entities: list[Value] = []
-    for body, frame in enumerate(body_frames(model)):
+    for body, frame in enumerate(body_frames(element_names(model, "body"))):
         shapes = _body_shapes(model, body)
         if not any(shapes.values()):
             continue

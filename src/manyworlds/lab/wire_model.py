@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import re
 import warnings
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.model_facts import binary_model, robot_of, wire_name
+from manyworlds.lab.model_facts import (
+    binary_model,
+    element_names,
+    find_owners,
+    robot_of,
+    wire_name,
+)
 from manyworlds.spec.export import spec_files
 from manyworlds.spec.references import name_keyframes
 from manyworlds.utils.mujoco_messages import mujoco_warnings
@@ -33,80 +40,122 @@ _KINDS = (
 """Kinds of named elements, in the order in which MuJoCo stores their names' addresses."""
 _NAMED_FOR_CLIENTS = ("jnt", "actuator", "sensor")
 """Kinds whose elements get a name if they have none, because clients know them by name only."""
+_ASSIGNED_BY_CLIENTS = ("body", "jnt", "actuator", "sensor")
+"""Kinds whose elements clients assign to robots by the beginning of their names."""
 _FILE = re.compile(r'file\w*="([^"]+)"')
 _HASH_MASK = 2**64 - 1
 _ALIGNMENT = 64  # of the arrays of a model in memory
 
-Names = dict[str, list[str]]
+Names = Mapping[str, Sequence[str]]
 """Name of each element, by kind and id."""
 
 
-def check_robot_names(robots: Mapping[str, str]) -> None:
-    """Check that clients can tell the robots apart by the beginning of their elements' names.
+@dataclass(frozen=True, eq=False)
+class ClientNames:
+    """Names of all elements of a model for clients, by kind and id."""
 
-    Raises:
-        ValueError: the name of one robot and `_` begin that of another.
-    """
-    for one, other in itertools.permutations(robots, 2):
-        if other.startswith(f"{one}_"):
-            raise ValueError(
-                f"Network clients cannot tell '{one}' and '{other}' apart, because '{one}_' begins "
-                "both: rename one of them."
-            )
+    robots: Mapping[str, str]
+    """Prefix of the elements of each robot, by the robot's name."""
+    owners: Mapping[str, Sequence[str | None]]
+    """Robot of each element of the kinds that robots have, None for none."""
+    live: Names
+    """Names in the world; elements that clients know by name only have one in any case."""
+    wire: Names
+    """Names for clients."""
+
+    def check(self, model: mujoco.MjModel) -> None:
+        """Check that a client can tell the robots apart by the beginning of their elements' names.
+
+        Args:
+            model: the model that the names are of.
+
+        Raises:
+            ValueError: it cannot, or two elements have the same name.
+        """
+        known = [f"{robot}_" for robot in _articulations(model, self)]
+        for kind in _ASSIGNED_BY_CLIENTS:
+            rows = zip(self.live[kind], self.wire[kind], self.owners[kind], strict=True)
+            for live, wire, owner in rows:
+                own = f"{owner}_"
+                for begin in known:
+                    if begin != own and wire.startswith(begin):
+                        raise ValueError(
+                            f"Network clients cannot tell '{begin[:-1]}' and '{owner or live}' "
+                            f"apart, because '{begin}' begins both: rename one of them."
+                        )
+        for kind, names in self.wire.items():
+            seen: dict[str, str] = {}
+            for live, wire in zip(self.live[kind], names, strict=True):
+                if wire and seen.setdefault(wire, live) != live:
+                    raise ValueError(
+                        f"'{seen[wire]}' and '{live}' would have one name for network clients, "
+                        f"'{wire}': rename one of them."
+                    )
 
 
-def wire_names(model: mujoco.MjModel, robots: Mapping[str, str]) -> Names:
+def client_names(model: mujoco.MjModel, robots: Mapping[str, str]) -> ClientNames:
     """Return the names that clients know elements by.
+
+    `/` becomes `_`, but in a robot that has two such elements, which keep the names they have.
 
     Args:
         model: the live model.
         robots: prefix of the elements of each robot, by the robot's name.
-
-    Raises:
-        ValueError: two elements of a kind would have the same name.
     """
-    names: Names = {}
+    owners = find_owners(model, robots)
+    live: dict[str, list[str]] = {}
+    wire: dict[str, list[str]] = {}
     for kind in _KINDS:
-        live = live_names(model, kind, robots)
-        names[kind] = [to_wire(name, robots) for name in live]
-        seen: dict[str, str] = {}
-        for old, new in zip(live, names[kind], strict=True):
-            if new and seen.setdefault(new, old) != old:
-                raise ValueError(
-                    f"'{seen[new]}' and '{old}' would have one name for network clients, '{new}': "
-                    "rename one of them."
-                )
-    return names
+        names = element_names(model, kind)
+        mine = owners.get(kind) or [robot_of(name, robots) for name in names]
+        if kind in _NAMED_FOR_CLIENTS:
+            names = _name_all(kind, names, mine, robots)
+        live[kind] = names
+        wire[kind] = _to_wire(names, mine, robots)
+    return ClientNames(robots, owners, live, wire)
 
 
-def live_names(model: mujoco.MjModel, kind: str, robots: Mapping[str, str]) -> list[str]:
-    """Return the names of all elements of a kind; some kinds get names if they have none."""
-    text = model.names
-    addresses = getattr(model, f"name_{kind}adr").ravel().tolist()
-    names = [text[start : text.index(b"\0", start)].decode() for start in addresses]
-    if kind in _NAMED_FOR_CLIENTS:
-        names = [
-            name or f"{_prefix_of_unnamed(model, kind, i, robots)}{kind}_{i}"
-            for i, name in enumerate(names)
-        ]
-    return names
+def _name_all(
+    kind: str, names: list[str], owners: Sequence[str | None], robots: Mapping[str, str]
+) -> list[str]:
+    """Return names for all elements of a kind; those without a name get one by their id."""
+    known = set(names)
+    found = []
+    for index, (name, owner) in enumerate(zip(names, owners, strict=True)):
+        prefix = "" if owner is None else robots[owner]
+        fresh = name or f"{prefix}{kind}_{index}"
+        while not name and fresh in known:
+            fresh += "_"
+        found.append(fresh)
+    return found
 
 
-def _prefix_of_unnamed(
-    model: mujoco.MjModel, kind: str, index: int, robots: Mapping[str, str]
-) -> str:
-    if kind != "jnt":
-        return ""
-    robot = robot_of(model.body(model.jnt_bodyid[index]).name, robots)
-    return robots[robot] if robot is not None else ""
+def _to_wire(
+    names: list[str], owners: Sequence[str | None], robots: Mapping[str, str]
+) -> list[str]:
+    own = [
+        name if owner is None else name.removeprefix(robots[owner])
+        for name, owner in zip(names, owners, strict=True)
+    ]
+    counts = Counter(zip(owners, map(wire_name, own), strict=True))
+    found = []
+    for name, short, owner in zip(names, own, owners, strict=True):
+        fresh = wire_name(short)
+        if counts[owner, fresh] > 1:
+            fresh = short
+        found.append(f"{owner}_{fresh}" if owner is not None and name else fresh)
+    return found
 
 
-def to_wire(name: str, robots: Mapping[str, str]) -> str:
-    """Return the name of an element for clients; that of the world and of no element stay."""
-    robot = robot_of(name, robots)
-    if robot is None or name in ("", "world"):
-        return wire_name(name)
-    return f"{robot}_{wire_name(name.removeprefix(robots[robot]))}"
+def _articulations(model: mujoco.MjModel, names: ClientNames) -> list[str]:
+    """Return the robots that have joints or actuators, without loose bodies."""
+    types: dict[str, list[int]] = {robot: [] for robot in names.robots}
+    for owner, kind in zip(names.owners["jnt"], model.jnt_type.tolist(), strict=True):
+        if owner is not None:
+            types[owner].append(kind)
+    free = [int(mujoco.mjtJoint.mjJNT_FREE)]
+    moved = set(names.owners["actuator"])
+    return [robot for robot, kinds in types.items() if robot in moved or kinds not in ([], free)]
 
 
 def wire_mjb(world: World, model: mujoco.MjModel) -> bytes:
@@ -115,8 +164,13 @@ def wire_mjb(world: World, model: mujoco.MjModel) -> bytes:
     Args:
         world: the world; for its robots.
         model: its present model.
+
+    Raises:
+        ValueError: a client could not tell its elements apart.
     """
-    names = wire_names(model, world.robots)
+    found = client_names(model, world.robots)
+    found.check(model)
+    names = found.wire
     block = binary_model(model)
     texts, addresses = _pack(model, names)
     old = np.concatenate([getattr(model, f"name_{kind}adr").ravel() for kind in _KINDS])
@@ -149,7 +203,7 @@ def wire_mjcf(world: World) -> tuple[str, dict[str, bytes]]:
     for robot, prefix in world.robots.items():
         if not prefix:
             return _with_prefix(xml, files, f"{robot}_")
-        xml = re.sub(rf'(?<=[" ]){re.escape(prefix)}(?=[^"<>]*")', wire_name(prefix), xml)
+        xml = re.sub(rf'(?<=[" ]){re.escape(prefix)}(?=[^"<>]*")', f"{robot}_", xml)
     return xml, files
 
 
@@ -255,6 +309,6 @@ def _check(block: bytes, names: Names) -> None:
         model = mujoco.MjModel.from_binary_path("wire.mjb", {"wire.mjb": block})
     except ValueError as error:
         raise RuntimeError(f"MuJoCo does not read a renamed model: {error}") from error
-    same = all(live_names(model, kind, {}) == names[kind] for kind in _KINDS)
+    same = all(element_names(model, kind) == names[kind] for kind in _KINDS)
     if not same or model.names_map.tobytes() != _hash_names(names):
         raise RuntimeError("MuJoCo's binary format is another one: models cannot be renamed.")

@@ -22,10 +22,10 @@ from manyworlds.lab.model_facts import (
     INITIAL_KEYFRAME,
     STATE,
     binary_model,
+    find_owners,
     has_prefix,
     hash_model,
     robot_of,
-    wire_name,
 )
 from manyworlds.lab.options import resolve_options
 from manyworlds.spec.edits import add_ground_plane, export_spec, set_options
@@ -109,22 +109,6 @@ class World:
         return hash_model(self.model if self.shared is None else self.shared)
 
     @functools.cached_property
-    def wire_names(self) -> dict[str, str]:
-        """Names of all elements by their names for network clients: `robot/hip` by `robot_hip`.
-
-        Raises:
-            ValueError: two elements would have the same name.
-        """
-        names = {name for name in self.model.names.decode().split("\0") if name}
-        wire: dict[str, str] = {}
-        for name in sorted(names):
-            if (other := wire.setdefault(wire_name(name), name)) != name:
-                raise ValueError(
-                    f"'{other}' and '{name}' would have one name for clients: rename one of them."
-                )
-        return wire
-
-    @functools.cached_property
     def actuator_types(self) -> list[str]:
         """Elements of MJCF that the actuators were written as: `position`, `motor` ... by id.
 
@@ -158,9 +142,10 @@ class World:
         """Create the controls of all robots, neutral at those of the data in its initial state."""
         data = self.new_data() if data is None else data
         desk = {}
+        owners = find_owners(self.model, self.robots)["actuator"]
         for name, prefix in self.robots.items():
-            others = [other for other in self.robots.values() if other != prefix]
-            actuators = find_actuators(self.model, prefix, others)
+            own = [actuator for actuator, owner in enumerate(owners) if owner == name]
+            actuators = _actuators_of(self.model, prefix, own)
             if len(actuators.ids):
                 desk[name] = RobotControl(name, actuators, data.ctrl[actuators.ids])
         return RobotControls(desk)
@@ -414,22 +399,17 @@ def world_from_env(env: ManagerBasedRlEnv, env_id: int) -> World:
     )
 
 
-def find_actuators(
-    model: mujoco.MjModel, prefix: str, others: Sequence[str] = ()
-) -> RobotActuators:
-    """Return the controls of the actuators whose names begin with a prefix.
+def _actuators_of(model: mujoco.MjModel, prefix: str, own: Sequence[int]) -> RobotActuators:
+    """Return the controls of a robot.
 
     Args:
         model: the model.
-        prefix: the prefix.
-        others: prefixes of other robots; longer ones have the actuators that begin with them.
+        prefix: prefix of the names of its elements.
+        own: ids of its actuators.
     """
-    longer = tuple(other for other in others if len(other) > len(prefix))
     names, ids, actuators, trees = [], [], [], set()
-    for actuator in range(model.nactuator):
+    for actuator in own:
         name = model.actuator(actuator).name or f"actuator_{actuator}"
-        if not name.startswith(prefix) or name.startswith(longer):
-            continue
         start, count = int(model.actuator_ctrladr[actuator]), int(model.actuator_ctrlnum[actuator])
         short = name.removeprefix(prefix)
         names += [short] if count == 1 else [f"{short}[{i}]" for i in range(count)]

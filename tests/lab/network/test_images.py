@@ -289,7 +289,7 @@ def test_cameras_of_robots(name):
         assert len(found) == lab.model.ncam > 0
         (robot,) = {robot for robot, _ in found}
         assert set(found.values()) == set(lab.cameras)
-        named = [name for name in roster.names["cam"] if name]
+        named = [name for name in roster.names.wire["cam"] if name]
         assert {f"{robot}_{short}" for _, short in found} >= set(named)
 
 

@@ -15,6 +15,7 @@ import pytest
 import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_scene
+from manyworlds.lab.client import connect as lab_client
 from manyworlds.lab.network import HubProcess, LabServerCfg
 from manyworlds.lab.network.fast_path.registry import find_owners
 from manyworlds.scene import SceneCfg
@@ -104,19 +105,24 @@ def test_the_process_outlives_labs_and_rebuilds(lab, served, context):
         served.attach(None)
 
 
-def test_worlds_that_clients_cannot_read_are_refused(lab, served, context):
-    """Attach robots that clients cannot tell apart: the error has the reason, and none is served.
+def test_a_duplicate_is_served_by_the_process(lab, served, context):
+    """Attach `go` and `go_1`, as *Duplicate* makes: our client drives, and the next lab is served.
 
-    The server goes on with the next lab.
+    Only the model of URLab is refused, with the reason.
     """
-    scene = SceneCfg(entities={"go": entity(GO), "go_2": entity(GO, (0.0, 1.0, 0.0))})
+    scene = SceneCfg(entities={"go": entity(GO), "go_1": entity(GO, (0.0, 1.0, 0.0))})
     with LiveLab(world_from_scene(scene), LabCfg(mode="direct")) as other:
-        with pytest.raises(ValueError, match="cannot tell 'go' and 'go_2' apart"):
-            served.attach(other)
+        served.attach(other)
+        with lab_client(f"tcp://127.0.0.1:{served.ports['step']}") as driver:
+            driver.step(3, targets={"go_1": {"hip": 1.0}})
+            assert np.array_equal(driver.data.qpos, other.snapshot.qpos)
+            assert other.snapshot.ctrl.tolist() == [0.0, 0.0, 1.0, 0.0]
         client = client_of(context, served)
-        assert not client.hello()["manager_present"]
+        with pytest.raises(ReplyError, match="cannot tell 'go' and 'go_1' apart"):
+            client.hello()
         served.attach(lab)
         assert client.hello()["manager_present"]
+    assert not any("failed" in text for text in served.reports)
 
 
 def test_the_page_lets_the_driver_go(lab, served, context):

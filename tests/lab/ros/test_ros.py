@@ -67,7 +67,7 @@ def placed(transforms: list[dict]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def test_third_party_robots(name):
     """Step models that others made: joints and frames are those of MuJoCo."""
     model = mujoco.MjModel.from_xml_path(str(ASSETS / name))
-    data, world = mujoco.MjData(model), RosWorld(model, [])
+    data, world = mujoco.MjData(model), RosWorld(model, {})
     data.ctrl[:] = 0.3
     for _ in range(50):
         mujoco.mj_step(model, data)
@@ -92,7 +92,7 @@ def test_third_party_robots(name):
 def test_imus_and_cameras():
     """Rest and turn: an IMU measures gravity upwards in its frame; optical frames look along z."""
     model = mujoco.MjModel.from_xml_string(IMU)
-    data, world = mujoco.MjData(model), RosWorld(model, ["go"])
+    data, world = mujoco.MjData(model), RosWorld(model, {"go": "go_"})
     data.qvel[3:6] = [0.1, -0.2, 0.3]
     mujoco.mj_forward(model, data)
     found = messages_of(world, data)
@@ -212,13 +212,13 @@ def test_an_imu_at_rest_measures_up():
     )
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    imu = messages_of(RosWorld(model, []), data)["/imu"]
+    imu = messages_of(RosWorld(model, {}), data)["/imu"]
     assert imu["linear_acceleration"] == pytest.approx({"x": 0.0, "y": 0.0, "z": 9.81})
 
 
 def test_pixels_and_parameters():
     """Make images: the principal point counts from the center of a pixel, depth is in meters."""
-    world = RosWorld(mujoco.MjModel.from_xml_string(IMU), ["go"])
+    world = RosWorld(mujoco.MjModel.from_xml_string(IMU), {"go": "go_"})
     header = {"camera": "go_eye", "kind": "rgb", "width": 4, "height": 2, "time": 1.5}
     header |= {"fx": 3.0, "fy": 3.0, "cx": 2.0, "cy": 1.0}
     image, info = world.images(header, bytes(range(24)))

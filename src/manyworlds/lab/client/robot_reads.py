@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.model_facts import INITIAL_KEYFRAME, robot_of
+from manyworlds.lab.model_facts import INITIAL_KEYFRAME, find_owners
 
 if TYPE_CHECKING:
     import torch
@@ -28,9 +28,7 @@ _FREE, _BALL = mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL
 
 
 class Elements:
-    """Ids of the elements of one robot in a model, by kind.
-
-    Elements of bodies belong to the robot that the body belongs to, others by their names.
+    """Ids of the elements of one robot in a model, by kind; what is on its bodies is its own.
 
     Args:
         model: the model.
@@ -40,26 +38,18 @@ class Elements:
 
     def __init__(self, model: mujoco.MjModel, robot: str, robots: Mapping[str, str]) -> None:
         self.model, self.prefix = model, robots[robot]
-        owners: list[str | None] = [None]
-        for body in range(1, model.nbody):
-            name = model.body(body).name
-            parent = owners[model.body_parentid[body]]
-            owners.append(robot_of(name, robots) if name else parent)
-        mine = np.array([owner == robot for owner in owners])
-
-        def named(count: int, find: Any) -> np.ndarray:
-            names = [find(i).name for i in range(count)]
-            return np.array([i for i, n in enumerate(names) if robot_of(n, robots) == robot], int)
-
+        owners = find_owners(model, robots)
+        mine = {kind: np.array([owner == robot for owner in owners[kind]], bool) for kind in owners}
+        bodies = mine["body"]
         self.ids: dict[str, np.ndarray] = {
-            "body": np.flatnonzero(mine),
-            "joint": np.flatnonzero(mine[model.jnt_bodyid]),
-            "geom": np.flatnonzero(mine[model.geom_bodyid]),
-            "site": np.flatnonzero(mine[model.site_bodyid]),
-            "camera": np.flatnonzero(mine[model.cam_bodyid]),
-            "tendon": named(model.ntendon, model.tendon),
-            "actuator": named(len(model.actuator_trntype), model.actuator),
-            "sensor": named(model.nsensor, model.sensor),
+            "body": np.flatnonzero(bodies),
+            "joint": np.flatnonzero(bodies[model.jnt_bodyid]),
+            "geom": np.flatnonzero(bodies[model.geom_bodyid]),
+            "site": np.flatnonzero(bodies[model.site_bodyid]),
+            "camera": np.flatnonzero(bodies[model.cam_bodyid]),
+            "tendon": np.flatnonzero(mine["tendon"]),
+            "actuator": np.flatnonzero(mine["actuator"]),
+            "sensor": np.flatnonzero(mine["sensor"]),
         }
         """Ids by kind, in ascending order."""
 

@@ -134,6 +134,6 @@ def _read_gains(payload: bytes, robot: Member) -> dict[str, dict[str, float]] | 
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if kind not in _KINDS or not number or not math.isfinite(value):
                 return f"{kind[:40]!r} of '{joint[:40]}' is {str(value)[:40]}"
-            short = joint.removeprefix(f"{robot.name}_")
+            short = robot.to_short(joint, [own.name for own in robot.joints])
             gains.setdefault(_KINDS[kind], {})[short] = float(value)
     return gains

@@ -95,16 +95,11 @@ class Dispatcher:
         """Return the members of the present world.
 
         Raises:
-            VerbError: there is no world, or clients could not tell its elements apart.
+            VerbError: there is no world, or it does not stay the same for long enough.
         """
-        if self._cache is None:
-            raise VerbError("no_active_manager", "There is no world at present: try again later.")
-        try:
-            return self._cache.get()
-        except VerbError:
-            raise
-        except ValueError as error:
-            raise VerbError("not_ready", str(error)) from error
+        self._world()
+        assert self._cache is not None
+        return self._cache.get()
 
     def status(self) -> PlainMap:
         """Return `robots` of the verb `read_status`, at most a tenth of a second old."""
@@ -115,14 +110,10 @@ class Dispatcher:
         return self._status[1]
 
     def prepare(self) -> None:
-        """Begin to export the model, so that the first client does not wait for it.
-
-        Raises:
-            VerbError: the model cannot be exported.
-        """
+        """Begin to export the model, so that the first client does not wait for it."""
         if self.face is not None:
-            request = Request(self, self.face, self.refresh(), Session(peer=None))
-            with contextlib.suppress(NotYetError):
+            request = Request(self, self.face, Session(peer=None))
+            with contextlib.suppress(VerbError):  # for the clients that ask for the model
                 self.files.update(request)
 
     @property
@@ -212,17 +203,24 @@ class Dispatcher:
         operation.check_present(fields)
         if self.closing:
             raise VerbError("shutting_down", f"{name}: the server ends.")
-        if operation.category == "no_manager":
-            # Their functions look at the world themselves, if there is one.
-            roster: Any = self.refresh() if self.face is not None and name == "hello" else None
-        else:
-            roster = self.refresh()
+        if operation.category == "manager_required":
+            self._world().sync_model()  # it may have been rebuilt
         if operation.writes:
             self.require_driver(session, name)
             if name != "step":  # so many that they would defeat the purpose
                 self._status = (-1e9, {})
         face: Any = self.face
-        return operation.answer(Request(self, face, roster, session), fields)
+        return operation.answer(Request(self, face, session), fields)
+
+    def _world(self) -> LabFace:
+        """Return the present world.
+
+        Raises:
+            VerbError: there is none.
+        """
+        if self.face is None:
+            raise VerbError("no_active_manager", "There is no world at present: try again later.")
+        return self.face
 
     def _find(self, name: str) -> ClientOperation:
         if name in OPERATIONS:

@@ -148,9 +148,6 @@ class LabHub:
         """Serve a lab, or none for now; clients stay connected, and their sessions open.
 
         Robots of the panel get the network as their owner, if `own_robots` is on.
-
-        Raises:
-            VerbError: clients could not tell its robots apart.
         """
         with self._lock:
             self.dispatcher.attach(face)
@@ -166,7 +163,6 @@ class LabHub:
             for name, robot in robots.items():
                 if self.cfg.own_robots and robot["owner"] == PANEL:
                     face.call("take_robot", robot=name, owner=NET)
-            self.dispatcher.refresh()
             self._prepared = False
 
     def release_driver(self, reason: str) -> None:

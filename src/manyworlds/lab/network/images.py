@@ -10,10 +10,9 @@ import numpy as np
 from manyworlds.lab.cameras.camera import KINDS, Kind
 from manyworlds.lab.cameras.frame import Frame
 from manyworlds.lab.cameras.hub import CameraHub, unknown_camera
-from manyworlds.lab.model_facts import robot_of, wire_name
 from manyworlds.lab.network.messages import encode
 from manyworlds.lab.network.operations import Request, operation
-from manyworlds.lab.network.roster import Roster
+from manyworlds.lab.network.roster import Roster, two_meanings
 from manyworlds.lab.snapshot import Snapshot
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs import cameras as verbs
@@ -51,12 +50,12 @@ def robot_cameras(roster: Roster) -> dict[tuple[str, str], str]:
     Returns:
         Name of each in the lab, by the name of the robot and its own name for clients.
     """
-    model, found = roster.model, {}
-    prefixes = {name: member.prefix for name, member in roster.members.items() if member.details}
-    for index in range(model.ncam):
-        name = model.camera(index).name or f"camera_{index}"
-        if (robot := robot_of(name, prefixes)) is not None:
-            found[robot, wire_name(name.removeprefix(prefixes[robot]))] = name
+    names, found = roster.names, {}
+    rows = zip(names.live["cam"], names.wire["cam"], names.owners["cam"], strict=True)
+    for index, (live, wire, robot) in enumerate(rows):
+        if robot is not None:
+            unnamed = f"camera_{index}"
+            found[robot, wire.removeprefix(f"{robot}_") or unnamed] = live or unnamed
     return found
 
 
@@ -75,10 +74,15 @@ def find_camera(request: Request, name: str) -> str:
     known = _painter(request).list_cameras()  # it may have been added a moment ago
     if name in known:
         return name
-    of_robots = {f"{r}_{short}": live for (r, short), live in robot_cameras(request.roster).items()}
-    if name not in of_robots:
-        raise unknown_camera(name, [*known, *of_robots])
-    return of_robots[name]
+    of_robots = [
+        (f"{robot}_{short}", live) for (robot, short), live in robot_cameras(request.roster).items()
+    ]
+    found = [live for client_name, live in of_robots if client_name == name]
+    if not found:
+        raise unknown_camera(name, [*known, *(client_name for client_name, _ in of_robots)])
+    if len(found) > 1:
+        raise two_meanings(name, found)
+    return found[0]
 
 
 def _painter(request: Request) -> CameraHub:

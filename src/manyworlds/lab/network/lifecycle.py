@@ -77,8 +77,9 @@ class ModelFiles:
 
         Raises:
             NotYetError: the model is being exported.
-            VerbError: the model cannot be exported.
+            VerbError: the model cannot be exported, or clients could not tell its robots apart.
         """
+        request.roster.check_names()
         details = request.roster.details
         version, scene = int(details["model_version"]), str(details["model_hash"])
         if self._files[0] == version:

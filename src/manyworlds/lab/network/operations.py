@@ -6,6 +6,7 @@ translates names. All are in `OPERATIONS`; `meta` and `docs/lab_protocol.md` are
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -71,8 +72,12 @@ class Request:
 
     server: Dispatcher
     face: LabFace
-    roster: Roster
     session: Session
+
+    @functools.cached_property
+    def roster(self) -> Roster:
+        """Members of the world, for operations of URLab; verbs of the lab do not need them."""
+        return self.server.refresh()
 
     def call(self, verb: str, **fields: object) -> PlainDict:
         """Carry out a verb of the lab; the end of the session undoes a change of the mode."""
@@ -125,9 +130,7 @@ class ClientOperation:
         """
         if self.verb:
             return self.call(request, given)
-        values = check_fields(
-            self.name, self.fields, self.defaults, given, request.roster, strict=False
-        )
+        values = check_fields(self.name, self.fields, self.defaults, given, None, strict=False)
         return self.call(request, **values)
 
     def describe(self) -> dict[str, object]:

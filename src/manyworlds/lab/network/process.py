@@ -91,7 +91,6 @@ class HubProcess(ReaderProcess):
         Nothing happens after the process has ended by itself.
 
         Raises:
-            ValueError: clients could not tell its robots apart.
             RuntimeError: the process ended before it was ready.
         """
         self.wait_until_ready()

@@ -57,8 +57,15 @@ is neither encoded nor drawn; messages for clients that do not read are dropped.
 Clients know `robot/hip` as `robot_hip`, and find the elements of a robot by the beginning
 `robot_` of their names. The model that `hello` sends has these names; all else in it is equal to
 the last bit. In a world of one file, all elements belong to one robot. Joints, actuators and
-sensors without a name are `robot_jnt_3`. The server refuses two robots where the name of one and
-`_` begin the other (`go` and `go_2`; `go` and `go2` are fine).
+sensors without a name are `robot_jnt_3`; two elements of a robot that would have one name keep
+their own (`a/b` beside `a_b`).
+
+Where `robot_` begins names of elements that are not the robot's (`go` and `go_2`, which *Duplicate*
+makes; `go` and `go2` are fine), such a client cannot read the model: `hello` and `begin_pie` with
+the model and `export_model` with names for clients are refused by a sentence that names both. All
+else works in any world with any names: `hello` with `"include_model": false`, operations, which
+tell states by robot, streams, `call_verb` and the verbs with the names of the lab, and with them
+`manyworlds.lab.client`, gymnasium, ROS, `peek`.
 
 A body with a free joint as its only joint, and without actuators, is an *entity*; all else that
 moves is an *articulation*.
@@ -190,10 +197,12 @@ For programs that draw the world, such as `manyworlds peek`. All messages are ms
 
 | port | message | fields |
 |---|---|---|
-| {fast_path} | request `fastpath_hello` | none |
+| {fast_path} | request `fastpath_hello` | `names` (`lab` for the names of the lab; else those for \
+clients, unless they are ambiguous) |
 | | its reply | `ok`, `scene`, `ngeom`, `bus` (endpoint of the poses), `format` = `mjb`, \
 `mjb` (compiled model), `capabilities` (those that there are: `accept_input`, `state`), \
-`mujoco_version`, `model_id`, `note` (reason why nothing can be pushed), `robots`, \
+`mujoco_version`, `model_id`, `note` (reason why nothing can be pushed), `robots`, with the \
+names of the lab `prefixes` (beginning of the names of each robot's elements), \
 `requests` (endpoint of port {step}) |
 | | request `fastpath_perturb` | `body` (id), `force` [N], `torque` [N m] in the world's frame |
 | | request `fastpath_perturb` | `select` (id), `active` (1 pulls, 2 turns, 3 both, 0 ends), \

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -11,8 +12,9 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.face import LabFace
+from manyworlds.lab.model_facts import wire_name
 from manyworlds.lab.verbs.fields import PlainDict, PlainMap, VerbError, near
-from manyworlds.lab.wire_model import Names, check_robot_names, live_names, wire_names
+from manyworlds.lab.wire_model import ClientNames, client_names
 from manyworlds.spec.elements import dof_width, qpos_width
 
 _TRIES = 20
@@ -68,10 +70,22 @@ class Member:
         """True for a loose body, which has a free joint only; false for an articulation."""
         return self.free is not None and len(self.joints) == 1 and not self.controls
 
+    def to_short(self, name: str, known: Container[str]) -> str:
+        """Return an element's name without the robot's, which clients may put before it.
+
+        Args:
+            name: the name.
+            known: names without the robot's.
+        """
+        return name if name in known else name.removeprefix(f"{self.name}_")
+
     @functools.cached_property
     def control_names(self) -> tuple[str, ...]:
         """Name of each control for clients, without the robot's."""
-        return tuple(name.replace("/", "_") for name in self.controls)
+        counts = Counter(map(wire_name, self.controls))
+        return tuple(
+            wire_name(name) if counts[wire_name(name)] == 1 else name for name in self.controls
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +95,8 @@ class Roster:
     model: mujoco.MjModel
     version: int
     """Version of the model."""
-    names: Names
-    """Names for clients, by kind and id."""
-    live: Mapping[str, tuple[str, ...]]
-    """Names in the world of bodies, geoms and keyframes, by kind and id."""
+    names: ClientNames
+    """Names for clients, and in the world."""
     members: Mapping[str, Member]
     details: PlainMap
     """Reply of `describe_world`."""
@@ -119,15 +131,47 @@ class Roster:
             )
         return known[name]
 
+    def check_names(self) -> None:
+        """Check that a client can tell whose an element of the model is by its name.
+
+        Raises:
+            VerbError: it cannot.
+        """
+        try:
+            self.names.check(self.model)
+        except ValueError as error:
+            raise VerbError(
+                "not_ready",
+                f"{str(error).removesuffix('.')}, or say hello with include_model = false: all "
+                "else works.",
+            ) from error
+
     def to_live(self, kind: str, name: str) -> str:
-        """Return the name in the world of a client's name; other names stay."""
-        wire = self.names[kind]
-        return self.live[kind][wire.index(name)] if name in wire else name
+        """Return the name in the world of a client's name; other names stay.
+
+        Raises:
+            VerbError: the client's name is that of two elements.
+        """
+        live, wire = self.names.live[kind], self.names.wire[kind]
+        if name in live or name not in wire:
+            return name
+        found = [live[index] for index, other in enumerate(wire) if other == name]
+        if len(found) > 1:
+            raise two_meanings(name, found)
+        return found[0]
 
     def to_wire(self, kind: str, name: str) -> str:
         """Return the client's name of a name in the world; other names stay."""
-        live = self.live[kind]
-        return self.names[kind][live.index(name)] if name and name in live else name
+        live = self.names.live[kind]
+        return self.names.wire[kind][live.index(name)] if name and name in live else name
+
+
+def two_meanings(name: str, found: Sequence[str]) -> VerbError:
+    """Return the error of a client's name that several elements have, by their names in the lab."""
+    return VerbError(
+        "bad_value",
+        f"'{name}' may be '{found[0]}' or '{found[1]}' here: give the name that the lab knows.",
+    )
 
 
 def build_roster(model: mujoco.MjModel, details: PlainMap) -> Roster:
@@ -136,31 +180,25 @@ def build_roster(model: mujoco.MjModel, details: PlainMap) -> Roster:
     Args:
         model: the model.
         details: reply of the verb `describe_world`.
-
-    Raises:
-        ValueError: clients could not tell two elements or two robots apart.
     """
     robots = {name: member["prefix"] for name, member in details["robots"].items()}
-    check_robot_names(robots)
-    names = wire_names(model, robots)
+    names = client_names(model, robots)
     members = {}
     for name, member in details["robots"].items():
         members[name] = _member(model, name, member, names)
-    owned = {body.id for member in members.values() for body in member.bodies}
     for joint in np.flatnonzero(model.jnt_type == _FREE).tolist():
         body = int(model.jnt_bodyid[joint])
-        if body not in owned and (name := names["body"][body]) and name not in members:
+        name = names.wire["body"][body] or f"body_{body}"
+        if names.owners["jnt"][joint] is None and name not in members:
             members[name] = _loose_body(model, name, joint)
-    live = {kind: tuple(live_names(model, kind, robots)) for kind in ("body", "geom", "key")}
-    return Roster(model, int(details["model_version"]), names, live, members, details)
+    return Roster(model, int(details["model_version"]), names, members, details)
 
 
-def _member(model: mujoco.MjModel, name: str, details: PlainMap, names: Names) -> Member:
-    begin = f"{name}_"
-
+def _member(model: mujoco.MjModel, name: str, details: PlainMap, names: ClientNames) -> Member:
     def mine(kind: str) -> list[tuple[int, str]]:
-        found = [(i, n) for i, n in enumerate(names[kind]) if n.startswith(begin)]
-        return [(i, n.removeprefix(begin)) for i, n in found]
+        rows = enumerate(zip(names.wire[kind], names.owners[kind], strict=True))
+        own = [(index, wire) for index, (wire, owner) in rows if owner == name and wire]
+        return [(index, wire.removeprefix(f"{name}_")) for index, wire in own]
 
     joints = tuple(_joint(model, i, short) for i, short in mine("jnt"))
     sensors = tuple(
@@ -238,7 +276,6 @@ class RosterCache:
         """Return the roster of the newest snapshot's model.
 
         Raises:
-            ValueError: clients could not tell two elements or two robots apart.
             VerbError: the model does not stay the same for long enough.
         """
         for _ in range(_TRIES):

@@ -148,10 +148,10 @@ def _read_robots(
         pushed = _check(f"step: xfrc_applied of '{name}'", Values(), fields.get("xfrc_applied", {}))
         for body, wrench in pushed.items():
             known = {element.name: element.id for element in robot.bodies}
-            short = body.removeprefix(f"{name}_")
+            short = robot.to_short(body, known)
             if short not in known:
                 raise VerbError("unknown_body", f"step: '{name}' has no body '{body}'.")
-            wrenches[request.roster.live["body"][known[short]]] = wrench
+            wrenches[request.roster.names.live["body"][known[short]]] = wrench
         if (mode := fields.get("control_mode")) is not None:
             if mode not in ("raw", "ue_controller"):
                 raise VerbError(
@@ -184,7 +184,7 @@ def _read_targets(robot: Member, fields: PlainMap) -> dict[str, float]:
         targets = dict(zip(robot.controls, values.tolist(), strict=True))
     known = dict(zip(robot.control_names, robot.controls, strict=True)) if named else {}
     for name, value in _check(f"step: ctrl_map of '{robot.name}'", NumberMap(), named).items():
-        short = name.removeprefix(f"{robot.name}_")
+        short = robot.to_short(name, known)
         targets[known.get(short) or short] = value
     return targets
 
@@ -208,11 +208,11 @@ def reset(
 
 
 def _live_joint(request: Request, robot: Member, name: str) -> str:
-    short = name.removeprefix(f"{robot.name}_")
-    found = [joint.id for joint in robot.joints if joint.name == short]
-    if not found:
+    known = {joint.name: joint.id for joint in robot.joints}
+    short = robot.to_short(name, known)
+    if short not in known:
         raise VerbError("no_joints", f"reset: '{robot.name}' has no joint '{name}'.")
-    return request.roster.model.joint(found[0]).name.removeprefix(robot.prefix)
+    return request.roster.model.joint(known[short]).name.removeprefix(robot.prefix)
 
 
 @operation(reply=_STATE_REPLY | _ALL_ROBOTS)
@@ -308,7 +308,7 @@ def _all(roster: Roster) -> list[Member]:
 @operation(writes=False, keyframes=Listing(text="name, time and state of each"))
 def list_keyframes(request: Request) -> Reply:
     """Return the keyframes of the model."""
-    model, names = request.roster.model, request.roster.names["key"]
+    model, names = request.roster.model, request.roster.names.wire["key"]
     fields = ("qpos", "qvel", "ctrl", "mocap_pos", "mocap_quat")
     keyframes = []
     for key, name in enumerate(names):
@@ -375,8 +375,8 @@ def configure_controller(
                 fields["rest"][kind] = _check(f"configure_controller: {key}", Number(low=0), value)
             else:
                 gains = _check(f"configure_controller: {key}", NumberMap(), value)
-                begin = f"{robot.name}_"
-                fields[kind] = {name.removeprefix(begin): v for name, v in gains.items()}
+                joints = [joint.name for joint in robot.joints]
+                fields[kind] = {robot.to_short(name, joints): v for name, v in gains.items()}
         except VerbError as error:
             raise VerbError("controller_schema_violation", str(error)) from None
     answer = request.call("set_gains", robot=robot.name, **fields)

@@ -147,7 +147,7 @@ class StreamServer:
     ) -> None:
         outlets = [outlet for outlet in self.states if outlet.wanted]
         wanted = frozenset().union(*(outlet.wanted for outlet in outlets))
-        if any(not want.startswith((b"scene/", b"state/")) for want in wanted):
+        if any(outlet.wants(topic) for outlet in outlets for topic in encoder.topics):
             _send(outlets, encoder.encode(snapshot, status))
         if any(outlet.wants(b"scene/") for outlet in outlets):
             _send(outlets, encoder.encode_entities(snapshot))

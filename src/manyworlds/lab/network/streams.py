@@ -108,6 +108,8 @@ class StateEncoder:
             if joint.size == 7
         ]
         self._entities = roster.entities
+        self.topics = tuple(f"{name}/".encode() for name in roster.members)
+        """Beginnings of the topics of robots."""
 
     def encode(self, snapshot: Snapshot, robots: PlainMap) -> Iterator[Message]:
         """Yield the messages of all robots.

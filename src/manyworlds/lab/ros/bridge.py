@@ -183,7 +183,7 @@ class ImageReader:
         self._socket.connect(endpoint)
         self._session = ""
         try:
-            hello = {"role": "observer", "observations": "minimal", "client": "manyworlds ros2"}
+            hello = {"role": "observer", "include_model": False, "client": "manyworlds ros2"}
             self._session = self._ask("hello", **hello)["session_id"]
             listed = self._ask("call_verb", verb="list_cameras", fields={})["result"]["cameras"]
             self.added = {name for name, cfg in listed.items() if cfg["source"] == "added"}

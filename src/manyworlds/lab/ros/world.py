@@ -8,15 +8,17 @@ time, which `/clock` has, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyworlds.lab.model_facts import body_frames, wire_name
+from manyworlds.lab.model_facts import body_frames, element_names, wire_name
 from manyworlds.lab.wire import Message as Fields
+from manyworlds.lab.wire_model import client_names
 from manyworlds.validation.names import free_name
 
 _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
@@ -60,15 +62,19 @@ class RosWorld:
     """Messages of the states of one compiled model.
 
     Args:
-        model: the model, with names of network clients: `robot_hip`.
-        robots: names of the robots.
+        model: the model.
+        robots: prefix of the elements of each robot, by the robot's name.
     """
 
-    def __init__(self, model: mujoco.MjModel, robots: Sequence[str]) -> None:
+    def __init__(self, model: mujoco.MjModel, robots: Mapping[str, str]) -> None:
         self.model, self.data = model, mujoco.MjData(model)
         mujoco.mj_kinematics(model, self.data)  # images may come before the first state
-        self._robots = sorted(robots, key=len, reverse=True)  # the longest one that fits counts
-        self._bodies = body_frames(model)
+        self._robots = tuple(robots)
+        self._clients = clients = client_names(model, robots)
+        self._live = {kind: element_names(model, kind) for kind in ("body", "site", "cam", "jnt")}
+        self._counts = {kind: Counter(names) for kind, names in clients.wire.items()}
+        bodies = enumerate(self._live["body"])
+        self._bodies = body_frames([name and self._name("body", i) for i, name in bodies])
         self._frames = set(self._bodies)
         self._topics: set[str] = set()
         self._joints = list(self._find_joints())
@@ -154,19 +160,24 @@ class RosWorld:
 
     def _name(self, kind: str, index: int) -> str:
         word = {"body": "body", "site": "site", "cam": "camera", "jnt": "joint"}[kind]
-        accessor = getattr(self.model, "joint" if kind == "jnt" else word)
-        return accessor(index).name or f"{word}_{index}"
+        live, wire = self._live[kind][index], self._clients.wire[kind][index]
+        if not live:
+            return f"{word}_{index}"
+        # `1_hip` of `go` and `hip` of `go_1` keep the names that they have.
+        return live if self._counts[kind][wire] > 1 else wire
 
-    def _robot_of(self, name: str) -> tuple[str, str]:
+    def _robot_of(self, kind: str, index: int) -> tuple[str, str]:
         """Return the robot of an element, empty for none, and its name without the robot's."""
-        robot = next((r for r in self._robots if name.startswith(f"{r}_")), "")
-        return robot, name.removeprefix(f"{robot}_") if robot else name
+        robot = self._clients.owners[kind][index] or ""
+        if not self._live[kind][index]:
+            return robot, self._name(kind, index)
+        return robot, self._clients.wire[kind][index].removeprefix(f"{robot}_")
 
     def _find_joints(self) -> Iterator[_Joints]:
         model, found = self.model, {}
         for joint in range(model.njnt):
             if model.jnt_type[joint] in _SCALAR:
-                robot, short = self._robot_of(self._name("jnt", joint))
+                robot, short = self._robot_of("jnt", joint)
                 found.setdefault(robot, []).append((short, joint))
         for robot, members in found.items():
             ids = np.array([joint for _, joint in members])
@@ -183,7 +194,7 @@ class RosWorld:
             if kind in (_GYRO, _ACCEL) and model.sensor_objtype[sensor] == _SITE:
                 place = int(model.sensor_adr[sensor])
                 places.setdefault(int(model.sensor_objid[sensor]), {}).setdefault(kind, place)
-        named = {site: self._robot_of(self._name("site", site)) for site in places}
+        named = {site: self._robot_of("site", site) for site in places}
         owners = [robot for robot, _ in named.values()]
         for site, found in places.items():
             robot, short = named[site]

@@ -427,7 +427,6 @@ class Draft:
 
         Raises:
             CompileError: it does not compile.
-            ValueError: two of its elements would have one name for network clients.
         """
         spec, before = self.spec, self.world
         if self._qpos and spec.key(INITIAL_KEYFRAME) is None and self._differs():
@@ -441,7 +440,7 @@ class Draft:
             document.ctrl, document.act = model.key_ctrl[key], model.key_act[key]
             document.mpos = model.key_mpos[key].ravel()
             document.mquat = model.key_mquat[key].ravel()
-        world = World(
+        return World(
             spec=spec,
             model=model,
             robots=self.robots,
@@ -449,8 +448,6 @@ class Draft:
             option_sources=before.option_sources,
             items=self.facts,
         )
-        _ = world.wire_names  # an error now, not when a client connects
-        return world
 
     def _differs(self) -> bool:
         """Return True if an initial state is not that of the model without a keyframe."""

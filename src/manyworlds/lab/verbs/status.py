@@ -28,7 +28,7 @@ from manyworlds.lab.verbs.fields import (
     VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
-from manyworlds.lab.wire_model import check_robot_names, scene_mjcf, wire_mjb, wire_mjcf
+from manyworlds.lab.wire_model import scene_mjcf, wire_mjb, wire_mjcf
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -237,7 +237,6 @@ def export_model(
     if names == "lab":
         mjcf, files = scene_mjcf(lab.world) if sources else ("", {})
         return {"mjb": binary_model(model), "mjcf": mjcf, "files": files}
-    check_robot_names(lab.world.robots)
     mjb = wire_mjb(lab.world, model)
     mjcf, files = wire_mjcf(lab.world) if sources else ("", {})
     return {"mjb": mjb, "mjcf": mjcf, "files": files}

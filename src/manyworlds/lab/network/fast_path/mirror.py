@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import mujoco
@@ -34,8 +34,8 @@ class MirroredScene:
     """Id of this state of the model, for comparison; empty if the owner has none."""
     note: str
     """Reason why nothing can be pushed; empty if everything can, or if it is not known."""
-    robots: tuple[str, ...] = ()
-    """Names of the robots, by which the names of their elements begin: `robot_hip`."""
+    robots: Mapping[str, str] = field(default_factory=dict)
+    """Prefix of the elements of each robot in the model, by the robot's name."""
     has_state: bool = False
     """True if it publishes controls and sensors, too."""
     requests: str = ""
@@ -84,7 +84,7 @@ class FastPathMirror:
         """
         # A quick question first: the export of a large model takes long, no owner takes forever.
         self.is_there(raise_error=True)
-        reply = self.request("fastpath_hello", timeout=_HELLO_S)
+        reply = self.request("fastpath_hello", timeout=_HELLO_S, names="lab")
         if "error" in reply:
             raise MirrorError(f"The owner at {self.address} has nothing to show: {reply['error']}")
         model = _load(reply, self.address)
@@ -96,7 +96,7 @@ class FastPathMirror:
             model=model,
             model_id=str(reply.get("model_id", "")),
             note=str(reply.get("note", "")),
-            robots=tuple(map(str, reply.get("robots", ()))),
+            robots=dict(reply.get("prefixes", {})),
             has_state="state" in reply.get("capabilities", ()),
             requests=str(reply.get("requests", "")),
         )

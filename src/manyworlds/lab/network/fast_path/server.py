@@ -21,7 +21,7 @@ import numpy as np
 
 from manyworlds.lab.network.config import Limits
 from manyworlds.lab.network.fast_path.registry import Owner, RegistryFile
-from manyworlds.lab.network.fast_path.sources import Source, WorldPose
+from manyworlds.lab.network.fast_path.sources import Names, Source, WorldPose
 from manyworlds.lab.network.messages import decode
 from manyworlds.lab.network.ports import Port
 from manyworlds.lab.verbs.fields import PlainDict, PlainMap, VerbError
@@ -85,7 +85,7 @@ class FastPathServer:
         self._topics: set[bytes] = set()
         self._joined = False  # someone has subscribed since the last pose was sent
         self._shown: WorldPose | None = None
-        self._mjb: tuple[str, bytes] = "", b""
+        self._mjb: tuple[tuple[str, Names], bytes] = ("", "clients"), b""
         self._dragger: Hashable = None
         self._refused = ""
 
@@ -127,7 +127,7 @@ class FastPathServer:
         self._source, self._shown, self._dragger = source, None, None
         self._refused = ""
         self._worlds += 1
-        self._mjb = "", b""
+        self._mjb = ("", "clients"), b""
         if source is None:
             self._registry.remove()
 
@@ -236,8 +236,9 @@ class FastPathServer:
 
     def _hello(self, source: Source, request: PlainMap, peer: Hashable) -> PlainDict:
         model_id = self._model_id(source.pose().model_version)
-        if self._mjb[0] != model_id:
-            self._mjb = model_id, source.model()
+        names: Names = "lab" if request.get("names") == "lab" else "clients"
+        if self._mjb[0] != (model_id, names):
+            self._mjb = (model_id, names), _export(source, names)
         # Only what there is, so that a reader that looks for the key finds the truth, too.
         can = {"accept_input": not source.refusal, "state": source.has_state}
         return {
@@ -253,6 +254,7 @@ class FastPathServer:
             "note": source.refusal,
             "robots": list(source.robots),
             "requests": self.requests(),
+            **({"prefixes": dict(source.robots)} if names == "lab" else {}),
         }
 
     def _perturb(self, source: Source, request: PlainMap, peer: Hashable) -> PlainDict:
@@ -293,6 +295,16 @@ class FastPathServer:
                 raise VerbError("bad_value", _BAD)
         source.drag(body, localpos, target if active & _PULL else None, quat)
         self._dragger = peer
+
+
+def _export(source: Source, names: Names) -> bytes:
+    """Return the model; with the lab's names where URLab's clients could not tell robots apart."""
+    try:
+        return source.model(names)
+    except VerbError:
+        if names == "lab":
+            raise
+        return source.model("lab")  # a reader that draws goes by ids
 
 
 def _whole(value: object) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, cast
+from collections.abc import Mapping
+from typing import Literal, Protocol, cast
 
 import numpy as np
 
 from manyworlds.lab.face import LabFace
+
+Names = Literal["lab", "clients"]
+"""Whose names the elements of a model have."""
 
 
 class WorldPose(Protocol):
@@ -68,8 +71,8 @@ class Source(Protocol):
         ...
 
     @property
-    def robots(self) -> Sequence[str]:
-        """Names of the robots."""
+    def robots(self) -> Mapping[str, str]:
+        """Prefix of the elements of each robot in the model, by the robot's name."""
         ...
 
     @property
@@ -81,8 +84,16 @@ class Source(Protocol):
         """Return the newest state: the same object until there is another one."""
         ...
 
-    def model(self) -> bytes:
-        """Return the present model in MuJoCo's binary format."""
+    def model(self, names: Names = "clients") -> bytes:
+        """Return the present model in MuJoCo's binary format.
+
+        Args:
+            names: whose names the elements have: `robot/hip` of the lab, or `robot_hip` of URLab's
+                clients.
+
+        Raises:
+            VerbError: these clients could not tell the robots apart.
+        """
         ...
 
     def push(self, body: int, force: np.ndarray, torque: np.ndarray) -> None:
@@ -124,18 +135,18 @@ class LabSource:
         return int(self.face.model.ngeom)
 
     @property
-    def robots(self) -> Sequence[str]:
-        """Names of the robots."""
-        return list(self.face.robots)
+    def robots(self) -> Mapping[str, str]:
+        """Prefix of the elements of each robot in the model, by the robot's name."""
+        return dict(self.face.robots)
 
     def pose(self) -> WorldPose:
         """Return the newest snapshot."""
         self.face.sync_model()  # after a rebuild, the snapshots are those of the new world
         return cast("WorldPose", self.face.snapshot)
 
-    def model(self) -> bytes:
-        """Return the present model, with names for network clients."""
-        return cast("bytes", self.face.call("export_model")["mjb"])
+    def model(self, names: Names = "clients") -> bytes:
+        """Return the present model in MuJoCo's binary format; see `Source.model`."""
+        return cast("bytes", self.face.call("export_model", names=names)["mjb"])
 
     def push(self, body: int, force: np.ndarray, torque: np.ndarray) -> None:
         """Add a force and a torque on a body for the next step."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from manyworlds.lab.network.config import LabServerCfg
 from manyworlds.lab.network.fast_path.server import FastPathServer
+from manyworlds.lab.network.fast_path.sources import Names
 from manyworlds.lab.network.ports import Port
 from manyworlds.lab.world import binary_model
 from manyworlds.utils.extras import require_extra
@@ -52,7 +53,7 @@ class TrainingSource:
     """
 
     def __init__(self, frames: Frames, model: mujoco.MjModel, world: int, name: str) -> None:
-        self.robots: tuple[str, ...] = ()
+        self.robots: dict[str, str] = {}
         self.has_state = False
         self.scene = f"{name}, world {world}"
         self.refusal = (
@@ -85,7 +86,7 @@ class TrainingSource:
         assert self._pose is not None
         return self._pose
 
-    def model(self) -> bytes:
+    def model(self, names: Names = "clients") -> bytes:
         """Return the model with the values of this world."""
         self.pose()
         return binary_model(self._mirror.model)
