@@ -25,6 +25,10 @@ _START_S = 120.0
 _CLOSE_S = 5.0
 
 
+class ProcessEndedError(RuntimeError):
+    """The program's process has ended."""
+
+
 class ReaderProcess:
     """A `ReaderProgram` in a process of its own; it starts at once, beside what the caller does.
 
@@ -48,20 +52,24 @@ class ReaderProcess:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         _check_descriptors(noun)
-        self._noun = noun
-        self._answers: queue.Queue[Message] = queue.Queue()
+        self._module, self._noun, self._environment = module, noun, dict(environment or {})
         self._closing = False
+        self._start(settings)
+
+    def _start(self, settings: Mapping[str, object]) -> None:
+        """Start the process, perhaps in place of one that has ended."""
+        self._answers: queue.Queue[Message] = queue.Queue()
         self._ready: Message | None = None
         self._link: LabLink | None = None
         near, far = socket.socketpair()
         self._wire = Wire(near)
         with far:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", module, str(far.fileno())],
+                [sys.executable, "-P", "-m", self._module, str(far.fileno())],
                 pass_fds=[far.fileno()],
                 env={
                     **os.environ,
-                    **(environment or {}),
+                    **self._environment,
                     "PYTHONPATH": os.pathsep.join(import_paths()),
                 },
             )
@@ -83,7 +91,7 @@ class ReaderProcess:
 
         Raises:
             ValueError: it cannot start with these settings.
-            RuntimeError: the process ended.
+            ProcessEndedError: the process ended.
         """
         if self._ready is None:
             self._connect()
@@ -95,7 +103,7 @@ class ReaderProcess:
 
         Raises:
             ValueError: the program does not take this world.
-            RuntimeError: the process ended.
+            ProcessEndedError: the process ended.
         """
         self.wait_until_ready()
         assert self._link is not None
@@ -170,7 +178,7 @@ class ReaderProcess:
         failure = f"The {self._noun} could not be served"
         if answer["tell"] != "failed":
             self._answers.put(answer)  # for further calls
-            raise RuntimeError(f"{failure}: its process has ended.")
+            raise ProcessEndedError(f"{failure}: its process has ended.")
         text = str(answer["text"])
         if answer["error"] == MissingExtraError.__name__:
             raise MissingExtraError(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 import os
 import signal
 import socket
@@ -259,26 +258,6 @@ def test_a_killed_client_loses_the_world(lab, hub):
         assert time.monotonic() - killed < 3.0
     until(lambda: lab.modes.mode == "live", "the mode is not as before")
     lab.modes.set("direct")
-
-
-@pytest.mark.slow
-def test_a_server_that_restarts_is_found_again(caplog):
-    """End the server and start it on the same port: the next request is answered by the new one."""
-    with LiveLab(two_robots(), LabCfg(mode="direct")) as lab:
-        with serve(lab) as hub:
-            port = hub.ports["step"]
-            client = connect(address(hub))
-            client.step(3)
-            data = client.data
-        with serve(lab, step_port=port), caplog.at_level(logging.WARNING):
-            client.step()
-            assert client.is_driver and client.connection.restarts == 1
-            assert client.data is data and data.time == lab.snapshot.time
-            assert "connected again to tcp://127.0.0.1" in caplog.text
-        client.connection.patience = 0.3
-        with pytest.raises(LabConnectionError, match=r"No lab answers at .* for 0\.3 s: start one"):
-            client.step()
-        client.close()
 
 
 def test_nobody_answers():

@@ -189,30 +189,70 @@ def test_several_ports_in_use_are_told_once():
             assert second.greeting.count("(in use)") == len(taken)
 
 
-def test_the_lab_goes_on_without_its_server(lab, context, caplog):
-    """Kill -9 the server while a client drives: log and page say so, and the lab goes on."""
+def kill(process: HubProcess) -> None:
+    """Kill -9 the server."""
+    os.kill(process.process.pid, signal.SIGKILL)
+
+
+def test_a_killed_server_is_started_again(lab, context, caplog):
+    """Kill -9 the server while a client drives: the lab goes on, and is served at the same ports.
+
+    Log and page say so; the mode is as before, the held velocity ends, owners stay, and the client
+    that drove has no session.
+    """
     lab.modes.set("live")
     process = HubProcess(LabServerCfg(**ANY))
     with contextlib.closing(process):
         process.attach(lab)
+        ports, pid = process.ports, process.process.pid
         client = client_of(context, process)
-        client.hello()
+        identity = client.hello()["lab_id"]
         client.ask("set_mode", mode="direct")
         walker = lab["go"].controller = Walker()
+        lab["go2"].take("panel")
         client.ask("hold_twist", articulation="go", linear=[0.5, 0, 0], angular=[0, 0, 0])
         until(lambda: process.describe()["held"], "the held velocity is not told")
-        with caplog.at_level(logging.ERROR):
-            os.kill(process.process.pid, signal.SIGKILL)
-            until(lambda: lab.call("read_status")["failures"], "the page does not know")
-        (sentence,) = lab.call("read_status")["failures"]
+        with caplog.at_level(logging.WARNING):
+            kill(process)
+            until(lambda: "started again" in "".join(failures(lab)), "the page does not know")
+        (sentence,) = failures(lab)
         assert "server for programs at port" in sentence and "SIGKILL" in sentence
         assert sentence in [record.getMessage() for record in caplog.records]
-        until(lambda: lab.modes.mode == "live", "the mode is not as before")
-        until(lambda: walker.twist == [0.0, 0.0, 0.0], "the robot goes on")
+        assert lab.modes.mode == "live" and walker.twist == [0.0, 0.0, 0.0]
+        assert process.ports == ports and process.process.pid != pid
+        with pytest.raises(ReplyError, match="no such session") as caught:
+            client.ask("step")
+        assert caught.value.code == "session_expired"
+        assert client.hello()["lab_id"] == identity and client.world["driver"]
+        assert (lab["go"].owner, lab["go2"].owner) == ("net", "panel")
         step = lab.snapshot.step
         until(lambda: lab.snapshot.step > step + 10, "the lab stands still")
         process.attach(None)
         process.attach(lab)  # as a reload does
+        assert lab["go2"].owner == "net"
+
+
+def failures(lab) -> list[str]:
+    """Return what the page says is wrong."""
+    return lab.call("read_status")["failures"]
+
+
+def test_a_server_that_always_ends_is_given_up(lab, monkeypatch):
+    """Kill -9 the server more often than it is started again: the page says so, the lab goes on."""
+    monkeypatch.setattr("manyworlds.lab.network.process._MOST_RESTARTS", 1)
+    monkeypatch.setattr("manyworlds.lab.network.process._RESTARTS_S", 1e6)
+    process = HubProcess(LabServerCfg(**ANY))
+    with contextlib.closing(process):
+        process.attach(lab)
+        kill(process)
+        until(lambda: "started again" in "".join(failures(lab)), "it is not started again")
+        kill(process)
+        until(lambda: "not started again" in "".join(failures(lab)), "it is not given up")
+        assert "ended 2 times" in failures(lab)[0]
+        process.attach(None)
+        process.attach(lab)
+        lab.step()
+        assert not process.is_alive
 
 
 LAB = """

@@ -10,7 +10,7 @@ from manyworlds.lab.network import LabServerCfg
 
 ANY: dict[str, Any] = {f"{use}_port": 0 for use in LabServerCfg().ports}
 """Settings of a server on any free ports."""
-WAIT_S = 20.0
+WAIT_S = 60.0
 _T = TypeVar("_T")
 
 

@@ -125,6 +125,7 @@ class LabClient(LabVerbs):
 
         Raises:
             LabTimeoutError: no new snapshot came in time.
+            SessionError: this client drove, and has lost the world.
             LabError: the lab has ended.
         """
         connection = self.connection
@@ -140,6 +141,7 @@ class LabClient(LabVerbs):
                 snapshot = None
                 if connection.is_closed:
                     return
+                connection.check_session("states")
                 silence = time.monotonic() - heard
                 if timeout is not None and silence >= timeout:
                     raise LabTimeoutError(
@@ -201,15 +203,15 @@ class LabClient(LabVerbs):
         return self.connection.is_driver
 
     def take_driver(self) -> str:
-        """Drive in place of any other client, which observes from now on; return its name."""
-        previous = self.connection.ask("take_driver")["previous"]
-        self.connection.is_driver = True
-        return previous
+        """Drive in place of any other client, which observes from now on; return its name.
+
+        After the loss of the world (`SessionError`), this begins a new session in the same lab.
+        """
+        return self.connection.drive()
 
     def release_driver(self) -> None:
         """Stop driving, and observe; the mode of the world is as it was before."""
-        self.connection.ask("release_driver")
-        self.connection.is_driver = False
+        self.connection.release()
 
     def network_status(self) -> Reply:
         """Return who is connected, who drives, and the counters of the server."""

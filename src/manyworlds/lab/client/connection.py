@@ -1,4 +1,4 @@
-"""Session of a client with a lab's server, over restarts of the server."""
+"""Session of a client with a lab's server, over connections that end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from manyworlds.lab.client.caller import Reply
@@ -44,8 +45,11 @@ _PROTOCOL = 1
 class Connection:
     """Session with the server of a lab.
 
-    It says `hello` again by itself when the server was restarted. A thread sends heartbeats, so
-    that the lab notices within 2 s when this program was killed. It may be used in any thread.
+    A connection that ends is made again, and the session goes on. A session that ended, because
+    this program stood still or the server was started again, is an error of the next request, and
+    of all further ones until `drive`, if this client drove; an observer says `hello` again. Another
+    lab at the same port is an error in any case. A thread sends heartbeats, so that the lab notices
+    within 2 s when this program was killed. It may be used in any thread.
 
     Args:
         address: address of the server, such as `tcp://127.0.0.1:5559`.
@@ -79,14 +83,18 @@ class Connection:
         """True while this client drives, as far as it knows."""
         self.restarts = 0
         """Number of sessions that ended before this client closed them."""
-        self._name, self._role, self._keys = name, role, keys
+        self._name, self._keys = name, keys
         self._session: str | None = None
+        self._drove = False
+        """True if this client has driven in this session, and was not told of an end of that."""
+        self._lost: tuple[str, str] | None = None
+        """Code and text of the errors after the loss of the session; None while it goes on."""
         self._lock = threading.RLock()
         self._stopping = threading.Event()
         self._context = zmq.Context()
         self._socket: RequestSocket | None = None
         try:
-            self._greet()
+            self._greet(role)
         except BaseException:
             self._stopping.set()
             self._drop()
@@ -118,30 +126,77 @@ class Connection:
                     raise
 
     def _ask(self, op: str, fields: dict[str, Any], repeat: bool) -> Reply:
-        """Request an operation, again after a lost connection or session if that is safe."""
+        """Request an operation, again after a lost connection if that is safe."""
+        name = str(fields.get("verb", op))
         with self._lock:
             if self._stopping.is_set():
-                raise LabConnectionError("disconnected", f"{op}: this client is closed.")
+                raise LabConnectionError("disconnected", f"{name}: this client is closed.")
+            self.check_session(name)
+            sessions = self.restarts
             try:
                 return self._exchange(op, fields, self.timeout)
             except LostError as lost:
-                self._greet_again("the connection ended")
+                self._find_session(name)
                 if lost.sent and not repeat:
                     raise LabConnectionError(
                         "disconnected",
-                        f"{op}: the connection to {self.address} ended before the reply came, and "
-                        "it may have been carried out; connected again, read the state first.",
+                        f"{name}: the connection to {self.address} ended before the reply came, "
+                        "and it may have been carried out; connected again, read the state first.",
                     ) from None
             except SessionError:
-                if self._is_known():
-                    raise  # another client drives
-                self._greet_again("the session ended")
+                self._find_session(name)
+                if self.restarts == sessions:  # the session goes on, and does not drive
+                    self._drove = False
+                    raise
+            if self.restarts != sessions and not repeat:
+                raise SessionError(
+                    "session_expired",
+                    f"{name}: the session ended, and this client observes in another one now: "
+                    "take_driver() changes that.",
+                )
             try:
                 return self._exchange(op, fields, self.timeout)
             except LostError:
                 raise LabConnectionError(
-                    "disconnected", f"{op}: the connection to {self.address} ended twice."
+                    "disconnected", f"{name}: the connection to {self.address} ended twice."
                 ) from None
+
+    def check_session(self, name: str) -> None:
+        """Check that the session was not lost, as far as this client knows.
+
+        Args:
+            name: what needs the session, for the error.
+
+        Raises:
+            SessionError: it was lost.
+        """
+        if self._lost is not None:
+            code, text = self._lost
+            raise SessionError(code, f"{name}: {text}")
+
+    def drive(self) -> str:
+        """Drive in place of any other client, in a new session if this one ended.
+
+        Returns:
+            The client that drove before.
+
+        Raises:
+            LabError: there is no connection, or another lab answers.
+        """
+        with self._lock:
+            if self._lost is not None:
+                self._greet("observer")
+                self.restarts += 1
+                self._lost = None
+            previous = self.ask("take_driver")["previous"]
+            self.is_driver = self._drove = True
+        return previous
+
+    def release(self) -> None:
+        """Stop driving, and observe."""
+        with self._lock:
+            self.ask("release_driver")
+            self.is_driver = self._drove = False
 
     def open_stream(self) -> SnapshotStream:
         """Connect to the port of states."""
@@ -171,7 +226,8 @@ class Connection:
             LostError: the connection ended.
             LabError: the lab refused, or did not answer in time.
         """
-        request = pack_request(op, self._session, fields)
+        known = {**fields, "lab_id": self.greeting.get("lab_id")}
+        request = pack_request(op, self._session, known)
         if self._socket is None:
             self._socket = RequestSocket(self._context, self.address, self._stopping, self._keys)
         try:
@@ -186,45 +242,90 @@ class Connection:
             raise
         return unpack_reply(content)
 
-    def _is_known(self) -> bool:
-        try:
-            self.is_driver = bool(self._exchange("heartbeat", {}, self.timeout)["driver"])
-        except SessionError:
+    def _find_session(self, name: str) -> None:
+        """See that the session goes on; connect again for up to `patience` seconds.
+
+        Raises:
+            SessionError: it ended, and this client drove in it, or it was in another lab.
+            LabConnectionError: no lab answers.
+        """
+
+        def look() -> None:
+            try:
+                self.is_driver = bool(self._exchange("heartbeat", {}, self.patience)["driver"])
+            except SessionError as error:
+                self._end_session(name, error)
+
+        self._try_until_answered(look)
+
+    def _end_session(self, name: str, error: SessionError) -> None:
+        """Note that the session ended; an observer of the same lab begins another one.
+
+        Raises:
+            SessionError: this client drove in it, or another lab answers.
+        """
+        if not self._note_loss(error):
+            self.restarts += 1
+            self._greet("observer")
+            _LOG.warning("Connected again to %s as an observer: %s", self.address, error)
+        self.check_session(name)
+
+    def _note_loss(self, error: SessionError) -> bool:
+        """Note the end of the session; return False if it only observed a lab that is still there.
+
+        Args:
+            error: error of a request in the session.
+        """
+        if error.code != "session_expired":
+            text = f"another lab answers at {self.address} now: connect() to it."
+        elif self._drove:
+            reason = str(error).partition(": ")[2].removesuffix(": send hello first.")
+            text = (
+                f"this client has lost the world at {self.address}: {reason}. Mode and state may "
+                "be others now; take_driver() drives again."
+            )
+        else:
             return False
+        self.is_driver, self._lost = False, (error.code, text)
         return True
 
-    def _greet_again(self, reason: str) -> None:
-        drove, self.is_driver = self.is_driver, False
-        self.restarts += 1
-        self._greet()
-        part = "drives" if self.is_driver else "observes"
-        change = "" if drove == self.is_driver else ", as another client does" * drove
-        _LOG.warning(
-            "%s: connected again to %s; this client %s%s.",
-            *(reason.capitalize(), self.address, part, change),
-        )
+    def _try_until_answered(self, attempt: Callable[[], None]) -> None:
+        """Do something that needs a connection, again and again for up to `patience` seconds.
 
-    def _greet(self) -> None:
-        """Say hello until the lab answers."""
+        Raises:
+            LabConnectionError: no lab answered.
+        """
         end, pause = time.monotonic() + self.patience, _FIRST_S
+        while True:
+            try:
+                attempt()
+                return
+            except (LostError, LabTimeoutError):
+                if time.monotonic() >= end or self._stopping.wait(pause):
+                    raise self._unreachable() from None
+            pause = min(2.0 * pause, _LONGEST_S)
+
+    def _greet(self, role: Role) -> None:
+        """Say hello until the lab answers, and begin a session.
+
+        Raises:
+            SessionError: another lab than that of the session before answers.
+            LabConnectionError: no lab answers.
+            LabVersionError: the server's protocol is another one.
+        """
         hello = {
             "client": self._name,
-            "role": self._role,
+            "role": role,
             "heartbeats": True,
             "encoding": "arrays",
             "include_model": False,
         }
-        while True:
-            try:
-                left = max(end - time.monotonic(), 0.1)
-                reply = self._exchange("hello", hello, left)
-                break
-            except (LostError, LabTimeoutError):
-                if time.monotonic() >= end:
-                    raise self._unreachable() from None
-            if self._stopping.wait(pause):
-                raise self._unreachable()
-            pause = min(2.0 * pause, _LONGEST_S)
+        reply: Reply = {}
+
+        def greet() -> None:
+            reply.update(self._exchange("hello", hello, self.patience))
+
+        self._try_until_answered(greet)
         if reply.get("protocol") != _PROTOCOL:
             raise LabVersionError(
                 "version_mismatch",
@@ -232,7 +333,7 @@ class Connection:
                 f"{reply.get('protocol')}, but this program needs {_PROTOCOL}.",
             )
         self.greeting, self._session = reply, reply["session_id"]
-        self.is_driver = bool(reply["driver"])
+        self.is_driver = self._drove = bool(reply["driver"])
 
     def _unreachable(self) -> LabConnectionError:
         text = f"No lab answers at {self.address} for {self.patience:g} s: "
@@ -261,11 +362,19 @@ class Connection:
                 socket = RequestSocket(self._context, self.address, self._stopping, self._keys)
             session = self._session
             try:
-                reply = unpack_reply(socket.ask(pack_request("heartbeat", session, {}), 10.0))
+                lab = {"lab_id": self.greeting.get("lab_id")}
+                reply = unpack_reply(socket.ask(pack_request("heartbeat", session, lab), 10.0))
                 if session == self._session:
                     self.is_driver = bool(reply["driver"])
+                    self._drove |= self.is_driver
+            except SessionError as error:
+                # The request that has the lock finds it, too.
+                if self._lock.acquire(blocking=False):
+                    if session == self._session:
+                        self._note_loss(error)
+                    self._lock.release()
             except LabError:
-                continue  # the next request of the program finds that the session ended
+                continue
             except (LostError, TimeoutError):
                 socket.close()
                 socket = None

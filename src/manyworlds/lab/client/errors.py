@@ -26,7 +26,7 @@ class UnknownNameError(LabError):
 
 
 class SessionError(LabError):
-    """The session ended, or another client drives."""
+    """The session ended, another client drives, or another lab answers."""
 
 
 class NotReadyError(LabError):
@@ -69,7 +69,7 @@ FAMILIES: dict[type[LabError], tuple[str, ...]] = {
         "unknown_element",
         "replay_session_not_found",
     ),
-    SessionError: ("session_expired",),
+    SessionError: ("session_expired", "another_lab"),
     NotReadyError: (
         *("no_active_manager", "not_ready", "shutting_down", "rate_limited", "bad_model"),
         *("faulted", "mode_locked_by_server", "no_gl", "no_twist_controller", "no_controller"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.client import ADDRESS, LabClient, connect
+from manyworlds.lab.client.errors import SessionError
 from manyworlds.utils.spaces import unbounded_box
 
 Arrays: TypeAlias = "np.ndarray | dict[str, Arrays]"
@@ -98,9 +100,10 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
 
     def close(self) -> None:
         """Leave the lab in its mode of before, and close the connection if it is this one's."""
-        if self.lab.is_driver:
-            self.lab.set_auto_reset(on=self._auto_reset)
-            self.lab.set_mode(self._mode)
+        with contextlib.suppress(SessionError):  # after the loss of the world, it has its mode back
+            if self.lab.is_driver:
+                self.lab.set_auto_reset(on=self._auto_reset)
+                self.lab.set_mode(self._mode)
         if self._owns_lab:
             self.lab.close()
 

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from manyworlds.lab.network.held import HeldTwists
 from manyworlds.lab.network.lifecycle import ModelFiles
 from manyworlds.lab.network.loss import leave_in_order
 from manyworlds.lab.network.messages import Encoding, decode, encode
+from manyworlds.lab.network.observations import mode_of
 from manyworlds.lab.network.operations import (
     EDITOR,
     OPERATIONS,
@@ -25,7 +27,7 @@ from manyworlds.lab.network.operations import (
     Request,
 )
 from manyworlds.lab.network.roster import Roster, RosterCache
-from manyworlds.lab.network.sessions import Session, Sessions, label
+from manyworlds.lab.network.sessions import LeaseClock, Session, Sessions, label
 from manyworlds.lab.verbs.fields import PlainMap, VerbError, near
 
 _LOG = logging.getLogger(__name__)
@@ -44,6 +46,8 @@ class Dispatcher:
         cfg: settings; not modified.
         clock: function that returns the time [s].
         waits: whether a request waits until the model is exported for it; see `handle`.
+        lab_id: id of the lab, by which clients notice that another one answers at a port; empty
+            for a new one.
     """
 
     def __init__(
@@ -52,10 +56,15 @@ class Dispatcher:
         cfg: LabServerCfg | None = None,
         clock: Callable[[], float] = time.monotonic,
         waits: bool = True,
+        lab_id: str = "",
     ) -> None:
+        self.lab_id = lab_id or str(uuid.uuid4())
+        """Id of the lab."""
         self.cfg = LabServerCfg() if cfg is None else cfg
         self._clock, self._waits = clock, waits
-        self.sessions = Sessions(self.cfg.limits, self.cfg.takeover, self._lost)
+        self.lease = LeaseClock(clock)
+        """Clock of the leases of sessions."""
+        self.sessions = Sessions(self.cfg.limits, self.cfg.takeover, self._lost, self._mode)
         self.requests: Counter[str] = Counter()
         """Number of requests, by operation."""
         self.errors: Counter[str] = Counter()
@@ -140,6 +149,12 @@ class Dispatcher:
         Raises:
             NotYetError: the caller is to do so.
         """
+        with self.lease.answering():
+            return self._handle(request, peer, reply_as, again)
+
+    def _handle(
+        self, request: bytes, peer: Hashable, reply_as: Encoding | None, again: bool
+    ) -> bytes:
         session = self.sessions.of_peer(peer)
         encoding = reply_as or (session.encoding if session is not None else "msgpack")
         name, code = "request", ""
@@ -148,8 +163,8 @@ class Dispatcher:
             self._count_rate(peer)
             fields = decode(request, self.cfg.limits, reply_as)
             name = self._name(fields)
-            known = self.sessions.find(fields.get("session_id"))
-            session = self._session(name, known, peer)
+            self._check_lab(name, fields.get("lab_id"))
+            session = self._session(name, fields.get("session_id"), peer)
             reply = self._answer(name, fields, session)
             encoding = reply_as or session.encoding
             content = encode({"op": f"{name}_ok", **reply}, encoding)
@@ -178,9 +193,8 @@ class Dispatcher:
 
         Call it often, when no request waits.
         """
-        now = self._clock()
-        self.sessions.expire(now)
-        self.held.expire(self.face, now, self.sessions.driver)
+        self.sessions.expire(self.lease())
+        self.held.expire(self.face, self._clock(), self.sessions.driver)
 
     def require_driver(self, session: Session, name: str) -> None:
         """Check that a session drives; it does if nobody else does.
@@ -189,9 +203,17 @@ class Dispatcher:
             VerbError: another one drives.
         """
         driver = self.sessions.driver
+        if driver is session:
+            return
+        reason, session.lost = session.lost, ""
+        if driver is None and reason:
+            raise VerbError(
+                "session_expired",
+                f"{name}: this session drives no more, because {reason}: take_driver changes that.",
+            )
         if driver is None:
             self.sessions.take(session)
-        elif driver is not session:
+        else:
             raise VerbError(
                 "session_expired",
                 f"{name}: {label(driver)} drives this world, and this session observes: "
@@ -234,19 +256,35 @@ class Dispatcher:
             "unknown_op", f"There is no operation '{name[:80]}'{near(name[:80], OPERATIONS)}"
         )
 
-    def _session(self, name: str, known: Session | None, peer: Hashable) -> Session:
+    def _check_lab(self, name: str, lab_id: object) -> None:
+        """Refuse a request for another lab, which had this port before.
+
+        Raises:
+            VerbError: it is one.
+        """
+        if lab_id not in (None, self.lab_id):
+            raise VerbError(
+                "another_lab",
+                f"{name[:80]}: another lab than that of this client answers at this port now: "
+                "connect to it.",
+            )
+
+    def _session(self, name: str, key: object, peer: Hashable) -> Session:
         """Return the session of a request, a new one for those that need none.
 
         Raises:
             VerbError: its session ended.
         """
+        known = self.sessions.find(key)
         if name == "hello":
-            return Session(peer=peer, seen=self._clock())
+            return Session(peer=peer, seen=self.lease())
         if known is None and name in _SESSIONLESS:
             return self.sessions.of_peer(peer) or Session(peer=peer)
         if known is None:
-            raise VerbError("session_expired", f"{name[:80]}: the session ended: send hello first.")
-        known.seen = self._clock()
+            reason = self.sessions.why_ended(key)
+            text = f"the session ended, because {reason}" if reason else "there is no such session"
+            raise VerbError("session_expired", f"{name[:80]}: {text}: send hello first.")
+        known.seen = self.lease()
         return known
 
     def _name(self, fields: Mapping[str, object]) -> str:
@@ -268,6 +306,13 @@ class Dispatcher:
         self._allowance[peer] = max(left - 1.0, 0.0), now
         if left < 1.0:
             raise VerbError("rate_limited", f"More than {rate:g} requests per second.")
+
+    def _mode(self) -> str:
+        """Return the mode of the world; empty if there is none."""
+        if self.face is None:
+            return ""
+        self.face.sync_model()
+        return mode_of(self.face.snapshot)
 
     def _lost(self, session: Session, reason: str) -> None:
         """Leave the world in order after its driver was lost."""

@@ -63,6 +63,7 @@ class LabHub:
     Args:
         cfg: settings; not modified.
         report: receives sentences for people: ports in use, bad messages.
+        lab_id: id of the lab for clients; empty for a new one.
 
     Raises:
         MissingExtraError: the extra 'net' is not installed.
@@ -72,6 +73,7 @@ class LabHub:
         self,
         cfg: LabServerCfg | None = None,
         report: Callable[[str], None] = _LOG.warning,
+        lab_id: str = "",
     ) -> None:
         self.cfg = LabServerCfg() if cfg is None else cfg
         self.reports = Notes()
@@ -90,7 +92,7 @@ class LabHub:
         self.on_driver: Callable[[], None] = lambda: None
         """Called before the reply to a request by which another client drives, or has changed the
         mode."""
-        self.dispatcher = Dispatcher(None, self.cfg, waits=False)
+        self.dispatcher = Dispatcher(None, self.cfg, waits=False, lab_id=lab_id)
         self.dispatcher.camera_topics = lambda robot: self.cameras.topics(robot)
         self.dispatcher.ports = lambda: [port.describe() for port in self._ports()]
         self.cameras = CameraServer(self)
@@ -144,10 +146,14 @@ class LabHub:
             self.access.close()
         self._context.destroy(linger=0)
 
-    def attach(self, face: LabFace | None) -> None:
+    def attach(self, face: LabFace | None, *, keep_owners: bool = False) -> None:
         """Serve a lab, or none for now; clients stay connected, and their sessions open.
 
         Robots of the panel get the network as their owner, if `own_robots` is on.
+
+        Args:
+            face: the lab.
+            keep_owners: whether all robots keep their owners, because the lab was served before.
         """
         with self._lock:
             self.dispatcher.attach(face)
@@ -161,7 +167,7 @@ class LabHub:
                 view.show(self)
             robots: Any = face.call("read_status")["robots"]
             for name, robot in robots.items():
-                if self.cfg.own_robots and robot["owner"] == PANEL:
+                if self.cfg.own_robots and not keep_owners and robot["owner"] == PANEL:
                     face.call("take_robot", robot=name, owner=NET)
             self._prepared = False
 
@@ -279,7 +285,7 @@ class LabHub:
 
     def note_message(self, peer: Hashable) -> None:
         """Note that a connection has sent something, which may wait for its answer."""
-        self.dispatcher.sessions.note_message(peer, self.dispatcher.now)
+        self.dispatcher.sessions.note_message(peer, self.dispatcher.lease())
 
     def allow_page(self, url: str) -> None:
         """Let the lab's page use the WebSocket."""
@@ -293,6 +299,7 @@ class LabHub:
     def tick(self) -> None:
         """End sessions whose heartbeats stopped; begin to export a new world's model."""
         with self._lock:
+            self.dispatcher.lease.look()
             if self._release and (driver := self.dispatcher.sessions.driver) is not None:
                 self.dispatcher.sessions.release(driver, self._release)
             self._release = ""

@@ -21,7 +21,6 @@ from manyworlds.lab.network.operations import (
     NotYetError,
     Request,
     add_verbs,
-    as_network,
     operation,
 )
 from manyworlds.lab.network.roster import Member, Roster
@@ -233,6 +232,7 @@ def _actuator_type(model: mujoco.MjModel, actuator: int) -> str:
     ports=Values(text="ports of this server by their use"),
     mujoco_version=Field(),
     mujoco_version_int=Integer(),
+    lab_id=Field(text="id of the lab; requests that repeat it are refused by any other lab"),
     manager_present=Flag(text="false while no world is loaded"),
     driver=Flag(text="true if this client drives"),
     mode=Field(text="mode of the world"),
@@ -290,6 +290,7 @@ def greet(server: Dispatcher, request: Request) -> PlainDict:
         "ports": {port["use"]: port["port"] for port in server.ports()},
         "mujoco_version": mujoco.mj_versionString(),
         "mujoco_version_int": mujoco.mj_version(),
+        "lab_id": server.lab_id,
         "manager_present": server.face is not None,
         "driver": server.sessions.driver is request.session,
     }
@@ -368,6 +369,7 @@ def take_driver(request: Request) -> Reply:
 def release_driver(request: Request) -> Reply:
     """Stop driving, and observe."""
     request.server.sessions.release(request.session, "it released the world")
+    request.session.lost = ""
     return {}
 
 
@@ -421,7 +423,7 @@ def call_verb(
     if found.name in DRAWN:
         result = OPERATIONS[found.name].answer(request, fields or {})
     else:
-        result = request.call(verb, **as_network(verb, fields or {}))
+        result = request.call_as_network(verb, fields or {})
     if snapshot_of is None:
         return {"result": result}
     request.face.sync_model()  # the world may have been rebuilt since the request came

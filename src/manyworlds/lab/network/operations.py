@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from manyworlds.lab.control import NET
 from manyworlds.lab.face import READ_VERBS, LabFace
+from manyworlds.lab.network.observations import mode_of
 from manyworlds.lab.network.roster import Roster
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs.fields import Field, FilePath, PlainDict, VerbError
@@ -34,6 +35,9 @@ READS = frozenset(name for name in VERBS if name.startswith(READ_VERBS))
 """Verbs that change nothing: observers may call them; all others are for the client that drives."""
 DRAWN = frozenset({"capture_camera"})
 """Verbs that the server carries out itself, because drawing would delay the lab's process."""
+STEPS = frozenset({"step", "step_task"})
+"""Verbs that do something else in another mode."""
+_OF_REQUESTS = ("op", "session_id", "lab_id")
 LOCAL = frozenset(
     name
     for name, verb in VERBS.items()
@@ -84,7 +88,32 @@ class Request:
         answer = dict(self.face.call(verb, **fields))
         if verb == "set_mode":
             self.session.mode_before = self.session.mode_before or str(answer["previous_mode"])
+            self.session.mode = str(answer["current_mode"])
         return answer
+
+    def call_as_network(self, verb: str, given: Mapping[str, object]) -> PlainDict:
+        """Carry out a verb with the fields of a request.
+
+        Raises:
+            VerbError: the lab refuses, or the verb makes steps, and the mode is not the client's.
+        """
+        if verb in STEPS:
+            self.check_mode(verb, mode_of(self.face.snapshot))
+        return self.call(verb, **as_network(verb, given))
+
+    def check_mode(self, name: str, present: str) -> None:
+        """Check that the world is in the mode in which the client drives it.
+
+        Raises:
+            VerbError: the mode was changed by somebody else, as by the page.
+        """
+        known = self.session.mode
+        if known not in ("", present):
+            raise VerbError(
+                "bad_mode",
+                f"{name}: this client drives in the mode '{known}', and somebody else has changed "
+                f"it to '{present}': set_mode chooses one.",
+            )
 
 
 @dataclass(frozen=True)
@@ -255,14 +284,14 @@ def add_verbs() -> None:
 
 def _caller(verb: str) -> Callable[..., Reply]:
     def call(request: Request, given: Mapping[str, object]) -> Reply:
-        return request.call(verb, **as_network(verb, given))
+        return request.call_as_network(verb, given)
 
     return call
 
 
 def as_network(verb: str, fields: Mapping[str, object]) -> dict[str, object]:
     """Return the fields of a verb with the network as the client that writes targets."""
-    values = {key: value for key, value in fields.items() if key not in ("op", "session_id")}
+    values = {key: value for key, value in fields.items() if key not in _OF_REQUESTS}
     declared = VERBS[verb]
     if "owner" in declared.fields and (values.get("owner") is None or "owner" in declared.defaults):
         values["owner"] = NET

@@ -29,7 +29,9 @@ class HubProgram(ReaderProgram):
         """Open the ports, and return them."""
         self._early: list[str] | None = []
         self._reporting = threading.Lock()
-        self._hub = LabHub(LabServerCfg.from_plain(settings["server"]), self._report)
+        cfg = LabServerCfg.from_plain(settings["server"])
+        self._hub = LabHub(cfg, self._report, settings["lab_id"])
+        self._keep_owners = settings.get("keep_owners", False)
         # A thread that encodes states must not keep the one that answers requests waiting.
         sys.setswitchinterval(_SWITCH_S)
         self._told: dict[str, object] = {}
@@ -51,10 +53,11 @@ class HubProgram(ReaderProgram):
         self._hub.attach(None)
         self.lab.sync_model()
         try:
-            self._hub.attach(self.lab)
+            self._hub.attach(self.lab, keep_owners=self._keep_owners)
         except Exception:
             self._hub.attach(None)
             raise
+        self._keep_owners = False  # of further labs
 
     def take(self, message: Message) -> bool:
         """Serve no lab, let nobody drive, or admit a page."""

@@ -48,8 +48,9 @@ if __name__ == "__main__":
 
 The server is a process of its own, which reads snapshots from shared memory and sends verbs, which
 enter by the lab's queue: no step waits for a client, for an encoding, or for an image. It outlives
-the lab. If it ends by itself, the log and the page say so, and the lab goes on as after the loss of
-a client that drove. `LabHub` is the same in the lab's process, for tests. What nobody subscribes to
+the lab. If it ends by itself, the lab goes on as after the loss of a client that drove, and the
+server is started again at the same ports, at most five times a minute; the log and the page say so.
+`LabHub` is the same in the lab's process, for tests. What nobody subscribes to
 is neither encoded nor drawn; messages for clients that do not read are dropped.
 
 ## Names
@@ -173,11 +174,21 @@ answered when it is there, other clients meanwhile; after 4 s the answer is `not
 **Who drives.** The first client that says `hello` drives, all others observe: their writes are
 answered by `session_expired`. `take_driver` changes that, and so does
 any write while no client drives; with `--takeover`, each new client
-drives at once. `role` of `hello` asks for a part. A session with `heartbeats` ends {heartbeat:g}
-s after its last message, another one with its connection. When the driver is lost, the mode is as
-before it, and targets are held or zeroed (`LabServerCfg.on_loss`).
+drives at once. `role` of `hello` asks for a part. A client that lost the world to the page or to
+another client gets `session_expired` for its next write, also if nobody drives any more. When the
+driver is lost, the mode is as before it, and targets are held or zeroed (`LabServerCfg.on_loss`).
 
-**Modes** (`set_mode`). In `direct`, `step` sets targets, applies `xfrc_applied` for exactly its
+**Leases.** A session with `heartbeats` ends {heartbeat:g} s after its last message or answer,
+another one with its connection. Time in which the server cannot read messages does not count: the
+rest of a request that takes longer than 0.1 s, from whichever client, and a stop of the server's
+process. The error of a request in a session that ended has the reason.
+
+**Which lab.** The reply of `hello` has a `lab_id`. Any request may repeat it: another lab, which
+has the port now, answers by `another_lab` and does nothing. The id stays when the server is started
+again, or the lab opens its file again.
+
+**Modes** (`set_mode`). `step` without `mode`, `step_task` and `step` by `call_verb` are refused
+(`bad_mode`) where somebody else has changed the mode since the client began to drive or set it. In `direct`, `step` sets targets, applies `xfrc_applied` for exactly its
 steps, and makes them: states are bit for bit those of `mj_step`. In `live`, `step` sets targets
 and returns the present state; in `puppet` it shows the state that it has. A pull of the page is
 in `perturbation` then. `ignored` names robots that another owner controls.
@@ -233,7 +244,8 @@ CODES = {
     "missing_op": "no `op`",
     "unknown_op": "there is no such operation",
     "not_in_editor": "an operation of another name: verbs such as `add_item` edit scenes",
-    "session_expired": "no session, or another client drives",
+    "session_expired": "no session, or it does not drive",
+    "another_lab": "the request is for a lab that had this port before",
     "wrong_transport": "only a WebSocket can do this",
     "missing_field": "a required field is absent",
     "no_active_manager": "there is no world at present",

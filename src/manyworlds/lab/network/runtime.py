@@ -86,6 +86,8 @@ def step(
     request.session.observations = observations or request.session.observations
     cameras = read_wishes(request, include_cameras)
     present = mode_of(request.face.snapshot)
+    if mode is None:
+        request.check_mode("step", present)
     if mode == "puppet" or present == "puppet":
         state = {"qpos": qpos, "qvel": qvel, "state_time": time, "ctrl": ctrl}
         return _show(request, present, cameras, **state)
