@@ -69,14 +69,13 @@ def serve(lab, clock=None, lab_id: str = "", **ports: int):
 
 def expire(hub: LabHub, clock: Clock) -> None:
     """Let a session be silent for too long, as a program in a debugger is."""
-    beats = hub.dispatcher.requests["heartbeat"]
     driver = hub.dispatcher.sessions.driver
     with hub._lock:  # no heartbeat in between
         for _ in range(5):
             clock.now += 0.5
             hub.dispatcher.lease.look()
         hub.dispatcher.tick()
-    assert hub.dispatcher.sessions.driver is not driver and beats >= 0
+    assert hub.dispatcher.sessions.driver is not driver
 
 
 @pytest.mark.parametrize("what", REQUESTS)
@@ -85,14 +84,13 @@ def test_a_lost_lease_is_an_error_until_it_is_taken_again(lab, clock, what):
     with serve(lab, clock) as hub, connect(address(hub)) as client:
         client.set_mode("direct")
         client.step(2)
-        known = client["go"]
         expire(hub, clock)
         until(lambda: lab.modes.mode == "live", "the mode is not as before")
         for _ in range(2):
             with pytest.raises(SessionError, match=r"lost the world at .*it was silent for 2 s"):
                 REQUESTS[what](client)
             assert not client.is_driver and hub.dispatcher.sessions.driver is None
-        assert lab["go"].command.targets.tolist() == [0.0, 0.0] and known.name == "go"
+        assert lab["go"].command.targets.tolist() == [0.0, 0.0]
         assert client.take_driver() == ""
         assert client.is_driver and hub.dispatcher.sessions.driver is not None
         client.set_mode("direct")

@@ -238,3 +238,27 @@ def test_an_element_of_no_robot_is_not_taken_for_one():
         reply = client.ask("step")
         assert len(reply["per_articulation"]["go"]["qpos"]) == 12
         assert len(reply["entities"]["go_stone"]["qpos"]) == 7
+
+
+def test_a_client_goes_on_when_its_robot_is_duplicated():
+    """Duplicate a robot under a client that drives: it drives both, and new clients connect."""
+    cfg = SceneCfg(entities={"go": entity(GO)})
+    cfg.spec_fn = add_floor
+    with (
+        LiveLab(world_from_scene(cfg), LabCfg(mode="direct", start_owner="net")) as lab,
+        LabHub(LabServerCfg(**ANY)) as hub,
+    ):
+        hub.attach(lab)
+        until(hub.is_open, "the ports are not open")
+        with connect(f"tcp://127.0.0.1:{hub.ports['step']}") as client:
+            client.step(2)
+            client.duplicate_item("go", pos=[0.0, 2.0, 0.0])
+            assert list(client.robots) == ["go", "go_1"]
+            client.take_robot("go_1", "net")
+            client["go_1"].set_targets({"hip": 0.5})
+            client.step(5)
+            assert client["go_1"].actuator("hip").data.ctrl[0] == 0.5
+            assert client["go"].actuator("hip").data.ctrl[0] == 0.0
+            assert np.array_equal(client.data.qpos, lab.snapshot.qpos)
+            with connect(f"tcp://127.0.0.1:{hub.ports['step']}", role="observer") as other:
+                assert other.robots == client.robots

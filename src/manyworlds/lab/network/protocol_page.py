@@ -187,11 +187,12 @@ process. The error of a request in a session that ended has the reason.
 has the port now, answers by `another_lab` and does nothing. The id stays when the server is started
 again, or the lab opens its file again.
 
-**Modes** (`set_mode`). `step` without `mode`, `step_task` and `step` by `call_verb` are refused
-(`bad_mode`) where somebody else has changed the mode since the client began to drive or set it. In `direct`, `step` sets targets, applies `xfrc_applied` for exactly its
+**Modes** (`set_mode`). In `direct`, `step` sets targets, applies `xfrc_applied` for exactly its
 steps, and makes them: states are bit for bit those of `mj_step`. In `live`, `step` sets targets
 and returns the present state; in `puppet` it shows the state that it has. A pull of the page is
-in `perturbation` then. `ignored` names robots that another owner controls.
+in `perturbation` then. `ignored` names robots that another owner controls. `step` without `mode`,
+`step_task` and `step` by `call_verb` are refused (`bad_mode`) where somebody else has changed the
+mode since the client began to drive or set it.
 
 **Order.** `qpos` and `qvel` of a robot are those of its joints by id; `ctrl` and `act` have an
 entry for each control, `act` 0 without activation. Positions of free joints are position and

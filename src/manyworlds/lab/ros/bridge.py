@@ -178,16 +178,11 @@ class ImageReader:
         self._problems: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._context = self._zmq.Context()
-        self._socket = self._context.socket(self._zmq.REQ)
-        self._socket.setsockopt(self._zmq.LINGER, 0)
-        self._socket.connect(endpoint)
+        self._socket: Any = None
         self._session = ""
+        self.added: set[str] = set()
+        """Names of the cameras that were added to the lab."""
         try:
-            hello = {"role": "observer", "include_model": False, "client": "manyworlds ros2"}
-            self._session = self._ask("hello", **hello)["session_id"]
-            listed = self._ask("call_verb", verb="list_cameras", fields={})["result"]["cameras"]
-            self.added = {name for name, cfg in listed.items() if cfg["source"] == "added"}
-            """Names of the cameras that were added to the lab."""
             for camera in cameras:
                 self._capture(camera, kinds[0])  # a wrong name fails at once
         except BaseException:
@@ -224,21 +219,36 @@ class ImageReader:
                 if str(error) != told:
                     told = str(error)
                     self._problems.put(told)
-                if isinstance(error, MirrorError):
-                    return  # the socket cannot be used again, and the lab has ended
             self._stopping.wait(max(0.0, began + self._period - time.monotonic()))
 
     def _capture(self, camera: str, kind: str) -> tuple[Message, bytes]:
+        if not self._session:
+            self._greet()
         fields = {"camera": camera, "kind": kind}
         reply = self._ask("call_verb", verb="capture_camera", fields=fields)["result"]
         return reply["header"], reply["data"]
 
+    def _greet(self) -> None:
+        """Begin a session, and learn which cameras were added."""
+        hello = {"role": "observer", "include_model": False, "client": "manyworlds ros2"}
+        self._session = self._ask("hello", **hello)["session_id"]
+        listed = self._ask("call_verb", verb="list_cameras", fields={})["result"]["cameras"]
+        self.added = {name for name, cfg in listed.items() if cfg["source"] == "added"}
+
     def _ask(self, op: str, **fields: object) -> Message:
         request = {"op": op, "session_id": self._session or None, **fields}
+        if self._socket is None:
+            self._socket = self._context.socket(self._zmq.REQ)
+            self._socket.setsockopt(self._zmq.LINGER, 0)
+            self._socket.connect(self._endpoint)
         self._socket.send(self._msgpack.packb(request))
         if not self._socket.poll(int(1e3 * _IMAGES_S)):
+            self._socket.close()  # it cannot be used again
+            self._socket = None
             raise MirrorError(f"The lab does not answer at {self._endpoint}: there are no images.")
         reply = self._msgpack.unpackb(self._socket.recv())
         if reply["op"] == "error":
+            if reply["code"] == "session_expired":
+                self._session = ""  # the server was started again: say hello with the next request
             raise ValueError(reply["message"])
         return reply
