@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
 
 import mujoco
 import numpy as np
@@ -203,7 +204,9 @@ def wire_mjcf(world: World) -> tuple[str, dict[str, bytes]]:
     for robot, prefix in world.robots.items():
         if not prefix:
             return _with_prefix(xml, files, f"{robot}_")
-        xml = re.sub(rf'(?<=[" ]){re.escape(prefix)}(?=[^"<>]*")', f"{robot}_", xml)
+        written, fresh = (quoteattr(text)[1:-1] for text in (prefix, f"{robot}_"))
+        pattern = rf'(?<=[" ]){re.escape(written)}(?=[^"<>]*")'
+        xml = re.sub(pattern, lambda _, fresh=fresh: fresh, xml)
     return xml, files
 
 

@@ -47,6 +47,7 @@ WORLDS: dict[str, dict[str, str]] = {
     "props": {"box": BOX, "box_1": BOX, "go": GO},
     "slashes": {"go": SLASHES, "a/b": SLASHES},
     "spaces and letters": {"a b": GO, "é": GO, "机器人": GO},
+    "signs": {"a&b": GO, "x<y>": GO, "\\1": GO, "it's": GO},
     "words of the protocol": {"state": GO, "scene": GO, "world": GO, "net": GO, "image": GO},
     "no names": {"go": UNNAMED, "go2": UNNAMED},
 }
@@ -170,6 +171,10 @@ def test_the_model_of_urlab_is_refused_only_where_it_is_ambiguous(lab, request):
         begin = f"{member['prefix']}_"
         named = [i for i in range(model.njnt) if model.joint(i).name.startswith(begin)]
         assert named == joints[member["prefix"]]
+    written = mujoco.MjModel.from_xml_string(client.world["mjcf"])
+    assert [written.joint(i).name for i in range(model.njnt)] == [
+        model.joint(i).name for i in range(model.njnt)
+    ]
     for kind, count in (("joint", model.njnt), ("sensor", model.nsensor), ("body", model.nbody)):
         names = [getattr(model, kind)(i).name for i in range(count)]
         assert all(number == 1 for name, number in Counter(names).items() if name), kind
