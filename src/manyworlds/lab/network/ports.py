@@ -78,6 +78,9 @@ class Port:
         self.socket.setsockopt(self._zmq.MAXMSGSIZE, max_bytes)
         self.socket.setsockopt(self._zmq.SNDHWM, backlog)
         self.socket.setsockopt(self._zmq.RCVHWM, backlog)
+        # With a domain, ZeroMQ refuses peers of its protocol's version 1, which has no handshake:
+        # any web page can send such messages, as the content of an HTTP request.
+        self.socket.setsockopt(self._zmq.ZAP_DOMAIN, b"local")
         if secure is not None:
             secure(self.socket)
 

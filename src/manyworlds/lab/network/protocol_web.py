@@ -61,9 +61,12 @@ socket.onmessage = event => {{
 }};
 ```
 
-**Origin.** A browser says which page a script belongs to. Scripts of the lab's own page
-(`LabHub.allow_page`) and of `web_origins` are admitted; others get status 403 and one sentence,
-and are counted. Programs send no Origin.
+**Host and Origin.** A browser says under which name it reached the server, and which page a script
+belongs to. Without a token the name must be `localhost`, 127.0.0.1, ::1, or the host of one of
+`web_origins`; scripts of the lab's own page (`LabHub.allow_page`) and of `web_origins` are
+admitted; others get status 403 and one sentence, and are counted. Programs send no Origin. The
+other ports refuse versions 1 and 2 of ZeroMQ's protocol, which web pages could send: clients have
+ZeroMQ 4.0 or later.
 
 **Other machines.** With `listen` (`--listen 0.0.0.0`), the page and the WebSocket are open to
 other machines, and need a token: in the address (`?token=...`), in the cookie that the page
