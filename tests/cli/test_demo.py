@@ -58,7 +58,9 @@ def test_the_page_is_served_where_asked(monkeypatch, tmp_path):
     monkeypatch.setattr(
         "manyworlds.cli.play.watch", lambda env, policy, **where: served.append(where)
     )
-    options = parse(DemoOptions, ["--host", "0.0.0.0", "--port", "8090"], "demo")
+    argv = ["--host", "0.0.0.0", "--port", "8090", "--web-origin", "https://hub.example.org"]
+    options = parse(DemoOptions, argv, "demo")
     rl_cfg = demo_run.load_rl_cfg(demo_run.TASK)
-    demo_run._show(rl_cfg, tmp_path, options.host, options.port)
-    assert served == [{"host": "0.0.0.0", "port": 8090}]
+    demo_run._show(rl_cfg, tmp_path, options)
+    origins = ("https://hub.example.org",)
+    assert served == [{"host": "0.0.0.0", "port": 8090, "web_origins": origins}]

@@ -41,7 +41,9 @@ def test_tokens_come_in_three_ways():
         ("", "https://lab.example.org", "127.0.0.1:5580", True),
         ("", "http://localhost:8888", "localhost:5580", False),
         ("", "http://localhost:8080", "127.0.0.1:5580", False),
-        ("", "http://evil.example:8080", "evil.example:5580", False),
+        ("", "http://localhost:9000", "localhost:9000", True),
+        ("", "https://lab.example.org", "lab.example.org", True),
+        ("", "http://lab.example.org:8080", "lab.example.org:5580", True),
         (TOKEN, "http://robot:8080", "robot:5580", True),
         (TOKEN, "http://robot:9000", "robot:9000", True),
         (TOKEN, "http://evil.example:8080", "robot:5580", False),
@@ -57,6 +59,34 @@ def test_origins(token, origin, host, opens):
     text = access.refusal(f"/?token={token}", {"Origin": origin, "Host": host})
     assert (text == "") == opens and access.refused["origin"] == (not opens)
     assert opens or f"Pages of '{origin}' may not" in text
+
+
+@pytest.mark.parametrize(
+    ("host", "opens"),
+    [
+        ("localhost", True),
+        ("LOCALHOST:9000", True),
+        ("127.0.0.1:8080", True),
+        ("[::1]:8080", True),
+        ("lab.example.org:8443", True),
+        ("evil.example:8080", False),
+        ("localhost.evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("evil@localhost", False),
+        ("localhost:8080#", False),
+        ("localhost\r\n", False),
+        ("localhost:99999999", False),
+        ("[::1", False),
+        ("", False),
+    ],
+)
+def test_hosts(host, opens):
+    """Ask under several names: without a token, only those of this machine and named ones open."""
+    access = WebAccess("", ["https://lab.example.org"])
+    text = access.refusal("/", {"Host": host})
+    assert (text == "") == opens and access.refused["host"] == (not opens)
+    assert opens or f"is not known as '{host}'" in text
+    assert WebAccess(TOKEN).refusal(f"/?token={TOKEN}", {"Host": host}) == ""
 
 
 def test_a_token_is_kept_in_a_private_file(tmp_path):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from manyworlds.cli.errors import EXPECTED, one_line
-from manyworlds.cli.parsing import Modules, Port, load_modules, parse
+from manyworlds.cli.parsing import Modules, Port, WebOrigins, load_modules, parse
 from manyworlds.cli.runs import naming_load
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
@@ -61,6 +61,7 @@ class AttachOptions:
     """Time until the lab stops [s]; None runs until Ctrl-C."""
     port: Port = 8080
     """Port of the page on this machine; if it is in use, the next free one is taken."""
+    web_origin: WebOrigins = ()
     log_root: Path = Path("runs")
     """Folder of all runs."""
     load: Modules = ()
@@ -88,7 +89,7 @@ def _attach(cfg: AttachOptions) -> None:
     with contextlib.ExitStack() as stack:
         if cfg.run:  # a wrong name is told at once; the page loads beside the search for others
             find_training(cfg.run, cfg.log_root)
-        page = None if cfg.headless else stack.enter_context(_page(cfg.port))
+        page = None if cfg.headless else stack.enter_context(_page(cfg))
         folder = find_training(cfg.run, cfg.log_root)
         with without_garbage_search(), naming_load(RunFolder(folder)):
             entered = _entered(cfg, folder)
@@ -131,7 +132,7 @@ def _wait(cfg: AttachOptions) -> None:
     from manyworlds.lab.entry.entry_stock import EntryStock
 
     with contextlib.ExitStack() as stack:
-        page = stack.enter_context(_page(cfg.port))
+        page = stack.enter_context(_page(cfg))
         folder, entered = Path(cfg.run), None
 
         def enter(world: int) -> EnteredWorld:
@@ -170,12 +171,13 @@ def _limit_threads() -> None:
     torch.set_num_threads(1)  # one world has too little work for several
 
 
-def _page(port: int) -> contextlib.closing[PageProcess]:
+def _page(cfg: AttachOptions) -> contextlib.closing[PageProcess]:
     """Start the page's process, which loads beside the world."""
     from manyworlds.lab.page.page_process import PageProcess
     from manyworlds.lab.page.tabs import TABS
 
-    return contextlib.closing(PageProcess({"host": "127.0.0.1", "port": port}, TABS))
+    page = {"host": "127.0.0.1", "port": cfg.port, "web_origins": list(cfg.web_origin)}
+    return contextlib.closing(PageProcess(page, TABS))
 
 
 def find_training(name: str, log_root: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyworlds.cli.parsing import Host, Port, parse
+from manyworlds.cli.parsing import Host, Port, WebOrigins, parse
 
 
 @dataclass(kw_only=True)
@@ -26,6 +26,7 @@ class DemoOptions:
     """In a terminal, serve a web page of the trained policy at the end."""
     host: Host = "127.0.0.1"
     port: Port = 8080
+    web_origin: WebOrigins = ()
 
 
 def main(argv: list[str]) -> int:

@@ -74,7 +74,7 @@ def run(cfg: DemoOptions) -> int:
     console.print(success_table(shapes), highlight=False)
     print_files(files, console)
     if cfg.view and sys.stdout.isatty():
-        _show(rl_cfg, result.checkpoint, cfg.host, cfg.port)
+        _show(rl_cfg, result.checkpoint, cfg)
     else:
         command = f"manyworlds play {TASK} --checkpoint {result.checkpoint}"
         console.print(f"watch it with: {command}", highlight=False, soft_wrap=True)
@@ -120,12 +120,12 @@ def _frames(env: ManagerBasedRlEnv, policy: Policy) -> Iterator[np.ndarray]:
         renderer.close()
 
 
-def _show(rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, host: str, port: int) -> None:
+def _show(rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, cfg: DemoOptions) -> None:
     from manyworlds.cli.play import watch
 
     require_extra("viser", "lab")
     env, policy = _play_env(tuple(SHAPES), 1, rl_cfg, checkpoint)
-    watch(env, policy, host=host, port=port)
+    watch(env, policy, host=cfg.host, port=cfg.port, web_origins=cfg.web_origin)
 
 
 def _play_env(

@@ -13,7 +13,7 @@ import tyro
 
 from manyworlds.cli.attach import ATTACH, attach
 from manyworlds.cli.lab_environment import open_environment
-from manyworlds.cli.parsing import Host, Modules, Port, load_modules, parse
+from manyworlds.cli.parsing import Host, Modules, Port, WebOrigins, load_modules, parse
 from manyworlds.cli.play_onnx import set_commands
 from manyworlds.cli.runs import find_run, naming_load, play_env_cfg, runs_below
 from manyworlds.cli.waiting import check_seconds, wait
@@ -71,6 +71,7 @@ class LabOptions:
     """Time until the lab stops [s]; None runs until Ctrl-C."""
     host: Host = "127.0.0.1"
     port: Port = 8080
+    web_origin: WebOrigins = ()
     listen: str = ""
     """Address, such as 0.0.0.0, at which other machines reach the page, with the token of the
     printed address, and with `--serve` the encrypted ports, with a copy of the key file; instead of
@@ -109,7 +110,12 @@ class LabOptions:
         """
         from manyworlds.lab.network import LabServerCfg
 
-        fresh = LabServerCfg(takeover=self.takeover, on_loss=self.on_loss, listen=self.listen)
+        fresh = LabServerCfg(
+            takeover=self.takeover,
+            on_loss=self.on_loss,
+            listen=self.listen,
+            web_origins=self.web_origin,
+        )
         shifted = {f"{use}_port": port + self.port_shift for use, port in fresh.ports.items()}
         return dataclasses.replace(fresh, **shifted)
 
@@ -195,6 +201,7 @@ def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
         collapsed=cfg.collapsed,
         play_when_drawn=cfg.waits,
         token="" if is_local(host) else read_token(token_file()),
+        web_origins=cfg.web_origin,
         network_port=0 if hub is None else hub.ports["web"],
     )
     try:

@@ -38,6 +38,14 @@ Port = Annotated[
     tyro.conf.arg(help="Port of the page; the next free port is taken if this one is in use."),
 ]
 """The type of the option `--port` of all commands that serve a page."""
+WebOrigins = Annotated[
+    tyro.conf.UseAppendAction[tuple[str, ...]],
+    tyro.conf.arg(
+        help="Origin, such as https://hub.example.org, of a proxy or a notebook that shows the "
+        "page; may be given several times. Pages of other web sites are refused."
+    ),
+]
+"""The type of the option `--web-origin` of all commands that serve a page."""
 NumEnvs = Annotated[
     int | None,
     tyro.conf.arg(

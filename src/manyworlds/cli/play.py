@@ -122,6 +122,7 @@ def _show(
             policy,
             host=options.host,
             port=options.port,
+            web_origins=options.web_origin,
             steps=options.steps,
             checkpoints=checkpoints,
         )
@@ -209,6 +210,7 @@ def watch(
     *,
     host: str = "127.0.0.1",
     port: int = 8080,
+    web_origins: Sequence[str] = (),
     steps: int | None = None,
     checkpoints: CheckpointManager | None = None,
 ) -> None:
@@ -221,7 +223,13 @@ def watch(
     from manyworlds.viewer.viser.viewer import ViserPlayViewer
 
     viewer = ViserPlayViewer(
-        env, policy, host=host, port=port, checkpoint_manager=checkpoints, walk_in=walk_in
+        env,
+        policy,
+        host=host,
+        port=port,
+        web_origins=web_origins,
+        checkpoint_manager=checkpoints,
+        walk_in=walk_in,
     )
     try:
         viewer.setup()

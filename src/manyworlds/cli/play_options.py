@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from manyworlds.cli.parsing import Host, NumEnvs, Port, TaskOptions
+from manyworlds.cli.parsing import Host, NumEnvs, Port, TaskOptions, WebOrigins
 
 
 @dataclass(kw_only=True)
@@ -51,6 +51,7 @@ class PlayOptions:
     """Name or number of the model's camera for the video; None looks at the robot of the task."""
     host: Host = "127.0.0.1"
     port: Port = 8080
+    web_origin: WebOrigins = ()
     steps: int | None = None
     """Number of control steps to run; None runs until Ctrl-C."""
 

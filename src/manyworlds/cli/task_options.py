@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import Host, NumEnvs, Port
+from manyworlds.cli.parsing import Host, NumEnvs, Port, WebOrigins
 from manyworlds.cli.play_options import PlayOptions
 from manyworlds.cli.train_seeds import SeedOptions
 from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -70,6 +70,7 @@ class TrainOptions(PresetOptions, SeedOptions):
     """Make edits again that the continued run made after the checkpoint."""
     host: Host = "127.0.0.1"
     port: Port = 8080
+    web_origin: WebOrigins = ()
     enable_nan_guard: bool = False
     """Record the last steps of diverging worlds; same as `--env.sim.nan-guard.enabled`."""
     gpu_ids: list[int] | Literal["all"] | None = None

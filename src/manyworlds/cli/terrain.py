@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import Host, Port, parse
+from manyworlds.cli.parsing import Host, Port, WebOrigins, parse
 from manyworlds.cli.waiting import check_seconds
 
 _PYTHON_SYNTAX = tyro.conf.UsePythonSyntaxForLiteralCollections
@@ -50,6 +50,7 @@ class TerrainOptions:
     """Time until the page stops [s]; None runs until Ctrl-C."""
     host: Host = "127.0.0.1"
     port: Port = 8080
+    web_origin: WebOrigins = ()
 
 
 def main(argv: list[str]) -> int:

@@ -206,7 +206,10 @@ def _serve(scene: SceneCfg, cfg: TerrainOptions) -> None:
     from manyworlds.utils.web_access import served_at
 
     page = ReloadablePage(
-        lambda: LiveLab(world_from_scene(scene), LabCfg()), host=cfg.host, port=cfg.port
+        lambda: LiveLab(world_from_scene(scene), LabCfg()),
+        host=cfg.host,
+        port=cfg.port,
+        web_origins=cfg.web_origin,
     )
     with contextlib.suppress(KeyboardInterrupt):
         try:

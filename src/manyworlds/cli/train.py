@@ -277,7 +277,13 @@ class _Watchers:
             if is_local(cfg.host):
                 walk_in = functools.partial(WarmLab, run.path.resolve(), _loaded(self._argv))
             runner.env.env = self._view = TrainingView(
-                runner.env.env, cfg.view_worlds, cfg.host, cfg.port, share, walk_in
+                runner.env.env,
+                cfg.view_worlds,
+                cfg.host,
+                cfg.port,
+                share,
+                walk_in,
+                web_origins=cfg.web_origin,
             )
             text = (
                 f"watch at {served_at(self._view.url, cfg.port)}\n"

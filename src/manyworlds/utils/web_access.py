@@ -1,9 +1,10 @@
-"""Token and Origin: what decides who may open a web page or a WebSocket."""
+"""Host, Origin and token: what decides who may open a web page or a WebSocket."""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import secrets
 from collections import Counter
 from collections.abc import Iterable
@@ -21,6 +22,8 @@ COOKIE = "manyworlds_token"
 """Beginning of the names of cookies that have a token; the port of the page ends them."""
 _TOKEN_BYTES = 32
 _SHORTEST = 16  # characters of a token
+_HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")  # names, addresses, ports
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Handshake(Protocol):
@@ -42,22 +45,29 @@ class Headers(Protocol):
 class WebAccess:
     """Decides who may open a page or a WebSocket.
 
-    A browser says in `Origin` which page asks. Only pages of the same server, pages of the same
-    name of the machine at a known port, and named origins may; programs have no Origin. Beyond
-    loopback a token is needed as well: in the address, in a cookie, or as a bearer token.
+    Without a token, `Host` must be a name of this machine alone (`localhost`, 127.0.0.1, ::1) at
+    any port, which may be forwarded, or the host of a named origin: any other name may be one that
+    its owner has pointed to this machine. With a token any name will do. A browser says in
+    `Origin` which page asks: only pages of the same server, pages of the same name at a known
+    port, and named origins may. Programs have no Origin.
 
     Args:
-        token: secret that each request must have; empty for none.
-        origins: further origins of pages that may ask, such as `https://lab.example.org`.
+        token: secret that each request must have, in the address, in a cookie, or as a bearer
+            token; empty for none.
+        origins: further origins of pages that may ask, such as `https://lab.example.org` of a
+            proxy.
+
+    Raises:
+        ValueError: an origin is no origin.
     """
 
     def __init__(self, token: str = "", origins: Iterable[str] = ()) -> None:
         self.token = token
-        self.origins = {_plain_origin(origin) for origin in origins}
+        self.origins = {_check_origin(origin) for origin in origins}
         self.ports: set[int] = set()
         """Ports of pages under the name of the machine that is asked."""
         self.refused: Counter[str] = Counter()
-        """Number of refused requests by reason: `address`, `origin` or `token`."""
+        """Number of refused requests by reason: `address`, `host`, `origin` or `token`."""
 
     def refusal(self, target: str, headers: Headers) -> str:
         """Return the reason why a request is refused, as a sentence; empty if it is not.
@@ -71,12 +81,19 @@ class WebAccess:
         except ValueError:
             self.refused["address"] += 1
             return "The address of this request cannot be read."
+        host = headers.get("Host") or ""
+        if not self._knows_host(host):
+            self.refused["host"] += 1
+            return (
+                f"This server is not known as '{host[:80]}': open it as localhost or 127.0.0.1, or "
+                "name the origin of that address in its settings (--web-origin)."
+            )
         origin = headers.get("Origin")
-        if origin is not None and not self._knows(origin, headers.get("Host") or ""):
+        if origin is not None and not self._knows_origin(origin, host):
             self.refused["origin"] += 1
             return (
                 f"Pages of '{origin[:80]}' may not talk to this server: name that origin in its "
-                "settings if they should."
+                "settings (--web-origin) if they should."
             )
         if self.token and not self.has_token(target, headers):
             self.refused["token"] += 1
@@ -106,20 +123,22 @@ class WebAccess:
         found = [hmac.compare_digest(text.encode(errors="replace"), secret) for text in given]
         return any(found)
 
-    def _knows(self, origin: str, host: str) -> bool:
+    def _knows_host(self, host: str) -> bool:
+        if self.token:
+            return True
+        name = _split_host(host)[0]
+        return is_local(name) or name in {urlsplit(origin).hostname for origin in self.origins}
+
+    def _knows_origin(self, origin: str, host: str) -> bool:
         if _plain_origin(origin) in self.origins:
             return True
-        try:
-            page, asked = urlsplit(origin), urlsplit(f"//{host}")
-            port = page.port or {"http": 80, "https": 443}.get(page.scheme, 0)
-        except ValueError:
+        scheme, _, address = _plain_origin(origin).partition("://")
+        if scheme not in _DEFAULT_PORTS:
             return False
-        if not page.hostname or page.hostname != asked.hostname:
-            return False
-        # Without a token, a name that its owner lets point to this machine must not be enough.
-        return (port in self.ports or page.netloc == host) and (
-            bool(self.token) or is_local(page.hostname)
-        )
+        default = _DEFAULT_PORTS[scheme]
+        page_name, page_port = _split_host(address, default)
+        name, port = _split_host(host, default)
+        return bool(name) and page_name == name and page_port in {port, *self.ports}
 
 
 def served_at(url: str, port: int) -> str:
@@ -162,3 +181,24 @@ def read_token(path: Path) -> str:
 
 def _plain_origin(origin: str) -> str:
     return origin.strip().rstrip("/").lower()
+
+
+def _check_origin(origin: str) -> str:
+    plain = _plain_origin(origin)
+    scheme, _, address = plain.partition("://")
+    if scheme not in _DEFAULT_PORTS or not _split_host(address)[0]:
+        raise ValueError(
+            f"'{origin}' is no origin of a page: give 'https://HOST' or 'http://HOST:PORT'."
+        )
+    return plain
+
+
+def _split_host(host: str, default: int = 0) -> tuple[str, int]:
+    """Return name and port of a host as HTTP writes it; an empty name if it cannot be read."""
+    if not _HOST.fullmatch(host):
+        return "", 0
+    try:
+        parts = urlsplit(f"//{host}")
+        return parts.hostname or "", parts.port or default
+    except ValueError:
+        return "", 0

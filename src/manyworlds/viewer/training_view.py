@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.shared_memory import SharedMemory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -46,8 +46,8 @@ _RECORD = ("iteration", "total", "mean_return", "steps_per_s")
 
 Layout = dict[str, tuple[tuple[int, ...], str]]
 """Shape and dtype of each array in the shared memory."""
-Page = tuple[mujoco.MjModel, ViewerConfig, np.ndarray, str, int]
-"""Arguments of the page: model, view, origins of the worlds [m], address and port."""
+Page = tuple[mujoco.MjModel, ViewerConfig, np.ndarray, str, int, tuple[str, ...]]
+"""Arguments of the page: model, view, origins of the worlds [m], address, port, and web origins."""
 
 
 class Sharer(Protocol):
@@ -142,6 +142,7 @@ class TrainingView:
             it. None serves the page only.
         walk_in: creates the lab that the button *Walk in* opens worlds in; likewise. None for no
             button.
+        web_origins: further origins of pages that may talk to this one, and show it in a frame.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -156,6 +157,7 @@ class TrainingView:
         port: int = 8080,
         share: Share | None = None,
         walk_in: Callable[[], WorldLab] | None = None,
+        web_origins: Sequence[str] = (),
     ) -> None:
         require_extra("viser", "lab")
         self.env = env
@@ -172,7 +174,7 @@ class TrainingView:
         context = multiprocessing.get_context("spawn")
         answers, pipe = context.Pipe(duplex=False)
         origins = as_numpy(env.unwrapped.scene.env_origins[self._rows])
-        page = (sim.mj_model, env.unwrapped.cfg.viewer, origins, host, port)
+        page = (sim.mj_model, env.unwrapped.cfg.viewer, origins, host, port, tuple(web_origins))
         self._process = context.Process(
             target=_serve,
             args=(self._frames.memory.name, layout, page, pipe, share, walk_in),
@@ -295,6 +297,7 @@ class _TrainingPage:
         origins: np.ndarray,
         host: str,
         port: int,
+        web_origins: Sequence[str] = (),
         walk_in: WorldLab | None = None,
     ) -> None:
         from manyworlds.viewer.browser.cameras import FittedView
@@ -310,7 +313,7 @@ class _TrainingPage:
         self._data, self._sim_model = SimpleNamespace(), SimpleNamespace()
         self._take()
         self._world = WorldMirror(model, self._sim_model, fields)
-        self._server = new_server(host, port)
+        self._server = new_server(host, port, web_origins=web_origins)
         self.url = page_url(self._server)
         self._view = FittedView(self._server)
         self._grid = WorldGrid(

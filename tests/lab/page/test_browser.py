@@ -174,7 +174,7 @@ def test_the_page_comes_back(arm, browser):
     browser.get_by_text("PAUSED", exact=True).first.wait_for()
     page.close()
     lab.play()
-    again = serve(lab, page.server.get_port())
+    again = serve(lab, int(page.url.rpartition(":")[2]))
     try:
         assert again.url == page.url
         browser.get_by_text("real time").wait_for()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import socket
 
 import pytest
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from manyworlds.lab import LabCfg, LiveLab
@@ -104,6 +106,23 @@ def test_the_page_takes_over_and_drives(served, browser):
     browser.close()
     wait_until(lambda: twist() == [0.0, 0.0, 0.0], "the robot goes on")
     wait_until(lambda: hub.dispatcher.sessions.driver is None, "the page drives on")
+
+
+def test_all_of_a_page_is_at_one_port(served):
+    """Forward the port of a page to another: driving and the lab's server are behind it, too."""
+    port = int(served[2].url.rpartition(":")[2])
+
+    def exchange(path: str, origin: str, message: str) -> dict:
+        link = socket.create_connection(("127.0.0.1", port))
+        with connect(f"ws://localhost:9000{path}", sock=link, origin=origin) as line:
+            line.send(message)
+            return json.loads(line.recv())
+
+    assert "go" in exchange("/lab-drive", "http://localhost:9000", '{"ask": "list"}')["robots"]
+    assert exchange("/lab-network", "http://localhost:9000", '{"op": "meta"}')["op"] == "meta_ok"
+    for path in ("/lab-drive", "/lab-network"):
+        with pytest.raises(InvalidStatus, match="403"):
+            exchange(path, "http://localhost:8888", "{}")
 
 
 @pytest.mark.parametrize("name", ["network_box", "drive_box", "timeline_box"])

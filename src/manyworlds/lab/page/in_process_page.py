@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.page.camera_controls import find_target
@@ -62,12 +62,15 @@ class InProcessPage:
             many as take a hundredth of a core.
         collapsed: whether the panel is hidden until a user presses Tab.
         tabs: parts of each tab; see `TABS`.
-        server: draw in this server instead of a new one; it is not stopped on `close`.
+        server: draw in this server instead of a new one; it is not stopped on `close`. Unlike a new
+            one, a server that viser made answers pages of any web site.
         on_failure: called with the name of a part that failed, and the traceback.
         on_build: called when the parts were created; they stay after a `LiveLab.rebuild`.
         play_when_drawn: whether a paused lab plays as soon as a browser has drawn the world.
         more_keys: functions of further keys, by name of the action in `viewer.browser.keys.KEYS`.
         token: token of a page that other machines may open; a random one if empty.
+        web_origins: further origins of pages that may talk to this one, and show it in a frame,
+            such as `https://hub.example.org` of a proxy or a notebook.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -89,10 +92,11 @@ class InProcessPage:
         play_when_drawn: bool = False,
         more_keys: Mapping[str, Callable[[], object]] | None = None,
         token: str = "",
+        web_origins: Sequence[str] = (),
     ) -> None:
         self.lab = lab
         self._own_server = server is None
-        self.server: viser.ViserServer = server or new_server(host, port, token)
+        self.server: viser.ViserServer = server or new_server(host, port, token, web_origins)
         self.url = page_url(self.server)
         """The address of the page."""
         self.errors: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from manyworlds.lab.page.page_process import PageProcess
@@ -29,6 +30,8 @@ class LabPage:
             modules, not of the program itself, or names `module:Class`.
         play_when_drawn: whether a paused lab plays as soon as a browser has drawn the world.
         token: token of a page that other machines may open; a random one if empty.
+        web_origins: further origins of pages that may talk to this one, and show it in a frame,
+            such as `https://hub.example.org` of a proxy or a notebook.
         network_port: port of the WebSocket of the lab's server, by which the page shows who drives,
             and drives with keys; 0 for none.
 
@@ -49,6 +52,7 @@ class LabPage:
         tabs: Tabs = TABS,
         play_when_drawn: bool = False,
         token: str = "",
+        web_origins: Sequence[str] = (),
         network_port: int = 0,
     ) -> None:
         self.lab = lab
@@ -59,6 +63,7 @@ class LabPage:
             "collapsed": collapsed,
             "play_when_drawn": play_when_drawn,
             "token": token,
+            "web_origins": list(web_origins),
             "network_port": network_port,
         }
         self._process = PageProcess(page, tabs)

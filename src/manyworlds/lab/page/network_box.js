@@ -1,6 +1,6 @@
 // Box on the page of a lab: which program drives, and taking over from it.
 // It talks to the lab's WebSocket; `drive_box.js` asks it for the right to drive.
-window.labNetwork ||= (port => {
+window.labNetwork ||= (address => {
   const {add, button, connect} = window.labBoxes;
   const RATE_MS = 2000;
   const LOST = "Another program has taken over.";
@@ -81,7 +81,7 @@ window.labNetwork ||= (port => {
   };
   const closed = () => {
     [session, status, taken, counted] = ["", {}, [], null];
-    error = `Port ${port} does not answer: see the messages of the lab.`;
+    error = "The lab's server does not answer: see the messages of the lab.";
     show();
   };
   const heard = message => {
@@ -92,7 +92,7 @@ window.labNetwork ||= (port => {
     return true;
   };
   const lost = {op: "error", message: "The connection is lost."};
-  const line = connect(":" + port, {opened, closed, lost, heard});
+  const line = connect(address, {opened, closed, lost, heard});
   show();
   return {lease};
 })

@@ -40,9 +40,11 @@ window.labBoxes ||= (() => {
     return node;
   };
 
-  // Address of a further server of the page: `:PORT` under its host, or a path of its server.
+  // Address of a further server of the page: `:PORT` under its host, or a path of its server,
+  // which a proxy may show below a path of its own.
   const url = address => (location.protocol == "https:" ? "wss://" : "ws://") +
-    (address.startsWith(":") ? location.hostname : location.host) + address;
+    (address.startsWith(":") ? location.hostname
+      : location.host + location.pathname.replace(/\/[^/]*$/, "")) + address;
 
   // Connection that is opened again when it ends. Replies come in the order of the messages;
   // `heard` returns true for a message that is no reply, and `lost` is the reply to what has none.

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from manyworlds.lab.page.in_process_page import InProcessPage
 from manyworlds.lab.page.page_boxes import box_html
 from manyworlds.lab.page.tabs import TABS, Tabs
 from manyworlds.viewer.browser.markup import error_card_html
-from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
+from manyworlds.viewer.browser.server import clear, new_server, page_url, route, stop_server
 
 if TYPE_CHECKING:
     import viser
 
     from manyworlds.lab.face import LabFace
+
+_NETWORK_PATH = "/lab-network"
 
 
 class PageShell:
@@ -30,6 +32,7 @@ class PageShell:
         tabs: see `InProcessPage`.
         play_when_drawn: see `InProcessPage`.
         token: see `InProcessPage`.
+        web_origins: see `InProcessPage`.
         network_port: port of the WebSocket of the lab's server; 0 if there is none.
     """
 
@@ -45,9 +48,10 @@ class PageShell:
         tabs: Tabs = TABS,
         play_when_drawn: bool = False,
         token: str = "",
+        web_origins: Sequence[str] = (),
         network_port: int = 0,
     ) -> None:
-        self.server: viser.ViserServer = new_server(host, port, token)
+        self.server: viser.ViserServer = new_server(host, port, token, web_origins)
         self.url = page_url(self.server)
         """The address of the page."""
         self.page: InProcessPage | None = None
@@ -110,7 +114,8 @@ class PageShell:
         self.note = gui.add_html("", order=1e12 - 1.0)
         self.show_card(*self._card)
         if self._network_port:
-            gui.add_html(box_html("network_box", str(self._network_port)))
+            address = route(self.server, _NETWORK_PATH, self._network_port)
+            gui.add_html(box_html("network_box", f'"{address}"'))
         if self._on_reload is not None:
             reload = self._on_reload
             self.button = gui.add_button(

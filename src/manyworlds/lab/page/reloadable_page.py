@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from manyworlds.lab.page.page_process import PageProcess
@@ -31,6 +31,7 @@ class ReloadablePage:
         play_when_drawn: see `LabPage`.
         in_process: whether this process draws the page; see `InProcessPage`.
         token: see `LabPage`.
+        web_origins: see `LabPage`.
         network_port: see `LabPage`.
     """
 
@@ -44,6 +45,7 @@ class ReloadablePage:
         play_when_drawn: bool = False,
         in_process: bool = False,
         token: str = "",
+        web_origins: Sequence[str] = (),
         network_port: int = 0,
     ) -> None:
         self.lab: LiveLab | None = None
@@ -63,10 +65,12 @@ class ReloadablePage:
                 collapsed=collapsed,
                 play_when_drawn=play_when_drawn,
                 token=token,
+                web_origins=web_origins,
                 network_port=network_port,
             )
         else:
             page = {"host": host, "port": port, "collapsed": collapsed, "token": token}
+            page |= {"web_origins": list(web_origins)}
             page |= {"play_when_drawn": play_when_drawn, "network_port": network_port}
             self.shell = PageProcess(page, TABS, self.reload)
 

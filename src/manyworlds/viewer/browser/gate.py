@@ -1,13 +1,12 @@
-"""Door in front of a page that is open to other machines: it asks for a token."""
+"""Door in front of each page: it asks for Host, Origin and, beyond this machine, a token."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -18,7 +17,7 @@ _HEAD_S = 10.0  # time for a request's head
 _CHUNK = 256 * 1024
 _TRIES = 1000  # ports
 _MOST_LINKS = 256  # connections at the same time
-_START_S = 10.0
+_JOIN_S = 10.0
 _NO_PAGE = (
     "The page does not answer at its port {} on this machine: it has ended, so start it again."
 )
@@ -61,28 +60,43 @@ class Head(dict[str, str]):
 
 
 class Gate:
-    """Listens where a page is open to other machines, and passes on what has the token.
+    """Listens where a page is open, and passes on what `WebAccess` admits.
 
-    viser has no token and no check of the Origin, and no hook for them: it listens on loopback,
-    and only this reaches it. The token in the address becomes a cookie, which the page's WebSocket
-    sends as well.
+    viser checks neither Host nor Origin, has no token, and no hook for them: it answers this alone
+    (see `GuardedAddress`). The token in the address becomes a cookie, which the page's WebSocket
+    sends as well. Pages of other origins cannot show this one in a frame.
 
     Args:
         target: port of the page on 127.0.0.1.
         host: address to listen on.
         port: first port to try; the next free one is taken.
-        token: the token; a random one if empty.
+        token: the token; empty for none, if other machines cannot reach the address.
+        origins: further origins of pages that may talk to this one, and show it in a frame.
+        pass_header: header that the page asks for, as `Name: value`; empty for none.
 
     Raises:
         OSError: no port of the address is free.
+        ValueError: an origin is no origin.
     """
 
-    def __init__(self, target: int, host: str, port: int, token: str = "") -> None:
-        self.access = WebAccess(token or secrets.token_urlsafe(32))
+    def __init__(
+        self,
+        target: int,
+        host: str,
+        port: int,
+        token: str = "",
+        origins: Iterable[str] = (),
+        pass_header: str = "",
+    ) -> None:
+        self.access = WebAccess(token, origins)
         self.host, self.port = host, port
         self.routes: dict[str, int] = {}
         """Ports on 127.0.0.1 of further servers, by the path of their WebSockets."""
-        self._target = target
+        self._target, self._pass_header = target, pass_header
+        ancestors = " ".join(["'self'", *sorted(self.access.origins)])
+        self._headers = {"Content-Security-Policy": f"frame-ancestors {ancestors}"}
+        if not self.access.origins:  # browsers that do not know the header above
+            self._headers["X-Frame-Options"] = "SAMEORIGIN"
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         self._ready = threading.Event()
@@ -90,7 +104,7 @@ class Gate:
         self._links: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._run, name="manyworlds-gate", daemon=True)
         self._thread.start()
-        self._ready.wait(_START_S)
+        self._ready.wait()
         if self._error is not None:
             raise self._error
 
@@ -98,7 +112,7 @@ class Gate:
         """Stop listening, and end all connections."""
         with contextlib.suppress(RuntimeError):  # it has ended
             self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(_START_S)
+        self._thread.join(_JOIN_S)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -157,9 +171,11 @@ class Gate:
         except ValueError as error:
             await _reply(writer, HTTPStatus.BAD_REQUEST, f"The request cannot be read: {error}.")
             return
-        if text := self.access.refusal(head.target, head):
-            await _reply(writer, HTTPStatus.FORBIDDEN, text)
-        elif address := _address_without_token(head):
+        text = self.access.refusal(head.target, head)
+        address = _address_without_token(head) if self.access.token else ""
+        if text:
+            await _reply(writer, HTTPStatus.FORBIDDEN, text, self._headers)
+        elif address:
             cookie = f"{COOKIE}_{self.port}={self.access.token}"
             more = {
                 "Location": address,
@@ -187,8 +203,10 @@ class Gate:
             _LOG.error("Nothing answers behind the door at port %d: %s", self.port, error)
             await _reply(writer, HTTPStatus.BAD_GATEWAY, _NO_PAGE.format(port))
             return
+        if port == self._target and self._pass_header:
+            content = _insert_header(content, self._pass_header)
         page.write(content)
-        ways = [asyncio.create_task(_copy(answers, writer))]
+        ways = [asyncio.create_task(self._copy_answer(answers, writer))]
         if head.is_upgrade:
             ways.append(asyncio.create_task(_copy(reader, page)))
         try:
@@ -198,6 +216,22 @@ class Gate:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
             await _close(page)
+
+    async def _copy_answer(
+        self, answers: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Copy an answer of the page, with the headers of the door."""
+        content = await answers.readuntil(b"\r\n\r\n")
+        for name, value in self._headers.items():
+            content = _insert_header(content, f"{name}: {value}")
+        writer.write(content)
+        await _copy(answers, writer)
+
+
+def _insert_header(content: bytes, header: str) -> bytes:
+    """Return the head of a request or an answer with a further header."""
+    first, _, rest = content.partition(b"\r\n")
+    return first + b"\r\n" + header.encode("latin-1") + b"\r\n" + rest
 
 
 def _address_without_token(head: Head) -> str:

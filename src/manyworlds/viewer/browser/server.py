@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import secrets
 import socket
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import rich
@@ -16,44 +17,58 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.utils.web_access import WebAccess, is_local
 from manyworlds.viewer.browser.any_thread_event import use_any_thread_events
 from manyworlds.viewer.browser.gate import Gate
+from manyworlds.viewer.browser.guarded_address import GuardedAddress
 
 if TYPE_CHECKING:
     import viser
 
 _GATES: weakref.WeakKeyDictionary[viser.ViserServer, Gate] = weakref.WeakKeyDictionary()
-"""Doors of the servers that are open to other machines."""
+"""Doors of the servers, without which nobody can reach them."""
 
 
-def new_server(host: str, port: int, token: str = "") -> viser.ViserServer:
-    """Start a web server, without viser's output.
+def new_server(
+    host: str, port: int, token: str = "", web_origins: Sequence[str] = ()
+) -> viser.ViserServer:
+    """Start a web server behind a door, without viser's output; see `Gate`.
 
-    Beyond loopback, a page needs a token, which its address has; see `Gate`.
+    Beyond loopback, a page needs a token, which its address has.
 
     Args:
         host: address to listen on.
         port: first port to try; the next free one is taken.
         token: token of a page beyond loopback; a random one if empty.
+        web_origins: further origins of pages that may talk to this one, and show it in a frame.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
-        ValueError: the port is out of range, or this machine does not have the address.
+        ValueError: the port is out of range, this machine does not have the address, or an origin
+            is no origin.
     """
     module = require_extra("viser", "lab")
     use_any_thread_events()
     _check_address(host, port)
-    local = is_local(host)
+    if is_local(host):
+        token = ""
+    elif not token:
+        token = secrets.token_urlsafe(32)
     logging.getLogger("websockets.server").addFilter(_no_handshakes)  # once, however often added
     # A browser may go while its camera is moved, which is no fault of the user's program.
     warnings.filterwarnings("ignore", r"Queued a \w+ on a closed connection")
+    address = GuardedAddress()
     with _quiet():
-        address = (host, port) if local else ("127.0.0.1", 0)
-        server = module.ViserServer(*address, label="manyworlds", verbose=False)
-    if not local:
-        try:
-            _GATES[server] = Gate(server.get_port(), host, port, token)
-        except OSError:
-            stop_server(server)
-            raise
+        server: viser.ViserServer = module.ViserServer(
+            address, 0, label="manyworlds", verbose=False
+        )
+    try:
+        if not address.is_guarded:
+            raise RuntimeError(
+                f"viser {module.__version__} opens its port in a way that cannot be guarded from "
+                "other web sites: install viser 1.1."
+            )
+        _GATES[server] = Gate(server.get_port(), host, port, token, web_origins, address.header)
+    except (OSError, RuntimeError, ValueError):
+        stop_server(server)
+        raise
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
     return server
@@ -113,7 +128,8 @@ def page_url(server: viser.ViserServer) -> str:
     host = f"[{host}]" if ":" in host else host
     if gate is None:
         return f"http://{host}:{server.get_port()}"
-    return f"http://{host}:{gate.port}/?token={gate.access.token}"
+    token = f"/?token={gate.access.token}" if gate.access.token else ""
+    return f"http://{host}:{gate.port}{token}"
 
 
 def page_access(server: viser.ViserServer) -> tuple[str, WebAccess]:
@@ -131,11 +147,11 @@ def route(server: viser.ViserServer, path: str, port: int) -> str:
 
     Args:
         server: server of the page.
-        path: path under which the page's own address leads there, where other machines reach it.
+        path: path under which the page's own address leads there.
         port: port of the further server on this machine.
 
     Returns:
-        The path; or `:PORT` where only this machine can open the page.
+        The path; or `:PORT` where the page's server was not made by `new_server`.
     """
     gate = _GATES.get(server)
     if gate is None:

@@ -76,13 +76,16 @@ class ViserPlayViewer(BaseViewer):
         policy: maps observations to actions.
         frame_rate: largest number of frames per second [1/s].
         verbosity: amount of output on the terminal.
-        viser_server: draw in this server instead of a new one; it is not stopped on `close`.
+        viser_server: draw in this server instead of a new one; it is not stopped on `close`. Unlike
+            a new one, it answers pages of any web site.
         checkpoint_manager: source of other checkpoints of the policy.
         num_shown: number of worlds to show at once; of more worlds, those around the selected one
             are shown.
         host: address of the page; the default accepts connections from this machine only,
             '0.0.0.0' those from the whole network, with the token that `url` has.
         port: port of the page; if it is in use, the next free one is taken. See `url`.
+        web_origins: further origins of pages that may talk to this one, and show it in a frame,
+            such as `https://hub.example.org` of a proxy or a notebook.
         walk_in: function that opens the selected world on the page, such as
             `manyworlds.lab.page.walk_in`; None for no such button.
 
@@ -103,6 +106,7 @@ class ViserPlayViewer(BaseViewer):
         num_shown: int = 1024,
         host: str = "127.0.0.1",
         port: int = 8080,
+        web_origins: Sequence[str] = (),
         walk_in: WalkIn | None = None,
     ) -> None:
         super().__init__(env, policy, frame_rate, verbosity)
@@ -117,7 +121,7 @@ class ViserPlayViewer(BaseViewer):
             self._tracked = first_free_body(model)
         movable = (i for i in range(model.nbody) if not static_body(model, i))
         self._root = next(movable, 0)
-        self._address = (host, port)
+        self._address, self._web_origins = (host, port), web_origins
         self._own_server = viser_server is None
         self._server = viser_server
         self._checkpoints = checkpoint_manager
@@ -191,7 +195,7 @@ class ViserPlayViewer(BaseViewer):
         """Draw the worlds, with the choices that a user has made before a visit."""
         if self._server is None:
             self._own_server = True
-            self._server = new_server(*self._address)
+            self._server = new_server(*self._address, web_origins=self._web_origins)
         server, sim = self.server, self._sim
         per_world = {"sim_model": sim.model, "expanded_fields": sim.expanded_fields}
         self._camera_of = self._labels_of = None
