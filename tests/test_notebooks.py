@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_S
 from tools.docs.notebooks import with_badge
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -78,7 +79,10 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     notebook = nbformat.read(path, as_version=4)
     nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+        notebook,
+        timeout=PATIENCE_S,
+        kernel_name="python3",
+        resources={"metadata": {"path": tmp_path}},
     ).execute()
     drawn = [
         output

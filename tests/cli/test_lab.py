@@ -19,6 +19,7 @@ from manyworlds.cli import lab as command
 from manyworlds.cli.main import main
 from tests.browser import free_port
 from tests.lab.conftest import ARM
+from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from manyworlds.rl.run_folder import RunFolder
@@ -47,7 +48,7 @@ def arm(tmp_path) -> Path:
 def test_headless_needs_no_viser(arm):
     """Run a model without a page where viser is missing; with a page, the extra is named."""
     run = [sys.executable, "-c", _WITHOUT_VISER, "lab", str(arm), "--seconds", "0.3"]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(run, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 1 and "runs without a page" in done.stdout, done.stderr
     assert "manyworlds-rl[lab]" in done.stderr and done.stderr.count("\n") == 1
 
@@ -79,13 +80,13 @@ def test_control_c_ends_cleanly(arm, ending, address):
     if address:
         assert found[3] == token_file.read_text().strip()
         with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(found[1], timeout=10)
+            urllib.request.urlopen(found[1], timeout=PATIENCE_S)
     assert token_file.exists() == bool(address)
     visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    with visitor.open(found[1] + (found[2] or ""), timeout=10) as page:
+    with visitor.open(found[1] + (found[2] or ""), timeout=PATIENCE_S) as page:
         assert page.status == 200 and page.url == found[1] + "/" * bool(address)
     process.send_signal(ending)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, err) == (0, "", "")
 
 
@@ -188,10 +189,12 @@ def test_programs_reach_the_world(arm):
         assert process.poll() is None, said
     assert f"step {5559 + shift}, state {5555 + shift}" in said, said
     client = [sys.executable, "-c", _CLIENT, str(5559 + shift)]
-    done = subprocess.run(client, capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(
+        client, capture_output=True, text=True, timeout=PATIENCE_S, env=environment
+    )
     assert done.stdout == "hello_ok ['arm']\n", done.stderr
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 def test_ports_that_are_not_valid(arm, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import socket
 import sys
@@ -23,6 +24,7 @@ from manyworlds.cli.runs import play_env_cfg
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import registry
 from manyworlds.utils.config import load_yaml
+from tests.browser import free_port
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
@@ -294,9 +296,11 @@ def test_train_with_a_page(tmp_path, capsys):
     """Serve a page while training, and end it; the policy is that of a run without one."""
     pytest.importorskip("viser", reason="the page needs the extra 'lab'")
     assert train(tmp_path / "plain") == 0
-    assert train(tmp_path / "seen", "--view", "--port", "8410", "--view-worlds", "4") == 0
-    assert "watch at http://127.0.0.1:84" in capsys.readouterr().out
-    with pytest.raises(OSError), socket.create_connection(("127.0.0.1", 8410), timeout=5):
+    port = str(free_port())
+    assert train(tmp_path / "seen", "--view", "--port", port, "--view-worlds", "4") == 0
+    served = re.search(r"watch at http://127\.0\.0\.1:(\d+)", capsys.readouterr().out)
+    assert served is not None
+    with pytest.raises(OSError), socket.create_connection(("127.0.0.1", int(served[1]))):
         pass
     plain, seen = (
         torch.load(RunFolder.latest(tmp_path / run).last_checkpoint(), weights_only=False)

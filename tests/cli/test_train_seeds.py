@@ -14,6 +14,7 @@ from manyworlds.cli.main import main
 from manyworlds.cli.train_seeds import _Processes, _report, _Training
 from manyworlds.rl.progress import read_progress
 from manyworlds.rl.run_folder import RunFolder
+from tests.waiting import PATIENCE_S
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
 
@@ -83,7 +84,7 @@ def test_ctrl_c_stops_all_seeds_with_their_checkpoints(tmp_path):
         assert process.poll() is None, text
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    assert process.wait(120) == 130
+    assert process.wait(PATIENCE_S) == 130
     text = (tmp_path / "out").read_text()
     runs = runs_of(tmp_path)
     assert set(runs) == {"seed-3", "seed-4"}

@@ -25,6 +25,7 @@ from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.seeding import rng_state
 from tests.envs.test_environment_of_world import WORLDS, delay, make_env
+from tests.waiting import PATIENCE_S
 
 WARM_UP, STEPS = 11, 200
 
@@ -190,7 +191,7 @@ def test_another_process_repeats_the_record(task, tmp_path: Path):
         [sys.executable, "-c", ELSEWHERE, str(tmp_path / "record.npz"), task],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert result.stdout.strip() == "40", result.stderr

@@ -12,6 +12,7 @@ import pytest
 from manyworlds.cli.main import main
 from manyworlds.lab import LiveLab
 from manyworlds.lab.gallery import GALLERY, open_gallery
+from tests.waiting import PATIENCE_S
 
 _TIMED = """
 import sys, time
@@ -92,7 +93,7 @@ def test_keys_drive_the_arm():
 def test_worlds_open_without_torch(name):
     """Open a world in a process of its own: what takes long is not imported."""
     done = subprocess.run(
-        [sys.executable, "-c", _TIMED, name], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", _TIMED, name], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 0, done.stderr
     # The processor's time, as other programs may use the machine: it takes 0.4 s.

@@ -20,6 +20,7 @@ from manyworlds.lab.link import LabLink
 from manyworlds.lab.remote_lab import RemoteLab
 from manyworlds.lab.wire import Wire, pack, unpack
 from tests.lab.conftest import ARM
+from tests.waiting import PATIENCE_S, until
 
 
 class Linked:
@@ -37,7 +38,7 @@ class Linked:
         """Start the lab, and show it to the reader."""
         self.lab.start()
         self.link.show(self.lab)
-        assert self.events.get(timeout=30)["event"] == "lab"
+        assert self.events.get(timeout=PATIENCE_S)["event"] == "lab"
         self.remote.sync_model()
         return self.remote
 
@@ -201,10 +202,7 @@ def test_a_rebuilt_world_arrives(linked):
     more = ARM.replace("</worldbody>", '<body name="new"><geom size=".1"/></body></worldbody>')
     assert lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(more)))
     remote.call("step")
-    end = time.monotonic() + 60.0
-    while remote.model is before and time.monotonic() < end:
-        time.sleep(0.01)
-        remote.sync_model()
+    until(lambda: remote.model is not before, "the model does not come", remote.sync_model)
     assert remote.model.nbody == before.nbody + 1
     assert remote.snapshot.xpos.shape == lab.snapshot.xpos.shape
     remote.call("step", n_steps=3)
@@ -218,7 +216,7 @@ def test_a_call_needs_no_other_thread(linked):
 
     def hold(message) -> None:
         busy.put(message)
-        gate.wait(60.0)
+        gate.wait()
 
     pair.link._heard = pair.remote._heard = hold
     try:
@@ -226,11 +224,11 @@ def test_a_call_needs_no_other_thread(linked):
         remote.tell("something")
         pair.link.tell("something")
         for _ in range(2):
-            busy.get(timeout=30)
+            busy.get(timeout=PATIENCE_S)
         with ThreadPoolExecutor(1) as caller:
             asked = caller.submit(remote.call, "step")
             try:
-                assert asked.result(10.0)["step"] == 1
+                assert asked.result(PATIENCE_S)["step"] == 1
             finally:
                 gate.set()
     finally:
@@ -242,13 +240,13 @@ def test_either_end_may_end(linked):
     first, second = linked(), linked()
     remote = first.open()
     first.link.close()
-    assert first.events.get(timeout=30) == {"event": "ended"}
+    assert first.events.get(timeout=PATIENCE_S) == {"event": "ended"}
     with pytest.raises(VerbError, match="has ended") as error:
         remote.call("step")
     assert error.value.code == "not_ready"
     assert first.lab.step().step == 1, "the lab goes on"
     second.open().close()
-    assert second.heard.get(timeout=30) == "ended"
+    assert second.heard.get(timeout=PATIENCE_S) == "ended"
     assert second.lab.step().step == 1
 
 
@@ -268,8 +266,5 @@ def test_descriptors_are_closed():
     before = opened()
     for _ in range(3):
         once()
-    end = time.monotonic() + 30.0
-    while opened() > before and time.monotonic() < end:  # threads of readers may be at their end
-        time.sleep(0.05)
-        gc.collect()
-    assert opened() <= before
+    # Threads of readers may be at their end.
+    until(lambda: opened() <= before, "descriptors are left over", gc.collect)

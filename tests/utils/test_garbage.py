@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.waiting import PATIENCE_S
+
 _PROGRAM = """
 import gc, weakref
 from manyworlds.utils.garbage import without_garbage_search
@@ -37,4 +39,4 @@ assert not gc.isenabled()
 
 def test_what_is_loaded_is_left_out_of_later_searches() -> None:
     """In a program of its own, because nothing thaws what is frozen for others only."""
-    subprocess.run([sys.executable, "-c", _PROGRAM], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", _PROGRAM], check=True, timeout=PATIENCE_S)

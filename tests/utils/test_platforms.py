@@ -15,6 +15,7 @@ import pytest
 
 from manyworlds.lab.reader_process import ReaderProcess
 from manyworlds.utils import gl, platforms
+from tests.waiting import PATIENCE_S
 
 PLATFORMS = ("linux", "darwin", "win32")
 on_posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
@@ -256,7 +257,7 @@ class TestProcesses:
                 assert process.stdout is not None and process.stdout.readline() == "\n"
                 assert os.getpgid(process.pid) == process.pid
                 platforms.interrupt(process, signum)
-                assert process.wait(20) == -signum
+                assert process.wait(PATIENCE_S) == -signum
 
     def test_interrupt_on_windows(self, on, monkeypatch):
         """Send Ctrl-Break there, the one signal that reaches another group."""

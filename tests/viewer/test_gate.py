@@ -14,6 +14,7 @@ import pytest
 import manyworlds
 from manyworlds.viewer.browser.gate import Gate
 from tests.browser import free_port
+from tests.waiting import PATIENCE_S
 
 viser = pytest.importorskip("viser", reason="needs the extra 'lab'")
 
@@ -66,7 +67,7 @@ def ask(port: int, upgrade: bool, **headers: str) -> int:
 
 def get(port: int, target: str = "/", **headers: str) -> tuple[int, dict[str, str], str]:
     """Request a page; return status, headers and content."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     connection.request("GET", target, headers=headers)
     answer = connection.getresponse()
     content = answer.read().decode()
@@ -113,7 +114,7 @@ def test_the_socket_of_a_page_needs_token_and_origin(page):
     own = f"http://127.0.0.1:{port}"
     for headers in ({}, {"Origin": own}):
         with open_page(port, token, **headers) as socket_:
-            assert len(socket_.recv(timeout=10)) > 100
+            assert len(socket_.recv(timeout=PATIENCE_S)) > 100
     for token_, headers in (("", {}), ("wrong", {}), (token, {"Origin": "http://evil.example"})):
         with pytest.raises(InvalidStatus) as caught, open_page(port, token_, **headers):
             pass
@@ -278,7 +279,7 @@ def test_further_requests_of_a_connection_do_not_pass(page):
     """Send two requests at once, of which one has the token: only that one is answered."""
     port, token, _ = page
     cookie = f"Cookie: manyworlds_token_{port}={token}\r\n".encode()
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as peer:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as peer:
         peer.sendall(b"GET / HTTP/1.1\r\n" + cookie + b"\r\nGET /x HTTP/1.1\r\n\r\n")
         answer = b""
         while chunk := peer.recv(100_000):
@@ -324,7 +325,7 @@ def test_connections_that_ask_for_nothing_are_no_errors(caplog, capfd):
     port = int(page_url(server).rpartition(":")[2])
     try:
         for content in (b"", b"rubbish\r\n\r\n", b"GET / HTTP/1.1\r\n"):
-            with socket.create_connection(("127.0.0.1", port), timeout=10) as peer:
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as peer:
                 peer.sendall(content)
                 peer.shutdown(socket.SHUT_WR)
                 peer.recv(1000)

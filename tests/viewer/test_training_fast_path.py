@@ -17,6 +17,7 @@ from manyworlds.lab.ros.bridge import RosBridge
 from manyworlds.viewer.training_view import Frames, TrainingView
 from tests.lab.network.owners import registry
 from tests.lab.network.waiting import until
+from tests.waiting import PATIENCE_S
 
 __all__ = ["registry"]
 pytestmark = pytest.mark.slow_on_warp
@@ -88,7 +89,7 @@ def test_a_training_is_found_and_cannot_be_pushed(env, registry, caplog):
         (owner,) = until(find_owners, "no owner is there")
         assert f"{owner.host}:{owner.control_port}" == view.shared_at
         assert owner.scene == "run, world 1" and owner.pid == view._process.pid
-        mirror = FastPathMirror(owner.control, timeout=20.0)
+        mirror = FastPathMirror(owner.control, timeout=PATIENCE_S)
         scene = mirror.hello()
         assert scene.model.nbody == env.sim.mj_model.nbody and not scene.has_state
         refused = mirror.request("fastpath_perturb", body=1, force=[1.0, 0.0, 0.0])["error"]

@@ -14,6 +14,7 @@ from manyworlds.viewer import training_view
 from manyworlds.viewer.cpu_share import CpuShare
 from manyworlds.viewer.training_view import Frames, TrainingView
 from tests.browser import free_port
+from tests.waiting import PATIENCE_S
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")
 
@@ -37,7 +38,7 @@ def view(env):
 
 def test_page(env, view):
     """Serve a page from another process, until training ends."""
-    with urllib.request.urlopen(view.url, timeout=60) as page:
+    with urllib.request.urlopen(view.url, timeout=PATIENCE_S) as page:
         assert page.status == 200
     process = view._process
     assert process.is_alive()

@@ -17,6 +17,7 @@ from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, sync_model_fields
 from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
 from manyworlds.viewer.viser.overlays import SelectedWorldOverlays
 from manyworlds.viewer.world_mirror import WorldMirror
+from tests.browser import free_port
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -107,7 +108,7 @@ def test_the_page_draws_each_variants_own_hull():
     sim = Simulation(3, spec=scene.spec, variant_info=scene.collect_variant_info())
     scene.initialize(sim.mj_model, sim.model, sim.data)
     sim.forward()
-    server = new_server("127.0.0.1", 8131)
+    server = new_server("127.0.0.1", free_port())
     try:
         overlays = SelectedWorldOverlays(server, sim.mj_model, sim.model, sim.expanded_fields)
         overlays.on.add("convex_hulls")

@@ -27,6 +27,7 @@ from manyworlds.viewer.viser.requests import (
     ShowOverlay,
 )
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
+from tests.browser import free_port
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")
 pytest.importorskip("mjviser", reason="needs the extra 'lab'")
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.slow_on_warp
 @pytest.fixture(scope="module")
 def server():
     """A server of pages that nobody looks at."""
-    server = new_server("127.0.0.1", 8120)
+    server = new_server("127.0.0.1", free_port())
     yield server
     stop_server(server)
 
@@ -215,7 +216,7 @@ def test_inertia_of_the_world():
     sim = Simulation(2, model=mujoco.MjModel.from_xml_string(xml), device="cpu")
     sim.expand_model_fields(("body_inertia",))
     sim.model.body_inertia[1, 1] *= 4.0
-    server = new_server("127.0.0.1", 8130)
+    server = new_server("127.0.0.1", free_port())
     try:
         overlays = SelectedWorldOverlays(server, sim.mj_model, sim.model, sim.expanded_fields)
         overlays.mujoco.option.flags[mujoco.mjtVisFlag.mjVIS_INERTIA] = 1
@@ -417,5 +418,5 @@ def test_what_is_due(counter, paused, pending, due):
 
 def test_quiet(capfd):
     """Print nothing when a page opens and closes."""
-    stop_server(new_server("127.0.0.1", 8140))
+    stop_server(new_server("127.0.0.1", free_port()))
     assert capfd.readouterr().out == ""

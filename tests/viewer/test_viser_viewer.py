@@ -20,6 +20,7 @@ from manyworlds.viewer.requests import Custom, FetchCheckpoint, SelectEnv, Viewe
 from manyworlds.viewer.viser.requests import FollowRobots, LoadCheckpoint, LookAt, ShowOverlay
 from manyworlds.viewer.viser.viewer import ViserPlayViewer
 from tests.browser import free_port
+from tests.waiting import PATIENCE_S
 
 viser = pytest.importorskip("viser", reason="needs the extra 'lab'")
 pytest.importorskip("mjviser", reason="needs the extra 'lab'")
@@ -69,7 +70,7 @@ def test_serves_a_page(open_viewer):
     """Serve a page on this machine only, at the address that the viewer tells."""
     viewer = open_viewer()
     assert viewer.url.startswith("http://127.0.0.1:")
-    with urllib.request.urlopen(viewer.url, timeout=10) as page:
+    with urllib.request.urlopen(viewer.url, timeout=PATIENCE_S) as page:
         assert b"<html" in page.read(2000).lower()
     assert viewer.is_running()
     viewer.close()
@@ -85,7 +86,7 @@ def test_opens_again(open_viewer):
         _ = viewer.url
     viewer.setup()
     assert viewer._grid._labels[1].text == "world 1"
-    with urllib.request.urlopen(viewer.url, timeout=10) as page:
+    with urllib.request.urlopen(viewer.url, timeout=PATIENCE_S) as page:
         assert page.status == 200
 
 
@@ -95,7 +96,7 @@ def test_taken_port(open_viewer):
     second = open_viewer(port=int(first.url.rpartition(":")[2]))
     assert second.url != first.url
     for viewer in (first, second):
-        with urllib.request.urlopen(viewer.url, timeout=10) as page:
+        with urllib.request.urlopen(viewer.url, timeout=PATIENCE_S) as page:
             assert page.status == 200
 
 
@@ -318,7 +319,9 @@ def test_given_server(make_env, rest):
         assert viewer.url.endswith(str(server.get_port()))
         viewer.close()
         assert all(batch.handle._impl.removed for batch in batches)
-        with urllib.request.urlopen(f"http://127.0.0.1:{server.get_port()}", timeout=10) as page:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{server.get_port()}", timeout=PATIENCE_S
+        ) as page:
             assert page.status == 200
     finally:
         server.stop()
@@ -501,5 +504,5 @@ def test_browser(make_env, rest, browser):
         assert not viewer.get_status().paused
     finally:
         viewer.close()
-        thread.join(10)
+        thread.join(PATIENCE_S)
     assert not thread.is_alive()

@@ -20,6 +20,7 @@ from manyworlds.lab.link import LabLink
 from manyworlds.lab.remote_lab import RemoteLab
 from manyworlds.lab.wire import Wire
 from tests.lab.conftest import ARM
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.usefixtures("gl")
 POS = (1.5, -2.0, 1.2)
@@ -41,26 +42,18 @@ def drawing(lab: LiveLab) -> closing[CameraHub]:
     return closing(CameraHub(lab, lambda fresh: lab.cameras.cfgs))
 
 
-def wait_for(condition, what: str) -> None:
-    """Wait until a condition holds."""
-    end = time.monotonic() + 30.0
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.005)
-
-
 def test_nothing_is_drawn_for_nobody():
     """Run a lab with cameras: no thread, no image, and none after the last consumer has left."""
     with make(mode="live") as lab, drawing(lab) as drawn:
         lab.loop.step(50)
         assert drawn._thread is None
         with drawn.subscribe("eye") as stream:
-            stream.get(30)
-        wait_for(lambda: not drawn._streams, "the hub rests")
+            stream.get(PATIENCE_S)
+        until(lambda: not drawn._streams, "the hub rests")
         count, reads = drawn.num_drawn, []
         drawn._face = SimpleNamespace(snapshot=property(reads.append))
         before = lab.snapshot.step
-        wait_for(lambda: lab.snapshot.step > before + 100, "steps")
+        until(lambda: lab.snapshot.step > before + 100, "steps")
         assert drawn.num_drawn == count and not reads
 
 
@@ -88,18 +81,18 @@ def test_steps_do_not_wait_for_images(monkeypatch):
 
     def slow(*args):
         threads.add(threading.current_thread().name)
-        assert held.wait(60)
+        assert held.wait(PATIENCE_S)
         return draw(*args)
 
     monkeypatch.setattr(Painter, "draw", slow)
     with make() as lab, drawing(lab) as drawn, drawn.subscribe("eye") as stream:
-        wait_for(lambda: threads, "drawing begins")
+        until(lambda: threads, "drawing begins")
         lab.step(200)
         assert lab.snapshot.step == 200 and stream.num_frames == 0
         held.set()
-        assert stream.get(60).step == 0
+        assert stream.get(PATIENCE_S).step == 0
         lab.step(20)
-        assert stream.get(60).step > 0
+        assert stream.get(PATIENCE_S).step > 0
         assert threads == {"manyworlds-cameras"}
         assert stream.num_late > 0  # 50 Hz of 200 steps of 2 ms were not drawn
 
@@ -109,12 +102,12 @@ def test_a_slow_consumer_loses_frames_alone():
     with make() as lab:
         slow = lab.camera("eye").subscribe(capacity=2)
         with lab.camera("other").subscribe() as quick, slow:
-            times = [quick.get(30).time]
+            times = [quick.get(PATIENCE_S).time]
             while len(times) < 8:
                 lab.step(10)
-                times.append(quick.get(30).time)
+                times.append(quick.get(PATIENCE_S).time)
             assert quick.num_dropped == 0 and np.allclose(np.diff(times), 0.02)
-            wait_for(lambda: slow.num_frames == 8, "all frames were delivered")
+            until(lambda: slow.num_frames == 8, "all frames were delivered")
             assert slow.num_dropped == 6
             assert [slow.get(1).time for _ in range(2)] == times[-2:]
             with pytest.raises(TimeoutError, match="'eye' had no new frame"):
@@ -126,14 +119,14 @@ def test_delayed_frames_come_late():
     with make() as lab, drawing(lab) as hub:
         lab.camera("eye").configure(delay=0.05)
         with hub.subscribe("eye", capacity=20) as stream:
-            wait_for(lambda: stream.begun, "the first frame is drawn")
+            until(lambda: stream.begun, "the first frame is drawn")
             for _ in range(30):
                 lab.step(5)
                 drawn = lab.snapshot.time
                 time.sleep(0.02)
                 while (frame := stream.newest()) is not None:
                     assert drawn - frame.time >= 0.05 - 1e-9
-            wait_for(lambda: stream.num_frames >= 5, "frames")
+            until(lambda: stream.num_frames >= 5, "frames")
             lab.reset()
             lab.step(1)
             time.sleep(0.1)
@@ -164,17 +157,19 @@ def test_a_paused_world_is_drawn_again_when_it_looks_different():
     with make(mode="live", start_paused=True) as lab:
         drawn = lab.cameras
         with lab.camera("eye").subscribe() as stream:
-            first = stream.get(30)
+            first = stream.get(PATIENCE_S)
             frame = lab.snapshot.frame_id
-            wait_for(lambda: lab.snapshot.frame_id > frame + 3, "iterations")
+            until(lambda: lab.snapshot.frame_id > frame + 3, "iterations")
             assert drawn.num_drawn == 1 and stream.newest() is None
             lab.call("move_camera", camera="eye", pos=[0.5, -1.0, 0.5], look_at=[0, 0, 0.4])
-            moved = stream.get(30)
+            moved = stream.get(PATIENCE_S)
             assert moved.pos == (0.5, -1.0, 0.5) and (moved.image != first.image).any()
             lab.call("set_mocap_pose", body="post", pos=[0.0, 0.0, 0.4])
-            assert (stream.get(30).image != moved.image).any()
+            assert (stream.get(PATIENCE_S).image != moved.image).any()
             with lab.camera("eye").subscribe("depth") as late:
-                assert late.get(30).kind == "depth"  # one that comes later gets an image, too
+                assert (
+                    late.get(PATIENCE_S).kind == "depth"
+                )  # one that comes later gets an image, too
 
 
 def test_idle_consumers_pause_the_drawing():
@@ -184,30 +179,30 @@ def test_idle_consumers_pause_the_drawing():
         drawing(lab) as drawn,
         drawn.subscribe("eye", idle_s=0.3) as stream,
     ):
-        stream.get(30)
-        wait_for(lambda: not drawn._streams, "drawing pauses")
+        stream.get(PATIENCE_S)
+        until(lambda: not drawn._streams, "drawing pauses")
         stream.newest()
-        assert stream.get(30).frame_id > 0
+        assert stream.get(PATIENCE_S).frame_id > 0
 
 
 def test_removed_and_disabled_cameras_say_so():
     """Switch a camera off, on, and remove it: its subscriber gets the reason, and then frames."""
     with make(mode="live") as lab:
         with lab.camera("eye").subscribe() as stream:
-            stream.get(30)
+            stream.get(PATIENCE_S)
             lab.cameras.enable_all(False)
-            wait_for(lambda: stream.error, "the reason")
+            until(lambda: stream.error, "the reason")
             stream.newest()
             with pytest.raises(VerbError, match="'eye' is switched off"):
-                stream.get(30)
+                stream.get(PATIENCE_S)
             lab.cameras.enable_all(True)
-            wait_for(lambda: not stream.error, "frames again")
-            stream.get(30)
+            until(lambda: not stream.error, "frames again")
+            stream.get(PATIENCE_S)
             lab.call("remove_camera", camera="eye")
-            wait_for(lambda: stream.error, "the reason")
+            until(lambda: stream.error, "the reason")
             stream.newest()
             with pytest.raises(VerbError, match="no camera 'eye' any more"):
-                stream.get(30)
+                stream.get(PATIENCE_S)
         lab.stop()
         with pytest.raises(VerbError, match="their lab has stopped"):
             lab.camera("other").frame()
@@ -219,10 +214,10 @@ def test_one_drawing_serves_all():
         eye = lab.camera("eye")
         with eye.subscribe() as a, eye.subscribe() as b, eye.subscribe("body") as c:
             for stream in (a, b, c):
-                stream.get(30)
+                stream.get(PATIENCE_S)
             before = lab.cameras.num_drawn
             lab.step(10)
-            frames = [stream.get(30) for stream in (a, b, c)]
+            frames = [stream.get(PATIENCE_S) for stream in (a, b, c)]
             assert lab.cameras.num_drawn == before + 2
             assert frames[0] is frames[1] and frames[0].frame_id == frames[2].frame_id
 
@@ -236,7 +231,7 @@ def test_a_reader_process_draws_the_same():
     remote = RemoteLab(Wire(far), events.put)
     lab.start()
     link.show(lab)
-    assert events.get(timeout=30)["event"] == "lab"
+    assert events.get(timeout=PATIENCE_S)["event"] == "lab"
     remote.sync_model()
     reader = CameraHub(remote)
     try:
@@ -248,22 +243,22 @@ def test_a_reader_process_draws_the_same():
         lab.step(30)
         assert same()
         first = reader.render("eye").image
-        lab.post(lambda m, d: m.geom_rgba.__setitem__(slice(None), (0, 1, 0, 1))).result(5)
+        lab.post(lambda m, d: m.geom_rgba.__setitem__(slice(None), (0, 1, 0, 1))).result(PATIENCE_S)
         assert same() and (reader.render("eye").image != first).any()
         bigger = ARM.replace('<freejoint/><geom size=".05"/>', '<freejoint/><geom size=".3"/>')
         assert lab.rebuild(lambda: world_from_spec(mujoco.MjSpec.from_string(bigger)))
         lab.step(1)
-        wait_for(same, "the rebuilt world")
+        until(same, "the rebuilt world")
         with reader.subscribe("eye") as stream:
-            stream.get(30)
+            stream.get(PATIENCE_S)
             lab.step(10)
-            assert stream.get(30).step == lab.snapshot.step
+            assert stream.get(PATIENCE_S).step == lab.snapshot.step
             with pytest.raises(VerbError, match="did you mean 'eye'") as caught:
                 reader.render("eie")
             assert caught.value.code == "unknown_camera"
             lab.stop()
             remote.close()
-            wait_for(lambda: stream.error, "the end of the lab")
+            until(lambda: stream.error, "the end of the lab")
     finally:
         reader.close()
         remote.close()

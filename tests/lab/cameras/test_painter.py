@@ -13,6 +13,7 @@ from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_file, world_fr
 from manyworlds.lab.cameras import Frame, LabCameraCfg, decode_image, quat_to_look
 from tests.lab.conftest import ARM
 from tests.robots import robot_file
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("gl")
 
@@ -215,7 +216,7 @@ def test_changes_of_the_model_are_seen():
         ball = lab.cameras.add(LabCameraCfg(name="on the ball", body="ball", pos=(0, 0, 0.5)))
         before = eye.frame().image[240, 320]
         geom = int(lab.model.body("ball").geomadr[0])
-        lab.post(lambda m, d: m.geom_rgba.__setitem__(geom, (1, 0, 0, 1))).result(5)
+        lab.post(lambda m, d: m.geom_rgba.__setitem__(geom, (1, 0, 0, 1))).result(PATIENCE_S)
         red = eye.frame().image[240, 320]
         assert red[0] > 2 * red[1] and red[0] > 2 * red[2] and (red != before).any()
         bigger = ARM.replace('<freejoint/><geom size=".05"/>', '<freejoint/><geom size=".2"/>')

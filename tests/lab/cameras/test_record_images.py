@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 
 import mujoco
 import numpy as np
@@ -16,6 +15,7 @@ from manyworlds.lab.record_images import MESSAGES
 from manyworlds.lab.record_mcap import read_mcap
 from tests.lab.conftest import ARM
 from tests.lab.protobuf_reader import read_message
+from tests.waiting import until
 
 POS = (1.5, -2.0, 1.2)
 
@@ -36,10 +36,12 @@ def lab(tmp_path):
 
 def wait_for_images(lab: LiveLab) -> None:
     """Wait for the image of the present state, which the recording has got before."""
-    end = time.monotonic() + 30.0
-    while (frame := lab.cameras.newest("eye")) is None or frame.time != lab.snapshot.time:
-        assert time.monotonic() < end
-        time.sleep(0.002)
+
+    def has_come() -> bool:
+        frame = lab.cameras.newest("eye")
+        return frame is not None and frame.time == lab.snapshot.time
+
+    until(has_come, "no image comes")
 
 
 def test_images_are_recorded_with_the_session(lab, gl, tmp_path):

@@ -27,6 +27,7 @@ from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.gl import gl_available
 from tests.browser import free_port
 from tests.lab.client.conftest import address, serve
+from tests.waiting import PATIENCE_S
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -34,7 +35,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 def run_alone(name: str, *arguments: object) -> str:
     """Run an example in a process of its own; return its output."""
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -14,6 +14,7 @@ from manyworlds.lab.network import HubProcess, LabServerCfg
 from tests.lab.conftest import ARM
 from tests.lab.network.test_hub import client_of
 from tests.lab.network.waiting import ANY
+from tests.waiting import PATIENCE_S
 
 BAD = "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"
 
@@ -109,5 +110,5 @@ def test_requests_during_rebuilds(served):
             assert client.is_driver and client.connection.restarts == 0
     finally:
         ended.set()
-        thread.join(30)
+        thread.join(PATIENCE_S)
     assert not failed, failed

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import torch
@@ -19,6 +18,7 @@ from manyworlds.lab import LabCfg, RecorderCfg
 from manyworlds.lab.entry import Visitor, enter, enter_run, running_trainings
 from manyworlds.lab.entry.entered_world import EntryStock
 from tests.lab.test_walk_in import make_env, state_of
+from tests.waiting import PATIENCE_S, until
 
 DIRECT = LabCfg(mode="direct", recorder=RecorderCfg(to_file=False))
 
@@ -143,7 +143,7 @@ def test_attach_on_the_command_line(training):
         [sys.executable, "-m", "manyworlds", *args, "--repeat", "40", "--seconds", "0"],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert result.returncode == 0, result.stderr
@@ -157,10 +157,7 @@ def test_enter_in_the_same_process():
     before = state_of(env, 1)
     lab = enter(env, 1, None, LabCfg(recorder=RecorderCfg(to_file=False)))
     first = lab.snapshot.time
-    end = time.monotonic() + 20.0
-    while lab.snapshot.time <= first and time.monotonic() < end:
-        time.sleep(0.01)
-    assert lab.snapshot.time > first
+    until(lambda: lab.snapshot.time > first, "the lab does not run")
     assert state_of(env, 1) == before
     lab.stop()
     env.close()

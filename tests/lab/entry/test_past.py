@@ -20,6 +20,7 @@ from manyworlds.rl.run_edits import read_edits
 from tests.browser import free_port
 from tests.lab.page.conftest import give, press
 from tests.lab.test_env_driver import make_env
+from tests.waiting import PATIENCE_S
 
 DIRECT = LabCfg(mode="direct", recorder=RecorderCfg(to_file=False))
 
@@ -256,7 +257,7 @@ def test_the_page_sends_back(training, entered):
         assert "±" in details.table.content and "To fell_over" in details.facts.content
         part.length.value = 0.3
         press(part.compare)
-        part._comparison.join(120.0)
+        part._comparison.join(PATIENCE_S)
         assert "data:image/gif" in part.film.content, page.context.message
     finally:
         page.close()

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 
 from manyworlds.lab.entry import WarmLab
+from tests.waiting import PATIENCE_S
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")
 
@@ -20,7 +21,7 @@ def test_worlds_are_entered_one_after_the_other(training):
         start = time.perf_counter()
         url = lab.enter(3)
         first = time.perf_counter() - start
-        with urllib.request.urlopen(url, timeout=60) as page:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as page:
             assert page.status == 200
         with pytest.raises(RuntimeError, match="no world 12: the environment has 12 worlds"):
             lab.enter(12)
@@ -30,7 +31,7 @@ def test_worlds_are_entered_one_after_the_other(training):
         lab.process.kill()
         lab.process.wait()
         training.wait_for_iterations(2)  # it does not need the lab
-        with urllib.request.urlopen(lab.enter(0), timeout=60) as page:  # another process
+        with urllib.request.urlopen(lab.enter(0), timeout=PATIENCE_S) as page:  # another process
             assert page.status == 200
     finally:
         lab.close()
@@ -42,5 +43,5 @@ def test_a_training_that_is_not_there(tmp_path):
     lab = WarmLab(tmp_path)
     with pytest.raises(RuntimeError, match="name a run folder"):
         lab.warm()
-    lab.process.wait(60)
+    lab.process.wait(PATIENCE_S)
     lab.close()

@@ -17,6 +17,7 @@ from manyworlds.lab.network.operations import EDITOR, LOCAL, READS
 from manyworlds.lab.verbs import VERBS
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
+from tests.waiting import PATIENCE_S
 
 
 class Clock:
@@ -180,11 +181,11 @@ def test_steps_that_take_too_long(lab, monkeypatch):
     def hold() -> None:
         with lab.lock():
             held.set()
-            free.wait(10.0)
+            free.wait(PATIENCE_S)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait(5.0)
+    held.wait(PATIENCE_S)
     error = error_of(client, "step")
     free.set()
     thread.join()

@@ -28,6 +28,7 @@ from manyworlds.lab.shared_snapshots import unpack_snapshot
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.waiting import ANY, WAIT_S, until
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -277,9 +278,7 @@ def test_a_killed_driver_loses_the_world(lab, hub, context, heartbeats):
         assert lab.modes.mode == "direct"
         process.send_signal(signal.SIGKILL)
         process.wait()
-        killed = time.monotonic()
         until(lambda: hub.dispatcher.sessions.driver is None, "the driver is not lost")
-        assert time.monotonic() - killed < 10.0
     until(lambda: lab.modes.mode == "live", "the mode is not as before")
     client.ask("set_paused", paused=True)
 
@@ -449,5 +448,5 @@ client = connect(f"tcp://127.0.0.1:{{hub.ports['step']}}")
 assert client.data.time >= 0.0
 """
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")

@@ -24,6 +24,7 @@ from tests.lab.network.conftest import GO, entity, two_robots
 from tests.lab.network.test_hub import client_of, connect, read_joint
 from tests.lab.network.test_web import Walker
 from tests.lab.network.waiting import ANY, until
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -287,7 +288,7 @@ def test_the_server_ends_with_its_lab(tmp_path, monkeypatch, killed):
     if killed:
         lab.kill()
     lab.stdin.close()
-    assert lab.wait(30) == (-signal.SIGKILL if killed else 0)
+    assert lab.wait(PATIENCE_S) == (-signal.SIGKILL if killed else 0)
     until(lambda: not os.path.exists(f"/proc/{pid}"), "the server is left")
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0

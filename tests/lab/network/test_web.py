@@ -19,9 +19,7 @@ from manyworlds.utils.web_access import WebAccess
 from tests.lab.network.client import Client, ReplyError
 from tests.lab.network.conftest import two_robots
 from tests.lab.network.hostile_web import HANDSHAKE
-from tests.lab.network.waiting import ANY, until
-
-WAIT_S = 20.0
+from tests.lab.network.waiting import ANY, WAIT_S, until
 
 
 class Walker(Controller):
@@ -169,11 +167,17 @@ def test_states_are_pushed(lab, open_client, encoding):
     assert client.next("state_full")["step"] == first["step"] + 1
     client.ask("subscribe", topics=["state/full"], rate=5.0)
     client.next("state_full")
-    began = time.monotonic()
+    began, pushed = time.monotonic(), []
     for _ in range(100):
         lab.step()
-    last = client.next("state_full", lambda state: state["step"] == lab.snapshot.step)
-    assert time.monotonic() - began > 0.15 and last["frame_id"] == lab.snapshot.frame_id
+
+    def is_last(state: dict) -> bool:
+        pushed.append(state)
+        return state["step"] == lab.snapshot.step
+
+    last = client.next("state_full", is_last)
+    assert len(pushed) <= 5.0 * (time.monotonic() - began) + 2
+    assert last["frame_id"] == lab.snapshot.frame_id
     client.ask("subscribe", topics=[])
     client.pushed.clear()
     lab.step()
@@ -242,10 +246,10 @@ def test_peers_that_do_not_read_delay_nobody(hub, lab, open_client):
     for _ in range(100):
         stuck.socket.send(request)
     client = open_client()
-    began, before = time.monotonic(), lab.snapshot.step
+    before = lab.snapshot.step
     for _ in range(50):
         client.ask("step")
-    assert lab.snapshot.step == before + 50 and time.monotonic() - began < WAIT_S
+    assert lab.snapshot.step == before + 50
 
     def dropped() -> int:
         lab.step()
@@ -358,10 +362,8 @@ def test_a_lost_connection_ends_all(hub, lab, open_client):
     reply = client.ask("hold_twist", **held)
     assert reply["linear"] == [0.5, 0.0, 0.0] and 0.0 < reply["hold_s"] <= 0.5
     assert walker.twist == [0.5, 0.0, 0.2]
-    gone = time.monotonic()
     client.socket.socket.shutdown(socket.SHUT_RDWR)  # no goodbye
     until(lambda: walker.twist == [0.0, 0.0, 0.0], "the robot goes on")
-    assert time.monotonic() - gone < 5.0
     until(lambda: hub.dispatcher.sessions.driver is None, "the driver is not lost")
     until(lambda: lab.modes.mode == "direct", "the mode is not as before")
 

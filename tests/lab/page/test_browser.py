@@ -12,8 +12,7 @@ import pytest
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
 from tests.browser import free_port
 from tests.lab.conftest import ARM
-
-PATIENCE_S = 90.0
+from tests.waiting import PATIENCE_S
 
 
 def serve(lab: LiveLab, port: int, **options):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import mujoco
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ from manyworlds.lab import world_from_spec
 from manyworlds.lab.cameras import quat_to_look
 from tests.lab.conftest import ARM
 from tests.lab.page.conftest import give
+from tests.waiting import until
 
 SCENE = ARM.replace("<worldbody>", '<worldbody><camera name="top" pos="0 0 3"/>')
 
@@ -24,13 +23,13 @@ def page(open_page, gl):
 
 def wait_for(page, condition, what: str) -> None:
     """Update the page until a condition holds."""
-    end = time.monotonic() + 60.0
-    while not condition():
-        assert time.monotonic() < end, what
+
+    def update() -> None:
         page.lab.loop.iterate_once()
         page._due = dict.fromkeys(page._due, float("-inf"))
         page.update()
-        time.sleep(0.02)
+
+    until(condition, what, update)
 
 
 def test_the_page_shows_a_camera(page):

@@ -26,6 +26,7 @@ from tests.lab.page.conftest import give, press
 from tests.lab.page.test_browser import serve, until
 from tests.lab.page.test_page import iterate_once
 from tests.lab.test_driving import Walker
+from tests.waiting import PATIENCE_S
 
 GAMEPAD = """
 window.fakePad = null;
@@ -142,7 +143,7 @@ def test_gamepads_drive_and_vanish(driven, browser):
 def talk(socket, **message) -> dict:
     """Exchange one message, as the script of the page does."""
     socket.send(json.dumps(message))
-    return json.loads(socket.recv(timeout=10.0))
+    return json.loads(socket.recv(timeout=PATIENCE_S))
 
 
 def test_the_socket_of_the_page(driven):
@@ -165,7 +166,7 @@ def test_the_socket_of_the_page(driven):
             "drive: twist must be 3"
         )
         second.send("[")
-        assert "error" in json.loads(second.recv(timeout=10.0))
+        assert "error" in json.loads(second.recv(timeout=PATIENCE_S))
         assert lab["go"].controller.twist == [0.8, 0.0, 0.0]
     wait_until(lambda: not any(lab["go"].controller.twist), "the robot goes on")
     wait_until(lambda: not page.parts["DrivePart"]._robots, "the browser is remembered")

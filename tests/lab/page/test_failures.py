@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +15,7 @@ from tests.lab.conftest import ARM
 from tests.lab.page.conftest import give, press
 from tests.lab.page.test_page import iterate_once
 from tests.lab.page.test_reload import BAD
+from tests.waiting import until
 
 
 def status(page) -> str:
@@ -83,10 +83,7 @@ def test_a_page_that_cannot_show_a_rebuilt_world_goes_on(page, monkeypatch):
 
     monkeypatch.setattr(page, "update", fail)
     page.start()
-    until = time.monotonic() + 20.0
-    while len(calls) < 3 and time.monotonic() < until:
-        time.sleep(0.01)
-    assert len(calls) >= 3
+    until(lambda: len(calls) >= 3, "the page does not go on")
     assert page.context.failures[0] == "The page failed: OSError: cannot draw"
 
 
@@ -155,13 +152,10 @@ def test_the_pace_of_a_stopped_world_is_zero(page):
     """Run, then stop by a fault, a pause, and for good: no pace is claimed."""
     lab = page.lab
     lab.start()
-    until = time.monotonic() + 20.0
-    while lab.loop.pace.real_time_factor == 0.0 and time.monotonic() < until:
-        time.sleep(0.01)
-    assert lab.loop.pace.real_time_factor > 0.0 and "x real time" in status(page)
+    until(lambda: lab.loop.pace.real_time_factor > 0.0, "no pace is claimed")
+    assert "x real time" in status(page)
     lab["arm"].controller.compute = lambda *_: np.full(2, np.nan)  # type: ignore[method-assign]
-    while not lab.loop.fault and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: lab.loop.fault, "the world does not stop")
     assert lab.loop.pace.real_time_factor == 0.0
     assert "stopped" in status(page) and "x real time" not in status(page)
     assert "STOPPED" in page.parts["TopBar"].banner.content

@@ -8,9 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable
 from functools import partial
 
 import mujoco
@@ -20,8 +18,7 @@ from manyworlds.lab import LabCfg, LiveLab, world_from_file, world_from_spec
 from tests.browser import free_port
 from tests.lab.conftest import ARM
 from tests.lab.page.height_part import HeightPart
-
-PATIENCE_S = 60.0
+from tests.waiting import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -46,14 +43,6 @@ def serve():
     for page in made:
         page.close()
         page.lab.stop()
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def is_served(url: str) -> bool:

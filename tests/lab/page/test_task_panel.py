@@ -17,6 +17,7 @@ from manyworlds.viewer import requests
 from tests.browser import free_port
 from tests.lab.page.conftest import give, press
 from tests.lab.test_env_driver import open_task
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def open_task_page():
         links.append((LabLink(Wire(near), print, lambda: None), lab))
         remote = RemoteLab(Wire(far), events.put)
         links[-1][0].show(lab)
-        assert events.get(timeout=60)["event"] == "lab"
+        assert events.get(timeout=PATIENCE_S)["event"] == "lab"
         remote.sync_model()
         return remote
 
