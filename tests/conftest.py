@@ -18,7 +18,7 @@ import mujoco
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.sim import SimulationCfg
@@ -32,8 +32,14 @@ use_robots_beside_the_project()
 
 _LEAST_GROWTH_MB = 64.0
 
-# Property tests run the same examples every time, and leave no files.
-settings.register_profile("manyworlds", deadline=None, derandomize=True, database=None)
+# Property tests run the same examples every time, however slowly, and leave no files.
+settings.register_profile(
+    "manyworlds",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("manyworlds")
 
 

@@ -51,7 +51,7 @@ def _play(entity, sim, steps: int, resets: dict[int, list[int]], seed: int = 0):
         yield torch.stack(late), lags
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     low=st.integers(0, 3),
     more=st.integers(0, 3),

@@ -92,7 +92,7 @@ def test_curve_of_a_dc_motor():
     assert _clip(3.0, 5.0, **motor) == 3.0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     effort=st.floats(-200, 200, width=32),
     vel=st.floats(-60, 60, width=32),

@@ -31,7 +31,7 @@ def recordings(draw) -> Recording:
     return Recording(np.array(sorted(ticks)) * 1e-6, values, index)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(recordings())
 def test_csv_keeps_names_and_eight_decimals(tmp_path_factory, recording):
     """Write and read back; a second time changes nothing."""
@@ -48,7 +48,7 @@ def test_csv_keeps_names_and_eight_decimals(tmp_path_factory, recording):
     assert path.read_text() == text
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(recordings())
 def test_json_keeps_every_digit(tmp_path_factory, recording):
     """Write and read back."""

@@ -15,7 +15,7 @@ from manyworlds.lab.world import STATE
 quaternions = nst.arrays(float, 4, elements=st.floats(-1.0, 1.0))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(quaternions, quaternions, st.floats(0.0, 1.0))
 def test_quaternions_stay_of_unit_length(first, second, alpha):
     """Sample between any two rotations: of unit length, on the shortest arc, at constant speed."""

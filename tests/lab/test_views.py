@@ -69,7 +69,7 @@ def specs(draw) -> mujoco.MjSpec:
     return spec
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(specs())
 def test_views_are_the_raw_arrays(spec):
     """Look at each element of random models while they move: all attributes are MuJoCo's rows."""

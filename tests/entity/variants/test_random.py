@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mujoco
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.entity.variants.props import MESH, add_rock, build, variants
@@ -62,7 +62,7 @@ def spec_of(geoms: list[dict[str, Any]]) -> mujoco.MjSpec:
     return spec
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15)
 @given(VARIANTS)
 def test_random_variants_are_exact(drawn):
     """Compare fields and paths of every variant with its compile alone, bit for bit."""
