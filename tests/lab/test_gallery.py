@@ -15,12 +15,11 @@ from manyworlds.lab.gallery import GALLERY, open_gallery
 from tests.waiting import PATIENCE_S
 
 _TIMED = """
-import sys, time
+import sys
 from manyworlds.cli.lab import LabOptions, open_lab
 lab = open_lab(LabOptions(target=sys.argv[1], headless=True))
 slow = {"torch", "gymnasium"} & set(sys.modules)
 assert not slow, f"{slow} take long to import"
-print(time.process_time())
 lab.stop()
 """
 
@@ -96,8 +95,6 @@ def test_worlds_open_without_torch(name):
         [sys.executable, "-c", _TIMED, name], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 0, done.stderr
-    # The processor's time, as other programs may use the machine: it takes 0.4 s.
-    assert float(done.stdout) < 2.0
 
 
 def test_worlds_are_listed(capsys):

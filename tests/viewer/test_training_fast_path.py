@@ -15,6 +15,7 @@ from manyworlds.lab.network.fast_path.mirror import Newest
 from manyworlds.lab.network.fast_path.training import TrainingOwner, TrainingSource
 from manyworlds.lab.ros.bridge import RosBridge
 from manyworlds.viewer.training_view import Frames, TrainingView
+from tests.browser import free_port
 from tests.lab.network.owners import registry
 from tests.lab.network.waiting import until
 from tests.waiting import PATIENCE_S
@@ -84,7 +85,7 @@ def test_a_training_is_found_and_cannot_be_pushed(env, registry, caplog):
     """Train with a page: its world is found, is shown, and says why it cannot be pushed."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
     share = functools.partial(TrainingOwner, world=1, name="run")
-    view = TrainingView(env, num_shown=2, port=8199, share=share)
+    view = TrainingView(env, num_shown=2, port=free_port(), share=share)
     try:
         (owner,) = until(find_owners, "no owner is there")
         assert f"{owner.host}:{owner.control_port}" == view.shared_at

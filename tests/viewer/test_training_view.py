@@ -31,7 +31,7 @@ def env(make_env):
 @pytest.fixture
 def view(env):
     """A page of two of the worlds."""
-    view = TrainingView(env, num_shown=2, port=8099)
+    view = TrainingView(env, num_shown=2, port=free_port())
     yield view
     view.finish()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
 from manyworlds.viewer.browser.captures import CapturedContacts, capture
+from tests.waiting import least_cpu_s
 
 BALLS = "".join(
     f'<body pos="{0.3 * (i % 15)} {0.3 * (i // 15)} .099"><freejoint/><geom size=".1"/></body>'
@@ -25,14 +25,9 @@ def test_many_contacts_are_copied_quickly():
     data = world.new_data()
     mujoco.mj_forward(world.model, data)
     assert data.ncon >= 200
-    times = []
-    for _ in range(20):
-        start = time.process_time()
-        found = capture(world.model, data, (CapturedContacts,))
-        times.append(time.process_time() - start)
-    contacts = found[CapturedContacts]
+    contacts = capture(world.model, data, (CapturedContacts,))[CapturedContacts]
     assert isinstance(contacts, CapturedContacts) and contacts.positions.shape == (data.ncon, 3)
-    assert min(times) < 0.005
+    assert least_cpu_s(lambda: capture(world.model, data, (CapturedContacts,)), 0.005) < 0.005
 
 
 def test_contacts_are_of_one_step():
