@@ -159,7 +159,7 @@ class Door:
     def _knock(self, rng: random.Random) -> str:
         """Send a head, and return what became of it."""
         try:
-            with socket.create_connection(("127.0.0.1", self.gate.port), 5.0) as peer:
+            with socket.create_connection(("127.0.0.1", self.gate.port), WAIT_S) as peer:
                 peer.settimeout(WAIT_S)
                 head = hostile_head(rng, self.gate.port)
                 peer.sendall(head)

@@ -172,21 +172,23 @@ class Gate:
             await _reply(writer, HTTPStatus.BAD_REQUEST, f"The request cannot be read: {error}.")
             return
         text = self.access.refusal(head.target, head)
-        address = _address_without_token(head) if self.access.token else ""
         if text:
             await _reply(writer, HTTPStatus.FORBIDDEN, text, self._headers)
-        elif address:
-            cookie = f"{COOKIE}_{self.port}={self.access.token}"
-            more = {
-                "Location": address,
-                # Not Strict: a link in a message would lose the cookie on the way.
-                "Set-Cookie": f"{cookie}; HttpOnly; SameSite=Lax; Path=/",
-                "Cache-Control": "no-store",
-                "Referrer-Policy": "no-referrer",
-            }
-            await _reply(writer, HTTPStatus.SEE_OTHER, "", more)
-        else:
+            return
+        address = _address_without_token(head) if self.access.token else ""
+        if not address:
             await self._pass_on(head, content, reader, writer)
+            return
+        more = {
+            "Location": address,
+            # Not Strict: a link in a message would lose the cookie on the way.
+            "Set-Cookie": (
+                f"{COOKIE}_{self.port}={self.access.token}; HttpOnly; SameSite=Lax; Path=/"
+            ),
+            "Cache-Control": "no-store",
+            "Referrer-Policy": "no-referrer",
+        }
+        await _reply(writer, HTTPStatus.SEE_OTHER, "", more)
 
     async def _pass_on(
         self,
