@@ -61,7 +61,7 @@ def test_the_page_is_another_process_without_torch(serve):
     with open(f"/proc/{page.pid}/maps") as maps:
         assert "torch" not in maps.read()
     nice = partial(os.getpriority, os.PRIO_PROCESS)
-    until(lambda: nice(page.pid) > nice(0) or nice(0) == 19)
+    until(lambda: nice(page.pid) > nice(0) or nice(0) == 19, "its priority is high")
     page.close()
     page.close()
     assert not page.is_alive and not is_served(page.url)
@@ -73,11 +73,11 @@ def test_the_lab_goes_on_without_its_page(serve, caplog):
     page = serve()
     with caplog.at_level(logging.ERROR):
         os.kill(page.pid, signal.SIGKILL)
-        until(lambda: caplog.records)
+        until(lambda: caplog.records, "nothing is logged")
     (record,) = caplog.records
     assert "SIGKILL" in record.getMessage() and page.url in record.getMessage()
     step = page.lab.snapshot.step
-    until(lambda: page.lab.snapshot.step > step + 10)
+    until(lambda: page.lab.snapshot.step > step + 10, "the lab stands")
     from manyworlds.lab.page import LabPage
 
     again = LabPage(page.lab, port=free_port())
@@ -116,8 +116,8 @@ def test_the_page_ends_with_its_lab(serve):
     assert is_served(url)
     lab.kill()
     lab.wait(PATIENCE_S)
-    until(lambda: not is_served(url))
-    until(lambda: not os.path.exists(f"/proc/{pid}"))
+    until(lambda: not is_served(url), "the page stays")
+    until(lambda: not os.path.exists(f"/proc/{pid}"), "its process stays")
 
 
 def test_own_parts_run_in_the_page(serve):
@@ -128,8 +128,8 @@ def test_own_parts_run_in_the_page(serve):
     parts = (HeightPart, "tests.lab.page.height_part:FailingPart")
     page = serve(tabs={**TABS, "Mine": parts})
     with page_client(page.url):
-        until(lambda: "told" in page.lab.states.names)
-        until(lambda: page.errors)
+        until(lambda: "told" in page.lab.states.names, "the part does not run")
+        until(lambda: page.errors, "no error comes")
     assert "a part of one's own" in page.errors[0]
 
 
@@ -163,10 +163,10 @@ def test_the_page_follows_a_rebuilt_world(serve):
     page = serve(tabs={**TABS, "Mine": (HeightPart,)})
     taller = ARM.replace("</worldbody>", '<body name="new"><geom size=".1"/></body></worldbody>')
     with page_client(page.url):
-        until(lambda: "told" in page.lab.states.names)
+        until(lambda: "told" in page.lab.states.names, "the part does not run")
         assert page.lab.rebuild(world_from_spec(mujoco.MjSpec.from_string(taller)))
         page.lab.states.drop("told")
-        until(lambda: "told" in page.lab.states.names)
+        until(lambda: "told" in page.lab.states.names, "the part does not run")
     assert not page.errors and page.is_alive
 
 
@@ -189,7 +189,7 @@ def test_models_are_opened_again(tmp_path, serve):
         assert page.error == "" and page.lab is lab and lab.world is not before
         assert lab.loop.state == "running" and page.shell.is_alive
         os.kill(page.shell.process.pid, signal.SIGKILL)
-        until(lambda: not page.shell.is_alive)
+        until(lambda: not page.shell.is_alive, "the page's process stays")
         assert page.lab.loop.state == "running"
     finally:
         page.close()
