@@ -244,6 +244,10 @@ def test_levels_follow_the_commanded_way():
         fallen[6] = step == 100
         follow(env, share)
     assert terrain.terrain_levels.tolist() == [3, 3, 3, 2, 1, 2, 1, 3]
+    # The way to the new cell is none of the next episode.
+    assert term.commanded_way[share != 0.0].count_nonzero() == 1  # of the one that fell
+    follow(env, 0.0 * share)
+    assert term.progress[term.commanded_way < 0.1].abs().max() < 1e-3
 
 
 def test_episodes_can_begin_in_motion():
