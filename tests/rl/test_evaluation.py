@@ -86,3 +86,16 @@ def test_metrics_are_those_of_the_first_episode(env_cfg):
     result = evaluate(env, lambda obs: torch.zeros(4, 1))
     assert result.metrics == {"count/steps": pytest.approx((3 * 9 + 4) / 4)}
     assert "count/steps 7.75" in str(result)
+
+
+def test_a_world_whose_metric_is_not_finite_is_left_out(env_cfg):
+    """Give the mean of the other worlds."""
+    env_cfg.commands = {"c": CountCfg(resampling_time_range=(9.0, 9.0))}
+    env_cfg.episode_length_s = 0.5
+    env = ManagerBasedRlEnv(env_cfg)
+
+    def policy(obs):
+        env.command_manager.get_term("c").metrics["steps"][2] = torch.nan
+        return torch.zeros(4, 1)
+
+    assert evaluate(env, policy).metrics == {"c/steps": 9.0}

@@ -9,6 +9,7 @@ import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.envs.types import VecEnvObs
+from manyworlds.managers.not_finite import mean_of_finite
 from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.table import render_table
 
@@ -32,7 +33,8 @@ class Evaluation:
     """Sum of each unweighted reward divided by the maximum episode length, so that time after a
     failure counts as zero. For a reward of at most 1, this is its fraction of the maximum."""
     metrics: dict[str, float]
-    """Metrics of the commands, `command/metric`, before the last control step of the episodes."""
+    """Metrics of the commands, `command/metric`, before the last control step of the episodes;
+    worlds in which they are not finite are left out."""
 
     def __str__(self) -> str:
         """Return a summary as text."""
@@ -100,7 +102,7 @@ def evaluate(env: ManagerBasedRlEnv, policy: Callable[[VecEnvObs], torch.Tensor]
             for name, value in zip(names, sums.tolist(), strict=True)
             if weights[name]
         },
-        metrics={name: value.float().mean().item() for name, value in metrics.items()},
+        metrics={name: mean_of_finite(value).item() for name, value in metrics.items()},
     )
 
 

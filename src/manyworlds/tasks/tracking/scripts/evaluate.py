@@ -14,6 +14,7 @@ import tyro
 
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import ManagerTermBase, MetricsTermCfg
+from manyworlds.managers.not_finite import mean_of_finite
 from manyworlds.tasks.registry import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.tracking.mdp import metrics
 from manyworlds.tasks.tracking.mdp.commands import MotionCommandCfg
@@ -102,7 +103,8 @@ def evaluate_policy(env: ManagerBasedRlEnv, policy: Policy) -> dict[str, float]:
 
     Returns:
         `success_rate`, the fraction of worlds that did not fail; `seconds`, the mean time until the
-        end of the motion or the failure; and means over worlds and their steps in that time:
+        end of the motion or the failure; and means over worlds and their steps in that time, except
+        for worlds in which they are not finite:
         `mpkpe`, `root_relative_mpkpe` and `ee_pos_error` [m], `ee_ori_error` [rad] and
         `joint_vel_error` [rad/s].
 
@@ -130,7 +132,7 @@ def evaluate_policy(env: ManagerBasedRlEnv, policy: Policy) -> dict[str, float]:
     return {
         "success_rate": 1.0 - failed.float().mean().item(),
         "seconds": steps.mean().item() * env.step_dt,
-        **{name: (values / steps).mean().item() for name, values in sums.items()},
+        **{name: mean_of_finite(values / steps).item() for name, values in sums.items()},
     }
 
 
