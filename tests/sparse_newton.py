@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import mujoco
 import numpy as np
 
@@ -32,3 +34,32 @@ def dense(model: mujoco.MjModel) -> np.ndarray:
     mujoco.mj_forward(model, data)
     model.opt.jacobian = before
     return data.qacc.copy()
+
+
+# Bodies of which constraints join each pair: with single degrees of freedom, the factor is wrong.
+_CLIQUES = ((2, 3, 6), (0, 1, 3, 5))
+
+
+def joined_bodies(count: int, joints: int) -> mujoco.MjSpec:
+    """Make bodies with slides, and hinges beyond three, of which connects join some.
+
+    Args:
+        count: the number of bodies.
+        joints: the degrees of freedom of each; 6 gives free joints instead.
+    """
+    spec = mujoco.MjSpec()
+    for i in range(count):
+        body = spec.worldbody.add_body(name=f"body{i}", pos=[0.3 * i, 0.1 * (i % 3), 0])
+        body.add_geom(size=[0.1, 0, 0], contype=0, conaffinity=0, mass=1 + 0.1 * i)
+        if joints == 6:
+            body.add_freejoint()
+            continue
+        for axis in np.eye(3)[:joints]:
+            body.add_joint(name=f"{i} {axis}", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
+    for clique in _CLIQUES:
+        for first, second in combinations(clique, 2):
+            join = spec.add_equality(type=mujoco.mjtEq.mjEQ_CONNECT)
+            join.objtype = mujoco.mjtObj.mjOBJ_BODY
+            join.name1, join.name2 = f"body{first}", f"body{second}"
+            join.data[:3] = [0.1, 0.2, 0.05]
+    return spec

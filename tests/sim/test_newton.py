@@ -62,6 +62,28 @@ def test_options_of_single_worlds_follow_the_rule():
     assert sim.mj_model.opt.jacobian == AUTO
 
 
+def test_large_models_step_in_the_memory_they_ask_for():
+    """Step 2702 degrees of freedom in 100 MB, where dense Jacobians did not fit."""
+    spec = branching_trees(386)
+    spec.memory = 100 * 2**20
+    sim = Simulation(1, SimulationCfg(engine="native"), spec=spec, device="cpu")
+    sim.step(4)
+    assert sim.status_counts() == {} and sim.data.qpos.isfinite().all()
+    assert sim.mj_model.opt.solver == mujoco.mjtSolver.mjSOL_CG
+
+
+def test_options_of_single_worlds_of_large_models():
+    """Let CG step the worlds that are given the Newton solver."""
+    model = branching_trees(86).compile()
+    model.opt.solver = mujoco.mjtSolver.mjSOL_CG
+    sim = native(model, 2)
+    sim.expand_model_fields(("opt.solver",))
+    sim.model.opt.solver[1] = int(mujoco.mjtSolver.mjSOL_NEWTON)
+    sim.forward()
+    assert sim.model.opt.solver.ravel().tolist() == [int(mujoco.mjtSolver.mjSOL_CG)] * 2
+    assert sim.model.opt.jacobian.ravel().tolist() == [AUTO] * 2
+
+
 def test_trials_for_mujoco_warp_leave_its_model_alone():
     """Count contacts with dense Jacobians in a copy: MuJoCo Warp decides by itself."""
     model = branching_trees(9).compile()

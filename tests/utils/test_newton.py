@@ -12,7 +12,7 @@ import pytest
 from manyworlds.utils import newton
 from manyworlds.utils.newton import avoid_sparse_newton, avoid_sparse_rows, newton_defect
 from tests.robots import robot_file
-from tests.sparse_newton import branching_trees, dense
+from tests.sparse_newton import branching_trees, dense, joined_bodies
 
 AUTO, DENSE, SPARSE = (mujoco.mjtJacobian(i) for i in (2, 0, 1))
 NEWTON, CG = mujoco.mjtSolver.mjSOL_NEWTON, mujoco.mjtSolver.mjSOL_CG
@@ -73,6 +73,63 @@ def test_only_what_mujoco_would_step_sparsely_changes(defective, make, changed):
     assert model.opt.solver == NEWTON and (model.nv >= 60) is changed
     avoid_sparse_newton(model)
     assert model.opt.jacobian == (DENSE if changed else AUTO)
+
+
+FLEX = """<mujoco><worldbody><geom type="plane" size="0 0 .1"/><flexcomp name="cloth" type="grid"
+  dim="2" count="6 6 1" spacing=".1 .1 .1" radius=".02" mass="1" pos="0 0 .3">
+  <edge equality="true"/></flexcomp></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: joined_bodies(12, 6),
+        lambda: joined_bodies(24, 3),
+        lambda: mujoco.MjSpec.from_string(FLEX),
+    ],
+)
+def test_rows_in_threes_stay_sparse(defective, make, caplog):
+    """Leave free bodies and cloths as they are: their sparse accelerations are those of dense."""
+    model = make().compile()
+    model.eq_data[:, :3] += 0.02
+    assert mujoco.mj_isSparse(model)
+    avoid_sparse_newton(model)
+    assert model.opt.jacobian == AUTO and model.opt.solver == NEWTON and not caplog.records
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    expected = dense(model)
+    error = np.abs(data.qacc - expected).max() / np.abs(expected).max()
+    assert error < 1e-9 and data.nefc > 0
+
+
+@pytest.mark.parametrize("joint", ["tendon", "equality"])
+def test_constraints_of_single_rows_are_not_in_threes(defective, joint):
+    """Take dense Jacobians where a constraint involves single degrees of freedom of bodies."""
+    spec = joined_bodies(24, 3)
+    first, second = spec.joints[0].name, spec.joints[4].name
+    if joint == "tendon":
+        tendon = spec.add_tendon(name="both")
+        tendon.wrap_joint(first, 1.0)
+        tendon.wrap_joint(second, 1.0)
+    else:
+        couple = spec.add_equality(type=mujoco.mjtEq.mjEQ_JOINT, name1=first, name2=second)
+        couple.objtype = mujoco.mjtObj.mjOBJ_JOINT
+    model = spec.compile()
+    avoid_sparse_newton(model)
+    assert model.opt.jacobian == DENSE
+
+
+def test_large_models_take_another_solver(defective):
+    """Step models that dense Jacobians would not fit with CG, whose accelerations are right."""
+    small, large = (branching_trees(count).compile() for count in (9, 86))
+    assert large.nv > 600
+    avoid_sparse_newton(large)
+    assert large.opt.solver == CG and large.opt.jacobian == AUTO
+    data = mujoco.MjData(large)
+    mujoco.mj_forward(large, data)
+    expected = dense(small)
+    error = np.abs(data.qacc[:63] - expected).max()
+    assert error < 1e-3 * np.abs(expected).max()
 
 
 def test_it_is_logged_once_and_plainly(defective, caplog):

@@ -2,7 +2,8 @@
 
 MuJoCo 4.0.0 merges rows of a sparse factor that have different descendants: the factor of the
 Hessian is then wrong, and the solver converges slowly, returns wrong accelerations, or diverges.
-4.0.1 fixes this. Remove this module when 4.0.0 is no longer supported.
+4.0.1 fixes this. It merges up to three rows, so that models whose rows come in threes, such as
+those of free bodies, are not affected. Remove this module when 4.0.0 is no longer supported.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ import numpy as np
 _AUTO = mujoco.mjtJacobian.mjJAC_AUTO
 _DENSE = mujoco.mjtJacobian.mjJAC_DENSE
 _NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
+_CG = mujoco.mjtSolver.mjSOL_CG
+# With more degrees of freedom, dense Jacobians take more than four times the time of sparse ones,
+# and soon more memory than models ask for.
+_MOST_DENSE = 600
 _DEFECTIVE = "4.0.0"
 SPARSITY_FIELDS = frozenset({"opt.jacobian", "opt.solver"})
 """Model fields that determine whether a sparse factorization is used."""
@@ -28,26 +33,32 @@ def newton_defect() -> str:
         return ""
     return (
         f"MuJoCo {_DEFECTIVE} can factorize sparse Hessians wrongly (4.0.1 does not), so that "
-        "models of 60 or more degrees of freedom whose jacobian is 'auto' are stepped with dense "
-        "Jacobians: correctly, but more slowly."
+        "robots and other models with hinges or slides, of 60 or more degrees of freedom and with "
+        "jacobian 'auto', are stepped with dense Jacobians, and those of more than "
+        f"{_MOST_DENSE} with the CG solver: correctly, but more slowly."
     )
 
 
 def avoid_sparse_newton(model: mujoco.MjModel) -> None:
-    """Select dense Jacobians for a model if MuJoCo C would factorize sparse ones wrongly.
+    """Select dense Jacobians, or CG, for a model if MuJoCo C could factorize sparse ones wrongly.
 
     This applies to MuJoCo 4.0.0 with the Newton solver and `jacobian="auto"`, if MuJoCo would
-    select sparse Jacobians. It is logged once per process. A model with explicitly sparse Jacobians
-    keeps them, with a warning. MuJoCo Warp is not affected.
+    select sparse Jacobians and not all rows come in threes. It is logged once per process. A model
+    with explicitly sparse Jacobians keeps them, with a warning. MuJoCo Warp is not affected.
 
     Args:
-        model: the model, whose `opt.jacobian` is written.
+        model: the model, whose `opt.jacobian` or `opt.solver` is written.
     """
     option = model.opt
     if not mujoco.mj_isSparse(model) or option.solver != _NEWTON or not newton_defect():
         return
+    if _rows_in_threes(model):
+        return
     if option.jacobian == _AUTO:
-        option.jacobian = _DENSE
+        if model.nv <= _MOST_DENSE:
+            option.jacobian = _DENSE
+        else:
+            option.solver = _CG
         _log_once(newton_defect())
     else:
         warnings.warn(
@@ -58,12 +69,24 @@ def avoid_sparse_newton(model: mujoco.MjModel) -> None:
         )
 
 
+def _rows_in_threes(model: mujoco.MjModel) -> bool:
+    """Return True if constraints involve degrees of freedom in threes only, or single ones.
+
+    Contacts, and most equalities and tendons, involve all degrees of freedom of a body.
+    """
+    whole = not (model.body_dofnum % 3).any()
+    by_joint = (model.eq_type == mujoco.mjtEq.mjEQ_JOINT).any() or (
+        model.wrap_type == mujoco.mjtWrap.mjWRAP_JOINT
+    ).any()
+    return whole and not by_joint
+
+
 def avoid_sparse_rows(model: mujoco.MjModel, solver: np.ndarray, jacobian: np.ndarray) -> None:
     """Apply `avoid_sparse_newton` to worlds with their own solvers or Jacobians.
 
     Args:
         model: the model that all worlds share; unchanged on return.
-        solver: the solver of each world, shape (num_envs,).
+        solver: the solver of each world, shape (num_envs,), written in place.
         jacobian: the Jacobian of each world, shape (num_envs,), written in place.
     """
     option = model.opt
@@ -71,7 +94,8 @@ def avoid_sparse_rows(model: mujoco.MjModel, solver: np.ndarray, jacobian: np.nd
     for pair in set(zip(solver.tolist(), jacobian.tolist(), strict=True)):
         option.solver, option.jacobian = pair
         avoid_sparse_newton(model)
-        jacobian[(solver == pair[0]) & (jacobian == pair[1])] = option.jacobian
+        worlds = (solver == pair[0]) & (jacobian == pair[1])
+        solver[worlds], jacobian[worlds] = option.solver, option.jacobian
     option.solver, option.jacobian = shared
 
 

@@ -505,6 +505,7 @@ class NativeEngine:
                 self.expand(field)
             solver, jacobian = self._rows["opt.solver"], self._rows["opt.jacobian"]
             newton.avoid_sparse_rows(self.mj_model, solver.array, jacobian.array)
+            solver.refresh()
             jacobian.refresh()
         self._unchecked.clear()
 
