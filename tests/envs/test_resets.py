@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from manyworlds.actuator import (
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.managers import (
+    EventTermCfg,
     ManagerTermBase,
     ObservationGroupCfg,
     ObservationTermCfg,
@@ -461,3 +463,27 @@ def test_activations_are_those_of_the_keyframe():
     env.reset(env_ids=[1])
     torch.testing.assert_close(env.sim.data.act[1], expected[1])
     assert not torch.allclose(env.sim.data.act[0], expected[0])
+
+
+def test_randomized_gears_are_followed_by_resumed_environments():
+    """Send the same controls after loading a state, with gears of its own in each world."""
+    gears = EventTermCfg(
+        func=mdp.dr.actuator_gear,
+        mode="reset",
+        params={"ranges": {0: (0.9, 1.1)}, "operation": "scale"},
+    )
+    robot = arm(XmlActuatorCfg(**ALL), xml=HELD.format(SERVOS["geared"], ""))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = make_env(robot, events={"gears": gears})
+        state = env.state_dict()
+        env.step(torch.full((3, 2), 0.1))
+        ctrl = env.sim.data.ctrl.clone()
+        env.reset(env_ids=[1])
+        env.step(torch.full((3, 2), 0.1))
+        env.load_state_dict(state)
+        env.step(torch.full((3, 2), 0.1))
+        env.state_dict()
+    assert torch.equal(env.sim.data.ctrl, ctrl)
+    own = env.sim.model.actuator_gear[..., 0]
+    torch.testing.assert_close(ctrl, own * (env.scene["robot"].data.default_joint_pos + 0.1))

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg, TorchArray, WarpBridge
+from manyworlds.sim.torch_array import WriteMark
 from tests.scenes import HINGE
 from tests.sim.rich_scene import plain_model, rich_model, state_rows, step_plain
 
@@ -370,3 +371,13 @@ def test_writes_to_copies_of_shared_fields_raise(sim):
     own *= 2.0
     assert torch.equal(own, 2.0 * compiled)
     assert torch.equal(sim.model.geom_friction[:, :, :2].flatten(), compiled)
+
+
+def test_marks_tell_of_writes_and_replacements():
+    """Tell that a tensor was written in place or is another one, and nothing else."""
+    mark, field = WriteMark(), torch.zeros(3, 2)
+    assert mark.moved(field) and not mark.moved(field)
+    field[1] += 1.0
+    assert mark.moved(field) and not mark.moved(field)
+    other = field.clone()
+    assert mark.moved(other) and mark.moved(field)

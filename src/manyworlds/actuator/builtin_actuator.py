@@ -59,6 +59,7 @@ class DirectActuator(Actuator[ActuatorCfgT]):
     and velocities are those of the targets: behind a gear, the control is `gear` times as large.
     """
 
+    derived_attributes = ("gears",)  # follow the model
     command_fields: tuple[CommandField, ...] = ("effort",)
     """Kinds of targets that the controls are."""
     gears: ControlGears = declared(INITIALIZE)

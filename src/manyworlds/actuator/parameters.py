@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.sim.torch_array import version_of
+from manyworlds.sim.torch_array import WriteMark
 from manyworlds.validation.worlds import EnvIds, as_rows, assign
 
 Cell = tuple[str, int, float]
@@ -69,18 +69,17 @@ class ControlGears:
         self.rows = rows
         self.geared = geared
         self._factors: torch.Tensor | None = None
-        self._seen: tuple[int, int] | None = version_of(model.actuator_gear)
+        self._mark = WriteMark()
         compiled = model.default_rows("actuator_gear")[:, rows, 0]
-        if bool((geared & (compiled != 1.0)).any()):
-            self._seen = None
+        if not bool((geared & (compiled != 1.0)).any()):
+            self._mark.moved(model.actuator_gear)  # no factors until gears are written
 
     def read(self) -> torch.Tensor | None:
         """Return the factors, shape [num_envs, number of controls]; None if all are 1."""
-        now = version_of(self.model.actuator_gear)
-        if now != self._seen:
-            self._seen = now
-            gears = self.model.actuator_gear.as_subclass(torch.Tensor)
-            self._factors = torch.where(self.geared, gears[:, self.rows, 0], 1.0)
+        gears = self.model.actuator_gear
+        if self._mark.moved(gears):
+            own = gears.as_subclass(torch.Tensor)[:, self.rows, 0]
+            self._factors = torch.where(self.geared, own, 1.0)
         return self._factors
 
 

@@ -150,6 +150,7 @@ class Entity(StateWriters, NamedElements, Stateful):
     """
 
     state_attributes = ("data", "actuators")
+    derived_attributes = ("_actuator_groups",)  # they follow gears of the model
     wraps_fixed_base: ClassVar[bool] = True
     """True if a fixed base is attached to a mocap body."""
     _beginning: Worlds | None = None

@@ -7,6 +7,7 @@ import torch
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.gravity import gravity_direction
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.torch_array import WriteMark
 from manyworlds.utils.math import quat_mul
 from manyworlds.validation.worlds import as_index
 
@@ -120,7 +121,7 @@ class FrameData:
         num_envs, device = data.qpos.shape[0], indexing.body_ids.device
         self.forward_vec_b = torch.tensor([1.0, 0.0, 0.0], device=device).repeat(num_envs, 1)
         """Forward direction of the root in its frame, shape [num_envs, 3]."""
-        self._seen: dict[str, tuple[torch.Tensor, int]] = {}
+        self._seen: dict[str, WriteMark] = {}
         self._root_id = root = indexing.root_body_id
         root_tree = int(indexing.tree_root_ids[root])
         self._root_link = FrameReader(model, data, "xpos", root, root, root_tree)
@@ -259,13 +260,10 @@ class FrameData:
 
     def _was_written(self, field: str, source: torch.Tensor) -> bool:
         """Return whether a model field may have changed since the last call for this field."""
-        with (
-            torch._C.DisableTorchFunctionSubclass()
-        ):  # the dispatch costs more than the rest of this function
-            version = source._version
-        before = self._seen.get(field)
-        self._seen[field] = source, version
-        return before is None or before[0] is not source or before[1] != version
+        mark = self._seen.get(field)
+        if mark is None:
+            mark = self._seen[field] = WriteMark()
+        return mark.moved(source)
 
     # Link frames of the bodies.
 

@@ -35,7 +35,7 @@ def find_targets(
     transmission: TransmissionType = TransmissionType.JOINT,
     preserve_order: bool = False,
     *,
-    field: CommandField,
+    field: CommandField | None,
 ) -> tuple[list[int], DrivenTargets]:
     """Select the joints, tendons or sites that actuators drive.
 
@@ -48,7 +48,7 @@ def find_targets(
             `DrivenTargets`.
         transmission: kind of target; actuators of other kinds are ignored.
         preserve_order: order by pattern instead of by position in the model.
-        field: kind of the targets that will be set.
+        field: kind of the targets that will be set; None if it is not known.
 
     Returns:
         Entity-local ids, and the targets in the same order.
@@ -78,7 +78,8 @@ def find_targets(
             raise ValueError(message)
         warnings.warn(f"{message} The action leaves them out.", stacklevel=2)
         selected = [name for name in selected if name in followed]
-    _warn_of_no_effect(entity, transmission, selected, field)
+    if field is not None:
+        _warn_of_no_effect(entity, transmission, selected, field)
     every = entity.names(kind)
     return [every.index(name) for name in selected], driven.of(selected)
 
@@ -187,9 +188,10 @@ class BaseAction(ActionTerm):
                 f"{type(cfg).__name__} drives {self.transmission_type.value}s, but its "
                 f"transmission_type is '{cfg.transmission_type.value}': leave that out."
             )
+        own = overrides(self, BaseAction, "apply_actions")  # which may set anything
         ids, self._driven_targets = find_targets(
             *(self._entity, cfg.actuator_names, cfg.transmission_type, cfg.preserve_order),
-            field=self.command_field,
+            field=None if own else self.command_field,
         )
         self._target_names = list(self._driven_targets.names)
         self._target_ids = torch.tensor(ids, device=self.device)
