@@ -180,7 +180,8 @@ def _rows_of(
         low, high = None, None
         if isinstance(built, FieldDraw) and built.rows.field == field:
             ids, elements = built.rows.ids.cpu().numpy(), built.rows.names
-            names = tuple(f"{built.entity}/{element}" for element in elements)
+            entity = f"{built.entity}/" if built.entity else ""
+            names = tuple(entity + element for element in elements)
             low, high = _bounds(built, built.rows.default(world).cpu())
         elif field.startswith("opt."):
             ids, names = np.zeros(1, int), ("option",)

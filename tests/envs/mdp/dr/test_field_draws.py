@@ -429,5 +429,5 @@ def test_default_operations():
     assert other == {
         **dict.fromkeys(("body_mass", "geom_size", "pd_gains", "effort_limits"), "scale"),
         **dict.fromkeys(("body_com_offset", "body_ipos", "body_pos"), "add"),
-        **dict.fromkeys(("joint_default_pos", "qpos0"), "add"),
+        **dict.fromkeys(("joint_default_pos", "qpos0", "gravity"), "add"),
     }

@@ -77,6 +77,7 @@ from manyworlds.envs.mdp.dr.fields import (
     tendon_stiffness,
 )
 from manyworlds.envs.mdp.dr.inertia import pseudo_inertia
+from manyworlds.envs.mdp.dr.options import gravity
 from manyworlds.envs.mdp.dr.special import geom_matid, geom_size, mat_texid, pair_friction
 from manyworlds.managers.event_manager import RecomputeLevel, requires_model_fields
 
@@ -109,6 +110,7 @@ __all__ = [
     "geom_quat",
     "geom_rgba",
     "geom_size",
+    "gravity",
     "jnt_margin",
     "jnt_range",
     "jnt_stiffness",

@@ -65,6 +65,7 @@ _ELEMENTS = {
     "actuator": ("actuator", "actuator_ids"),
     "control": ("actuator", "ctrl_ids"),
 }
+_OPTION = "opt."
 # Where rows of ball joints are; one has several degrees of freedom.
 _BALL_JOINTS = {"joint": "ball_joint_ids", "dof": "ball_joint_v_adr"}
 
@@ -220,16 +221,19 @@ def selected(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, kind: str) -> tu
 
 
 def selected_rows(
-    env: ManagerBasedRlEnv, field: str, asset_cfg: SceneEntityCfg
+    env: ManagerBasedRlEnv, field: str, asset_cfg: SceneEntityCfg | None
 ) -> tuple[tuple[str, ...], list[torch.Tensor]]:
     """Return names of the selected elements that have a model field, and the rows of each.
 
-    A selection without joints has all joints, also ball joints.
+    A selection without joints has all joints, also ball joints. Options belong to no entity, and
+    have one row.
 
     Raises:
         ValueError: there are none, or some of the elements cannot have the field.
     """
     element = MODEL_FIELD_TABLE[field].element
+    if asset_cfg is None:
+        return (element,), [torch.zeros(1, dtype=torch.long, device=env.sim.device)]
     kind, source = _ELEMENTS[element]
     entity = env.scene[asset_cfg.name]
     balls = ()
@@ -268,7 +272,7 @@ class Rows:
     Args:
         env: the environment.
         field: name of the model field.
-        asset_cfg: a resolved selection.
+        asset_cfg: a resolved selection; None for an option.
         chosen: which of the selected elements, by position; None for all.
     """
 
@@ -276,7 +280,7 @@ class Rows:
         self,
         env: ManagerBasedRlEnv,
         field: str,
-        asset_cfg: SceneEntityCfg,
+        asset_cfg: SceneEntityCfg | None,
         chosen: list[int] | None = None,
     ) -> None:
         element = MODEL_FIELD_TABLE[field]
@@ -299,7 +303,8 @@ class Rows:
         self._scalar = not element.shape
         self._sim, self._default = env.sim, None
         if field not in env.sim.per_world_default_fields:
-            default = env.sim.get_default_field(field)
+            default = env.sim.get_default_of_variants(field)[0]
+            default = default.unsqueeze(0) if asset_cfg is None else default
             self._default = default[self.ids].reshape(len(self.ids), self.width)
 
     def draw(
@@ -329,12 +334,19 @@ class Rows:
     def compiled(self) -> torch.Tensor:
         """Values of all variants as compiled, shape [variants, elements, width]."""
         every = self._sim.get_default_of_variants(self.field)
+        every = every.unsqueeze(1) if self.field.startswith(_OPTION) else every
         return every[:, self.ids].reshape(len(every), len(self.ids), self.width)
 
     def present(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> torch.Tensor:
         """Values as they are now, shape [worlds, elements, width]: a copy."""
-        rows = getattr(env.sim.model, self.field)[worlds[:, None], self.ids]
+        rows = self._rows(env)[worlds[:, None], self.ids]
         return rows.reshape(len(worlds), len(self.ids), self.width)
+
+    def _rows(self, env: ManagerBasedRlEnv) -> torch.Tensor:
+        """Rows of all worlds, shape [num_envs, rows of the field, ...]."""
+        if self.field.startswith(_OPTION):
+            return getattr(env.sim.model.opt, self.field.removeprefix(_OPTION)).unsqueeze(1)
+        return getattr(env.sim.model, self.field)
 
     def write(
         self,
@@ -344,7 +356,7 @@ class Rows:
         columns: torch.Tensor | None = None,
     ) -> None:
         """Write values of shape [worlds, elements, width], or only some of their columns."""
-        rows = getattr(env.sim.model, self.field)
+        rows = self._rows(env)
         if self._scalar:
             rows[worlds[:, None], self.ids] = values.squeeze(-1)
         elif columns is None:
@@ -437,7 +449,7 @@ class FieldDraw(Randomization):
     """Draw of values of one model field."""
 
     entity: str
-    """Name of the entity."""
+    """Name of the entity; empty for an option."""
     rows: Rows
     bounds: Bounds
     operation: Operation
@@ -496,7 +508,7 @@ def field_draw(
     env: ManagerBasedRlEnv,
     field: str,
     ranges: Ranges,
-    asset_cfg: SceneEntityCfg,
+    asset_cfg: SceneEntityCfg | None,
     distribution: Distribution | str,
     operation: Operation | str,
     axes: Axes = None,
@@ -512,7 +524,7 @@ def field_draw(
         env: the environment.
         field: name of the model field.
         ranges: see `Ranges`.
-        asset_cfg: the entity and its elements.
+        asset_cfg: the entity and its elements; None for an option.
         distribution: a name or a `Distribution`.
         operation: a name or an `Operation`.
         axes: columns to draw; None for those of `ranges`, else `default_axes`.
@@ -525,7 +537,7 @@ def field_draw(
         ValueError: a range, an axis, a name, a distribution or an operation does not fit, or values
             would be out of the bounds of the field.
     """
-    asset_cfg = resolved(env, asset_cfg)
+    asset_cfg = None if asset_cfg is None else resolved(env, asset_cfg)
     by_axis = _by_axis(ranges)
     chosen = axes if axes is not None else default_axes if by_axis is None else [*by_axis]
     columns = _columns(field, chosen)
@@ -538,7 +550,7 @@ def field_draw(
     # What follows from an own operation, between the ends of a range, is not known.
     known = how in OPERATIONS.values() and bounds.distribution.ends is not None
     draw = FieldDraw(
-        asset_cfg.name,
+        "" if asset_cfg is None else asset_cfg.name,
         rows,
         bounds,
         how,
