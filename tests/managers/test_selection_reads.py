@@ -147,7 +147,7 @@ class Opaque(ManagerTermBase):
         (mdp.joint_torques_l2, {"actuator"}),
         (mdp.projected_gravity, set()),
         (mdp.posture, {"joint"}),
-        (mdp.electrical_power_cost, {"joint"}),
+        (mdp.electrical_power_cost, {"joint", "tendon"}),
         (velocity_mdp.upright, {"body"}),
         (velocity_mdp.variable_posture, {"joint"}),
         (dr.joint_damping, {"joint", "ball_joint"}),

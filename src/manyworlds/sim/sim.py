@@ -516,7 +516,7 @@ class Simulation:
         """Return compiled values of a model field, one row for each variant of each entity.
 
         Each row has one entity's variant, and the first variants of all others. Without variants
-        that differ in the field, there is one row.
+        that differ in the field, there is one row. Numbers of what a variant lacks are NaN.
 
         Args:
             field: a model field; options are named 'opt.<name>'.

@@ -65,6 +65,10 @@ class AbsentRows:
         self._rows.clear()
         self._versions.clear()
 
+    def of(self, entity: str, field: str) -> Lacks | None:
+        """Return which rows of a field some variants of an entity lack; None if they lack none."""
+        return self._lacks.get(entity, {}).get(kind_of(field))
+
     def restore(self) -> None:
         """Write the compiled values of absent elements to the fields that were written since."""
         if not self._lacks:

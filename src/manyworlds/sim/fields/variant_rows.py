@@ -243,7 +243,10 @@ class VariantRows:
         return rows
 
     def default_of_variants(self, field: str) -> torch.Tensor:
-        """Return a field's compiled values for each variant of each entity, (variants, ...)."""
+        """Return a field's compiled values for each variant of each entity, (variants, ...).
+
+        Numbers of elements that a variant lacks are NaN.
+        """
         engine = self._engine
         compiled = engine.defaults[field]
         value = as_tensor(compiled, field_shape(field, compiled.shape), engine.device)
@@ -254,6 +257,10 @@ class VariantRows:
                 shape = (*table.values.shape[:2], *rows.shape[2:])
                 columns = torch.from_numpy(table.columns).to(engine.device)
                 rows[:, columns] = as_tensor(table.values, shape, engine.device)
+                lacks = self._absent.of(name, field)
+                if lacks is not None and rows.is_floating_point():
+                    variants, places = np.nonzero(lacks[1])
+                    rows[variants, lacks[0][places]] = torch.nan
                 found.append(rows)
         return torch.cat(found) if found else value.unsqueeze(0)
 

@@ -166,3 +166,31 @@ def test_a_lower_limit_that_moves_alone_stays_below_the_upper_one():
     """Cut the column that is written, not the other."""
     limits = Limits("x", ("a",), FieldBounds(ordered=True), torch.ones(1, 1).bool(), False)
     assert limits.cut(torch.tensor([[[2.0, 1.0]]])).tolist() == [[[1.0, 1.0]]]
+
+
+def test_what_a_variant_lacks_is_not_checked():
+    """Accept a range that is within bounds for each element that a world has."""
+
+    def ball():
+        xml = """<mujoco><worldbody><body name="ball"><freejoint/>
+          <geom name="ball" size=".1" rgba=".5 .5 .5 .5"/></body></worldbody></mujoco>"""
+        return mujoco.MjSpec.from_string(xml)
+
+    ball_cfg = VariantEntityCfg(variants={"ball": ball, "nothing": None}, assignment=[0, 1])
+    for low, message in ((-0.2, ""), (-0.6, "rgba.* gives -0.1 to 0.7")):
+        params = {
+            "ranges": (low, 0.2),
+            "operation": "add",
+            "asset_cfg": SceneEntityCfg("ball", geom_names=("ball",)),
+        }
+        term = EventTermCfg(func=dr.geom_rgba, mode="startup", params=params)
+        cfg = ManagerBasedRlEnvCfg(
+            decimation=1,
+            scene=SceneCfg(num_envs=2, entities={"ball": ball_cfg}),
+            events={"color": term},
+        )
+        if message:
+            with pytest.raises(ValueError, match=message):
+                ManagerBasedRlEnv(cfg, device="cpu")
+        else:
+            ManagerBasedRlEnv(cfg, device="cpu")

@@ -294,7 +294,7 @@ class Rows:
         """Name of the element of each row."""
         self.ids = torch.cat([places[i] for i in chosen])
         """Rows in the model, shape [rows]: one an element, or several for a ball joint."""
-        if field in ("body_pos", "body_quat"):
+        if asset_cfg is not None and field in ("body_pos", "body_quat"):
             _check_attached(env, field, asset_cfg.name, self.names, self.ids.tolist())
         device = self.ids.device
         self._element = torch.arange(len(chosen)).repeat_interleave(counts).to(device)
