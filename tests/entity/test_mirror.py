@@ -271,6 +271,8 @@ def test_other_models_raise() -> None:
     tilted.opt.gravity[:] = 0.0, 5.0, -8.0
     with pytest.raises(ValueError, match="gravity .* mount the robot upright"):
         mirror_table(tilted)
+    tilted.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_GRAVITY
+    assert mirror_table(tilted)
     lonely = WINGS.replace('<exclude body1="hull" body2="wing_b"/>', "")
     with pytest.raises(ValueError, match=r"'wing_a'\] are excluded, .*'wing_b'\] are not"):
         mirror_table(mujoco.MjModel.from_xml_string(lonely))

@@ -12,6 +12,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from manyworlds.sim.gravity import plain_gravity_direction
+
 PARITY = np.array([1.0, -1.0, 1.0])
 """Signs of a polar vector in its image at the xz plane; those of an axial vector are opposite."""
 _GEOM, _JOINT = mujoco.mjtGeom, mujoco.mjtJoint
@@ -74,8 +76,8 @@ class Reference:
         points = np.concatenate([self.geom_positions[geoms], self.centers[self.bodies]])
         radius = model.geom_rbound[geoms].max(initial=0.0)
         self.size = float(max(np.ptp(points, axis=0).max(), radius)) or float(model.stat.extent)
-        gravity = model.opt.gravity @ (np.eye(3) if self.floats else turn)
-        if abs(gravity[1]) > 1e-9 * np.linalg.norm(gravity):
+        gravity = plain_gravity_direction(model.opt) @ (np.eye(3) if self.floats else turn)
+        if abs(gravity[1]) > 1e-9:
             raise ValueError(
                 f"The gravity {model.opt.gravity.tolist()} m/s^2 is not in the plane of symmetry "
                 f"of '{model.body(root).name}': mount the robot upright."
