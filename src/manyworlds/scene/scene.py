@@ -69,6 +69,7 @@ class Scene(Stateful):
     """
 
     state_attributes = ("entities", "sensors")
+    derived_attributes = ("_since_control",)  # saved only if it matters
     num_envs: int = declared()
     """Number of worlds."""
     device: torch.device = declared()
@@ -156,15 +157,23 @@ class Scene(Stateful):
         return self._env_origins if self.terrain is None else self.terrain.env_origins
 
     def saved_values(self) -> dict[str, object]:
-        """Return entities and sensors, and the origins of the worlds unless a terrain has them."""
-        origins = {"env_origins": self._env_origins} if self.terrain is None else {}
-        return {**super().saved_values(), **origins}
+        """Return entities and sensors, and the origins of the worlds unless a terrain has them.
+
+        If sensors hold samples, the time since the last control step is among them.
+        """
+        values = super().saved_values()
+        if self.terrain is None:
+            values["env_origins"] = self._env_origins
+        if self._samplers:
+            values["since_control"] = self._since_control
+        return values
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load a state that `state_dict` returned; states of older versions have no origins."""
         super().load_state_dict(state)
         if self.terrain is None and "env_origins" in state:
             self._env_origins.copy_(state["env_origins"])
+        self._since_control = state.get("since_control", 0.0)
 
     @property
     def env_spacing(self) -> float:
@@ -233,6 +242,8 @@ class Scene(Stateful):
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear the data that entities and sensors carry over from step to step."""
+        if env_ids is None:
+            self._since_control = 0.0
         for element in self._elements():
             element.reset(env_ids)
 

@@ -122,7 +122,7 @@ class Sensor(ABC, Generic[T], Stateful):
     noise_fields: ClassVar[tuple[str, ...] | None] = None
     """Data fields to which noise is added; None for all floating-point tensors."""
 
-    derived_attributes = ("_cache",)
+    derived_attributes = ("_cache", "is_at_control_step")
 
     def __init__(self) -> None:
         self._cache: T | None = None
