@@ -131,9 +131,12 @@ def test_mistakes(write, text, message, hint):
         ("passwd", "root:x:0:0::/root:/bin/sh", "this is no model file", "MJCF and URDF"),
         ("notes.txt", "a text", "this is no model file", "MJCF and URDF"),
         ("program", b"\x7fELF\x02\x01\x00", "this is no model file", "MJCF and URDF"),
-        ("robot.txt", "\ufeff <mujoco/>", "does not read files that end in '.txt'", "rename it"),
-        ("robot", "<mujoco/>", "does not read files that have no ending", "rename it"),
-        ("a.urdf.xacro", "<robot/>", "end in '.xacro'", "`xacro a.urdf.xacro > a.urdf`"),
+        (
+            "a.urdf.xacro",
+            '<robot><xacro:include filename="b.xacro"/></robot>',
+            "is a call of xacro that nobody expanded",
+            "`xacro a.urdf.xacro > a.urdf`",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "new-task X --robot"])

@@ -356,3 +356,19 @@ def test_classes_of_one_name(tmp_path):
     assert_same(load(path), spec.compile())
     again = export_spec(mujoco.MjSpec.from_file(str(path / "scene.xml")), tmp_path / "again")
     assert_same(load(again), spec.compile())
+
+
+@pytest.mark.parametrize("old", ['njmax="10"', 'nconmax="20"', 'nuserdata="3"'])
+def test_sizes_of_included_files(old, tmp_path):
+    """Include files that give the memory and the older sizes: the export loads, and has both."""
+    (tmp_path / "one.xml").write_text('<mujoco><size memory="20M"/></mujoco>')
+    (tmp_path / "two.xml").write_text(f"<mujoco><size {old}/></mujoco>")
+    path = tmp_path / "scene.xml"
+    path.write_text(
+        '<mujoco><include file="one.xml"/><include file="two.xml"/><worldbody><geom size="1"/>'
+        "</worldbody></mujoco>"
+    )
+    model = load(export_spec(mujoco.MjSpec.from_file(str(path)), tmp_path / "out"))
+    expected = mujoco.MjModel.from_xml_path(str(path))
+    assert_same(model, expected)
+    assert model.narena == 20 * 2**20

@@ -85,7 +85,7 @@ def test_xacro_that_nobody_expanded(inside, call, declared, tmp_path):
     with pytest.raises(ModelFileError) as raised:
         load_spec(path)
     assert raised.value.error == f"{call} (line 1) is a call of xacro that nobody expanded."
-    assert raised.value.hints == ["expand it with xacro first: `xacro arm.urdf > robot.urdf`."]
+    assert raised.value.hints == ["expand it with xacro first: `xacro arm.urdf > expanded.urdf`."]
     assert validate_file(path).error == raised.value.error
     with pytest.raises(ValueError, match="expand it with xacro first"):
         world_from_file(path)
@@ -97,3 +97,58 @@ def test_expanded_files(tmp_path):
     path = urdf(tmp_path, link(0) + other)
     path.write_text(path.read_text().replace("<robot", '<robot xmlns:xacro="http://ros.org/xacro"'))
     assert load_spec(path)[0].compile().ngeom == 1
+
+
+_MESH = """<mujoco><compiler {compiler}/></mujoco><link name="a"><collision><geometry>
+<mesh filename="{file}"/></geometry></collision></link>"""
+
+
+@pytest.mark.parametrize("suffix", ["obj", "STL", "glb"])
+@pytest.mark.parametrize(
+    ("folder", "compiler", "file"),
+    [
+        (".", 'meshdir="meshes"', "meshes/part"),  # as Unitree's
+        (".", 'meshdir="meshes/"', "./meshes/part"),
+        (".", 'meshdir="meshes" strippath="true"', "elsewhere/part"),
+        (".", 'meshdir="other"', "meshes/part"),
+        ("urdf", 'meshdir="../meshes"', "meshes/part"),
+        ("urdf", 'meshdir="../meshes"', "../meshes/part"),
+        ("urdf", 'meshdir="../meshes" strippath="false"', "package://{package}/meshes/part"),
+    ],
+)
+def test_paths_that_repeat_the_meshdir(folder, compiler, file, suffix, tmp_path):
+    """Find a mesh whose path repeats the `meshdir`, in a format of MuJoCo or another one."""
+    module = pytest.importorskip("trimesh", reason="needs trimesh, of the extra 'meshes'")
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / folder).mkdir(exist_ok=True)
+    module.creation.box((1, 1, 1)).export(tmp_path / "meshes" / f"part.{suffix}")
+    file = file.format(package=tmp_path.name)
+    inside = _MESH.format(compiler=compiler, file=f"{file}.{suffix}")
+    path = urdf(tmp_path / folder, inside)
+    model = load_spec(path)[0].compile()
+    assert model.nmesh == 1 and model.mesh_vert.max() == 0.5
+    assert validate_file(path).error is None
+
+
+@pytest.mark.parametrize("variable", ["AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH"])
+def test_packages_of_the_environment(variable, tmp_path, monkeypatch):
+    """Find packages that ROS installed, in the first of several folders that has the file."""
+    module = pytest.importorskip("trimesh", reason="needs trimesh, of the extra 'meshes'")
+    share = "share" if variable == "AMENT_PREFIX_PATH" else "."
+    for size, place in ((1, "first"), (2, "second")):
+        meshes = tmp_path / place / share / "arm_description" / "meshes"
+        meshes.mkdir(parents=True)
+        module.creation.box((size, size, size)).export(meshes / f"part{size}.obj")
+    monkeypatch.setenv(variable, f"{tmp_path / 'first'}:{tmp_path / 'second'}")
+    (tmp_path / "here" / "deep" / "er" / "still").mkdir(parents=True)
+    for size in (1, 2):
+        inside = _MESH.format(compiler="", file=f"package://arm_description/meshes/part{size}.obj")
+        model = load_spec(urdf(tmp_path / "here/deep/er/still", inside))[0].compile()
+        assert model.mesh_vert.max() == size / 2
+
+
+def test_a_missing_file_is_still_missing(tmp_path):
+    """Name the place where MuJoCo looks for a mesh that is nowhere."""
+    path = urdf(tmp_path, _MESH.format(compiler='meshdir="meshes"', file="meshes/part.obj"))
+    with pytest.raises(ModelFileError, match="Error opening file 'meshes/meshes/part.obj'"):
+        load_spec(path)

@@ -95,12 +95,12 @@ def load_spec(
                     raise ModelFileError(
                         path,
                         f"{call} is a call of xacro that nobody expanded.",
-                        [f"expand it with xacro first: `xacro {text.path.name} > robot.urdf`."],
+                        [model_hints.expand(text.path)],
                     )
                 found += left_out(text)
             present = [one for one in references if one.path.is_file()]
             check_files(present)
-            spec = mujoco.MjSpec.from_file(str(path))
+            spec = _parse(path)
             check_keyframes(spec)
         except ERRORS as error:
             raise explained(path, error) from None
@@ -121,6 +121,16 @@ def load_spec(
     return spec, list(dict.fromkeys(found))
 
 
+def _parse(path: Path) -> mujoco.MjSpec:
+    """Read a model file with MuJoCo, whose parser of specs asks for the ending of the name."""
+    if path.suffix in (".xml", ".urdf"):
+        return mujoco.MjSpec.from_file(str(path))
+    if problem := model_hints.no_model(path):
+        raise ModelFileError(path, *problem)
+    name = f"{path}.xml"
+    return mujoco.MjSpec.from_file(name, include={name: path.read_bytes()})
+
+
 def compile_spec(spec: mujoco.MjSpec, path: Path) -> mujoco.MjModel:
     """Compile the spec that `load_spec` read from a file.
 
@@ -138,8 +148,10 @@ def explained(path: Path, error: Exception) -> ModelFileError:
     message = str(error)
     if isinstance(error, ModelFileError):
         return error
-    if "could not find decoder" in message and path.is_file():
-        return ModelFileError(path, *model_hints.no_model(path))
+    if decoder := re.search("could not find decoder for resource '([^']*)'", message):
+        attached = Path(decoder[1]).name
+        hint = "rename it to end in .xml or .urdf, if it is a model in MJCF or URDF."
+        return ModelFileError(path, f"MuJoCo does not attach '{attached}' by its ending.", [hint])
     if not message.startswith(("Error", "XML")):  # ours
         return ModelFileError(path, message)
     hints = model_hints.hints(path, message)
@@ -149,10 +161,10 @@ def explained(path: Path, error: Exception) -> ModelFileError:
 
 
 def _resolve_addresses(spec: mujoco.MjSpec, references: list[FileReference]) -> None:
-    """Replace `package://` and `file://` addresses by paths."""
+    """Replace addresses such as `package://`, and paths that MuJoCo does not find."""
     for mesh in spec.meshes:
-        reference = reference_of(mesh, references) if "://" in mesh.file else None
-        if reference is not None and reference.path.is_file():
+        reference = reference_of(mesh, references)
+        if reference is not None and reference.is_elsewhere and reference.path.is_file():
             mesh.file = str(reference.path)
 
 

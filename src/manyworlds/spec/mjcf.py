@@ -118,6 +118,7 @@ def fix_spec_xml(xml: str, meshdir: str | None = None, bare: str = "") -> str:
     _fix_materials(root, bare)
     _rename_repeated_classes(root)
     _prune_defaults(root, used)
+    _split_sizes(root)
     for sensor in root.iterfind("sensor/user"):
         if "objtype" not in sensor.attrib:
             sensor.attrib.pop("objname", None)
@@ -131,6 +132,20 @@ def fix_spec_xml(xml: str, meshdir: str | None = None, bare: str = "") -> str:
         compiler.set("texturedir", meshdir)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _split_sizes(root: ElementTree.Element) -> None:
+    """Write the memory of the arena into an element of its own.
+
+    Included files may give it and, elsewhere, the older sizes, which MuJoCo's schema forbids in one
+    element.
+    """
+    for size in root.findall("size"):
+        memory = size.attrib.pop("memory", None)
+        if memory is not None:
+            root.insert(list(root).index(size), ElementTree.Element("size", {"memory": memory}))
+        if not size.attrib:
+            root.remove(size)
 
 
 def _rename_repeated_classes(root: ElementTree.Element) -> None:

@@ -30,15 +30,17 @@ class FileReference:
     kind: str
     """mesh, texture, hfield or skin."""
     written: str
-    """Path as the model gives it."""
+    """Path as the model gives it, without folders where its compiler strips them."""
     path: Path
-    """Place where MuJoCo looks for it; for `package://` the first place that has it."""
+    """Place of the file; the place where MuJoCo looks for it if there is none."""
     where: str
     """Place of the reference in the model."""
     prefix: str = ""
     """Beginning of the names that the elements of this model have where it is attached."""
     name: str = ""
     """Name of the asset without the prefix; empty in URDF, whose meshes have none."""
+    is_elsewhere: bool = False
+    """True if MuJoCo looks for the file at another place."""
 
 
 def reference_of(mesh: mujoco.MjsMesh, references: Sequence[FileReference]) -> FileReference | None:
@@ -139,8 +141,22 @@ def _urdf_files(text: ModelText) -> Iterator[FileReference]:
         if element.tag == "mesh" and (written := element.attributes.get("filename")):
             reference = replace(_reference(text, element, written, folders), name="")
             if "://" in written:
-                reference = replace(reference, path=_find_uri(text.path, written))
+                place = _find_uri(text.path, written)
+                reference = replace(reference, written=written, path=place, is_elsewhere=True)
+            elif not reference.path.is_file():
+                reference = _find_beside(text.path, reference, folders.get("meshdir", ""))
             yield reference
+
+
+def _find_beside(model: Path, reference: FileReference, meshdir: str) -> FileReference:
+    """Find a file whose path repeats the `meshdir`, or is relative to the model in spite of it."""
+    parts = Path(reference.written).parts
+    places = [model.parent / reference.written, model.parent / meshdir / ".." / reference.written]
+    places += [model.parent / meshdir / Path(*parts[i:]) for i in range(1, len(parts))]
+    for place in places:
+        if place.is_file():
+            return replace(reference, path=place.resolve(), is_elsewhere=True)
+    return reference
 
 
 def _reference(
@@ -151,7 +167,7 @@ def _reference(
     folder = folders.get("texturedir" if kind == "texture" else "meshdir", "")
     return FileReference(
         kind,
-        written,
+        name,
         text.path.parent / folder / name,
         text.where(element),
         name=element.attributes.get("name") or Path(written).stem,
@@ -171,20 +187,27 @@ def _folders(text: ModelText) -> dict[str, str]:
 def _find_uri(model: Path, uri: str) -> Path:
     """Return the place of a file of a ROS package, or of a `file://` address.
 
-    Packages are looked for in ROS_PACKAGE_PATH, and around the model: a folder above it that has
-    the package's name or contains it, or else the same path without the name.
+    Packages are looked for in ROS_PACKAGE_PATH, in the folders `share` of AMENT_PREFIX_PATH, and
+    around the model: a folder above it that has the package's name or contains it, or else the same
+    path without the name.
     """
     scheme, _, rest = uri.partition("://")
     if scheme == "file":
         return Path(rest)
     package, _, inside = rest.partition("/")
-    roots = [Path(p) for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
+    roots = _folders_of("ROS_PACKAGE_PATH")
+    roots += [folder / "share" for folder in _folders_of("AMENT_PREFIX_PATH")]
     places = [root / package / inside for root in roots]
     places += [root / inside for root in roots if root.name == package]
     places += [p / inside for p in model.parents if p.name == package]
     places += [p / package / inside for p in model.parents]
     places += [p / inside for p in model.parents[:4]]
     return next((place for place in places if place.is_file()), model.parent / package / inside)
+
+
+def _folders_of(variable: str) -> list[Path]:
+    """Return the folders that a variable of the environment lists."""
+    return [Path(folder) for folder in os.environ.get(variable, "").split(os.pathsep) if folder]
 
 
 def _count_copies(text: ModelText) -> dict[int, int]:

@@ -59,16 +59,18 @@ def unreadable(path: Path) -> tuple[str, list[str]] | None:
     return None
 
 
-def no_model(path: Path) -> tuple[str, list[str]]:
-    """Return the reason why MuJoCo does not take a file with content for a model, and remedies."""
-    if not _head(path).lstrip(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
-        return "this is no model file.", ["MuJoCo reads MJCF and URDF, in .xml and .urdf files."]
-    ending = f"end in '{path.suffix}'" if path.suffix else "have no ending"
-    return f"MuJoCo does not read files that {ending}.", (
-        [f"write a URDF file with `xacro {path.name} > {path.stem.split('.')[0]}.urdf`."]
-        if path.suffix == ".xacro"
-        else ["rename it to end in .xml or .urdf, if it is a model in MJCF or URDF."]
-    )
+def no_model(path: Path) -> tuple[str, list[str]] | None:
+    """Return the reason why a file with content is no XML, and remedies; None if it may be."""
+    if _head(path).lstrip(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
+        return None
+    return "this is no model file.", ["MuJoCo reads MJCF and URDF, in .xml and .urdf files."]
+
+
+def expand(path: Path) -> str:
+    """Return the remedy for a file with calls of xacro."""
+    name = f"{path.name.split('.')[0]}.urdf"
+    name = "expanded.urdf" if name == path.name else name
+    return f"expand it with xacro first: `xacro {path.name} > {name}`."
 
 
 def no_content(path: Path) -> tuple[str, list[str]] | None:
@@ -237,8 +239,9 @@ def _file(text: ModelText, match: re.Match[str]) -> str | None:
     asked = match[1]
     if asked.startswith("package:"):
         return (
-            "the package was looked for in ROS_PACKAGE_PATH and in the folders above the model: "
-            "put the model and its meshes into a folder of the package's name."
+            "the package was looked for in ROS_PACKAGE_PATH, in AMENT_PREFIX_PATH and in the "
+            "folders above the model: put the model and its meshes into a folder of the package's "
+            "name."
         )
     folder = text.path.parent
     looked = folder / asked

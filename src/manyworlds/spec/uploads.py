@@ -29,8 +29,8 @@ def read_upload(name: str, content: bytes, folder: Path) -> Path:
 
     Args:
         name: name of the file, from which folders and special characters are removed.
-        content: the file: a model, a mesh, or a `.zip` with one model file in its highest folder
-            that has any, or else one mesh.
+        content: the file: a model, whose name may end in anything if it is XML; a mesh; or a `.zip`
+            with one model file in its highest folder that has any, or else one mesh.
         folder: folder of all uploads.
 
     Returns:
@@ -47,7 +47,8 @@ def read_upload(name: str, content: bytes, folder: Path) -> Path:
             f"'{clean}' has {len(content) / 2**20:.0f} MiB, and an upload may have "
             f"{MAX_UPLOAD_BYTES // 2**20}: open the file by its path instead."
         )
-    if suffix not in (*MODEL_SUFFIXES, *MESH_SUFFIXES, ".zip"):
+    known = (*MODEL_SUFFIXES, *MESH_SUFFIXES, ".zip")
+    if suffix not in known and not content.lstrip(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
         raise ValueError(
             f"'{clean}' is no model: upload one of {', '.join(MODEL_SUFFIXES + MESH_SUFFIXES)}, or "
             "a .zip of a model and its files."

@@ -10,8 +10,11 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from manyworlds.spec.load import load_spec
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.meshes import obj_file, read_solid, weld
+from manyworlds.spec.references import copy_spec
+from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.terrains.utils import interpolate
 from manyworlds.utils.cache import ArrayCache, content_key
 from manyworlds.utils.extras import require_extra
@@ -21,7 +24,6 @@ HeightFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 HeightSource = np.ndarray | str | Path | HeightFunction | mujoco.MjSpec | mujoco.MjModel
 """Things that have heights; see `HfSampledTerrainCfg.source`."""
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
-MODEL_SUFFIXES = (".xml", ".urdf", ".mjcf")
 _CACHE = ArrayCache("height_fields")
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 _OFF_GRID = (1.618e-5, 1.414e-5)  # along x and y, as shares of the distance between samples
@@ -88,7 +90,7 @@ def sample_heights(
     if isinstance(source, np.ndarray):
         heights = _resampled(source, len(x), len(y))
     elif isinstance(source, mujoco.MjSpec):
-        model = source.copy().compile()
+        model = copy_spec(source).compile()
         heights = _cached_rays(model, x, y, geoms or GeomFilter())
     elif isinstance(source, mujoco.MjModel):
         heights = _cached_rays(source, x, y, geoms or GeomFilter())
@@ -182,7 +184,7 @@ def _from_file(path: Path, image_height: float) -> np.ndarray | mujoco.MjSpec:
     if suffix in MESH_SUFFIXES:
         return _mesh_spec(path)
     if suffix in MODEL_SUFFIXES:
-        return mujoco.MjSpec.from_file(str(path))
+        return load_spec(path)[0]
     if suffix not in IMAGE_SUFFIXES:
         known = ", ".join((*IMAGE_SUFFIXES, *MESH_SUFFIXES, *MODEL_SUFFIXES))
         raise ValueError(f"Heights cannot be sampled from '{path}': use one of {known}.")
