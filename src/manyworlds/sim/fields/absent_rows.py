@@ -58,6 +58,9 @@ class AbsentRows:
         self._variants: dict[str, np.ndarray] = {}
         self._rows: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         self._versions: dict[str, int] = {}
+        self._num_expanded = -1
+        self._tensors: dict[str, torch.Tensor] = {}
+        """Rows of the fields that have any, looked up again once more fields have some."""
 
     def assign(self, variants: dict[str, torch.Tensor]) -> None:
         """Take note of the variant of each world, by entity, shape [num_envs]."""
@@ -73,8 +76,11 @@ class AbsentRows:
         """Write the compiled values of absent elements to the fields that were written since."""
         if not self._lacks:
             return
-        for field in self._fields & self._engine.expanded:
-            tensor = getattr(self._engine.model, field)
+        if len(self._engine.expanded) != self._num_expanded:
+            self._num_expanded = len(self._engine.expanded)
+            fields = sorted(self._fields & self._engine.expanded)
+            self._tensors = {field: getattr(self._engine.model, field) for field in fields}
+        for field, tensor in self._tensors.items():
             if tensor._version == self._versions.get(field):
                 continue
             if field not in self._rows:
