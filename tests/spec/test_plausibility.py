@@ -48,6 +48,8 @@ def test_sizes(text, said, tmp_path):
     lab = LiveLab(world_from_spec(mujoco.MjSpec()))
     lab.scene.add(path, "one")
     assert [note for note in lab.scene.notes if note in notes] == notes
+    lab.scene.open(path)
+    assert [note for note in lab.scene.notes if note in notes] == notes
     lab.stop()
 
 

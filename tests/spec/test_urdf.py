@@ -43,6 +43,8 @@ def test_visual_shapes_that_are_left_out(visuals, said, tmp_path):
     lab = LiveLab(world_from_spec(mujoco.MjSpec()))
     lab.scene.add(path, "one")
     assert sentence in lab.scene.notes
+    lab.scene.open(path)
+    assert sentence in lab.scene.notes
     lab.stop()
     outer = tmp_path / "outer.xml"
     outer.write_text(

@@ -35,6 +35,7 @@ from manyworlds.lab.scene.scene_file import open_scene, save_scene
 from manyworlds.lab.scene.sources import Source, load_source
 from manyworlds.lab.verb_error import near
 from manyworlds.lab.world import CompileError, World
+from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
@@ -375,13 +376,17 @@ class SceneEditor:
     def open(self, path: str | Path) -> None:
         """Replace the world by a scene file, a folder of `save` or any MJCF; can be undone.
 
+        `notes` says what was left out of the file, and which of its sizes are doubtful.
+
         Raises:
             FileNotFoundError: there is no such file.
             CompileError: it does not compile.
         """
         world = open_scene(Path(path))
+        notes = [*world.warnings, *doubtful_sizes(world.model)]
         with self._lab.history.edit():
-            self._record(f"open {Path(path).name}", self._lab.world, world, Transition())
+            label = f"open {Path(path).name}"
+            self._record(label, self._lab.world, world, Transition(), notes=notes)
 
     def undo(self) -> str:
         """Undo the last edit of the world, and return its label.
