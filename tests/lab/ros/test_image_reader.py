@@ -46,6 +46,8 @@ class Server:
             return {"op": "hello_ok", "session_id": self.session}
         if request["session_id"] != self.session:
             return {"op": "error", "code": "session_expired", "message": "no session."}
+        if request["verb"] == "list_cameras":
+            return {"op": "call_verb_ok", "result": {"cameras": {"eye": {"source": "model"}}}}
         return {"op": "call_verb_ok", "result": {"header": {"camera": "eye"}, "data": b"x"}}
 
     def close(self) -> None:

@@ -127,7 +127,7 @@ SAME = """<mujoco><worldbody>
       <gyro site="a.b"/></sensor></mujoco>"""
 
 
-def check_frames(model: mujoco.MjModel, robots: list[str]) -> list[RosMessage]:
+def check_frames(model: mujoco.MjModel, robots: dict[str, str]) -> list[RosMessage]:
     """Check that all frames have one parent, and that messages name frames; return these."""
     data, world = mujoco.MjData(model), RosWorld(model, robots)
     mujoco.mj_forward(model, data)
@@ -150,7 +150,7 @@ def check_frames(model: mujoco.MjModel, robots: list[str]) -> list[RosMessage]:
 def test_names_that_elements_share_are_frames_of_their_own():
     """Name sites and cameras as bodies, topics alike, and bodies as unnamed ones."""
     model = mujoco.MjModel.from_xml_string(SAME)
-    found = {message.topic: message.content for message in check_frames(model, [])}
+    found = {message.topic: message.content for message in check_frames(model, {})}
     assert found["/imu/imu"]["header"]["frame_id"] == "imu_site_1"
     assert found["/imu/a_b"]["header"]["frame_id"] == "a-b"
     assert found["/imu/a_b_1"]["header"]["frame_id"] == "a.b"
@@ -170,20 +170,20 @@ def test_frames_of_the_robots_of_tasks(task):
             model = entity.build().compile()
         except FileNotFoundError as error:
             pytest.skip(str(error))
-        check_frames(model, [name])
+        check_frames(model, {name: f"{name}/"})
 
 
 @pytest.mark.parametrize("name", ["unitree_go1/go1.xml", "unitree_g1/g1.xml", "i2rt_yam/yam.xml"])
 def test_frames_of_third_party_robots(name):
     """Open files as they are: an IMU is often a site on a body of the same name."""
     model = mujoco.MjModel.from_xml_path(str(robot_file(name)))
-    check_frames(model, [])
+    check_frames(model, {})
 
 
 def test_cameras_of_the_lab_have_frames():
     """Show images of cameras by their names in the lab, and of one that was added to it."""
     model = mujoco.MjModel.from_xml_string(IMU)
-    world, data = RosWorld(model, ["go"]), mujoco.MjData(model)
+    world, data = RosWorld(model, {"go": "go_"}), mujoco.MjData(model)
     header = {"kind": "rgb", "width": 1, "height": 1, "time": 0.0}
     header |= {"fx": 1.0, "fy": 1.0, "cx": 0.5, "cy": 0.5}
     for name in ("go/eye", "eye", "go_eye"):  # of a robot, of a file alone, and for clients
@@ -202,6 +202,16 @@ def test_cameras_of_the_lab_have_frames():
         np.testing.assert_allclose(axes[:, 2], -pos / np.linalg.norm(pos), atol=1e-9)
     mujoco.mj_forward(model, data)
     assert "eye_optical_frame" not in placed(messages_of(world, data)["/tf"]["transforms"])
+
+
+def test_cameras_of_robots_with_slashes_have_frames():
+    """Show the image of a camera of a robot whose name has a slash: it is the model's camera."""
+    model = mujoco.MjModel.from_xml_string(IMU.replace("go_", "a/b/"))
+    world = RosWorld(model, {"a/b": "a/b/"})
+    header = {"kind": "rgb", "width": 1, "height": 1, "time": 0.0}
+    header |= {"fx": 1.0, "fy": 1.0, "cx": 0.5, "cy": 0.5, "camera": "a/b/eye"}
+    image, _ = world.images(header, bytes(3))
+    assert image.content["header"]["frame_id"] == "a/b_eye_optical_frame"
 
 
 def test_an_imu_at_rest_measures_up():

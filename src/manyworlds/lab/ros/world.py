@@ -261,6 +261,8 @@ class RosWorld:
 
     def _model_camera(self, name: str) -> str | None:
         """Return the model's camera that has a name in the lab, or None."""
+        if name in self._live["cam"]:
+            return self.cameras[self._live["cam"].index(name)]
         of_robots = [f"{robot}_{wire_name(name)}" for robot in self._robots]
         candidates = (name, wire_name(name), *of_robots)
         return next((found for found in candidates if found in self.cameras), None)
