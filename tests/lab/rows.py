@@ -77,7 +77,7 @@ ROWS = NETWORK_ROWS | {
     ),
     "C12": (
         "lab/test_stress.py::test_a_hundred_starts_and_stops_leak_nothing "
-        "lab/test_physics_loop.py::test_stop_is_prompt_and_final "
+        "lab/test_physics_loop.py::test_stop_is_final "
         "lab/test_physics_loop.py::test_a_process_may_end_without_stopping "
         "cli/test_lab.py::test_control_c_ends_cleanly"
     ),
@@ -192,7 +192,7 @@ ROWS = NETWORK_ROWS | {
         "lab/test_pacing.py::test_speeds_are_kept_within_bounds "
         "lab/test_physics_loop.py::test_real_time_is_kept"
     ),
-    "I17": "lab/test_physics_loop.py::test_stop_is_prompt_and_final",
+    "I17": "lab/test_physics_loop.py::test_stop_is_final",
     "I18": "lab/test_physics_loop.py::test_steps_are_those_of_a_plain_loop",
     # J
     "J2": (
