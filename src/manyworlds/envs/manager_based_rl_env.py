@@ -433,12 +433,14 @@ class ManagerBasedRlEnv(Stateful):
         self.event_manager.apply("step", dt=self.step_dt)
         self.event_manager.apply("interval", dt=self.step_dt, due=due)
         self.sim.refresh()
-        if self.cfg.auto_reset:
+        some_end = self.cfg.auto_reset and bool((codes & 1).any())
+        if some_end:
             self.resetting.copy_(self.reset_buf)
         self.command_manager.compute(dt=self.step_dt)
         self.sim.refresh()
         finished = self._finish_episodes(codes)
-        self.resetting.fill_(False)
+        if some_end:
+            self.resetting.fill_(False)
         self.obs_buf = self._observe()
         if finished is not None:
             self.recorder_manager.record_post_reset(finished)
@@ -552,8 +554,11 @@ class ManagerBasedRlEnv(Stateful):
         """
         codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
         due = self.event_manager.tick(self.step_dt)
-        masks = [mask.to(codes.dtype).unsqueeze(0) for mask in self._not_finite.masks()]
-        host = torch.cat([codes.unsqueeze(0), due.to(codes.dtype), *masks]).cpu().numpy()
+        rows = [codes.unsqueeze(0), due]
+        masks = [*self._not_finite.masks()]
+        if masks:
+            rows.append(torch.stack(masks))
+        host = torch.cat(rows).cpu().numpy()
         self.physics_time += self._physics_timer.elapsed()  # a GPU has done this work by now
         return host[0], host[1 : 1 + len(due)], host[1 + len(due) :]
 
@@ -562,8 +567,9 @@ class ManagerBasedRlEnv(Stateful):
         log = self.extras["log"]
         for name, count in status_counts(codes >> 1).items():
             log[f"Status/{name}"] = count
-        diverged = ((codes & 1) != 0) & ((codes >> 1 & int(FATAL)) != 0)
-        log.update(self._not_finite.tell(not_finite, diverged))
+        if not_finite.any():
+            diverged = ((codes & 1) != 0) & ((codes >> 1 & int(FATAL)) != 0)
+            log.update(self._not_finite.tell(not_finite, diverged))
 
     def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
         """Compute observations; the given worlds start an episode, the others do not advance."""

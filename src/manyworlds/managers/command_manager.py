@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
-from manyworlds.managers.not_finite import mean_of_finite
+from manyworlds.managers.not_finite import is_not_finite, mean_of_finite
 from manyworlds.utils.clocks import count_down
 from manyworlds.utils.draws import COMMAND, draws_of
 from manyworlds.utils.overrides import overrides
@@ -190,11 +190,11 @@ class CommandManager(BuiltTermManager[CommandTerm]):
     def not_finite(self) -> torch.Tensor | None:
         """Return a mask of worlds with a metric that is not finite, shape [num_envs]."""
         metrics = [*self._metrics().values()]
-        return ~torch.stack(metrics).isfinite().all(dim=0) if metrics else None
+        return is_not_finite(torch.stack(metrics)).any(dim=0) if metrics else None
 
     def not_finite_terms(self) -> dict[str, torch.Tensor]:
         """Return masks of worlds by metric, shape [num_envs]."""
-        return {name: ~values.isfinite() for name, values in self._metrics().items()}
+        return {name: is_not_finite(values) for name, values in self._metrics().items()}
 
     def _metrics(self) -> dict[str, torch.Tensor]:
         """Return the metrics of all terms by 'term/metric', each of shape [num_envs]."""

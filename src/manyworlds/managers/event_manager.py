@@ -328,7 +328,10 @@ class EventManager(ManagerBase[EventTermCfg]):
         Returns:
             Flags of these terms, on the device, shape [num_terms, num_envs].
         """
-        count_down(self._global_time_left, dt)
+        if len(self._global_time_left):
+            count_down(self._global_time_left, dt)
+        if not len(self._time_left):
+            return self._time_left.bool()
         return count_down(self._time_left, dt)
 
     def _prepare(self, name: str, term_cfg: EventTermCfg) -> EventTermCfg:

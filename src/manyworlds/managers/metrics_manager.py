@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg
-from manyworlds.managers.not_finite import mean_of_finite
+from manyworlds.managers.not_finite import is_not_finite, mean_of_finite
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -127,11 +127,11 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
 
     def not_finite(self) -> torch.Tensor | None:
         """Return a mask of worlds with a term that is not finite in this step, [num_envs]."""
-        return ~self._values.isfinite().all(dim=0) if self._terms else None
+        return is_not_finite(self._values).any(dim=0) if self._terms else None
 
     def not_finite_terms(self) -> dict[str, torch.Tensor]:
         """Return masks of worlds by term, shape [num_envs]."""
-        return dict(zip(self._terms, (~self._values.isfinite()).unbind(), strict=True))
+        return dict(zip(self._terms, is_not_finite(self._values).unbind(), strict=True))
 
     def get_active_iterable_terms(self, env_idx: int) -> list[tuple[str, list[float]]]:
         """Return the last value of each term in one world."""

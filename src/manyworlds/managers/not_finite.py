@@ -83,6 +83,12 @@ class NotFiniteReport:
             warnings.warn(f"{message}, {manager.not_finite_effect}: {remedy}.", stacklevel=4)
 
 
+def is_not_finite(values: torch.Tensor) -> torch.Tensor:
+    """Return a mask of values that are NaN or infinite, of their shape."""
+    # Two operations; `torch.isfinite` takes four.
+    return (values - values) != 0.0
+
+
 def mean_of_finite(values: torch.Tensor) -> torch.Tensor:
     """Return the mean of the finite values along the last dimension; NaN if none is finite."""
     return values.float().where(values.isfinite(), torch.nan).nanmean(dim=-1)

@@ -97,7 +97,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
 
     state_attributes = ("_pipelines",)
     # Configs, like `_terms` of other managers, and masks of the last step.
-    derived_attributes = ("_groups", "_calls", "_nan_stages")
+    derived_attributes = ("_groups", "_calls", "_nan_stages", "_all_nan_stages")
     not_finite_status = "nan_observation"
     group_obs_term_dim: dict[str, list[tuple[int, ...]]] = declared()
     """Shape of each term of each group, without the world dimension."""
@@ -120,6 +120,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         self.group_obs_term_dim = {}
         for name, group in self._groups.items():
             self._build_group(name, group)
+        self._all_nan_stages = self._find_nan_stages()
 
     def _build_group(self, name: str, group: ObservationGroupCfg) -> None:
         group.terms = self._prepare_all(group.terms, f"{name}/")
@@ -254,7 +255,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         """
         buffers = dict(self._obs_buffer), dict(self._began_anew)
         before = super().state_dict()
-        stages = self._all_nan_stages()
+        stages = self._all_nan_stages
         for stage in stages:
             stage.quiet = True
         try:
@@ -268,13 +269,14 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     def not_finite(self) -> torch.Tensor | None:
         """Return a mask of worlds whose values a policy has replaced since the last call."""
         masks = []
-        for stage in self._all_nan_stages():
+        for stage in self._all_nan_stages:
             if stage.not_finite is not None:
                 masks.append(stage.not_finite)
                 stage.not_finite = None
         return torch.stack(masks).any(dim=0) if masks else None
 
-    def _all_nan_stages(self) -> list[NanStage]:
+    def _find_nan_stages(self) -> list[NanStage]:
+        """Return the checks of all groups and terms."""
         stages = [*self._nan_stages.values()]
         stages += [p.nan_stage for terms in self._pipelines.values() for p in terms.values()]
         return [stage for stage in stages if stage is not None]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, TensorTerm
+from manyworlds.managers.not_finite import is_not_finite
 from manyworlds.validation.worlds import EnvIds, assign
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class RewardManager(ManagerBase[RewardTermCfg]):
     """
 
     state_attributes = ("_sums", "_step_reward")
-    derived_attributes = ("_finite",)
+    derived_attributes = ("_bad",)
     not_finite_status = "nan_reward"
     not_finite_effect = "where it counts as zero"
     _shown = ("weight",)
@@ -63,7 +64,7 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         self._terms = self._prepare_all(cfg)
         self._scale_by_dt = scale_by_dt
         self._step_reward = torch.zeros(self.num_envs, len(self._terms), device=self.device)
-        self._finite = torch.ones_like(self._step_reward, dtype=torch.bool)
+        self._bad = torch.zeros_like(self._step_reward, dtype=torch.bool)
         self._columns = self._step_reward.unbind(1)
         self._sums = torch.zeros_like(self._step_reward)
         self._episode_sums = dict(zip(self._terms, self._sums.unbind(1), strict=True))
@@ -102,7 +103,7 @@ class RewardManager(ManagerBase[RewardTermCfg]):
             value = self._call(name, term)
             self._check_shape(name, value)
             torch.mul(value, term.weight, out=column)
-        self._finite = self._step_reward.isfinite()
+        self._bad = is_not_finite(self._step_reward)
         self._step_reward.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
         scale = dt if self._scale_by_dt else 1.0
         self._sums.add_(self._step_reward, alpha=scale)
@@ -110,11 +111,11 @@ class RewardManager(ManagerBase[RewardTermCfg]):
 
     def not_finite(self) -> torch.Tensor | None:
         """Return a mask of worlds with a term that was not finite, shape [num_envs]."""
-        return ~self._finite.all(dim=1) if self._terms else None
+        return self._bad.any(dim=1) if self._terms else None
 
     def not_finite_terms(self) -> dict[str, torch.Tensor]:
         """Return masks of worlds by term, shape [num_envs]."""
-        return dict(zip(self._terms, (~self._finite).unbind(1), strict=True))
+        return dict(zip(self._terms, self._bad.unbind(1), strict=True))
 
     def nan_policy(self, term_name: str) -> str:
         """Return the policy of a term."""

@@ -146,11 +146,14 @@ class UniformVelocityCommand(CommandTerm):
             """Mask of worlds with a linear velocity in the world frame, shape [num_envs]."""
             self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
             self.commanded_way = zeros[:, 0].clone()
-            """Length of the way that the commands of this episode describe [m], [num_envs]."""
+            """Length of the way that the commands of this episode describe [m], shape [num_envs];
+            measured on generated terrain only."""
             self.progress = zeros[:, 0].clone()
-            """Length of the way that the root moved along the commands [m], shape [num_envs]."""
+            """Length of the way that the root moved along the commands [m], likewise."""
             self._way_from = zeros[:, :2].clone()
             self._measured = zeros[:, 0].clone()
+        terrain = env.scene.terrain
+        self._measures_way = terrain is not None and terrain.cfg.terrain_generator is not None
         self._elapsed: float | torch.Tensor = env.step_dt
         self._takes_ids = overrides(self, UniformVelocityCommand, "_resample_command")
         self._sampled_from: tuple[object, object] | None = None
@@ -222,13 +225,10 @@ class UniformVelocityCommand(CommandTerm):
 
     def compute(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
         """Measure the way of the last `dt`, and advance the term; see `CommandTerm.compute`."""
-        here = self.robot.data.root_link_pos_w[:, :2]
+        if self._measures_way:
+            self._measure_way(dt, env_ids)
         if env_ids is None:
-            self._measure_way(here, dt)
             self._elapsed = dt
-            self._way_from.copy_(here)
-        else:
-            self._way_from[env_ids] = here[env_ids]
         super().compute(dt, env_ids)
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -313,13 +313,17 @@ class UniformVelocityCommand(CommandTerm):
         if env_ids is not None:
             self.vel_command_b.index_copy_(0, env_ids, command)
 
-    def _measure_way(self, here: torch.Tensor, dt: float | torch.Tensor) -> None:
+    def _measure_way(self, dt: float | torch.Tensor, env_ids: torch.Tensor | None) -> None:
         """Add the last `dt`, in which the present commands held, to the ways of this episode.
 
         Args:
-            here: position of the root in the world frame [m], shape [num_envs, 2].
             dt: time [s], a scalar or shape [num_envs]; zero where an episode begins.
+            env_ids: worlds whose ways begin here; None to add to those of all worlds.
         """
+        here = self.robot.data.root_link_pos_w[:, :2]
+        if env_ids is not None:
+            self._way_from[env_ids] = here[env_ids]
+            return
         x, y = self.command[:, :2].unbind(1)
         speed = torch.hypot(x, y)
         heading = self.robot.data.heading_w
@@ -331,6 +335,7 @@ class UniformVelocityCommand(CommandTerm):
             gained = torch.where(dt > 0.0, gained, 0.0)
         self.progress += gained
         self.commanded_way += speed * dt
+        self._way_from.copy_(here)
 
     def _update_metrics(self) -> None:
         # Running means over the time of the episode.
