@@ -207,7 +207,7 @@ def test_all_warnings_are_counted():
         f'<body pos="0 0 {0.1 * i}"><freejoint/><geom type="box" size=".2 .2 .2"/></body>'
         for i in range(12)
     )
-    xml = f'<mujoco><size memory="40K"/><worldbody>{boxes}</worldbody></mujoco>'
+    xml = f'<mujoco><size memory="60K"/><worldbody>{boxes}</worldbody></mujoco>'
     lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(xml)), LabCfg(mode="direct"))
     lab.step(3)
     counts = lab.snapshot.warnings

@@ -182,7 +182,7 @@ BAD = [
     (AddRandomization(name="p", func="body_mass", params={"rangs": [1, 2]}), "rangs"),
     (AddRandomization(name="p", func="body_mass", params=None), "wrong type"),
     (AddRandomization(name="p", func="geom_friction", params={"ranges": [math.nan, 1]}), "finite"),
-    (AddRandomization(name="p", func="joint_armature", params={"ranges": [-1, 1]}), "negative"),
+    (AddRandomization(name="p", func="joint_armature", params={"ranges": [-1, 1]}), "at least"),
     (AddDisturbance(name="p", body="robot/trunk", force=None, duration_s=1.0), "wrong type"),
     (AddDisturbance(name=5, body="robot/trunk", force=(1, 0, 0), duration_s=1.0), "is refused"),
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg, TorchArray, WarpBridge
-from manyworlds.sim.torch_array import WriteMark
+from manyworlds.sim.write_mark import WriteMark
 from tests.scenes import HINGE
 from tests.sim.rich_scene import plain_model, rich_model, state_rows, step_plain
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.sim.torch_array import WriteMark
+from manyworlds.sim.write_mark import WriteMark
 from manyworlds.validation.worlds import EnvIds, as_rows, assign
 
 Cell = tuple[str, int, float]

@@ -7,7 +7,7 @@ import torch
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.gravity import gravity_direction
 from manyworlds.sim.sim_data import WarpBridge
-from manyworlds.sim.torch_array import WriteMark
+from manyworlds.sim.write_mark import WriteMark
 from manyworlds.utils.math import quat_mul
 from manyworlds.validation.worlds import as_index
 

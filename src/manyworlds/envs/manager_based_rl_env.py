@@ -307,22 +307,19 @@ class ManagerBasedRlEnv(Stateful):
         Returns:
             Observations of all worlds by group, shape [num_envs, ...], and extras.
         """
-        if seed is not None:
-            self.seed_used = self.seed(seed)
         worlds = Worlds.of(env_ids, self.num_envs, self.device).ascending
         self.extras = {"log": {}}
         if not worlds:
+            if seed is not None:
+                self.seed_used = self.seed(seed)
             return self.obs_buf, self.extras
         stepped = self.has_stepped[worlds.ids]
         ended = worlds
-        fresh = None
         if not stepped.all():
             ended = Worlds(worlds.ids[stepped], self.num_envs, self.device)
-            fresh = Worlds(worlds.ids[~stepped], self.num_envs, self.device)
-            self.termination_manager.clear(fresh)  # their episodes were counted when they ended
         if ended:
             self.recorder_manager.record_pre_reset(ended.ids)
-        self._reset_worlds(worlds, ended, fresh)
+        self._reset_worlds(worlds, ended, seed)
         self.obs_buf = self._observe(worlds.ids_or_none)
         self.recorder_manager.record_post_reset(worlds.ids)
         return self.obs_buf, self.extras
@@ -590,45 +587,56 @@ class ManagerBasedRlEnv(Stateful):
             self._reset_worlds(worlds, ended=worlds)
         return worlds.ids
 
-    def _reset_worlds(self, worlds: Worlds, ended: Worlds, fresh: Worlds | None = None) -> None:
+    def _reset_worlds(self, worlds: Worlds, ended: Worlds, seed: int | None = None) -> None:
         """Start new episodes.
 
         Args:
             worlds: the worlds.
-            ended: those of them that end an episode, which the log describes.
-            fresh: those of them that have not stepped since their last reset, if any.
+            ended: those of them that end an episode, which the log describes: `worlds` itself if
+                all do.
+            seed: seed of all random numbers of the new episodes; None keeps the generators.
         """
         log = self.extras["log"]
+        self.event_manager.end_episodes(ended.ids)
         self.curriculum_manager.compute(ended.ids)
+        if ended is not worlds:
+            if ended:
+                log.update(self._reset_managers(ended))
+            # The episodes of the other worlds were counted when they ended.
+            self.termination_manager.clear(worlds)
+        if seed is not None:
+            self.seed_used = self.seed(seed)
         self.sim.reset(worlds)
         self.sim.outdate(worlds)
         self.scene.reset(worlds.ids_or_none)
         self.event_manager.apply(
             "reset", env_ids=worlds, global_env_step_count=self.common_step_counter
         )
-        for part in (ended, fresh):
-            if not part:
-                continue
-            values: dict[str, Any] = {}
-            for manager in (
-                self.observation_manager,
-                self.action_manager,
-                self.reward_manager,
-                self.metrics_manager,
-                self.curriculum_manager,
-            ):
-                values.update(manager.reset(part))
-            values.update(self.command_manager.reset(part.ids))
-            values.update(self.event_manager.reset(part))
-            values.update(self.termination_manager.reset(part))
-            if part is ended:
-                log.update(values)
+        values = self._reset_managers(worlds)
+        if ended is worlds:
+            log.update(values)
         self.episode_length_buf[worlds.rows] = 0
         self.has_stepped[worlds.rows] = False
         self._must_reset[worlds.host_rows] = False
         self.scene.write_data_to_sim(worlds)
         self.sim.forward(worlds)
         self.command_manager.compute(dt=0.0, env_ids=worlds.ids)
+
+    def _reset_managers(self, worlds: Worlds) -> dict[str, Any]:
+        """Reset what managers keep of given worlds; return the values that they log."""
+        log: dict[str, Any] = {}
+        for manager in (
+            self.observation_manager,
+            self.action_manager,
+            self.reward_manager,
+            self.metrics_manager,
+            self.curriculum_manager,
+        ):
+            log.update(manager.reset(worlds))
+        log.update(self.command_manager.reset(worlds.ids))
+        log.update(self.event_manager.reset(worlds))
+        log.update(self.termination_manager.reset(worlds))
+        return log
 
     def _define_spaces(self) -> None:
         """Define the gymnasium spaces of observations and actions."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -11,7 +12,12 @@ import numpy as np
 import torch
 
 from manyworlds.managers.event_memory import EventMemory
-from manyworlds.managers.manager_base import EventTerm, ManagerBase, ManagerTermBaseCfg
+from manyworlds.managers.manager_base import (
+    EventTerm,
+    ManagerBase,
+    ManagerTermBase,
+    ManagerTermBaseCfg,
+)
 from manyworlds.managers.prepared_event import PreparedEvent, plain_function
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import derived_fields
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
 __all__ = [
+    "EpisodeEvent",
     "EventManager",
     "EventMode",
     "EventTermCfg",
@@ -54,6 +61,20 @@ def requires_model_fields(
         return func
 
     return declare
+
+
+class EpisodeEvent(ManagerTermBase):
+    """Base of event terms that take note of the end of episodes."""
+
+    @abstractmethod
+    def end_episodes(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor, **params: Any) -> None:
+        """Take note of episodes that end; all state is still theirs.
+
+        Args:
+            env: the environment.
+            env_ids: ids of the worlds, shape [n]; possibly none.
+            params: parameters of the term.
+        """
 
 
 @dataclass
@@ -235,6 +256,16 @@ class EventManager(ManagerBase[EventTermCfg]):
             ValueError: there is no such term.
         """
         self._call(name, self.get_term_cfg(name), env_ids)
+
+    def end_episodes(self, env_ids: torch.Tensor) -> None:
+        """Let terms take note of the end of episodes, before anything of their worlds is reset.
+
+        Args:
+            env_ids: ids of the worlds, shape [n].
+        """
+        for name, func in self._class_terms.items():
+            if isinstance(func, EpisodeEvent):
+                func.end_episodes(self._env, env_ids, **self._terms[name].params)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Restart the interval timers of the given worlds; return values to log, shape []."""

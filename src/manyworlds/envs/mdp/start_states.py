@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.envs.mdp.events import resolve_env_ids
-from manyworlds.managers.event_manager import EventTermCfg
-from manyworlds.managers.manager_base import EventFunc, ManagerTermBase, TensorFunc
+from manyworlds.managers.event_manager import EpisodeEvent, EventTermCfg
+from manyworlds.managers.manager_base import EventFunc, TensorFunc
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _FLOOR = 0.1
 """Failure rate that is added to each kind, so that no kind is forgotten."""
 
 
-class reset_to_start_states(ManagerTermBase):  # noqa: N801
+class reset_to_start_states(EpisodeEvent):  # noqa: N801
     """Event of mode 'reset' that starts episodes in states of several kinds, easy ones first.
 
     A kind is open once the one before it has succeeded at the rate `opens_at`. Episodes are shared
@@ -72,7 +72,7 @@ class reset_to_start_states(ManagerTermBase):  # noqa: N801
         success: TensorFunc,
         opens_at: float = 0.5,
     ) -> None:
-        """Count the episodes that end, and start new ones.
+        """Start new episodes.
 
         Args:
             env: the environment.
@@ -80,13 +80,10 @@ class reset_to_start_states(ManagerTermBase):  # noqa: N801
             kinds: functions that set a start state, called as `func(env, env_ids)`, by name; the
                 easiest first.
             success: function that returns whether each world's episode has succeeded, called as
-                `func(env)`, booleans of shape [num_envs]. The state is already that of the new
-                episode: use what commands, metrics and terminations have recorded.
+                `func(env)` when episodes end, booleans of shape [num_envs].
             opens_at: rate of success of a kind that opens the next one.
         """
         ids = resolve_env_ids(env, env_ids)
-        played = ids[env.has_stepped[ids]]
-        self._count(self._kind[played], success(env)[played].float())
         self._open[1:] |= self._open[:-1] & (self.rates[:-1] >= opens_at)
         drawn = torch.multinomial(self.shares, max(1, len(ids)), replacement=True)[: len(ids)]
         self._kind[ids] = drawn
@@ -94,6 +91,12 @@ class reset_to_start_states(ManagerTermBase):  # noqa: N801
             chosen = ids[drawn == index]
             if len(chosen):
                 start(env, chosen)
+
+    def end_episodes(
+        self, env: ManagerBasedRlEnv, env_ids: torch.Tensor, *, success: TensorFunc, **_: object
+    ) -> None:
+        """Count the episodes that end; see `__call__`."""
+        self._count(self._kind[env_ids], success(env)[env_ids].float())
 
     def _count(self, kinds: torch.Tensor, successes: torch.Tensor) -> None:
         """Move the rates toward the mean of some episodes, shape [n] each."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 
 from manyworlds.utils.math import sample_gaussian, sample_log_uniform, sample_uniform
 from manyworlds.validation.names import near_matches
 
-Pair = tuple[torch.Tensor, torch.Tensor]
+Pair: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"  # quoted: torch is loaded at its first use
 TAIL = 6.0
 """Standard deviations beyond which no normal number of float32 lies."""
 
