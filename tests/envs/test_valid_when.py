@@ -334,3 +334,151 @@ def test_a_saved_state_knows_which_worlds_have_stepped(env_cfg):
     del old["has_stepped"]  # as saved by an earlier version
     other.load_state_dict(old)
     assert other.has_stepped.all()
+
+
+def last_action(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Return the last action of the policy."""
+    return env.action_manager.action[:, 0]
+
+
+def state(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Return the cart's position, which is state."""
+    return env.scene["cartpole"].data.joint_pos[:, 0]
+
+
+def control(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Return what the actuator of the cart was told."""
+    return env.sim.data.ctrl[:, 0]
+
+
+def acceleration(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Return the cart's acceleration."""
+    return env.sim.data.qacc[:, 0]
+
+
+def episode_length(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Return the number of steps of the episode."""
+    return env.episode_length_buf.float()
+
+
+def step_counter(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Return the number of steps of the environment."""
+    return torch.full((env.num_envs,), float(env.common_step_counter))
+
+
+def ended(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Return which episodes ended in this step."""
+    return env.reset_buf.float()
+
+
+def friction(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Return a model field that an event of each step raises by 1."""
+    return env.sim.model.dof_frictionloss[:, 0]
+
+
+def test_accelerations_are_one_physics_step_behind_but_at_the_start_of_an_episode(env_cfg):
+    """Give terms those before the last physics step, and first observations those of the state."""
+    seen: list[torch.Tensor] = []
+    env_cfg.events = {}
+    env_cfg.rewards = {
+        "r": RewardTermCfg(
+            func=lambda env: seen.append(acceleration(env).clone()) or state(env), weight=1.0
+        )
+    }
+    env = ManagerBasedRlEnv(env_cfg)
+    env.step(torch.ones(4, 1))
+    end_at_next_step(env, 1)
+    env.step(torch.ones(4, 1))
+    last = acceleration(env).clone()
+    assert torch.equal(last[[0, 2, 3]], seen[-1][[0, 2, 3]])
+    env.sim.forward()
+    assert (acceleration(env) != last)[[0, 2, 3]].all()
+    assert acceleration(env)[1] == last[1] != seen[-1][1]
+
+
+# Parts of a step in which world 0, whose episode goes on, has the new values, and those in which
+# world 1, whose episode ends, already has those of the next episode.
+TERMS = ("termination", "reward", "metric")
+LATER = ("event", "command", "final observation", "curriculum", "reset event", "observation")
+NEXT = ("reset event", "observation")
+ROWS = [
+    (last_action, ("physics", *TERMS, *LATER), ("observation",)),
+    (state, (*TERMS, *LATER), NEXT),
+    (cart_place, (*TERMS, *LATER), NEXT),
+    (control, ("physics", *TERMS, *LATER), NEXT),
+    (episode_length, (*TERMS, *LATER), ("observation",)),
+    (step_counter, (*TERMS, *LATER), ()),
+    (ended, ("reward", "metric", *LATER), ()),
+    (friction, LATER[1:], ()),
+]
+
+
+@pytest.mark.parametrize(("read", "new", "next_episode"), ROWS)
+def test_a_quantity_is_new_from_its_part_of_the_step_on(env_cfg, read, new, next_episode):
+    """Read a quantity in each part of a step, in a world that goes on and in one that ends."""
+    seen: dict[str, torch.Tensor] = {}
+
+    def probe(part: str, value=None):
+        def call(env, env_ids=None):
+            seen[part] = read(env).clone()
+            return value(env) if value else None
+
+        return call
+
+    zeros = lambda env: torch.zeros(env.num_envs)  # noqa: E731
+
+    def observe(env):
+        # The last observation of an episode comes before the others.
+        part = "observation" if "curriculum" in seen else "final observation"
+        seen[part] = read(env).clone()
+        return zeros(env)[:, None]
+
+    def rub(env, env_ids):
+        env.sim.model.dof_frictionloss[:] += 1.0
+
+    class Command(Counter):
+        def _update_command(self, env_ids):
+            if env_ids is None:
+                seen["command"] = read(self._env).clone()
+
+    env_cfg.terminations = {
+        "probe": TerminationTermCfg(func=probe("termination", lambda env: zeros(env).bool())),
+        "end": TerminationTermCfg(func=lambda env: torch.arange(4) == env.common_step_counter - 2),
+    }
+    env_cfg.rewards = {"probe": RewardTermCfg(func=probe("reward", zeros), weight=1.0)}
+    env_cfg.metrics = {"probe": MetricsTermCfg(func=probe("metric", zeros))}
+    put = EventTermCfg(func=lambda env, ids: put_cart(env, 0.3, ids), mode="reset")
+    env_cfg.events = {
+        "put": put,
+        "reset": EventTermCfg(func=probe("reset event"), mode="reset"),
+        "probe": EventTermCfg(func=probe("event"), mode="step"),
+        "rub": EventTermCfg(func=rub, mode="step"),
+    }
+    cfg = CounterCfg(resampling_time_range=(100.0, 100.0))
+    cfg.build = lambda env: Command(cfg, env)  # type: ignore[method-assign]
+    env_cfg.commands = {"n": cfg}
+    env_cfg.curriculum = {"probe": CurriculumTermCfg(func=probe("curriculum"))}
+    add_observation(env_cfg, "probe", observe)
+    env = ManagerBasedRlEnv(env_cfg)
+    for action in (0.2, 0.5):
+        env.step(torch.full((4, 1), action))
+    apply_action = env.action_manager.apply_action
+    old = read(env).clone()
+
+    def apply() -> None:
+        apply_action()
+        env.scene.write_data_to_sim()
+        seen["physics"] = read(env).clone()
+
+    env.action_manager.apply_action = apply
+    seen.clear()
+    env.step(torch.full((4, 1), 0.8))
+    assert (seen["curriculum"] != old)[:2].all(), "the quantity did not change"
+    for part, values in seen.items():
+        wanted = seen["curriculum"] if part in new else old
+        assert values[0] == wanted[0], part
+        if part in next_episode:
+            assert values[1] != seen["curriculum"][1], part
+        else:
+            assert values[1] == wanted[1], part
+    assert set(seen) == {"physics", *TERMS, *LATER}

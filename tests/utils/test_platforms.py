@@ -244,7 +244,11 @@ class TestProcesses:
     @on_posix
     def test_interrupt(self):
         """End a program in a group of its own by Ctrl-C, and by SIGTERM."""
-        code = "import time; print(flush=True); time.sleep(60)"
+        # Programs in the background of a shell ignore SIGINT, and so do their children.
+        code = (
+            "import signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+            "print(flush=True); time.sleep(60)"
+        )
         for signum in (signal.SIGINT, signal.SIGTERM):
             with subprocess.Popen(
                 [sys.executable, "-c", code],
