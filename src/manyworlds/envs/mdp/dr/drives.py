@@ -11,8 +11,7 @@ import torch
 
 from manyworlds.actuator import Actuator
 from manyworlds.envs.mdp.dr.distributions import (
-    ABS,
-    SCALE,
+    ADD,
     Distribution,
     Operation,
     resolve_operation,
@@ -92,10 +91,10 @@ def _parameter_draws(
     """Find parameters of the selected actuators, whatever their kinds."""
     asset_cfg = resolved(env, asset_cfg)
     names, operation = " or ".join(ranges), resolve_operation(operation)
-    if operation not in (ABS, SCALE):
+    if operation == ADD:
         raise ValueError(
             f"An actuator's {names} cannot be randomized by operation '{operation.name}': use "
-            "'scale' or 'abs'."
+            "'scale', 'abs' or a dr.Operation."
         )
     bounds = {n: make_bounds([[pair]], distribution, env.sim.device) for n, pair in ranges.items()}
     for name, pair in ranges.items():
