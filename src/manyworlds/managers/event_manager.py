@@ -67,13 +67,11 @@ class EpisodeEvent(ManagerTermBase):
     """Base of event terms that take note of the end of episodes."""
 
     @abstractmethod
-    def end_episodes(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor, **params: Any) -> None:
+    def end_episodes(self, env_ids: torch.Tensor) -> None:
         """Take note of episodes that end; all state is still theirs.
 
         Args:
-            env: the environment.
             env_ids: ids of the worlds, shape [n]; possibly none.
-            params: parameters of the term.
         """
 
 
@@ -263,9 +261,9 @@ class EventManager(ManagerBase[EventTermCfg]):
         Args:
             env_ids: ids of the worlds, shape [n].
         """
-        for name, func in self._class_terms.items():
-            if isinstance(func, EpisodeEvent):
-                func.end_episodes(self._env, env_ids, **self._terms[name].params)
+        for term in self._class_terms.values():
+            if isinstance(term, EpisodeEvent):
+                term.end_episodes(env_ids)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Restart the interval timers of the given worlds; return values to log, shape []."""

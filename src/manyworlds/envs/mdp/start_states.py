@@ -34,9 +34,11 @@ class reset_to_start_states(EpisodeEvent):  # noqa: N801
     """
 
     state_attributes = ("_kind", "rates", "_open")
+    derived_attributes = ("_cfg",)
 
     def __init__(self, cfg: EventTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
+        self._cfg = cfg
         kinds, opens_at = cfg.params["kinds"], cfg.params.get("opens_at", 0.5)
         if cfg.mode != "reset":
             raise ValueError(
@@ -92,11 +94,10 @@ class reset_to_start_states(EpisodeEvent):  # noqa: N801
             if len(chosen):
                 start(env, chosen)
 
-    def end_episodes(
-        self, env: ManagerBasedRlEnv, env_ids: torch.Tensor, *, success: TensorFunc, **_: object
-    ) -> None:
+    def end_episodes(self, env_ids: torch.Tensor) -> None:
         """Count the episodes that end; see `__call__`."""
-        self._count(self._kind[env_ids], success(env)[env_ids].float())
+        success: TensorFunc = self._cfg.params["success"]
+        self._count(self._kind[env_ids], success(self._env)[env_ids].float())
 
     def _count(self, kinds: torch.Tensor, successes: torch.Tensor) -> None:
         """Move the rates toward the mean of some episodes, shape [n] each."""
