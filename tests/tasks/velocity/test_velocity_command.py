@@ -183,7 +183,11 @@ def test_errors_of_episodes_are_averaged_over_the_worlds_that_end():
 
 def test_the_way_follows_changes_turns_and_stops_of_the_command():
     """Add up the commanded way and the robot's way along it, until the episode ends."""
-    env = floating_box(4)
+    generator = TerrainGeneratorCfg(
+        size=(8.0, 8.0), num_rows=1, num_cols=1, seed=1, sub_terrains={"flat": flat()}
+    )
+    terrain = TerrainEntityCfg(terrain_type="generator", terrain_generator=generator)
+    env = floating_box(4, terrain=terrain)
     term = env.command_manager.get_term("twist")
     assert isinstance(term, UniformVelocityCommand)
     share = torch.tensor([1.0, 1.0, 0.5, -1.0])

@@ -90,6 +90,11 @@ def target_position(
     return _in_root_frame(env, asset_cfg, command.command - root)
 
 
+# mjlab's tasks of lifting, and many that began as copies of them, name the hand's site here,
+# although the position does not depend on it.
+target_position.selects = frozenset({"site"})  # type: ignore[attr-defined]
+
+
 def camera_rgb(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Color image of a camera in [0, 1], shape [num_envs, 3, height, width]."""
     return _picture(env, sensor_name, "rgb").float() / 255.0
