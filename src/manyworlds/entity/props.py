@@ -176,7 +176,8 @@ class MeshProp(PropSpec):
         """
         parts = read_solid(self.path)
         kept = [part for part in parts if has_hull(part) or has_surface(part)]
-        if left_out := [part.name for part in parts if part not in kept]:
+        left_out = [part.name for part in parts if part not in kept]
+        if left_out:
             warnings.warn(
                 f"The mesh '{self.path}' has flat parts that MuJoCo refuses, which are left out: "
                 f"{', '.join(left_out)}.",

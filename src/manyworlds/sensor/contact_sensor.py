@@ -209,7 +209,8 @@ class ContactSensor(Sensor[ContactData]):
             body = entity.moved_geoms[name]
             own = set(entity.names("geom"))
             others = [geom for geom in scene_spec.body(body).geoms if geom.name not in own]
-            if touching := [geom for geom in others if geom.contype or geom.conaffinity]:
+            touching = [geom for geom in others if geom.contype or geom.conaffinity]
+            if touching:
                 warnings.warn(
                     f"Contact sensor '{self.cfg.name}': the geoms of '{name}' belong to the body "
                     f"'{body}', so that contacts with its other geoms, such as "

@@ -91,7 +91,8 @@ def load_spec(
         try:
             references, texts = model_files(path)
             for text in texts:
-                if call := unexpanded(text):
+                call = unexpanded(text)
+                if call:
                     raise ModelFileError(
                         path,
                         f"{call} is a call of xacro that nobody expanded.",
@@ -125,7 +126,8 @@ def _parse(path: Path) -> mujoco.MjSpec:
     """Read a model file with MuJoCo, whose parser of specs asks for the ending of the name."""
     if path.suffix in (".xml", ".urdf"):
         return mujoco.MjSpec.from_file(str(path))
-    if problem := model_hints.no_model(path):
+    problem = model_hints.no_model(path)
+    if problem:
         raise ModelFileError(path, *problem)
     name = f"{path}.xml"
     return mujoco.MjSpec.from_file(name, include={name: path.read_bytes()})

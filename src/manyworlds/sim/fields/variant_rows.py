@@ -82,7 +82,8 @@ class VariantRows:
             ids = element_ids(engine.mj_model, info.elements)
             self._tables[name] = _tables(engine, name, info, ids)
             self._ids[name] = ids
-            if found := _lacks(info, ids):
+            found = _lacks(info, ids)
+            if found:
                 lacks[name] = found
             variants = info.world_variants(name, engine.num_envs)
             with torch.inference_mode(False):

@@ -104,7 +104,8 @@ class Motion:
         parts: dict[str, np.ndarray] = {}
         order = {"joint": (self.joint_names, joint_names), "body": (self.body_names, body_names)}
         for kind, (own, wanted) in order.items():
-            if missing := [name for name in wanted if own and name not in own]:
+            missing = [name for name in wanted if own and name not in own]
+            if missing:
                 raise ValueError(
                     f"{self.source} has no {kind} {missing}, but {list(own)}: use a recording of "
                     "this robot."

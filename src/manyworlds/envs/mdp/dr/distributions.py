@@ -45,7 +45,6 @@ class Operation:
 
     Managers copy configurations with all that is in them: compare by `==`, not by `is`.
 
-
     `combine(base, initialize(base))`, with the columns that are drawn filled in between, gives the
     new values. All three tensors have shape [worlds, elements, columns of the field].
     """
