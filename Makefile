@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Two workers need about 4 GB of memory each; an idle worker takes tests from the other.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo quick test test-all check docs bench bench-gpu dist dist-check format clean
+.PHONY: help demo quick test test-all check docs bench bench-gpu dist dist-check format lock clean
 
 help:
 	@echo "make demo       train a pusher of many shapes (under 4 minutes), record a video, and show it"
@@ -19,6 +19,7 @@ help:
 	@echo "make dist       build the sdist and the wheel in dist"
 	@echo "make dist-check build them, and check metadata, contents and size"
 	@echo "make format     format the code"
+	@echo "make lock       write the installed versions to requirements-dev.txt"
 	@echo "make clean      remove the virtual environment"
 
 demo: .venv/.user
@@ -64,6 +65,11 @@ format: .venv/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# After an upgrade whose tests pass. PyTorch is left out: its builds for CPU and CUDA differ by machine.
+lock: .venv/.dev
+	{ echo "# Versions with which make check and make test-all pass; make lock writes this file."; \
+	$(BIN)/python -m pip freeze --exclude-editable --exclude torch; } > requirements-dev.txt
+
 clean:
 	rm -rf .venv
 
@@ -80,9 +86,9 @@ clean:
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[train,lab,meshes]'
 	@touch $@
 
-.venv/.dev: pyproject.toml | .venv/bin/python
+.venv/.dev: pyproject.toml requirements-dev.txt | .venv/bin/python
 	@echo "installing manyworlds and its development tools into .venv ..."
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements-dev.txt -e '.[dev]'
 	@# Tests read its MJCF files only, so none of its dependencies are needed.
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps dm_control==1.0.50
 	@touch $@ .venv/.user
