@@ -16,10 +16,11 @@ import pytest
 from manyworlds.envs.entrance import ENTRANCE_FILE
 
 START_S = 240.0
+PROGRAM = Path(__file__).parent / "paced_training.py"
 
 
 class Training:
-    """Training of a task with an entrance, as `manyworlds train` starts it.
+    """Training of a task with an entrance, as `manyworlds train` starts it, but slower.
 
     Args:
         task: name of the task.
@@ -33,7 +34,7 @@ class Training:
         args += ["--agent.max-iterations", "1000000", "--agent.save-interval", "1000000"]
         self.log = (root / "log.txt").open("w")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "manyworlds", *args, *options],
+            [sys.executable, str(PROGRAM), *args, *options],
             stdout=self.log,
             stderr=subprocess.STDOUT,
             env={**os.environ, "OMP_NUM_THREADS": "1"},

@@ -24,8 +24,8 @@ DIRECT = LabCfg(mode="direct", recorder=RecorderCfg(to_file=False))
 
 
 def test_the_lab_does_what_the_training_did(training):
-    """Enter world 5, and repeat its next 200 control steps in the lab: equal to the bit."""
-    entered = enter_run(training.folder, 5, DIRECT, record=200)
+    """Enter world 5, and repeat its next 80 control steps in the lab: equal to the bit."""
+    entered = enter_run(training.folder, 5, DIRECT, record=80)
     lab, driver = entered.lab, entered.lab.environment
     assert (entered.env_id, entered.moment.env_id) == (5, 5)
     card = lab.world.card.plain(lab.loop.model)
@@ -35,10 +35,10 @@ def test_the_lab_does_what_the_training_did(training):
     lab.step(3 * driver.env.cfg.decimation)  # the present policy acts, with its own random numbers
     replay = entered.repeat()
     assert (replay.done, replay.ended) == (0, "")
-    for i in range(200):
+    for i in range(80):
         lab.step(driver.env.cfg.decimation)
         assert replay.done == i + 1, replay.ended
-    assert replay.ended == "All 200 recorded steps are repeated."
+    assert replay.ended == "All 80 recorded steps are repeated."
     before = driver.env.common_step_counter
     lab.step(2 * driver.env.cfg.decimation)
     assert driver.env.common_step_counter == before + 2  # and goes on by itself

@@ -71,7 +71,7 @@ def test_what_the_policy_sees_and_expects(entered):
 def test_go_back_and_repeat(entered):
     """Go back: the world repeats what it did in the training, to the bit, from any moment."""
     lab, driver = entered.lab, entered.lab.environment
-    for seconds in (0.1, 2.0, 600.0):
+    for seconds in (0.1, 600.0):
         replay = rewound(entered, seconds)
         begun = replay.done
         while not replay.ended:
@@ -121,7 +121,7 @@ def test_two_futures(training, entered):
     assert second.end is not None and (first.end is None or first.end > second.end)
     assert "with push" in str(futures) and "fell_over" in str(futures)
     thrown = RecordedPush(body="robot/trunk", force=(0.0, 1e6, 0.0), duration_s=0.2)
-    diverged = entered.compare(1.0, push=thrown).second
+    diverged = entered.compare(0.2, push=thrown).second
     assert any("diverged" in step.ended_by for step in diverged.steps)
     assert np.isfinite(diverged.states["qpos"]).all()
     # Without a push and with the same policy, both futures would be the same.
@@ -129,7 +129,7 @@ def test_two_futures(training, entered):
         0.4, push=RecordedPush(body="robot/trunk", force=(0, 0, 0), duration_s=1)
     )
     assert np.array_equal(again.first.states["qpos"], again.second.states["qpos"])
-    film = futures.save_film(lab.recorder.folder / "both", format="gif", width=64, height=48)
+    film = again.save_film(lab.recorder.folder / "both", format="gif", width=64, height=48)
     assert film.stat().st_size > 1000
     with pytest.raises(ValueError, match="Give a checkpoint or a push"):
         entered.compare(1.0)
