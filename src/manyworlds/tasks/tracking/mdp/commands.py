@@ -110,7 +110,7 @@ class MotionCommand(CommandTerm):
 
     def __init__(self, cfg: MotionCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
-        self.robot = env.scene[cfg.entity_name]
+        self.robot = env.scene.entity(cfg.entity_name)
         self._check(cfg)
         names = self.robot.body_names
         local = [names.index(name) for name in cfg.body_names]
