@@ -7,7 +7,7 @@ import pytest
 
 from manyworlds.entity import EntityCfg
 from manyworlds.scene import Scene, SceneCfg
-from manyworlds.sensor import BuiltinSensorCfg, ObjRef
+from manyworlds.sensor import BuiltinSensor, BuiltinSensorCfg, ContactSensor, ObjRef, Sensor
 from manyworlds.sim import Simulation
 from manyworlds.terrains import BoxFlatTerrainCfg, TerrainEntityCfg, TerrainGeneratorCfg
 
@@ -182,6 +182,24 @@ def test_mistakes_are_named():
         Scene(SceneCfg(env_spacing=float("inf")))
     with pytest.raises(KeyError, match=r"Scene element 'x' not found. Available: \['a'\]"):
         Scene(SceneCfg(entities={"a": ball()}), "cpu")["x"]
+
+
+def test_entities_and_sensors_are_found_by_kind():
+    """Return elements with their type, and say what a wrong name or kind should be."""
+    clock = BuiltinSensorCfg(name="clock", sensor_type="clock")
+    scene = Scene(SceneCfg(entities={"ball": ball()}, sensors=(clock,)), "cpu")
+    assert scene.entity("ball") is scene["ball"] is scene.entities["ball"]
+    assert scene.sensor("clock", BuiltinSensor) is scene["clock"] is scene.sensor("clock", Sensor)
+    with pytest.raises(KeyError, match=r"'bal' not found. Did you mean 'ball'\? Available"):
+        scene.entity("bal")
+    with pytest.raises(KeyError, match=r"'clok' not found. Did you mean 'clock'\? Available"):
+        scene.sensor("clok", BuiltinSensor)
+    with pytest.raises(KeyError, match="'clock' is a BuiltinSensor, not an entity: call scene.sen"):
+        scene.entity("clock")
+    with pytest.raises(KeyError, match="'ball' is an entity, not a sensor: call scene.entity"):
+        scene.sensor("ball", BuiltinSensor)
+    with pytest.raises(TypeError, match="'clock' is a BuiltinSensor, not a ContactSensor: name an"):
+        scene.sensor("clock", ContactSensor)
 
 
 def test_wrong_scenes_are_refused_in_one_sentence():

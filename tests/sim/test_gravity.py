@@ -112,8 +112,9 @@ def test_tracked_inclinations_are_from_gravity():
     for gravity in ((0.0, 0.0, -9.81), (9.81, 0.0, 0.0)):
         env = environment(gravity)
         data = SimpleNamespace(gravity_vec_w=env.scene["robot"].data.gravity_vec_w[:1])
+        entities = {"robot": SimpleNamespace(data=data)}
         stub: Any = SimpleNamespace(
-            scene={"robot": SimpleNamespace(data=data)},
+            scene=SimpleNamespace(entity=entities.__getitem__),
             command_manager=SimpleNamespace(get_term=lambda name: command),
         )
         ended[gravity] = bad_anchor_ori(stub, SceneEntityCfg("robot"), "motion", 0.5).tolist()

@@ -233,18 +233,6 @@ def delay_fields(
     )
 
 
-def parameter(name: str, doc: str) -> property:
-    """Return a property that reads a parameter."""
-    return property(lambda self: self.get_param(name), doc=doc)
-
-
-def _default(name: str) -> property:
-    return property(
-        lambda self: self.default_param(name),
-        doc=f"`{name}` as compiled, shape [num_envs, num_targets].",
-    )
-
-
 class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     """Turns targets into `ctrl` for a group of joints, tendons or sites.
 
@@ -293,15 +281,35 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         self._model_params: dict[str, GainParameter | LimitParameter] = {}
         self._defaults: dict[str, torch.Tensor] = {}
 
-    stiffness = parameter("stiffness", "Effort per position error, [num_envs, num_targets].")
-    damping = parameter("damping", "Effort per velocity error, [num_envs, num_targets].")
-    force_limit = parameter(
-        "force_limit",
-        "Largest effort before a gear [N m or N], infinite for none, [num_envs, num_targets].",
-    )
-    default_stiffness = _default("stiffness")
-    default_damping = _default("damping")
-    default_force_limit = _default("force_limit")
+    @property
+    def stiffness(self) -> torch.Tensor:
+        """Effort per position error, shape [num_envs, num_targets]."""
+        return self.get_param("stiffness")
+
+    @property
+    def damping(self) -> torch.Tensor:
+        """Effort per velocity error, shape [num_envs, num_targets]."""
+        return self.get_param("damping")
+
+    @property
+    def force_limit(self) -> torch.Tensor:
+        """Largest effort before a gear [N m or N], infinite for none, [num_envs, num_targets]."""
+        return self.get_param("force_limit")
+
+    @property
+    def default_stiffness(self) -> torch.Tensor:
+        """`stiffness` as compiled, shape [num_envs, num_targets]."""
+        return self.default_param("stiffness")
+
+    @property
+    def default_damping(self) -> torch.Tensor:
+        """`damping` as compiled, shape [num_envs, num_targets]."""
+        return self.default_param("damping")
+
+    @property
+    def default_force_limit(self) -> torch.Tensor:
+        """`force_limit` as compiled, shape [num_envs, num_targets]."""
+        return self.default_param("force_limit")
 
     @property
     def has_delay(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import torch
 
-from manyworlds.actuator.actuator import ActuatorCmd, parameter
+from manyworlds.actuator.actuator import ActuatorCmd
 from manyworlds.actuator.builtin_actuator import check_positive
 from manyworlds.actuator.pd_actuator import IdealPdActuator, IdealPdActuatorCfg, pd_torque
 
@@ -74,8 +74,15 @@ class DcMotorActuator(IdealPdActuator[DcMotorCfgT], Generic[DcMotorCfgT]):
 
     param_names = (*IdealPdActuator.param_names, "saturation_effort", "velocity_limit_motor")
 
-    saturation_effort = parameter("saturation_effort", "Torque at rest, [num_envs, num_targets].")
-    velocity_limit_motor = parameter("velocity_limit_motor", "Speed without load, same shape.")
+    @property
+    def saturation_effort(self) -> torch.Tensor:
+        """Torque at rest [N m or N], shape [num_envs, num_targets]."""
+        return self.get_param("saturation_effort")
+
+    @property
+    def velocity_limit_motor(self) -> torch.Tensor:
+        """Speed without load [rad/s or m/s], shape [num_envs, num_targets]."""
+        return self.get_param("velocity_limit_motor")
 
     @staticmethod
     def control_law(params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:

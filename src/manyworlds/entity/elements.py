@@ -2,49 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from manyworlds.validation.names import match_ids, resolve_matching_names
 
 Names = str | Sequence[str]
 Matches = tuple[list[int], list[str]]
-
-
-def _finder(kind: str) -> Callable[..., Matches]:
-    def find(
-        self: NamedElements,
-        name_keys: Names,
-        subset: Sequence[str] | None = None,
-        preserve_order: bool = False,
-        **named_subset: Sequence[str] | None,
-    ) -> Matches:
-        subset = named_subset.pop(f"{kind}_subset", subset)
-        if named_subset:
-            raise TypeError(f"find_* for {kind} got unexpected arguments {sorted(named_subset)}.")
-        return self.find(kind, name_keys, subset, preserve_order)
-
-    find.__doc__ = f"Select elements of kind {kind}; see `find`. `subset` names `{kind}_subset`."
-    parameters = dict(inspect.signature(find).parameters)
-    del parameters["named_subset"]
-    parameters["subset"] = parameters["subset"].replace(name=f"{kind}_subset")
-    find.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
-    return find
-
-
-def _names_of(kind: str) -> property:
-    def names(self: NamedElements) -> tuple[str, ...]:
-        return self.names(kind)
-
-    return property(names, doc=f"Names of the elements of kind {kind}, in model order.")
-
-
-def _count_of(kind: str) -> property:
-    def count(self: NamedElements) -> int:
-        return len(self.names(kind))
-
-    return property(count, doc=f"Number of elements of kind {kind}.")
 
 
 class NamedElements:
@@ -102,43 +66,227 @@ class NamedElements:
         preserve_order: bool = False,
         subset: Sequence[str] | None = None,
     ) -> Matches:
-        """Select bodies; see `find`, whose arguments have another order."""
+        """Return local ids and names of the bodies that match name patterns.
+
+        See `find`, whose arguments have another order.
+        """
         return self.find("body", name_keys, subset, preserve_order)
 
-    find_joints = _finder("joint")
-    find_geoms = _finder("geom")
-    find_sites = _finder("site")
-    find_tendons = _finder("tendon")
-    find_cameras = _finder("camera")
-    find_lights = _finder("light")
-    find_materials = _finder("material")
-    find_textures = _finder("texture")
-    find_pairs = _finder("pair")
-    find_actuators = _finder("actuator")
-    find_ball_joints = _finder("ball_joint")
+    def find_joints(
+        self,
+        name_keys: Names,
+        joint_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the joints that match name patterns; see `find`."""
+        return self.find("joint", name_keys, joint_subset, preserve_order)
 
-    body_names = _names_of("body")
-    joint_names = _names_of("joint")
-    geom_names = _names_of("geom")
-    site_names = _names_of("site")
-    tendon_names = _names_of("tendon")
-    camera_names = _names_of("camera")
-    light_names = _names_of("light")
-    material_names = _names_of("material")
-    texture_names = _names_of("texture")
-    pair_names = _names_of("pair")
-    actuator_names = _names_of("actuator")
-    ball_joint_names = _names_of("ball_joint")
+    def find_ball_joints(
+        self,
+        name_keys: Names,
+        ball_joint_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the ball joints that match name patterns; see `find`."""
+        return self.find("ball_joint", name_keys, ball_joint_subset, preserve_order)
 
-    num_bodies = _count_of("body")
-    num_joints = _count_of("joint")
-    num_geoms = _count_of("geom")
-    num_sites = _count_of("site")
-    num_tendons = _count_of("tendon")
-    num_cameras = _count_of("camera")
-    num_lights = _count_of("light")
-    num_materials = _count_of("material")
-    num_textures = _count_of("texture")
-    num_pairs = _count_of("pair")
-    num_actuators = _count_of("actuator")
-    num_ball_joints = _count_of("ball_joint")
+    def find_geoms(
+        self,
+        name_keys: Names,
+        geom_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the geoms that match name patterns; see `find`."""
+        return self.find("geom", name_keys, geom_subset, preserve_order)
+
+    def find_sites(
+        self,
+        name_keys: Names,
+        site_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the sites that match name patterns; see `find`."""
+        return self.find("site", name_keys, site_subset, preserve_order)
+
+    def find_tendons(
+        self,
+        name_keys: Names,
+        tendon_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the tendons that match name patterns; see `find`."""
+        return self.find("tendon", name_keys, tendon_subset, preserve_order)
+
+    def find_actuators(
+        self,
+        name_keys: Names,
+        actuator_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the actuators that match name patterns; see `find`."""
+        return self.find("actuator", name_keys, actuator_subset, preserve_order)
+
+    def find_cameras(
+        self,
+        name_keys: Names,
+        camera_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the cameras that match name patterns; see `find`."""
+        return self.find("camera", name_keys, camera_subset, preserve_order)
+
+    def find_lights(
+        self,
+        name_keys: Names,
+        light_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the lights that match name patterns; see `find`."""
+        return self.find("light", name_keys, light_subset, preserve_order)
+
+    def find_materials(
+        self,
+        name_keys: Names,
+        material_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the materials that match name patterns; see `find`."""
+        return self.find("material", name_keys, material_subset, preserve_order)
+
+    def find_textures(
+        self,
+        name_keys: Names,
+        texture_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the textures that match name patterns; see `find`."""
+        return self.find("texture", name_keys, texture_subset, preserve_order)
+
+    def find_pairs(
+        self,
+        name_keys: Names,
+        pair_subset: Sequence[str] | None = None,
+        preserve_order: bool = False,
+    ) -> Matches:
+        """Return local ids and names of the contact pairs that match name patterns; see `find`."""
+        return self.find("pair", name_keys, pair_subset, preserve_order)
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Names of the bodies, in model order."""
+        return self._names["body"]
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the hinge and slide joints, in model order."""
+        return self._names["joint"]
+
+    @property
+    def ball_joint_names(self) -> tuple[str, ...]:
+        """Names of the ball joints, in model order."""
+        return self._names["ball_joint"]
+
+    @property
+    def geom_names(self) -> tuple[str, ...]:
+        """Names of the geoms, in model order."""
+        return self._names["geom"]
+
+    @property
+    def site_names(self) -> tuple[str, ...]:
+        """Names of the sites, in model order."""
+        return self._names["site"]
+
+    @property
+    def tendon_names(self) -> tuple[str, ...]:
+        """Names of the tendons, in model order."""
+        return self._names["tendon"]
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """Names of the actuators, in model order."""
+        return self._names["actuator"]
+
+    @property
+    def camera_names(self) -> tuple[str, ...]:
+        """Names of the cameras, in model order."""
+        return self._names["camera"]
+
+    @property
+    def light_names(self) -> tuple[str, ...]:
+        """Names of the lights, in model order."""
+        return self._names["light"]
+
+    @property
+    def material_names(self) -> tuple[str, ...]:
+        """Names of the materials, in model order."""
+        return self._names["material"]
+
+    @property
+    def texture_names(self) -> tuple[str, ...]:
+        """Names of the textures, in model order."""
+        return self._names["texture"]
+
+    @property
+    def pair_names(self) -> tuple[str, ...]:
+        """Names of the contact pairs, in model order."""
+        return self._names["pair"]
+
+    @property
+    def num_bodies(self) -> int:
+        """Number of bodies."""
+        return len(self._names["body"])
+
+    @property
+    def num_joints(self) -> int:
+        """Number of hinge and slide joints."""
+        return len(self._names["joint"])
+
+    @property
+    def num_ball_joints(self) -> int:
+        """Number of ball joints."""
+        return len(self._names["ball_joint"])
+
+    @property
+    def num_geoms(self) -> int:
+        """Number of geoms."""
+        return len(self._names["geom"])
+
+    @property
+    def num_sites(self) -> int:
+        """Number of sites."""
+        return len(self._names["site"])
+
+    @property
+    def num_tendons(self) -> int:
+        """Number of tendons."""
+        return len(self._names["tendon"])
+
+    @property
+    def num_actuators(self) -> int:
+        """Number of actuators."""
+        return len(self._names["actuator"])
+
+    @property
+    def num_cameras(self) -> int:
+        """Number of cameras."""
+        return len(self._names["camera"])
+
+    @property
+    def num_lights(self) -> int:
+        """Number of lights."""
+        return len(self._names["light"])
+
+    @property
+    def num_materials(self) -> int:
+        """Number of materials."""
+        return len(self._names["material"])
+
+    @property
+    def num_textures(self) -> int:
+        """Number of textures."""
+        return len(self._names["texture"])
+
+    @property
+    def num_pairs(self) -> int:
+        """Number of contact pairs."""
+        return len(self._names["pair"])

@@ -241,7 +241,9 @@ class RecordedPush:
         chosen.resolve(env.scene)
         wrench = torch.tensor([self.force, self.torque], device=env.device) * factor
         force, torque = (part.expand(len(env_ids), 3) for part in wrench)
-        env.scene[entity].write_external_wrench_to_sim(force, torque, env_ids, chosen.index("body"))
+        env.scene.entity(entity).write_external_wrench_to_sim(
+            force, torque, env_ids, chosen.index("body")
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ import torch
 from manyworlds.envs.environment_of_world import environment_of_moment
 from manyworlds.envs.mdp import terminations
 from manyworlds.envs.world_record import WorldRecord, WorldReplay, quick_checksum
+from manyworlds.sensor import ContactSensor
 from manyworlds.utils.table import render_table
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _mean(steps: list[StoryStep], name: str) -> float:
 
 def _tilt(env: ManagerBasedRlEnv, limit_angle: float, asset_cfg: Any = None) -> float:
     name = "robot" if asset_cfg is None else asset_cfg.name
-    gravity = env.scene[name].data.projected_gravity_b
+    gravity = env.scene.entity(name).data.projected_gravity_b
     if not gravity[0].any():
         return 0.0
     return float(torch.acos((-gravity[0, 2]).clamp(-1.0, 1.0))) / limit_angle
@@ -165,12 +166,12 @@ def _tilt(env: ManagerBasedRlEnv, limit_angle: float, asset_cfg: Any = None) -> 
 
 def _height(env: ManagerBasedRlEnv, minimum_height: float, asset_cfg: Any = None) -> float:
     name = "robot" if asset_cfg is None else asset_cfg.name
-    height = float(env.scene[name].data.root_link_pos_w[0, 2])
+    height = float(env.scene.entity(name).data.root_link_pos_w[0, 2])
     return minimum_height / height if height > 0.0 else 1.0
 
 
 def _force(env: ManagerBasedRlEnv, sensor_name: str, force_threshold: float = 10.0) -> float:
-    data = env.scene[sensor_name].data
+    data = env.scene.sensor(sensor_name, ContactSensor).data
     forces = data.force if data.force_history is None else data.force_history
     return 0.0 if forces is None else float(forces[0].norm(dim=-1).max()) / force_threshold
 

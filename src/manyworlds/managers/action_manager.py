@@ -54,7 +54,7 @@ class ActionTerm(ManagerTermBase):
     def __init__(self, cfg: ActionTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         self.cfg = cfg
-        self._entity = env.scene[cfg.entity_name]
+        self._entity = env.scene.entity(cfg.entity_name)
 
     @property
     def sets(self) -> TargetColumns | None:

@@ -109,7 +109,7 @@ class EnvMirror:
             ValueError: the entity is not symmetric.
         """
         if entity not in self._tables:
-            indexing = self.env.scene[entity].indexing
+            indexing = self.env.scene.entity(entity).indexing
             root = int(indexing.body_ids[indexing.root_index])
             self._tables[entity] = mirror_table(self.env.sim.mj_model, root)
         return self._tables[entity]
@@ -145,7 +145,7 @@ class EnvMirror:
         Raises:
             ValueError: the joints or the defaults are not symmetric.
         """
-        ids = self.env.scene[asset_cfg.name].indexing.joint_ids[asset_cfg.joint_ids].tolist()
+        ids = self.env.scene.entity(asset_cfg.name).indexing.joint_ids[asset_cfg.joint_ids].tolist()
         index = self.elements("joint", ids, asset_cfg.name)
         reflection = Reflection.of(index, self.table(asset_cfg.name).joint_sign[ids])
         if defaults is not None:

@@ -181,7 +181,7 @@ def describe_policy(
 def action_entity(env: ManagerBasedRlEnv) -> Entity:
     """Return the entity of the first action."""
     name = env.action_manager.active_terms[0]
-    return env.scene[env.action_manager.get_term(name).cfg.entity_name]
+    return env.scene.entity(env.action_manager.get_term(name).cfg.entity_name)
 
 
 def gains(entity: Entity) -> tuple[list[float], list[float]]:
@@ -215,7 +215,7 @@ def _describe_observation(
 def _describe_param(env: ManagerBasedRlEnv, value: object) -> object:
     if not isinstance(value, SceneEntityCfg):
         return _plain(value)
-    entity = env.scene[value.name]
+    entity = env.scene.entity(value.name)
     chosen: dict[str, object] = {"entity": value.name}
     for kind in ELEMENT_KINDS:
         ids = getattr(value, f"{kind}_ids")

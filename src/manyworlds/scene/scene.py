@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import mujoco
 import torch
@@ -27,7 +27,10 @@ from manyworlds.utils.devices import as_device
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
 from manyworlds.validation.checks import check_count, check_tuple, check_type
+from manyworlds.validation.names import near_matches
 from manyworlds.validation.worlds import EnvIds, Worlds
+
+SensorT = TypeVar("SensorT", bound=Sensor[Any])
 
 _ONE_INPUT = (
     mujoco.mjtGain.mjGAIN_FIXED,
@@ -136,20 +139,78 @@ class Scene(Stateful):
         if self.terrain is None:
             self._env_origins = self._grid_origins()
 
-    def __getitem__(self, key: str) -> Any:
-        for elements in (self.sensors, self.entities):
-            if key in elements:
-                return elements[key]
-        # Sensors of two entities may have the same name, which is then ambiguous.
-        if len(names := self._short_names.get(key, [])) == 1:
-            return self.sensors[names[0]]
-        if key in self._left_out_sensors:
+    def entity(self, name: str) -> Entity:
+        """Return an entity by name.
+
+        Raises:
+            KeyError: there is no such entity.
+        """
+        found = self.entities.get(name)
+        if found is not None:
+            return found
+        sensor = self._find_sensor(name)
+        if sensor is None:
+            raise self._not_found(name)
+        kind = type(sensor).__name__
+        raise KeyError(
+            f"Scene element '{name}' is a {kind}, not an entity: call "
+            f"scene.sensor('{name}', {kind}), or name an entity of {sorted(self.entities)}."
+        )
+
+    def sensor(self, name: str, kind: type[SensorT]) -> SensorT:
+        """Return a sensor of a kind by name.
+
+        Args:
+            name: name of the sensor; one of an entity is also found without its prefix, if no other
+                entity has a sensor of that name.
+            kind: class of the sensor, or a base class of it.
+
+        Raises:
+            KeyError: there is no such sensor.
+            TypeError: the sensor is of another kind.
+        """
+        found = self._find_sensor(name)
+        if found is None and name in self.entities:
             raise KeyError(
-                f"Sensor '{key}' is left out of the scene: add it to SceneCfg.kept_sensors, which "
+                f"Scene element '{name}' is an entity, not a sensor: call scene.entity('{name}'), "
+                f"or name a sensor of {sorted(self.sensors)}."
+            )
+        if found is None:
+            raise self._not_found(name)
+        if not isinstance(found, kind):
+            raise TypeError(
+                f"Sensor '{name}' is a {type(found).__name__}, not a {kind.__name__}: name another "
+                f"sensor, or call scene.sensor('{name}', {type(found).__name__})."
+            )
+        return found
+
+    def __getitem__(self, key: str) -> Any:
+        found = self._find_sensor(key)
+        if found is not None:
+            return found
+        if key in self.entities:
+            return self.entities[key]
+        raise self._not_found(key)
+
+    def _find_sensor(self, name: str) -> Sensor[Any] | None:
+        if name in self.sensors:
+            return self.sensors[name]
+        # Sensors of two entities may have the same name, which is then ambiguous.
+        names = self._short_names.get(name, [])
+        return self.sensors[names[0]] if len(names) == 1 else None
+
+    def _not_found(self, name: str) -> KeyError:
+        """Return the error that lists what can be found instead."""
+        if name in self._left_out_sensors:
+            return KeyError(
+                f"Sensor '{name}' is left out of the scene: add it to SceneCfg.kept_sensors, which "
                 "a task's settings for a few CPU cores set."
             )
         available = sorted({*self.entities, *self.sensors})
-        raise KeyError(f"Scene element '{key}' not found. Available: {available}")
+        return KeyError(
+            f"Scene element '{name}' not found.{near_matches(name, available)} "
+            f"Available: {available}"
+        )
 
     @property
     def env_origins(self) -> torch.Tensor:

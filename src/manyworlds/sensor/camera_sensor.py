@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from manyworlds.sensor.builtin_sensor import ObjRef, check_exists
-from manyworlds.sensor.sensor import Sensor, SensorCfg
+from manyworlds.sensor.sensor import NOT_REQUESTED, Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
 
 if TYPE_CHECKING:
@@ -90,12 +90,12 @@ class CameraSensorCfg(SensorCfg):
 class CameraSensorData:
     """Images of B worlds with H rows and W columns; None for kinds that were not requested."""
 
-    rgb: torch.Tensor | None = None
+    rgb: torch.Tensor = NOT_REQUESTED
     """Colors, uint8, shape [B, H, W, 3]."""
-    depth: torch.Tensor | None = None
+    depth: torch.Tensor = NOT_REQUESTED
     """Distance along the optical axis [m], float32, shape [B, H, W, 1]; the far clipping distance
     (`vis.map.zfar`) where no object is seen."""
-    segmentation: torch.Tensor | None = None
+    segmentation: torch.Tensor = NOT_REQUESTED
     """Id and type (`mjtObj`) of the visible object, int32, shape [B, H, W, 2]; -1 for none."""
 
 

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.sensor.sensor import Sensor, SensorCfg
+from manyworlds.sensor.sensor import NOT_REQUESTED, Sensor, SensorCfg
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
@@ -86,34 +86,34 @@ class ContactData:
     Fields that were not requested are None; a slot without a contact contains zeros.
     """
 
-    found: torch.Tensor | None = None
+    found: torch.Tensor = NOT_REQUESTED
     """Number of contacts of the primary, shape [num_envs, N]; 0 in an empty slot."""
-    force: torch.Tensor | None = None
+    force: torch.Tensor = NOT_REQUESTED
     """Force of the primary on the secondary [N], shape [num_envs, N, 3]: (normal, tangent,
     tangent2) in the contact frame, or the world frame with `netforce` or `global_frame`."""
-    torque: torch.Tensor | None = None
+    torque: torch.Tensor = NOT_REQUESTED
     """Torque [N m], in the same frame as the force, shape [num_envs, N, 3]."""
-    dist: torch.Tensor | None = None
+    dist: torch.Tensor = NOT_REQUESTED
     """Distance [m], negative in penetration, shape [num_envs, N]."""
-    pos: torch.Tensor | None = None
+    pos: torch.Tensor = NOT_REQUESTED
     """Contact position in the world frame [m], shape [num_envs, N, 3]."""
-    normal: torch.Tensor | None = None
+    normal: torch.Tensor = NOT_REQUESTED
     """Direction from primary to secondary in the world frame, shape [num_envs, N, 3]."""
-    tangent: torch.Tensor | None = None
+    tangent: torch.Tensor = NOT_REQUESTED
     """First tangent in the world frame, shape [num_envs, N, 3]."""
-    current_air_time: torch.Tensor | None = None
+    current_air_time: torch.Tensor = NOT_REQUESTED
     """Time since the last contact [s], 0 in contact, shape [num_envs, P]."""
-    last_air_time: torch.Tensor | None = None
+    last_air_time: torch.Tensor = NOT_REQUESTED
     """Duration of the last air phase [s], shape [num_envs, P]."""
-    current_contact_time: torch.Tensor | None = None
+    current_contact_time: torch.Tensor = NOT_REQUESTED
     """Time since contact began [s], 0 in the air, shape [num_envs, P]."""
-    last_contact_time: torch.Tensor | None = None
+    last_contact_time: torch.Tensor = NOT_REQUESTED
     """Duration of the last contact [s], shape [num_envs, P]."""
-    force_history: torch.Tensor | None = None
+    force_history: torch.Tensor = NOT_REQUESTED
     """Forces [N] of the last H physics steps, newest first, shape [num_envs, N, H, 3]."""
-    torque_history: torch.Tensor | None = None
+    torque_history: torch.Tensor = NOT_REQUESTED
     """Torques [N m] of the last H physics steps, newest first, shape [num_envs, N, H, 3]."""
-    dist_history: torch.Tensor | None = None
+    dist_history: torch.Tensor = NOT_REQUESTED
     """Distances [m] of the last H physics steps, newest first, shape [num_envs, N, H]."""
 
 

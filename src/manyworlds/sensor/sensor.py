@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NOT_REQUESTED: Any = None
+"""Default of output that a sensor has only on request: users who requested it need no check."""
+
 
 @dataclass
 class SensorCfg(ABC):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import mujoco
@@ -52,29 +52,6 @@ class Camera(Protocol):
     def invalidate(self) -> None:
         """Mark the images as outdated, so that the next read renders again."""
         ...
-
-
-def _picture(kind: str) -> Callable[[SensorContext, int], torch.Tensor]:
-    def get(self: SensorContext, cam_idx: int) -> torch.Tensor:
-        sensors = [camera for camera in self._cameras if camera.camera_idx == cam_idx]
-        if not sensors:
-            ids = sorted({camera.camera_idx for camera in self._cameras})
-            raise KeyError(f"No sensor has camera {cam_idx}: choose one of {ids}.")
-        for sensor in sensors:
-            if kind in sensor.cfg.data_types:
-                return getattr(sensor.data, kind)
-        raise RuntimeError(
-            f"Camera {cam_idx} renders no {kind} images: add '{kind}' to the data_types of sensor "
-            f"'{sensors[0].cfg.name}'."
-        )
-
-    get.__doc__ = f"""Images ({kind}) of a camera, by its id in the model.
-
-    Raises:
-        KeyError: no sensor has this camera.
-        RuntimeError: the camera's sensor renders no such images.
-    """
-    return get
 
 
 class SensorContext:
@@ -185,9 +162,46 @@ class SensorContext:
         )
         return self._simulation.render_cameras(view)
 
-    get_rgb = _picture("rgb")
-    get_depth = _picture("depth")
-    get_segmentation = _picture("segmentation")
+    def get_rgb(self, cam_idx: int) -> torch.Tensor:
+        """Return the color images of a camera of the model; see `CameraSensorData`.
+
+        Raises:
+            KeyError: no sensor has this camera.
+            RuntimeError: the camera's sensor renders no such images.
+        """
+        return self._sensor_of(cam_idx, "rgb").data.rgb
+
+    def get_depth(self, cam_idx: int) -> torch.Tensor:
+        """Return the depth images of a camera of the model; see `CameraSensorData`.
+
+        Raises:
+            KeyError: no sensor has this camera.
+            RuntimeError: the camera's sensor renders no such images.
+        """
+        return self._sensor_of(cam_idx, "depth").data.depth
+
+    def get_segmentation(self, cam_idx: int) -> torch.Tensor:
+        """Return the segmentation images of a camera of the model; see `CameraSensorData`.
+
+        Raises:
+            KeyError: no sensor has this camera.
+            RuntimeError: the camera's sensor renders no such images.
+        """
+        return self._sensor_of(cam_idx, "segmentation").data.segmentation
+
+    def _sensor_of(self, cam_idx: int, kind: str) -> Camera:
+        """Return the sensor that renders images of a kind with a camera."""
+        sensors = [camera for camera in self._cameras if camera.camera_idx == cam_idx]
+        if not sensors:
+            ids = sorted({camera.camera_idx for camera in self._cameras})
+            raise KeyError(f"No sensor has camera {cam_idx}: choose one of {ids}.")
+        for sensor in sensors:
+            if kind in sensor.cfg.data_types:
+                return sensor
+        raise RuntimeError(
+            f"Camera {cam_idx} renders no {kind} images: add '{kind}' to the data_types of sensor "
+            f"'{sensors[0].cfg.name}'."
+        )
 
     def views(self, sensor: Camera) -> Iterator[Renderer]:
         """Yield a renderer with the camera's view of one world after another.

@@ -15,11 +15,8 @@ from manyworlds.viewer.video import write_video
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.envs.types import VecEnvStepReturn
-
-
-def _of_env(name: str) -> property:
-    return property(lambda self: getattr(self.env, name), doc=f"`{name}` of the environment.")
+    from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 
 class VideoRecorder:
@@ -82,19 +79,65 @@ class VideoRecorder:
             raise AttributeError(name)
         return getattr(self.env, name)
 
-    is_vector_env = _of_env("is_vector_env")
-    metadata = _of_env("metadata")
-    num_envs = _of_env("num_envs")
-    device = _of_env("device")
-    physics_dt = _of_env("physics_dt")
-    step_dt = _of_env("step_dt")
-    max_episode_length = _of_env("max_episode_length")
-    max_episode_length_s = _of_env("max_episode_length_s")
-    get_observations = _of_env("get_observations")
-    seed = _of_env("seed")
-    load_managers = _of_env("load_managers")
-    setup_manager_visualizers = _of_env("setup_manager_visualizers")
-    update_visualizers = _of_env("update_visualizers")
+    @property
+    def is_vector_env(self) -> bool:
+        """True: the environment steps several worlds."""
+        return self.env.is_vector_env
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """Render modes and frame rate, as Gymnasium names them."""
+        return self.env.metadata
+
+    @property
+    def num_envs(self) -> int:
+        """Number of worlds."""
+        return self.env.num_envs
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the tensors."""
+        return self.env.device
+
+    @property
+    def physics_dt(self) -> float:
+        """Physics timestep [s]."""
+        return self.env.physics_dt
+
+    @property
+    def step_dt(self) -> float:
+        """Control period [s]."""
+        return self.env.step_dt
+
+    @property
+    def max_episode_length_s(self) -> float:
+        """Maximum length of an episode [s]."""
+        return self.env.max_episode_length_s
+
+    @property
+    def max_episode_length(self) -> int:
+        """Maximum length of an episode [control steps]."""
+        return self.env.max_episode_length
+
+    def seed(self, seed: int = -1) -> int:
+        """Seed all random numbers; -1 samples a seed. Returns the seed."""
+        return self.env.seed(seed)
+
+    def load_managers(self) -> None:
+        """Build the managers of the environment."""
+        self.env.load_managers()
+
+    def setup_manager_visualizers(self) -> None:
+        """Collect the managers and sensors that have a `debug_vis`."""
+        self.env.setup_manager_visualizers()
+
+    def update_visualizers(self, visualizer: DebugVisualizer) -> None:
+        """Draw the managers and sensors whose visualization is enabled."""
+        self.env.update_visualizers(visualizer)
+
+    def get_observations(self) -> VecEnvObs:
+        """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""
+        return self.env.get_observations()
 
     @property
     def unwrapped(self) -> ManagerBasedRlEnv:

@@ -91,6 +91,6 @@ def test_height_scan_compares_each_frame_with_its_own_hits():
         distances=torch.tensor([[1.5, -1.0, 1.0, 4.0]]),
     )
     sensor = SimpleNamespace(data=data, cfg=SimpleNamespace(max_distance=7.0))
-    env = SimpleNamespace(scene={"scan": sensor})
+    env = SimpleNamespace(scene=SimpleNamespace(sensor=lambda name, kind: sensor))
     assert mdp.height_scan(env, "scan").tolist() == [[1.5, 7.0, 1.0, 4.0]]
     assert mdp.height_scan(env, "scan", 0.5, -3.0).tolist() == [[1.0, -3.0, 0.5, 3.5]]

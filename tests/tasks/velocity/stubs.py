@@ -14,6 +14,14 @@ class StubScene(dict):
     terrain: Any = None
     env_origins: Any = None
 
+    def entity(self, name: str) -> Any:
+        """Return an entity by name."""
+        return self[name]
+
+    def sensor(self, name: str, kind: type) -> Any:
+        """Return a sensor by name, whatever its kind."""
+        return self[name]
+
 
 class Contacts(SimpleNamespace):
     """A contact sensor: `landed` is what touched down in the last step."""

@@ -97,8 +97,11 @@ def test_upright_watches_the_root_without_a_body():
 def test_names_that_were_not_filled_in_are_reported(term, kind):
     """Refuse an empty list of bodies or feet, whose reward would be zero."""
     env = make_env(2)
-    env.scene.sensors["feet"] = contacts(found=[[1], [0]])
-    env.scene.sensors["heights"] = SimpleNamespace(data=SimpleNamespace(heights=torch.ones(2, 1)))
+    sensors = {
+        "feet": contacts(found=[[1], [0]]),
+        "heights": SimpleNamespace(data=SimpleNamespace(heights=torch.ones(2, 1))),
+    }
+    env.scene.sensor = lambda name, kind: sensors[name]
     none = SceneEntityCfg("robot", **{f"{kind}_names": ()})
     none.resolve(env.scene)
     with pytest.raises(ValueError, match=f"selects no {kind} of 'robot': set {kind}_names"):

@@ -82,7 +82,7 @@ def randomize_variant(
         ValueError: the entity has no variants, or weights are not by name or name no variant.
     """
     ids = resolve_env_ids(env, env_ids)
-    cfg = env.scene[asset_cfg.name].cfg
+    cfg = env.scene.entity(asset_cfg.name).cfg
     if not isinstance(cfg, VariantEntityCfg):
         raise ValueError(f"Entity '{asset_cfg.name}' has no variants: make it a VariantEntityCfg.")
     if weights is not None:
@@ -111,7 +111,7 @@ def reset_joints_by_offset(
         asset_cfg: the entity and its joints.
     """
     ids = resolve_env_ids(env, env_ids)
-    entity, joints = env.scene[asset_cfg.name], asset_cfg.index("joint")
+    entity, joints = env.scene.entity(asset_cfg.name), asset_cfg.index("joint")
     position = entity.data.default_joint_pos[ids][:, joints]
     velocity = entity.data.default_joint_vel[ids][:, joints]
     position = position + torch.empty_like(position).uniform_(*position_range)
@@ -191,7 +191,7 @@ def _place_root(
     asset_cfg: SceneEntityCfg,
 ) -> None:
     """Set a root to its initial state, relative to origins [m], plus uniform noise."""
-    entity = env.scene[asset_cfg.name]
+    entity = env.scene.entity(asset_cfg.name)
     if entity.is_fixed_base and (velocity_range or not entity.is_mocap):
         problem = "its base is fixed and has no velocity: leave out velocity_range"
         if not entity.is_mocap:
@@ -242,7 +242,7 @@ def push_by_setting_velocity(
         velocity_range: bounds in the world by x, y, z [m/s] and roll, pitch, yaw [rad/s].
         asset_cfg: the entity.
     """
-    ids, entity = resolve_env_ids(env, env_ids), env.scene[asset_cfg.name]
+    ids, entity = resolve_env_ids(env, env_ids), env.scene.entity(asset_cfg.name)
     data, indexing, rows = entity.data.data, entity.indexing, ids[:, None]
     push = sample_pose_range(velocity_range, len(ids), env.device)
     # From qvel itself, not from quantities derived from it: another event may have just set it.
@@ -271,7 +271,7 @@ def apply_external_force_torque(
         torque_range: bounds of each component in the world [N m].
         asset_cfg: the entity and its bodies, each with its own wrench.
     """
-    ids, entity = resolve_env_ids(env, env_ids), env.scene[asset_cfg.name]
+    ids, entity = resolve_env_ids(env, env_ids), env.scene.entity(asset_cfg.name)
     bodies = asset_cfg.index("body")
     shape = (len(ids), *entity.data.body_external_force[0, bodies].shape)
     forces = sample_uniform(*force_range, shape, env.device)
@@ -311,7 +311,7 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
             )
         asset_cfg: SceneEntityCfg = cfg.params["asset_cfg"]
         self.viz = self.VizCfg()
-        self._entity = env.scene[asset_cfg.name]
+        self._entity = env.scene.entity(asset_cfg.name)
         self._bodies = asset_cfg.index("body")
         self._cooldown_s: tuple[float, float] = cfg.params["cooldown_s"]
         point = cfg.params.get("body_point_offset")

@@ -13,7 +13,7 @@ import numpy as np
 from manyworlds.entity.mirror import REFLECTION
 from manyworlds.managers.mirror import EnvMirror, Reflection
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
-from manyworlds.sensor import ContactSensor, ObjRef, RayCastSensor
+from manyworlds.sensor import BuiltinSensor, ContactSensor, ObjRef, RayCastSensor
 
 _SENSOR = mujoco.mjtSensor
 # Sensors of vectors in the frame of their site: 1 for polar vectors, -1 for axial ones.
@@ -68,7 +68,7 @@ def joints(mirror: EnvMirror, asset_cfg: SceneEntityCfg, **_: object) -> Reflect
 
 def joint_positions(mirror: EnvMirror, asset_cfg: SceneEntityCfg, **_: object) -> Reflection:
     """Mirror joint positions relative to their defaults, which must be symmetric."""
-    defaults = mirror.env.scene[asset_cfg.name].data.default_joint_pos[0]
+    defaults = mirror.env.scene.entity(asset_cfg.name).data.default_joint_pos[0]
     return mirror.joints(asset_cfg, defaults)
 
 
@@ -84,8 +84,7 @@ def command(mirror: EnvMirror, command_name: str, **_: object) -> Reflection:
 
 def rays(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
     """Mirror one value per ray of a ray sensor, such as its heights."""
-    sensor = mirror.env.scene[sensor_name]
-    assert isinstance(sensor, RayCastSensor)
+    sensor = mirror.env.scene.sensor(sensor_name, RayCastSensor)
     model = mirror.env.sim.mj_model
     frames = _ray_frames(mirror, sensor)
     origins, directions = (
@@ -117,7 +116,7 @@ def rays(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
 
 def ray_frames(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
     """Mirror one value per frame of a ray sensor, such as heights of feet."""
-    sensor = mirror.env.scene[sensor_name]
+    sensor = mirror.env.scene.sensor(sensor_name, RayCastSensor)
     if getattr(sensor.cfg, "reduction", "") == "none":
         return rays(mirror, sensor_name)
     rays(mirror, sensor_name)  # reduced over the rays of a frame, which must be symmetric
@@ -127,7 +126,7 @@ def ray_frames(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
 
 def contacts(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
     """Mirror one value per slot of a contact sensor, such as `found`."""
-    cfg = mirror.env.scene[sensor_name].cfg
+    cfg = mirror.env.scene.sensor(sensor_name, ContactSensor).cfg
     slots = cfg.num_slots
     if slots > 1 and cfg.reduce == "none":
         raise ValueError(
@@ -146,7 +145,7 @@ def contact_times(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflectio
 
 def contact_forces(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
     """Mirror contact forces in the world frame."""
-    cfg = mirror.env.scene[sensor_name].cfg
+    cfg = mirror.env.scene.sensor(sensor_name, ContactSensor).cfg
     if not (cfg.global_frame or cfg.reduce == "netforce"):
         raise ValueError(
             f"the tangents of the contact frames of sensor '{sensor_name}' have no mirror image: "
@@ -159,7 +158,7 @@ def contact_forces(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflecti
 def builtin_sensor(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
     """Mirror the output of a MuJoCo sensor whose object is its own mirror image."""
     model = mirror.env.sim.mj_model
-    sensor = model.sensor(mirror.env.scene[sensor_name].name).id
+    sensor = model.sensor(mirror.env.scene.sensor(sensor_name, BuiltinSensor).name).id
     kind = _SENSOR(model.sensor_type[sensor])
     if kind in _SCALARS:
         return Reflection.of([0], [1.0])
@@ -271,8 +270,7 @@ def _frame_matrix(mirror: EnvMirror, ref: ObjRef) -> np.ndarray:
 
 def _primaries(mirror: EnvMirror, sensor_name: str) -> list[int]:
     """Return the position of each primary's mirror image among a contact sensor's."""
-    sensor = mirror.env.scene[sensor_name]
-    assert isinstance(sensor, ContactSensor)
+    sensor = mirror.env.scene.sensor(sensor_name, ContactSensor)
     primary = sensor.cfg.primary
     if primary.entity is None:
         raise ValueError(f"the sensor '{sensor_name}' names no entity for its primaries.")

@@ -10,6 +10,7 @@ import torch
 from manyworlds.envs.mdp import mirrors
 from manyworlds.managers.mirror import mirrored_by
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.sensor import BuiltinSensor, RayCastSensor, Sensor
 from manyworlds.sensor.builtin_sensor import ROTATIONS
 from manyworlds.sim.gravity import gravity_direction
 
@@ -23,19 +24,19 @@ _BODIES = (mujoco.mjtObj.mjOBJ_BODY, mujoco.mjtObj.mjOBJ_XBODY)
 @mirrored_by(mirrors.polar)
 def base_lin_vel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Linear velocity of the root in its own frame [m/s], shape [num_envs, 3]."""
-    return env.scene[asset_cfg.name].data.root_link_lin_vel_b
+    return env.scene.entity(asset_cfg.name).data.root_link_lin_vel_b
 
 
 @mirrored_by(mirrors.axial)
 def base_ang_vel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Angular velocity of the root in its own frame [rad/s], shape [num_envs, 3]."""
-    return env.scene[asset_cfg.name].data.root_link_ang_vel_b
+    return env.scene.entity(asset_cfg.name).data.root_link_ang_vel_b
 
 
 @mirrored_by(mirrors.polar)
 def projected_gravity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Unit vector of gravity in the root's frame, or zero without gravity, shape [num_envs, 3]."""
-    return env.scene[asset_cfg.name].data.projected_gravity_b
+    return env.scene.entity(asset_cfg.name).data.projected_gravity_b
 
 
 @mirrored_by(mirrors.joint_positions)
@@ -49,7 +50,7 @@ def joint_pos_rel(
         biased: return positions as measured by the encoders, bias included.
         asset_cfg: the entity and its joints.
     """
-    data = env.scene[asset_cfg.name].data
+    data = env.scene.entity(asset_cfg.name).data
     ids = asset_cfg.index("joint")
     position = data.joint_pos_biased if biased else data.joint_pos
     return position[:, ids] - data.default_joint_pos[:, ids]
@@ -58,7 +59,7 @@ def joint_pos_rel(
 @mirrored_by(mirrors.joints)
 def joint_vel_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Joint velocities relative to their defaults [rad/s or m/s], shape [num_envs, joints]."""
-    data = env.scene[asset_cfg.name].data
+    data = env.scene.entity(asset_cfg.name).data
     ids = asset_cfg.index("joint")
     return data.joint_vel[:, ids] - data.default_joint_vel[:, ids]
 
@@ -77,7 +78,7 @@ def variant_id(
     variants = env.sim.world_to_variant[asset_cfg.name]
     if not one_hot:
         return variants[:, None].float()
-    count = len(env.scene[asset_cfg.name].variant_metadata.variant_names)
+    count = len(env.scene.entity(asset_cfg.name).variant_metadata.variant_names)
     return torch.nn.functional.one_hot(variants, count).float()
 
 
@@ -103,7 +104,7 @@ def generated_commands(env: ManagerBasedRlEnv, command_name: str) -> torch.Tenso
 @mirrored_by(mirrors.builtin_sensor)
 def builtin_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Output of a MuJoCo sensor, in the sensor's units, shape [num_envs, sensor_dim]."""
-    return env.scene[sensor_name].data
+    return env.scene.sensor(sensor_name, Sensor).data
 
 
 @mirrored_by(mirrors.builtin_sensor)
@@ -119,7 +120,7 @@ def projected_gravity_from_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> t
     Raises:
         ValueError: the sensor measures something else.
     """
-    sensor = env.scene[sensor_name]
+    sensor = env.scene.sensor(sensor_name, BuiltinSensor)
     model = env.sim.mj_model
     index = model.sensor(sensor.name).id
     frame = model.sensor_refid[index]
@@ -155,7 +156,7 @@ def height_scan(
         offset: value that is subtracted from the heights [m].
         miss_value: value for rays without a hit [m]; None for the sensor's maximum distance.
     """
-    sensor = env.scene[sensor_name]
+    sensor = env.scene.sensor(sensor_name, RayCastSensor)
     data = sensor.data
     hits = data.hit_pos_w[..., 2].unflatten(1, (data.frame_pos_w.shape[1], -1))
     heights = (data.frame_pos_w[..., 2:] - hits - offset).flatten(1)

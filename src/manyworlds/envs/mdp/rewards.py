@@ -13,7 +13,7 @@ from manyworlds.entity import Entity
 from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.reward_manager import RewardTermCfg
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
-from manyworlds.sensor import ContactData
+from manyworlds.sensor import ContactSensor
 from manyworlds.spec.elements import TRANSMISSIONS
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.math import dot
@@ -37,19 +37,19 @@ def is_terminated(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 def joint_torques_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Sum of squared actuator efforts of `asset_cfg` [(N m)^2 or N^2], shape [num_envs]."""
-    data = env.scene[asset_cfg.name].data
+    data = env.scene.entity(asset_cfg.name).data
     return data.actuator_force[:, asset_cfg.index("actuator")].square().sum(dim=1)
 
 
 def joint_vel_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Sum of squared joint velocities [rad^2/s^2 or m^2/s^2], shape [num_envs]."""
-    data = env.scene[asset_cfg.name].data
+    data = env.scene.entity(asset_cfg.name).data
     return data.joint_vel[:, asset_cfg.index("joint")].square().sum(dim=1)
 
 
 def joint_acc_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Sum of squared joint accelerations [rad^2/s^4 or m^2/s^4], shape [num_envs]."""
-    data = env.scene[asset_cfg.name].data
+    data = env.scene.entity(asset_cfg.name).data
     return data.joint_acc[:, asset_cfg.index("joint")].square().sum(dim=1)
 
 
@@ -72,7 +72,7 @@ def action_acc(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 def joint_pos_limits(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Sum of the distances of joints beyond their soft limits [rad or m], shape [num_envs]."""
-    data = env.scene[asset_cfg.name].data
+    data = env.scene.entity(asset_cfg.name).data
     ids = asset_cfg.index("joint")
     low, high = data.soft_joint_pos_limits[:, ids].unbind(-1)
     position = data.joint_pos[:, ids]
@@ -81,7 +81,7 @@ def joint_pos_limits(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT)
 
 def flat_orientation_l2(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Squared sine of the angle between the root's z axis and the vertical, shape [num_envs]."""
-    return env.scene[asset_cfg.name].data.projected_gravity_b[:, :2].square().sum(dim=1)
+    return env.scene.entity(asset_cfg.name).data.projected_gravity_b[:, :2].square().sum(dim=1)
 
 
 def self_collision_cost(
@@ -92,9 +92,8 @@ def self_collision_cost(
     With a history of forces: number of physics steps in which any force is larger than
     `force_threshold` [N]. Otherwise: number of slots that hold a contact.
     """
-    data: ContactData = env.scene[sensor_name].data
+    data = env.scene.sensor(sensor_name, ContactSensor).data
     if data.force_history is None:
-        assert data.found is not None
         return (data.found > 0).sum(dim=1).float()
     return exceeds(data.force_history, force_threshold).any(dim=1).sum(dim=1).float()
 
@@ -128,14 +127,15 @@ class posture(ManagerTermBase):  # noqa: N801
         """
         if std != self._std:  # changed by a curriculum, maybe in place
             self._set_std(std, asset_cfg)
-        data = env.scene[asset_cfg.name].data
+        data = env.scene.entity(asset_cfg.name).data
         ids = asset_cfg.index("joint")
         error = data.joint_pos[:, ids] - data.default_joint_pos[:, ids]
         return torch.exp(-(error * self._inverse_std).square().mean(dim=1))
 
     def _set_std(self, std: float | Mapping[str, float], asset_cfg: SceneEntityCfg) -> None:
         self._std = dict(std) if isinstance(std, Mapping) else std
-        self._inverse_std = inverse_deviations(self._env.scene[asset_cfg.name], asset_cfg, std)
+        entity = self._env.scene.entity(asset_cfg.name)
+        self._inverse_std = inverse_deviations(entity, asset_cfg, std)
 
 
 class electrical_power_cost(ManagerTermBase):  # noqa: N801
@@ -149,7 +149,7 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         asset_cfg: SceneEntityCfg = cfg.params["asset_cfg"]
-        entity = env.scene[asset_cfg.name]
+        entity = env.scene.entity(asset_cfg.name)
         model, indexing = env.sim.mj_model, entity.indexing
         joints = {int(indexing.joint_ids[i]): i for i in _joint_ids(entity, asset_cfg)}
         tendons = indexing.tendon_ids[asset_cfg.index("tendon")].tolist()
@@ -184,7 +184,7 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
 
     def __call__(self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
         """Compute the term for the motors of `asset_cfg`, shape [num_envs]."""
-        data, sim = env.scene[asset_cfg.name].data, env.sim
+        data, sim = env.scene.entity(asset_cfg.name).data, env.sim
         force = data.actuator_force
         torque = (force * sim.model.actuator_gear[:, self._outputs, 0]) @ self._of_joint
         if self._lifts:  # these actuators also carry the weight that MuJoCo compensates

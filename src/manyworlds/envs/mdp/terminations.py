@@ -9,7 +9,7 @@ import torch
 
 from manyworlds.envs.mdp.rewards import exceeds
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
-from manyworlds.sensor import ContactData
+from manyworlds.sensor import ContactSensor
 from manyworlds.sim import FATAL
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def bad_orientation(
 
     The vertical is the direction of the world's gravity; without gravity, no root is tilted.
     """
-    gravity = env.scene[asset_cfg.name].data.projected_gravity_b
+    gravity = env.scene.entity(asset_cfg.name).data.projected_gravity_b
     return (-gravity[:, 2] < math.cos(limit_angle)) & gravity.any(dim=1)
 
 
@@ -38,7 +38,7 @@ def root_height_below_minimum(
     env: ManagerBasedRlEnv, minimum_height: float, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
     """Mask of roots lower than `minimum_height` [m] in the world, shape [num_envs]."""
-    return env.scene[asset_cfg.name].data.root_link_pos_w[:, 2] < minimum_height
+    return env.scene.entity(asset_cfg.name).data.root_link_pos_w[:, 2] < minimum_height
 
 
 def nan_detection(env: ManagerBasedRlEnv) -> torch.Tensor:
@@ -69,9 +69,8 @@ def illegal_contact(
 
     A sensor without forces counts every contact.
     """
-    data: ContactData = env.scene[sensor_name].data
+    data = env.scene.sensor(sensor_name, ContactSensor).data
     forces = data.force if data.force_history is None else data.force_history
     if forces is None:
-        assert data.found is not None
         return (data.found > 0).any(dim=1)
     return exceeds(forces, force_threshold).flatten(1).any(dim=1)

@@ -51,7 +51,7 @@ _CART, _HINGE = _joint("slider"), _joint("hinge_1")
 
 def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _HINGE) -> torch.Tensor:
     """Cosine and sine of the pole's angle from upright, shape [num_envs, 2]."""
-    angle = env.scene[asset_cfg.name].data.joint_pos[:, asset_cfg.index("joint")]
+    angle = env.scene.entity(asset_cfg.name).data.joint_pos[:, asset_cfg.index("joint")]
     return torch.cat([angle.cos(), angle.sin()], dim=1)
 
 
@@ -72,7 +72,7 @@ def cartpole_smooth_reward(
 
     The factors are 1 for an upright pole, a centered cart, no control, and a pole at rest.
     """
-    data = env.scene[cart_cfg.name].data
+    data = env.scene.entity(cart_cfg.name).data
     cart, hinge = cart_cfg.index("joint"), hinge_cfg.index("joint")
     upright = (data.joint_pos[:, hinge].cos() + 1.0) / 2.0
     centered = (1.0 + _gaussian(data.joint_pos[:, cart], margin=2.0)) / 2.0

@@ -109,7 +109,7 @@ class _AtHand:
         return hand_poses(arm.entity(), arm.grasp_site, arm.grasp, positions)
 
     def __call__(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor) -> None:
-        robot, poses = env.scene["robot"], self._poses
+        robot, poses = env.scene.entity("robot"), self._poses
         drawn = torch.randint(len(poses.joint_pos), (len(env_ids),))
         joints, position, quat = (
             part[drawn].to(env.device)
@@ -148,6 +148,6 @@ def _place_cube(
 ) -> None:
     """Set the cube's pose relative to its world's origin, at rest."""
     pose = torch.cat([position + env.scene.env_origins[env_ids], quat], dim=1)
-    cube = env.scene["cube"]
+    cube = env.scene.entity("cube")
     cube.write_root_link_pose_to_sim(pose, env_ids)
     cube.write_root_link_velocity_to_sim(torch.zeros_like(pose[:, :6]), env_ids)

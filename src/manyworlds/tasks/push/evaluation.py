@@ -65,7 +65,7 @@ def evaluate_shapes(
                 break
     variants = env.sim.world_to_variant[OBJECT]
     results = []
-    for i, name in enumerate(env.scene[OBJECT].cfg.variants):
+    for i, name in enumerate(env.scene.entity(OBJECT).variant_metadata.variant_names):
         of_shape = variants == i
         results.append(
             ShapeResult(

@@ -42,7 +42,7 @@ PUSHER_RADIUS = 0.02
 
 def to_goal(env: ManagerBasedRlEnv) -> torch.Tensor:
     """Vector from the object's center to its goal [m], shape [num_envs, 2]."""
-    return env.command_manager.get_command(GOAL) - env.scene[OBJECT].data.joint_pos[:, :2]
+    return env.command_manager.get_command(GOAL) - env.scene.entity(OBJECT).data.joint_pos[:, :2]
 
 
 def goal_axis(env: ManagerBasedRlEnv) -> torch.Tensor:
@@ -98,7 +98,7 @@ class PushGoalCommand(CommandTerm):
         return self.goal
 
     def _resample_command(self, env_ids: torch.Tensor) -> None:
-        around = self._env.scene[OBJECT].data.joint_pos[env_ids, :2]
+        around = self._env.scene.entity(OBJECT).data.joint_pos[env_ids, :2]
         self.goal[env_ids] = around + on_ring(len(env_ids), *self.cfg.distance, self.device)
 
     def _update_command(self, env_ids: torch.Tensor | None) -> None:
@@ -109,7 +109,7 @@ class PushGoalCommand(CommandTerm):
 
     def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         for env in visualizer.get_env_indices(self.num_envs):
-            center = self._env.scene[OBJECT].data.root_link_pos_w[env].cpu().numpy().copy()
+            center = self._env.scene.entity(OBJECT).data.root_link_pos_w[env].cpu().numpy().copy()
             center[:2] += self.goal[env].cpu().numpy()
             start, end = center.copy(), center.copy()
             end[2] += 0.002
@@ -143,7 +143,7 @@ def reset_places(
     pusher = pose[:, :2] + on_ring(len(ids), *pusher_distance, env.device)
     for name, position in ((OBJECT, pose), (PUSHER, pusher)):
         zero = torch.zeros_like(position)
-        env.scene[name].write_joint_state_to_sim(position, zero, env_ids=ids)
+        env.scene.entity(name).write_joint_state_to_sim(position, zero, env_ids=ids)
 
 
 def distance_left(env: ManagerBasedRlEnv) -> torch.Tensor:
@@ -158,17 +158,17 @@ def pusher_place(env: ManagerBasedRlEnv) -> torch.Tensor:
 
 def pusher_velocity(env: ManagerBasedRlEnv) -> torch.Tensor:
     """Velocity of the pusher in the goal frame [m/s], shape [num_envs, 2]."""
-    return in_goal_frame(goal_axis(env), env.scene[PUSHER].data.joint_vel)
+    return in_goal_frame(goal_axis(env), env.scene.entity(PUSHER).data.joint_vel)
 
 
 def object_velocity(env: ManagerBasedRlEnv) -> torch.Tensor:
     """Planar velocity of the object in the goal frame [m/s, m/s, rad/s], shape [num_envs, 3]."""
-    velocity = env.scene[OBJECT].data.joint_vel
+    velocity = env.scene.entity(OBJECT).data.joint_vel
     return torch.cat([in_goal_frame(goal_axis(env), velocity[:, :2]), velocity[:, 2:]], dim=1)
 
 
 def _to_pusher(env: ManagerBasedRlEnv) -> torch.Tensor:
-    return env.scene[PUSHER].data.joint_pos - env.scene[OBJECT].data.joint_pos[:, :2]
+    return env.scene.entity(PUSHER).data.joint_pos - env.scene.entity(OBJECT).data.joint_pos[:, :2]
 
 
 class outline(ManagerTermBase):  # noqa: N801
@@ -183,7 +183,7 @@ class outline(ManagerTermBase):  # noqa: N801
 
     def __init__(self, cfg: ObservationTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
-        names = env.scene[OBJECT].cfg.variants
+        names = env.scene.entity(OBJECT).variant_metadata.variant_names
         radii = [torch.from_numpy(SHAPES[name].radii) for name in names]
         self._radii = torch.stack(radii).to(env.device, torch.float32)
         count = cfg.params["num_directions"]
@@ -193,7 +193,7 @@ class outline(ManagerTermBase):  # noqa: N801
     def __call__(self, env: ManagerBasedRlEnv, num_directions: int) -> torch.Tensor:
         """Look up the outline of each world's variant, shape [num_envs, num_directions + 1]."""
         axis, pusher = goal_axis(env), _to_pusher(env)
-        yaw = env.scene[OBJECT].data.joint_pos[:, 2:]
+        yaw = env.scene.entity(OBJECT).data.joint_pos[:, 2:]
         ahead = torch.atan2(axis[:, 1:], axis[:, :1])
         turns = torch.cat([ahead + self._turns, torch.atan2(pusher[:, 1:], pusher[:, :1])], dim=1)
         steps = (turns - yaw) * (OUTLINE_DIRECTIONS / (2.0 * math.pi))
@@ -223,7 +223,7 @@ class GoalFrameVelocityActionCfg(JointVelocityActionCfg):
 
 def progress(env: ManagerBasedRlEnv) -> torch.Tensor:
     """Speed of the object toward its goal [m/s], shape [num_envs]."""
-    return (env.scene[OBJECT].data.joint_vel[:, :2] * goal_axis(env)).sum(dim=1)
+    return (env.scene.entity(OBJECT).data.joint_vel[:, :2] * goal_axis(env)).sum(dim=1)
 
 
 def away(env: ManagerBasedRlEnv) -> torch.Tensor:

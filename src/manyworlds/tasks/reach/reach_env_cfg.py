@@ -51,7 +51,7 @@ TIP = SceneEntityCfg("robot", site_names="tip")
 
 def tip_position(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = TIP) -> torch.Tensor:
     """Position of the tip relative to the robot's root [m], shape [num_envs, 2]."""
-    data = env.scene[asset_cfg.name].data
+    data = env.scene.entity(asset_cfg.name).data
     tip = data.site_pos_w[:, asset_cfg.index("site")].squeeze(1)
     return (tip - data.root_link_pos_w)[:, :2]
 
@@ -123,7 +123,7 @@ class ReachGoalCommand(CommandTerm):
 
     def _debug_vis_impl(self, visualizer: Any) -> None:
         for env in visualizer.get_env_indices(self.num_envs):
-            root = self._env.scene["robot"].data.root_link_pos_w[env].cpu().numpy().copy()
+            root = self._env.scene.entity("robot").data.root_link_pos_w[env].cpu().numpy().copy()
             root[:2] += self.goal[env].cpu().numpy()
             visualizer.add_sphere(root, 0.03, (0.2, 0.8, 0.3, 0.6))
 

@@ -163,7 +163,7 @@ def check_recording(path: Path, entity_cfg: EntityCfg) -> None:
             `check_kinematics`.
     """
     scene = Scene(SceneCfg(num_envs=1, entities={"robot": entity_cfg}))
-    entity: Entity = scene["robot"]
+    entity: Entity = scene.entity("robot")
     sim = Simulation(1, spec=scene.spec, device="cpu")
     scene.initialize(sim.mj_model, sim.model, sim.data)
     motion = Motion.load(path).in_order(entity.joint_names, entity.body_names)
@@ -193,7 +193,7 @@ def complete_motion(
     frames = len(motion.root_pos)
     count = min(frames, _CHUNK)
     scene = Scene(SceneCfg(num_envs=count, entities={"robot": entity_cfg}))
-    entity: Entity = scene["robot"]
+    entity: Entity = scene.entity("robot")
     if entity.is_fixed_base or motion.joint_pos.shape[1] != entity.num_joints:
         raise ValueError(
             f"{motion.source} moves a root and {motion.joint_pos.shape[1]} joints, but the robot "

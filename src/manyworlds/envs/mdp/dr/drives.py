@@ -101,7 +101,7 @@ def _parameter_draws(
         if pair[0] < 0.0:
             raise ValueError(f"The range of {name} must not be negative, got {pair}.")
     draws: list[_ParameterDraw] = []
-    for i, actuator in enumerate(env.scene[asset_cfg.name].actuators):
+    for i, actuator in enumerate(env.scene.entity(asset_cfg.name).actuators):
         columns = _selected_columns(asset_cfg, actuator)
         able = [name for name in ranges if name in actuator.param_names]
         if len(columns) and not able and _is_selective(asset_cfg):
@@ -251,7 +251,7 @@ def encoder_bias(
     """
     asset_cfg = resolved(env, asset_cfg)
     selected(env, asset_cfg, "joint")
-    entity = env.scene[asset_cfg.name]
+    entity = env.scene.entity(asset_cfg.name)
     every = torch.arange(entity.num_joints, device=env.sim.device)
     bounds = make_bounds([[bias_range]], "uniform", env.sim.device)
     return _EncoderBias(entity, every[asset_cfg.index("joint")], bounds)
@@ -291,7 +291,7 @@ def sync_actuator_delays(
     Raises:
         ValueError: no actuator has a delay, or one cannot have all those of the range.
     """
-    entity = env.scene[resolved(env, asset_cfg).name]
+    entity = env.scene.entity(resolved(env, asset_cfg).name)
     delayed = [actuator for actuator in entity.actuators if actuator.has_delay]
     if not delayed:
         raise ValueError(

@@ -212,7 +212,7 @@ def selected(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, kind: str) -> tu
         ValueError: it has none.
     """
     names = getattr(asset_cfg, f"{kind}_names")
-    names = env.scene[asset_cfg.name].names(kind) if names is None else tuple(names)
+    names = env.scene.entity(asset_cfg.name).names(kind) if names is None else tuple(names)
     if not names:
         raise ValueError(
             f"'{asset_cfg.name}' has no {kind} to randomize: name another entity in asset_cfg."
@@ -235,7 +235,7 @@ def selected_rows(
     if asset_cfg is None:
         return (element,), [torch.zeros(1, dtype=torch.long, device=env.sim.device)]
     kind, source = _ELEMENTS[element]
-    entity = env.scene[asset_cfg.name]
+    entity = env.scene.entity(asset_cfg.name)
     balls = ()
     if kind == "joint" and (asset_cfg.is_given("ball_joint") or not asset_cfg.is_given(kind)):
         given = asset_cfg.ball_joint_names

@@ -84,7 +84,7 @@ class Sizes(Randomization):
 
 def _types_of(env: ManagerBasedRlEnv, entity: str, geom: int) -> set[int]:
     """Return the types of a geom in all variants of its entity that have the geom."""
-    info = env.scene[entity].variant_metadata
+    info = env.scene.entity(entity).variant_metadata
     if info is None or "geom_type" not in info.rows:
         return {int(env.sim.mj_model.geom_type[geom])}
     column = [element.id for element in info.elements["geom"]].index(geom)
@@ -200,7 +200,7 @@ class _Pick(Randomization):
             raise ValueError(f"{field} has no column {column}: see mujoco.mjtTextureRole.")
         self._column = torch.tensor([column], device=env.sim.device)
         selected(env, asset_cfg, pool)
-        indexing = env.scene[asset_cfg.name].indexing
+        indexing = env.scene.entity(asset_cfg.name).indexing
         ids = indexing.mat_ids if pool == "material" else indexing.tex_ids
         self._pool = ids[asset_cfg.index(pool)].to(torch.int32)
 

@@ -114,7 +114,7 @@ class _Lifting(CommandTerm):
         super().__init__(cfg, env)
         if not objects:
             raise ValueError(f"{type(cfg).__name__} has no objects: name some in entity_names.")
-        self.objects: list[Entity] = [env.scene[name] for name in objects]
+        self.objects: list[Entity] = [env.scene.entity(name) for name in objects]
         for name, entity in zip(objects, self.objects, strict=True):
             if entity.is_fixed_base:
                 raise ValueError(

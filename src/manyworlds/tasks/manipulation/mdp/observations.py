@@ -23,7 +23,7 @@ def ee_to_object_distance(
     env: ManagerBasedRlEnv, object_name: str, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
     """Vector from the site of `asset_cfg` to an object, in root frame [m], shape [num_envs, 3]."""
-    target = env.scene[object_name].data.root_link_pos_w
+    target = env.scene.entity(object_name).data.root_link_pos_w
     return _in_root_frame(env, asset_cfg, target - site_position(env, asset_cfg))
 
 
@@ -39,7 +39,7 @@ def object_to_goal_distance(
         TypeError: the command is not a `LiftingCommand`.
     """
     command = lifting_command(env, command_name, LiftingCommand)
-    way = command.target_pos - env.scene[object_name].data.root_link_pos_w
+    way = command.target_pos - env.scene.entity(object_name).data.root_link_pos_w
     return _in_root_frame(env, asset_cfg, way)
 
 
@@ -73,7 +73,7 @@ def target_object_to_goal(
 
 def ee_velocity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Velocity of the site of `asset_cfg` in the robot's root frame [m/s], shape [num_envs, 3]."""
-    velocity = env.scene[asset_cfg.name].data.site_lin_vel_w[:, asset_cfg.index("site")]
+    velocity = env.scene.entity(asset_cfg.name).data.site_lin_vel_w[:, asset_cfg.index("site")]
     return _in_root_frame(env, asset_cfg, velocity.squeeze(1))
 
 
@@ -86,7 +86,7 @@ def target_position(
         TypeError: the command is not a lifting command.
     """
     command = lifting_command(env, command_name, LiftingCommand, MultiCubeLiftingCommand)
-    root = env.scene[asset_cfg.name].data.root_link_pos_w
+    root = env.scene.entity(asset_cfg.name).data.root_link_pos_w
     return _in_root_frame(env, asset_cfg, command.command - root)
 
 
@@ -156,7 +156,7 @@ def site_position(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Te
     Raises:
         ValueError: none or several sites are selected.
     """
-    position = env.scene[asset_cfg.name].data.site_pos_w[:, asset_cfg.index("site")]
+    position = env.scene.entity(asset_cfg.name).data.site_pos_w[:, asset_cfg.index("site")]
     if position.shape[1] != 1:
         raise ValueError(
             f"{asset_cfg!r} selects {position.shape[1]} sites of '{asset_cfg.name}', but the hand "
@@ -168,7 +168,7 @@ def site_position(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Te
 def _in_root_frame(
     env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, vector: torch.Tensor
 ) -> torch.Tensor:
-    return quat_apply_inverse(env.scene[asset_cfg.name].data.root_link_quat_w, vector)
+    return quat_apply_inverse(env.scene.entity(asset_cfg.name).data.root_link_quat_w, vector)
 
 
 def _picture(env: ManagerBasedRlEnv, sensor_name: str, kind: str) -> torch.Tensor:

@@ -45,7 +45,7 @@ def staged_position_reward(
         TypeError: the command is not a `LiftingCommand`.
     """
     goal = lifting_command(env, command_name, LiftingCommand).target_pos
-    position = env.scene[object_name].data.root_link_pos_w
+    position = env.scene.entity(object_name).data.root_link_pos_w
     return _staged(site_position(env, asset_cfg), position, goal, reaching_std, bringing_std)
 
 
@@ -60,7 +60,7 @@ def bring_object_reward(
         TypeError: the command is not a `LiftingCommand`.
     """
     goal = lifting_command(env, command_name, LiftingCommand).target_pos
-    return _kernel(env.scene[object_name].data.root_link_pos_w - goal, std)
+    return _kernel(env.scene.entity(object_name).data.root_link_pos_w - goal, std)
 
 
 def multi_cube_staged_position_reward(
@@ -96,7 +96,7 @@ def joint_velocity_hinge_penalty(
     env: ManagerBasedRlEnv, max_vel: float, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
     """Sum of squared excesses of joint speeds over `max_vel` [rad/s or m/s], shape [num_envs]."""
-    velocity = env.scene[asset_cfg.name].data.joint_vel[:, asset_cfg.index("joint")]
+    velocity = env.scene.entity(asset_cfg.name).data.joint_vel[:, asset_cfg.index("joint")]
     return (velocity.abs() - max_vel).clamp_(min=0.0).square().sum(dim=1)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
-from manyworlds.tasks.tracking.mdp.motion_loader import JOINTS, MotionLoader
+from manyworlds.tasks.tracking.mdp.motion_loader import MotionLoader
 from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.tasks.tracking.motion_check import check_kinematics
 from manyworlds.utils.clocks import count_down
@@ -84,36 +84,6 @@ class MotionCommandCfg(CommandTermCfg):
         return MotionCommand(self, env)
 
 
-def _asked(part: int, of_anchor: bool, doc: str) -> property:
-    """Return a property with a part of the current frames, of all tracked bodies or the anchor."""
-
-    def read(self: MotionCommand) -> torch.Tensor:
-        value = self._now[part]
-        if part < len(JOINTS):
-            return value
-        return value[:, 1 + self.motion_anchor_body_index] if of_anchor else value[:, 1:]
-
-    return property(read, doc=doc)
-
-
-def _actual(quantity: str, of_anchor: bool, doc: str) -> property:
-    """Return a property with a quantity of the robot's tracked bodies or of its anchor."""
-
-    def read(self: MotionCommand) -> torch.Tensor:
-        index = self._anchor_id if of_anchor else self._body_ids
-        data = self._env.sim.data
-        if quantity == "pos_w":
-            return data.xpos[:, index]
-        if quantity == "quat_w":
-            return data.xquat[:, index]
-        if quantity == "ang_vel_w":
-            return data.cvel[:, index, :3]
-        local = self.anchor_index if of_anchor else self.body_indexes
-        return self.robot.data.body_link_lin_vel_w[:, local]
-
-    return property(read, doc=doc)
-
-
 class MotionCommand(CommandTerm):
     """Command with the frames of a motion, starting from a sampled frame in each episode.
 
@@ -140,7 +110,7 @@ class MotionCommand(CommandTerm):
 
     def __init__(self, cfg: MotionCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
-        self.robot = env.scene[cfg.entity_name]
+        self.robot = env.scene.entity(cfg.entity_name)
         self._check(cfg)
         names = self.robot.body_names
         local = [names.index(name) for name in cfg.body_names]
@@ -181,36 +151,95 @@ class MotionCommand(CommandTerm):
                 self.metrics[name] = zeros.clone()
         self._look_up()
 
-    joint_pos = _asked(0, False, "Joint positions of the motion [rad or m], [num_envs, joints].")
-    joint_vel = _asked(1, False, "Joint velocities of the motion [rad/s or m/s], as `joint_pos`.")
-    body_pos_w = _asked(2, False, "Positions of the motion's bodies [m], [num_envs, bodies, 3].")
-    body_quat_w = _asked(3, False, "Orientations of the motion's bodies (wxyz), [num_envs, n, 4].")
-    body_lin_vel_w = _asked(4, False, "Linear velocities of these [m/s], [num_envs, n, 3].")
-    body_ang_vel_w = _asked(5, False, "Angular velocities of these [rad/s], [num_envs, n, 3].")
-    anchor_pos_w = _asked(2, True, "Position of the motion's anchor [m], shape [num_envs, 3].")
-    anchor_quat_w = _asked(3, True, "Orientation of the motion's anchor (wxyz), [num_envs, 4].")
-    anchor_lin_vel_w = _asked(4, True, "Linear velocity of this anchor [m/s], [num_envs, 3].")
-    anchor_ang_vel_w = _asked(5, True, "Angular velocity of this anchor [rad/s], [num_envs, 3].")
-    robot_body_pos_w = _actual(
-        "pos_w", False, "Positions of the robot's bodies [m], [num_envs, n, 3]."
-    )
-    robot_body_quat_w = _actual("quat_w", False, "Orientations of these (wxyz), [num_envs, n, 4].")
-    robot_body_lin_vel_w = _actual(
-        "lin_vel_w", False, "Velocities of these [m/s], [num_envs, n, 3]."
-    )
-    robot_body_ang_vel_w = _actual(
-        "ang_vel_w", False, "Angular velocities [rad/s], [num_envs, n, 3]."
-    )
-    robot_anchor_pos_w = _actual(
-        "pos_w", True, "Position of the robot's anchor [m], [num_envs, 3]."
-    )
-    robot_anchor_quat_w = _actual(
-        "quat_w", True, "Orientation of this anchor (wxyz), [num_envs, 4]."
-    )
-    robot_anchor_lin_vel_w = _actual(
-        "lin_vel_w", True, "Velocity of this anchor [m/s], [num_envs, 3]."
-    )
-    robot_anchor_ang_vel_w = _actual("ang_vel_w", True, "Angular velocity [rad/s], [num_envs, 3].")
+    @property
+    def joint_pos(self) -> torch.Tensor:
+        """Joint positions of the motion [rad or m], shape [num_envs, joints]."""
+        return self._now.joint_pos
+
+    @property
+    def joint_vel(self) -> torch.Tensor:
+        """Joint velocities of the motion [rad/s or m/s], shape [num_envs, joints]."""
+        return self._now.joint_vel
+
+    @property
+    def body_pos_w(self) -> torch.Tensor:
+        """Positions of the motion's bodies [m], shape [num_envs, bodies, 3]."""
+        return self._now.body_pos_w[:, 1:]
+
+    @property
+    def body_quat_w(self) -> torch.Tensor:
+        """Orientations of the motion's bodies (wxyz), shape [num_envs, bodies, 4]."""
+        return self._now.body_quat_w[:, 1:]
+
+    @property
+    def body_lin_vel_w(self) -> torch.Tensor:
+        """Linear velocities of the motion's bodies [m/s], shape [num_envs, bodies, 3]."""
+        return self._now.body_lin_vel_w[:, 1:]
+
+    @property
+    def body_ang_vel_w(self) -> torch.Tensor:
+        """Angular velocities of the motion's bodies [rad/s], shape [num_envs, bodies, 3]."""
+        return self._now.body_ang_vel_w[:, 1:]
+
+    @property
+    def anchor_pos_w(self) -> torch.Tensor:
+        """Position of the motion's anchor [m], shape [num_envs, 3]."""
+        return self._now.body_pos_w[:, 1 + self.motion_anchor_body_index]
+
+    @property
+    def anchor_quat_w(self) -> torch.Tensor:
+        """Orientation of the motion's anchor (wxyz), shape [num_envs, 4]."""
+        return self._now.body_quat_w[:, 1 + self.motion_anchor_body_index]
+
+    @property
+    def anchor_lin_vel_w(self) -> torch.Tensor:
+        """Linear velocity of the motion's anchor [m/s], shape [num_envs, 3]."""
+        return self._now.body_lin_vel_w[:, 1 + self.motion_anchor_body_index]
+
+    @property
+    def anchor_ang_vel_w(self) -> torch.Tensor:
+        """Angular velocity of the motion's anchor [rad/s], shape [num_envs, 3]."""
+        return self._now.body_ang_vel_w[:, 1 + self.motion_anchor_body_index]
+
+    @property
+    def robot_body_pos_w(self) -> torch.Tensor:
+        """Positions of the robot's tracked bodies [m], shape [num_envs, bodies, 3]."""
+        return self._env.sim.data.xpos[:, self._body_ids]
+
+    @property
+    def robot_body_quat_w(self) -> torch.Tensor:
+        """Orientations of the robot's tracked bodies (wxyz), shape [num_envs, bodies, 4]."""
+        return self._env.sim.data.xquat[:, self._body_ids]
+
+    @property
+    def robot_body_lin_vel_w(self) -> torch.Tensor:
+        """Linear velocities of the robot's tracked bodies [m/s], shape [num_envs, bodies, 3]."""
+        return self.robot.data.body_link_lin_vel_w[:, self.body_indexes]
+
+    @property
+    def robot_body_ang_vel_w(self) -> torch.Tensor:
+        """Angular velocities of the robot's tracked bodies [rad/s], shape [num_envs, bodies, 3]."""
+        return self._env.sim.data.cvel[:, self._body_ids, :3]
+
+    @property
+    def robot_anchor_pos_w(self) -> torch.Tensor:
+        """Position of the robot's anchor [m], shape [num_envs, 3]."""
+        return self._env.sim.data.xpos[:, self._anchor_id]
+
+    @property
+    def robot_anchor_quat_w(self) -> torch.Tensor:
+        """Orientation of the robot's anchor (wxyz), shape [num_envs, 4]."""
+        return self._env.sim.data.xquat[:, self._anchor_id]
+
+    @property
+    def robot_anchor_lin_vel_w(self) -> torch.Tensor:
+        """Linear velocity of the robot's anchor [m/s], shape [num_envs, 3]."""
+        return self.robot.data.body_link_lin_vel_w[:, self.anchor_index]
+
+    @property
+    def robot_anchor_ang_vel_w(self) -> torch.Tensor:
+        """Angular velocity of the robot's anchor [rad/s], shape [num_envs, 3]."""
+        return self._env.sim.data.cvel[:, self._anchor_id, :3]
 
     @property
     def velocity_range(self) -> Ranges:
@@ -354,7 +383,7 @@ class MotionCommand(CommandTerm):
     def _look_up(self) -> None:
         """Gather the current frames, shifted to the worlds' origins."""
         torch.index_select(self.motion.frames, 0, self.time_steps, out=self._rows)
-        self._now[2].add_(self._env.scene.env_origins.unsqueeze(1))
+        self._now.body_pos_w.add_(self._env.scene.env_origins.unsqueeze(1))
         self._updates += 1
 
     @property
@@ -496,7 +525,8 @@ class MotionCommand(CommandTerm):
 
     def _debug_vis_impl(self, visualizer: Any) -> None:
         """Draw the motion at its pose in the world, as a transparent robot or as frames."""
-        pos, quat = self._now[2], self._now[3]
+        pos = self._now.body_pos_w
+        quat = self._now.body_quat_w
         for env in visualizer.get_env_indices(self.num_envs):
             if self.cfg.viz.mode == "frames":
                 matrices = matrix_from_quat(quat[env, 1:]).cpu().numpy()

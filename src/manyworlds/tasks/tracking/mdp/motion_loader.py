@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from manyworlds.tasks.tracking.motion import Motion
 
-Parts = tuple["torch.Tensor", ...]
-JOINTS = ("joint_pos", "joint_vel")
-"""Quantities of joints in the rows of a motion."""
-BODIES = (("body_pos_w", 3), ("body_quat_w", 4), ("body_lin_vel_w", 3), ("body_ang_vel_w", 3))
-"""Quantities of bodies, after those of joints, with their widths."""
+
+class MotionFrames(NamedTuple):
+    """Frames of a motion, one a row."""
+
+    joint_pos: torch.Tensor
+    """Joint positions [rad or m], shape [rows, joints]."""
+    joint_vel: torch.Tensor
+    """Joint velocities [rad/s or m/s], shape [rows, joints]."""
+    body_pos_w: torch.Tensor
+    """Positions in the world frame [m], shape [rows, bodies, 3]."""
+    body_quat_w: torch.Tensor
+    """Orientations in the world frame (wxyz), shape [rows, bodies, 4]."""
+    body_lin_vel_w: torch.Tensor
+    """Linear velocities in the world frame [m/s], shape [rows, bodies, 3]."""
+    body_ang_vel_w: torch.Tensor
+    """Angular velocities in the world frame [rad/s], shape [rows, bodies, 3]."""
 
 
 class MotionLoader:
@@ -28,19 +40,6 @@ class MotionLoader:
         ValueError: the file is invalid (see `Motion`), or has fewer bodies.
     """
 
-    joint_pos: torch.Tensor
-    """Joint positions [rad or m], shape [time_step_total, joints]."""
-    joint_vel: torch.Tensor
-    """Joint velocities [rad/s or m/s], shape [time_step_total, joints]."""
-    body_pos_w: torch.Tensor
-    """Positions in the world frame [m], shape [time_step_total, bodies, 3]."""
-    body_quat_w: torch.Tensor
-    """Orientations in the world frame (wxyz), shape [time_step_total, bodies, 4]."""
-    body_lin_vel_w: torch.Tensor
-    """Linear velocities in the world frame [m/s], shape [time_step_total, bodies, 3]."""
-    body_ang_vel_w: torch.Tensor
-    """Angular velocities in the world frame [rad/s], shape [time_step_total, bodies, 3]."""
-
     def __init__(
         self,
         motion_file: str | Path | Motion,
@@ -48,7 +47,8 @@ class MotionLoader:
         device: str | torch.device = "cpu",
     ) -> None:
         motion = motion_file if isinstance(motion_file, Motion) else Motion.load(motion_file)
-        ids, available = body_indexes.cpu().numpy(), motion.body_pos_w.shape[1]
+        ids = body_indexes.cpu().numpy()
+        available = motion.body_pos_w.shape[1]
         if ids.max(initial=-1) >= available:
             raise ValueError(
                 f"Body {ids.max()} is selected, but {motion.source} has {available} bodies: it "
@@ -58,19 +58,45 @@ class MotionLoader:
         self.fps = motion.fps
         self.time_step_total = motion.num_frames
         """Number of frames."""
-        self.num_joints, self.num_bodies = motion.joint_pos.shape[1], len(ids)
-        arrays = [getattr(motion, name) for name in JOINTS]
-        arrays += [getattr(motion, name)[:, ids] for name, _ in BODIES]
+        self.num_joints = motion.joint_pos.shape[1]
+        self.num_bodies = len(ids)
+        arrays = [
+            motion.joint_pos,
+            motion.joint_vel,
+            motion.body_pos_w[:, ids],
+            motion.body_quat_w[:, ids],
+            motion.body_lin_vel_w[:, ids],
+            motion.body_ang_vel_w[:, ids],
+        ]
         # Concatenated, so that the frames of all worlds are gathered in one operation.
         rows = np.concatenate([a.reshape(len(a), -1) for a in arrays], axis=1, dtype=np.float32)
         self.frames = torch.from_numpy(rows).to(device)
         """Concatenation of these quantities, shape [time_step_total, width]."""
-        names = [*JOINTS, *(name for name, _ in BODIES)]
-        for name, part in zip(names, self.split(self.frames), strict=True):
-            setattr(self, name, part)
+        parts = self.split(self.frames)
+        self.joint_pos = parts.joint_pos
+        """Joint positions [rad or m], shape [time_step_total, joints]."""
+        self.joint_vel = parts.joint_vel
+        """Joint velocities [rad/s or m/s], shape [time_step_total, joints]."""
+        self.body_pos_w = parts.body_pos_w
+        """Positions in the world frame [m], shape [time_step_total, bodies, 3]."""
+        self.body_quat_w = parts.body_quat_w
+        """Orientations in the world frame (wxyz), shape [time_step_total, bodies, 4]."""
+        self.body_lin_vel_w = parts.body_lin_vel_w
+        """Linear velocities in the world frame [m/s], shape [time_step_total, bodies, 3]."""
+        self.body_ang_vel_w = parts.body_ang_vel_w
+        """Angular velocities in the world frame [rad/s], shape [time_step_total, bodies, 3]."""
 
-    def split(self, rows: torch.Tensor) -> Parts:
-        """Split rows of `frames` into views: joint positions, joint velocities, body quantities."""
-        widths = [self.num_joints] * 2 + [self.num_bodies * width for _, width in BODIES]
+    def split(self, rows: torch.Tensor) -> MotionFrames:
+        """Return views of rows of `frames`, by quantity."""
+        joints = self.num_joints
+        bodies = self.num_bodies
+        widths = [joints, joints, 3 * bodies, 4 * bodies, 3 * bodies, 3 * bodies]
         parts = rows.split(widths, dim=1)
-        return (*parts[:2], *(part.unflatten(1, (self.num_bodies, -1)) for part in parts[2:]))
+        return MotionFrames(
+            joint_pos=parts[0],
+            joint_vel=parts[1],
+            body_pos_w=parts[2].unflatten(1, (bodies, 3)),
+            body_quat_w=parts[3].unflatten(1, (bodies, 4)),
+            body_lin_vel_w=parts[4].unflatten(1, (bodies, 3)),
+            body_ang_vel_w=parts[5].unflatten(1, (bodies, 3)),
+        )

@@ -44,7 +44,7 @@ def bad_anchor_ori(
             frames: 0 for equal inclinations, 2 if one is upside down.
     """
     command = motion_command(env, command_name)
-    gravity = env.scene[asset_cfg.name].data.gravity_vec_w
+    gravity = env.scene.entity(asset_cfg.name).data.gravity_vec_w
     asked = quat_apply_inverse(command.anchor_quat_w, gravity)
     actual = quat_apply_inverse(command.robot_anchor_quat_w, gravity)
     return (asked[:, 2] - actual[:, 2]).abs() > threshold

@@ -211,7 +211,7 @@ def settled_height(robot: LeggedRobot) -> float:
         hold = torch.zeros(1, env.action_manager.total_action_dim)
         for _ in range(round(_SETTLING_S / env.step_dt)):
             env.step(hold)
-        return float(env.scene["robot"].data.root_link_pos_w[0, 2])
+        return float(env.scene.entity("robot").data.root_link_pos_w[0, 2])
     finally:
         env.close()
 

@@ -51,7 +51,7 @@ def terrain_levels_vel(
     if terrain is None or terrain.cfg.terrain_generator is None:
         return {}
     generator = terrain.cfg.terrain_generator
-    walked = env.scene[asset_cfg.name].data.root_link_pos_w - env.scene.env_origins
+    walked = env.scene.entity(asset_cfg.name).data.root_link_pos_w - env.scene.env_origins
     distance = walked[env_ids, :2].norm(dim=1)
     made, commanded, missing = _ways(env, env_ids, command_name)
     followed = (missing <= 0.0) & (commanded > 0.0) & (made >= _FOLLOWED * commanded)

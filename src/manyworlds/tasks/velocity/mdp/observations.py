@@ -8,6 +8,7 @@ import torch
 
 from manyworlds.envs.mdp import mirrors
 from manyworlds.managers.mirror import mirrored_by
+from manyworlds.sensor import ContactSensor, TerrainHeightSensor
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -16,19 +17,19 @@ if TYPE_CHECKING:
 @mirrored_by(mirrors.ray_frames)
 def foot_height(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Height of each foot above the terrain [m], shape [num_envs, feet]."""
-    return env.scene[sensor_name].data.heights
+    return env.scene.sensor(sensor_name, TerrainHeightSensor).data.heights
 
 
 @mirrored_by(mirrors.contact_times)
 def foot_air_time(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Time since each foot's last contact [s], 0 during contact, shape [num_envs, feet]."""
-    return env.scene[sensor_name].data.current_air_time
+    return env.scene.sensor(sensor_name, ContactSensor).data.current_air_time
 
 
 @mirrored_by(mirrors.contacts)
 def foot_contact(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """One for each foot in contact, else zero, shape [num_envs, feet]."""
-    return (env.scene[sensor_name].data.found > 0).float()
+    return (env.scene.sensor(sensor_name, ContactSensor).data.found > 0).float()
 
 
 @mirrored_by(mirrors.contact_forces)
@@ -37,5 +38,5 @@ def foot_contact_forces(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tenso
 
     The scale is `sign(f) log(1 + |f|)`.
     """
-    force = env.scene[sensor_name].data.force.flatten(1)
+    force = env.scene.sensor(sensor_name, ContactSensor).data.force.flatten(1)
     return force.sign() * force.abs().log1p()

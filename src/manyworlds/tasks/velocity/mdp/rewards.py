@@ -13,6 +13,7 @@ import torch
 
 from manyworlds.envs.mdp.rewards import inverse_deviations
 from manyworlds.managers import ManagerTermBase, RewardTermCfg, SceneEntityCfg
+from manyworlds.sensor import BuiltinSensor, ContactSensor, TerrainHeightSensor
 from manyworlds.tasks.velocity.mdp.terrain_utils import terrain_normal_from_sensors
 from manyworlds.tasks.velocity.mdp.velocity_command import UniformVelocityCommand, total_speed
 from manyworlds.utils.math import dot
@@ -35,7 +36,7 @@ def track_linear_velocity(
 
     The error includes the vertical velocity, whose target is 0; `std` is in m/s.
     """
-    velocity = env.scene[asset_cfg.name].data.root_link_lin_vel_b
+    velocity = env.scene.entity(asset_cfg.name).data.root_link_lin_vel_b
     error = _squared_norm(velocity[:, :2] - _command(env, command_name)[:, :2])
     return _kernel(error + velocity[:, 2].square(), std)
 
@@ -47,7 +48,7 @@ def track_angular_velocity(
 
     The error includes roll and pitch rates, whose targets are 0; `std` is in rad/s.
     """
-    velocity = env.scene[asset_cfg.name].data.root_link_ang_vel_b
+    velocity = env.scene.entity(asset_cfg.name).data.root_link_ang_vel_b
     error = (velocity[:, 2] - _command(env, command_name)[:, 2]).square()
     return _kernel(error + _squared_norm(velocity[:, :2]), std)
 
@@ -63,7 +64,7 @@ def command_progress(
     Unlike a kernel, it has the same slope at all velocities. Zero for commanded linear speeds
     below `command_threshold` [m/s].
     """
-    velocity = env.scene[asset_cfg.name].data.root_link_lin_vel_b[:, :2]
+    velocity = env.scene.entity(asset_cfg.name).data.root_link_lin_vel_b[:, :2]
     command = _command(env, command_name)[:, :2]
     squared = _squared_norm(command)
     share = (dot(velocity, command) / squared.clamp(min=1e-6)).clamp(-1.0, 1.0)
@@ -83,7 +84,7 @@ class upright(ManagerTermBase):  # noqa: N801
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         asset_cfg: SceneEntityCfg = cfg.params.get("asset_cfg", _ROBOT)
-        indexing = env.scene[asset_cfg.name].indexing
+        indexing = env.scene.entity(asset_cfg.name).indexing
         named = asset_cfg.body_names is not None
         bodies = indexing.body_ids[asset_cfg.index("body")].tolist() if named else []
         if len(bodies) > 1:
@@ -109,7 +110,7 @@ class upright(ManagerTermBase):  # noqa: N801
         """
         matrix = env.sim.data.xmat[:, self._body]
         if terrain_sensor_names is None:
-            normal = env.scene[asset_cfg.name].data.gravity_vec_w  # the sign has no effect
+            normal = env.scene.entity(asset_cfg.name).data.gravity_vec_w  # the sign has no effect
         else:
             normal = terrain_normal_from_sensors(env, terrain_sensor_names)
         return _kernel(_squared_norm((normal.unsqueeze(2) * matrix[:, :, :2]).sum(dim=1)), std)
@@ -139,7 +140,7 @@ class variable_posture(ManagerTermBase):  # noqa: N801
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         params = cfg.params
-        entity = env.scene[params["asset_cfg"].name]
+        entity = env.scene.entity(params["asset_cfg"].name)
         self._inverse_std = torch.stack(
             [
                 inverse_deviations(entity, params["asset_cfg"], params[f"std_{gait}"])
@@ -171,7 +172,7 @@ class variable_posture(ManagerTermBase):  # noqa: N801
             walking_threshold: speed above which the robot walks [m/s + rad/s].
             running_threshold: speed above which the robot runs [m/s + rad/s].
         """
-        data, ids = env.scene[asset_cfg.name].data, asset_cfg.index("joint")
+        data, ids = env.scene.entity(asset_cfg.name).data, asset_cfg.index("joint")
         speed = commanded_speed(env, command_name)
         gait = (speed >= walking_threshold).long() + (speed >= running_threshold)
         error = data.joint_pos[:, ids] - data.default_joint_pos[:, ids]
@@ -186,14 +187,15 @@ def body_angular_velocity_penalty(
     Raises:
         ValueError: no body is selected.
     """
-    velocity = env.scene[asset_cfg.name].data.body_link_ang_vel_w[:, asset_cfg.index("body"), :2]
+    data = env.scene.entity(asset_cfg.name).data
+    velocity = data.body_link_ang_vel_w[:, asset_cfg.index("body"), :2]
     _require_some(velocity, asset_cfg, "body")
     return velocity.square().flatten(1).sum(dim=1)
 
 
 def angular_momentum_penalty(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Squared angular momentum of a sensor [kg^2 m^4/s^2], shape [num_envs]."""
-    return _squared_norm(env.scene[sensor_name].data)
+    return _squared_norm(env.scene.sensor(sensor_name, BuiltinSensor).data)
 
 
 def feet_air_time(
@@ -205,7 +207,7 @@ def feet_air_time(
     command_threshold: float = 0.5,
 ) -> torch.Tensor:
     """Number of feet with an air time between two thresholds [s], shape [num_envs]."""
-    time = env.scene[sensor_name].data.current_air_time
+    time = env.scene.sensor(sensor_name, ContactSensor).data.current_air_time
     swinging = ((time > threshold_min) & (time < threshold_max)).sum(dim=1).float()
     return _where_moving(env, swinging, command_name, command_threshold)
 
@@ -217,7 +219,8 @@ def feet_single_stance(
     command_threshold: float = 0.2,
 ) -> torch.Tensor:
     """1 where exactly one foot is on the ground and -1 where none is, shape [num_envs]."""
-    standing = (env.scene[sensor_name].data.current_contact_time > 0.0).sum(dim=1)
+    time = env.scene.sensor(sensor_name, ContactSensor).data.current_contact_time
+    standing = (time > 0.0).sum(dim=1)
     value = (standing == 1).float() - (standing == 0).float()
     return _where_moving(env, value, command_name, command_threshold)
 
@@ -237,7 +240,8 @@ def feet_clearance(
     Raises:
         ValueError: no site is selected.
     """
-    off = (env.scene[height_sensor_name].data.heights - target_height).abs()
+    heights = env.scene.sensor(height_sensor_name, TerrainHeightSensor).data.heights
+    off = (heights - target_height).abs()
     cost = (off * _squared_norm(_feet_velocity(env, asset_cfg)).sqrt()).sum(dim=1)
     return _where_moving(env, cost, command_name, command_threshold)
 
@@ -249,7 +253,8 @@ class feet_swing_height(ManagerTermBase):  # noqa: N801
 
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
-        heights = env.scene[cfg.params["height_sensor_name"]].data.heights
+        name = cfg.params["height_sensor_name"]
+        heights = env.scene.sensor(name, TerrainHeightSensor).data.heights
         with torch.inference_mode(False):
             self._peak = torch.zeros(heights.shape, device=self.device)
 
@@ -272,9 +277,9 @@ class feet_swing_height(ManagerTermBase):  # noqa: N801
             command_name: name of the velocity command.
             command_threshold: speed above which the cost applies [m/s + rad/s].
         """
-        sensor = env.scene[sensor_name]
+        sensor = env.scene.sensor(sensor_name, ContactSensor)
         touching = sensor.data.found > 0
-        heights = env.scene[height_sensor_name].data.heights
+        heights = env.scene.sensor(height_sensor_name, TerrainHeightSensor).data.heights
         torch.where(touching, self._peak, torch.maximum(self._peak, heights), out=self._peak)
         landed = sensor.compute_first_contact(dt=env.step_dt)
         cost = ((self._peak / target_height - 1.0).square() * landed).sum(dim=1)
@@ -298,7 +303,7 @@ def feet_slip(
     Raises:
         ValueError: no site is selected.
     """
-    touching = env.scene[sensor_name].data.found > 0
+    touching = env.scene.sensor(sensor_name, ContactSensor).data.found > 0
     cost = (_squared_norm(_feet_velocity(env, asset_cfg)) * touching).sum(dim=1)
     return _where_moving(env, cost, command_name, command_threshold)
 
@@ -310,7 +315,7 @@ def soft_landing(
     command_threshold: float = 0.05,
 ) -> torch.Tensor:
     """Sum of contact forces [N] of feet that touched down in this step, shape [num_envs]."""
-    sensor = env.scene[sensor_name]
+    sensor = env.scene.sensor(sensor_name, ContactSensor)
     landed = sensor.compute_first_contact(dt=env.step_dt)
     cost = (_squared_norm(sensor.data.force).sqrt() * landed).sum(dim=1)
     return _where_moving(env, cost, command_name, command_threshold)
@@ -337,7 +342,7 @@ def _where_moving(
 
 def _feet_velocity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
     """Return horizontal velocities of sites in the world [m/s], shape [num_envs, sites, 2]."""
-    velocity = env.scene[asset_cfg.name].data.site_lin_vel_w[:, asset_cfg.index("site"), :2]
+    velocity = env.scene.entity(asset_cfg.name).data.site_lin_vel_w[:, asset_cfg.index("site"), :2]
     _require_some(velocity, asset_cfg, "site")
     return velocity
 

@@ -79,7 +79,7 @@ def out_of_terrain_bounds(
         count * size / 2.0 + generator.border_width - margin
         for count, size in zip(cells, generator.size, strict=True)
     ]
-    return _beyond(env.scene[asset_cfg.name].data.root_link_pos_w, limits)
+    return _beyond(env.scene.entity(asset_cfg.name).data.root_link_pos_w, limits)
 
 
 def terrain_edge_reached(
@@ -93,7 +93,8 @@ def terrain_edge_reached(
     if generator is None:
         return torch.zeros_like(env.reset_buf)
     limits = [threshold_fraction * size / 2.0 for size in generator.size]
-    return _beyond(env.scene[asset_cfg.name].data.root_link_pos_w - env.scene.env_origins, limits)
+    position = env.scene.entity(asset_cfg.name).data.root_link_pos_w
+    return _beyond(position - env.scene.env_origins, limits)
 
 
 def _beyond(position: torch.Tensor, limits: list[float]) -> torch.Tensor:

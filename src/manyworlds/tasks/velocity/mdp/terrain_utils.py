@@ -53,16 +53,11 @@ def terrain_normal_from_sensors(
         max_points: maximum number of rays of each sensor, evenly spaced.
 
     Raises:
-        TypeError: a sensor is not a ray-cast sensor.
+        TypeError: a sensor casts no rays.
     """
     points, valid = [], []
     for name in sensor_names:
-        sensor = env.scene[name]
-        if not isinstance(sensor, RayCastSensor):
-            raise TypeError(
-                f"The terrain's normal needs rays, but sensor '{name}' is a "
-                f"{type(sensor).__name__}: name a RayCastSensor."
-            )
+        sensor = env.scene.sensor(name, RayCastSensor)
         every = -(-sensor.num_rays // max_points)
         points.append(sensor.data.hit_pos_w[:, ::every])
         valid.append(sensor.data.distances[:, ::every] >= 0.0)

@@ -124,7 +124,7 @@ class UniformVelocityCommand(CommandTerm):
     def __init__(self, cfg: UniformVelocityCommandCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
         cfg.validate()  # fields may have been set since
-        self.robot = env.scene[cfg.entity_name]
+        self.robot = env.scene.entity(cfg.entity_name)
         if self.robot.is_fixed_base:
             raise ValueError(
                 f"UniformVelocityCommand moves '{cfg.entity_name}', whose base is fixed: name an "
