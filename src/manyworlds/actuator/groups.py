@@ -10,7 +10,7 @@ import torch
 from manyworlds.actuator.actuator import Actuator, ActuatorCfg
 from manyworlds.actuator.builtin_group import BuiltinActuatorGroup
 from manyworlds.actuator.fused_group import FusedActuatorGroup
-from manyworlds.validation.worlds import EnvIds, Worlds, assign
+from manyworlds.validation.worlds import Worlds, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import EntityData
@@ -57,10 +57,10 @@ class ActuatorGroups:
             cmd = actuator.apply_delay(actuator.get_command(data))
             data.data.ctrl[:, columns] = actuator.compute(cmd)
 
-    def reset(self, env_ids: EnvIds = None) -> None:
-        """Clear the state of the actuators in the given worlds; None for all."""
+    def reset(self, worlds: Worlds) -> None:
+        """Clear the state of the actuators in the given worlds."""
         for actuator in self._actuators:
-            actuator.reset(env_ids)
+            actuator.reset(worlds.ids_or_none)
 
     def update(self, dt: float) -> None:
         """Advance time-dependent actuator state by `dt` [s]."""

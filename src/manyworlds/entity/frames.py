@@ -118,15 +118,19 @@ class FrameData:
         self.indexing = indexing
         self.model = model
         self.data = data
-        num_envs, device = data.qpos.shape[0], indexing.body_ids.device
-        self.forward_vec_b = torch.tensor([1.0, 0.0, 0.0], device=device).repeat(num_envs, 1)
+        self.num_envs: int = data.qpos.shape[0]
+        """Number of worlds."""
+        self.device = indexing.body_ids.device
+        """Device of the tensors."""
+        forward = torch.tensor([1.0, 0.0, 0.0], device=self.device)
+        self.forward_vec_b = forward.repeat(self.num_envs, 1)
         """Forward direction of the root in its frame, shape [num_envs, 3]."""
         self._seen: dict[str, WriteMark] = {}
         self._root_id = root = indexing.root_body_id
         root_tree = int(indexing.tree_root_ids[root])
         self._root_link = FrameReader(model, data, "xpos", root, root, root_tree)
         self._root_com = FrameReader(model, data, "xipos", root, root, root_tree, "body_iquat")
-        bodies, body_trees = as_index(indexing.body_ids), _tree_index(indexing, indexing.body_ids)
+        bodies, body_trees = indexing.body_index, _tree_index(indexing, indexing.body_ids)
         self._body_link = FrameReader(model, data, "xpos", bodies, bodies, body_trees)
         self._body_com = FrameReader(model, data, "xipos", bodies, bodies, body_trees, "body_iquat")
         self._geom = FrameReader(

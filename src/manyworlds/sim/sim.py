@@ -276,8 +276,8 @@ class Simulation:
         worlds = self._worlds(env_ids)
         if not worlds:
             return
-        if self._outdated is not None and self._outdated is not worlds:
-            worlds = Worlds.union([self._outdated, worlds])
+        if self._outdated is not None:
+            worlds = self._outdated.union(worlds)
         self._set_outdated(worlds)
         self._data._changed(worlds.ids_or_none)
 
