@@ -106,8 +106,10 @@ class StateWriters:
     ) -> None:
         """Set joint positions and velocities, each of shape [len(env_ids), len(joint_ids)]."""
         worlds = Worlds.of(env_ids, self.data.num_envs, self.data.device)
-        self.write_joint_position_to_sim(position, joint_ids, worlds)
-        self.write_joint_velocity_to_sim(velocity, joint_ids, worlds)
+        q_index = _select(self.indexing.joint_q_adr, self.indexing.joint_q_index, joint_ids)
+        assign(self.data.data.qpos, position, worlds, q_index)
+        v_index = _select(self.indexing.joint_v_adr, self.indexing.joint_v_index, joint_ids)
+        assign(self.data.data.qvel, velocity, worlds, v_index)
 
     def write_joint_position_to_sim(
         self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None

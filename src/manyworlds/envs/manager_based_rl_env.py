@@ -171,6 +171,10 @@ class ManagerBasedRlEnv(Stateful):
             device=self.device,
             variant_info=self.scene.collect_variant_info(),
         )
+        self.physics_dt = self.sim.timestep
+        """Physics timestep [s]."""
+        self.step_dt = self.physics_dt * cfg.decimation
+        """Control period [s]."""
         check_episode_length(cfg, self.step_dt)
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         if self.scene.sensor_context is not None:
@@ -204,16 +208,6 @@ class ManagerBasedRlEnv(Stateful):
         self._unsaved_state = UnsavedState(self, "env", self.sim.bound_tensors, others)
 
     @property
-    def physics_dt(self) -> float:
-        """Physics timestep [s]."""
-        return self.sim.timestep
-
-    @property
-    def step_dt(self) -> float:
-        """Control period [s]."""
-        return self.physics_dt * self.cfg.decimation
-
-    @property
     def max_episode_length_s(self) -> float:
         """Maximum length of an episode [s]."""
         return self.cfg.episode_length_s
@@ -221,7 +215,7 @@ class ManagerBasedRlEnv(Stateful):
     @property
     def max_episode_length(self) -> int:
         """Maximum length of an episode [control steps]."""
-        return steps_in(self.max_episode_length_s, self.step_dt)
+        return steps_in(self.cfg.episode_length_s, self.step_dt)
 
     @property
     def unwrapped(self) -> ManagerBasedRlEnv:

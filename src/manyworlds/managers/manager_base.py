@@ -73,16 +73,10 @@ class _OfEnv(Stateful):
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         self._env = env
-
-    @property
-    def num_envs(self) -> int:
+        self.num_envs = env.num_envs
         """Number of worlds."""
-        return self._env.num_envs
-
-    @property
-    def device(self) -> torch.device:
+        self.device = env.device
         """Device of the tensors."""
-        return self._env.device
 
     def _worlds(self, env_ids: EnvIds) -> Worlds:
         return Worlds.of(env_ids, self.num_envs, self.device)
