@@ -10,6 +10,7 @@ import torch
 from manyworlds.actuator.actuator import Actuator, ActuatorCfg
 from manyworlds.actuator.builtin_group import BuiltinActuatorGroup
 from manyworlds.actuator.fused_group import FusedActuatorGroup
+from manyworlds.utils.overrides import overrides
 from manyworlds.validation.worlds import Worlds, assign
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class ActuatorGroups:
 
     def __init__(self, actuators: Sequence[Actuator[ActuatorCfg]]) -> None:
         self._actuators = tuple(actuators)
+        self._updated = [a for a in actuators if overrides(a, Actuator, "update")]
         self.builtin_group, rest = BuiltinActuatorGroup.process(actuators)
         """Actuators that copy targets."""
         self.fused_group, self.custom = FusedActuatorGroup.process(rest)
@@ -64,5 +66,5 @@ class ActuatorGroups:
 
     def update(self, dt: float) -> None:
         """Advance time-dependent actuator state by `dt` [s]."""
-        for actuator in self._actuators:
+        for actuator in self._updated:
             actuator.update(dt)

@@ -12,6 +12,7 @@ from manyworlds.actuator import DriveState, DriveTargets
 from manyworlds.entity.frames import FrameData, compute_velocity_from_cvel
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.write_mark import WriteMark
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds, Worlds, assign
@@ -52,7 +53,9 @@ class EntityData(FrameData, Stateful):
         *("default_root_state", "_default_joint_pos", "default_joint_vel", "encoder_bias"),
         *("default_ball_joint_quat", "_qpos0", "has_wrench"),
     )
-    derived_attributes = ("_seen", "_gravity", "_hard", "_soft")
+    derived_attributes = (
+        *("_gravity_mark", "_qpos0_mark", "_range_mark", "_gravity", "_hard", "_soft"),
+    )
 
     POS_DIM, QUAT_DIM, LIN_VEL_DIM, ANG_VEL_DIM = 3, 4, 3, 3
     ROOT_POSE_DIM = POS_DIM + QUAT_DIM
@@ -103,7 +106,10 @@ class EntityData(FrameData, Stateful):
         """Desired efforts at sites before gears, shape [num_envs, num_sites], or 0 columns."""
         self._site_zeros = torch.zeros(1, device=device).expand(num_envs, num_sites)
         self._soft_factor = soft_joint_pos_limit_factor
-        self._hard = self._soft = torch.empty(0)
+        self._hard = torch.empty(0)
+        self._soft = torch.empty(0)
+        self._range_mark = WriteMark()
+        self._qpos0_mark = WriteMark()
         self._qpos0 = model.qpos0[:, indexing.joint_q_index].clone()
         self._compiled_qpos0 = model.default_rows("qpos0")[:, indexing.joint_q_index]
         self.default_joint_pos_limits = self.joint_pos_limits.clone()
@@ -245,7 +251,7 @@ class EntityData(FrameData, Stateful):
         with another `qpos0` changes nothing.
         """
         source = self.model.qpos0
-        if self._was_written("qpos0", source):
+        if self._qpos0_mark.moved(source):
             qpos0 = source[:, self.indexing.joint_q_index]
             compiled = self.model.default_rows("qpos0")[:, self.indexing.joint_q_index]
             self._default_joint_pos += qpos0 - self._qpos0 - (compiled - self._compiled_qpos0)
@@ -300,7 +306,7 @@ class EntityData(FrameData, Stateful):
     def _limits(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return hard and soft limits, recomputed only after writes to the model's ranges."""
         source = self.model.jnt_range
-        if self._was_written("jnt_range", source):
+        if self._range_mark.moved(source):
             limits = source[:, self.indexing.joint_index].clone()
             limited = self.model.jnt_limited[:, self.indexing.joint_index] != 0
             infinite = torch.tensor([-torch.inf, torch.inf], device=limits.device)

@@ -125,7 +125,7 @@ class FrameData:
         forward = torch.tensor([1.0, 0.0, 0.0], device=self.device)
         self.forward_vec_b = forward.repeat(self.num_envs, 1)
         """Forward direction of the root in its frame, shape [num_envs, 3]."""
-        self._seen: dict[str, WriteMark] = {}
+        self._gravity_mark = WriteMark()
         self._root_id = root = indexing.root_body_id
         root_tree = int(indexing.tree_root_ids[root])
         self._root_link = FrameReader(model, data, "xpos", root, root, root_tree)
@@ -241,7 +241,7 @@ class FrameData:
     @property
     def gravity_vec_w(self) -> torch.Tensor:
         """Direction of each world's gravity, zero where there is none, shape [num_envs, 3]."""
-        if self._was_written("opt.gravity", self.model.opt.gravity):
+        if self._gravity_mark.moved(self.model.opt.gravity):
             self._gravity = gravity_direction(self.model)
         return self._gravity
 
@@ -261,13 +261,6 @@ class FrameData:
         """Rotate vectors, [num_envs, 3], from the world's frame to the root body's frame."""
         rotation = self.data.xmat[:, self._root_id]
         return torch.matmul(vectors.unsqueeze(1), rotation).squeeze(1)
-
-    def _was_written(self, field: str, source: torch.Tensor) -> bool:
-        """Return whether a model field may have changed since the last call for this field."""
-        mark = self._seen.get(field)
-        if mark is None:
-            mark = self._seen[field] = WriteMark()
-        return mark.moved(source)
 
     # Link frames of the bodies.
 

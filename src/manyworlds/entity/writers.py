@@ -320,4 +320,4 @@ def _select(every: torch.Tensor, index: slice | torch.Tensor, ids: Ids) -> slice
     """Select global ids or addresses by local ids; for all of them return their `index`."""
     if ids is None or (isinstance(ids, slice) and ids == slice(None)):
         return index
-    return every[_columns(ids, len(every))]
+    return every[ids if isinstance(ids, slice) else _columns(ids, len(every))]

@@ -210,13 +210,13 @@ def assign(
     Raises:
         ValueError: an id is out of range or not an integer, or the shape of `value` is wrong.
     """
-    if not isinstance(env_ids, Worlds):
+    if env_ids is not None and not isinstance(env_ids, Worlds):
         env_ids = Worlds(env_ids, len(target), target.device)
     is_number = isinstance(value, int | float)
     try:
         if not is_number:
             value = torch.as_tensor(value, dtype=target.dtype, device=target.device)
-        if env_ids.is_all:
+        if env_ids is None or env_ids.is_all:
             target[:, columns] = value
         elif not isinstance(columns, slice):
             columns = torch.as_tensor(columns, device=target.device)
@@ -228,7 +228,8 @@ def assign(
     except (RuntimeError, IndexError):
         if is_number:
             raise
-        expected = (len(env_ids), *target[:, columns].shape[1:])
+        count = len(target) if env_ids is None else len(env_ids)
+        expected = (count, *target[:, columns].shape[1:])
         raise ValueError(
             f"Values of shape {expected} were expected, got {tuple(np.shape(value))}: "
             "give one row per world and one column per element, or a shape that broadcasts to it."

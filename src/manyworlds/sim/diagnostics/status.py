@@ -100,6 +100,9 @@ def _ignore(message: str) -> None:
     """Ignore a warning of MuJoCo that the status bits report as well."""
 
 
+_QUIET = MujocoWarnings(_ignore)
+
+
 def quiet_mujoco() -> contextlib.AbstractContextManager[None]:
     """Suppress MuJoCo's message per failed world, since the status bits report it.
 
@@ -107,4 +110,4 @@ def quiet_mujoco() -> contextlib.AbstractContextManager[None]:
     """
     if mujoco.get_mju_user_warning() is not None:
         return contextlib.nullcontext()
-    return MujocoWarnings(_ignore)
+    return _QUIET
