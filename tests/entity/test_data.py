@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from manyworlds.entity import EntityCfg, EntityData
-from manyworlds.entity.writers import DataWriter
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import MujocoCfg, Simulation, SimulationCfg
 from tests.robots import robot_file
@@ -397,12 +396,3 @@ def test_properties_are_written_out():
     assert {f"{frame}_{quantity}_w" for frame in FRAMES for quantity in QUANTITIES} <= _properties(
         EntityData
     ).keys()
-
-
-def test_writers_of_entity_and_data_agree():
-    """Each public writer of the data takes what the writer that it owns takes."""
-    names = [name for name in vars(DataWriter) if name.startswith("write_")]
-    assert len(names) == 12
-    for name in names:
-        own, owned = getattr(EntityData, name), getattr(DataWriter, name)
-        assert inspect.signature(own) == inspect.signature(owned)

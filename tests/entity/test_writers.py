@@ -249,44 +249,15 @@ def test_one_element_needs_no_dimension(fixed, body_ids):
     assert torch.equal(robot.data.ball_joint_ang_vel[:, 0], force)
 
 
-WRITERS = {
-    "write_root_state": ("write_root_state_to_sim", 13),
-    "write_root_pose": ("write_root_link_pose_to_sim", 7),
-    "write_root_velocity": ("write_root_link_velocity_to_sim", 6),
-    "write_root_velocity_b": ("write_root_link_velocity_b_to_sim", 6),
-    "write_root_com_velocity": ("write_root_com_velocity_to_sim", 6),
-    "write_joint_position": ("write_joint_position_to_sim", 2),
-    "write_joint_velocity": ("write_joint_velocity_to_sim", 2),
-    "write_ctrl": ("write_ctrl_to_sim", 2),
-}
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_data_and_entities_write_alike(floating, name):
-    """Find each writer at the entity's data, too."""
-    robot, data = floating.scene["robot"], floating.sim.data
-    writer, width = WRITERS[name]
-    values = torch.nn.functional.normalize(torch.randn(WORLDS, width), dim=1)
-    written = []
-    for owner, method in ((robot, writer), (robot.data, name)):
-        floating.sim.reset()
-        robot.write_root_link_pose_to_sim(random_pose(WORLDS, 6))
-        before = [getattr(data, field).clone() for field in ("qpos", "qvel", "ctrl")]
-        getattr(owner, method)(values)
-        after = [getattr(data, field).clone() for field in ("qpos", "qvel", "ctrl")]
-        assert not all(map(torch.equal, before, after))
-        written.append(after)
-    assert all(map(torch.equal, *written))
-
-
 def test_data_knows_what_it_is_of(floating, fixed):
     """Tell base, joints and actuators; write half a wrench, and clear it."""
-    data = floating.scene["robot"].data
+    robot = floating.scene["robot"]
+    data = robot.data
     assert (data.is_fixed_base, data.is_articulated, data.is_actuated) == (False, True, True)
     assert fixed.scene["robot"].data.is_fixed_base
     assert data.default_root_state.shape == (WORLDS, data.ROOT_STATE_DIM)
-    data.write_external_wrench(torch.ones(WORLDS, 1, 3), None, [1])
-    data.write_external_wrench(None, 2 * torch.ones(2, 1, 3), [1], [0, 3])
+    robot.write_external_wrench_to_sim(torch.ones(WORLDS, 1, 3), None, body_ids=[1])
+    robot.write_external_wrench_to_sim(None, 2 * torch.ones(2, 1, 3), [0, 3], [1])
     assert data.body_external_wrench[3, 1].tolist() == [1, 1, 1, 2, 2, 2]
     assert data.body_external_wrench[1, 1].tolist() == [1, 1, 1, 0, 0, 0]
     data.clear_state([3])

@@ -177,7 +177,7 @@ def test_intervals_of_several_terms_run_apart(env):
     manager = EventManager(cfg, env)
     for step in range(4):
         calls.append(step)
-        assert manager.apply("interval", dt=0.5) == (step > 0)
+        manager.apply("interval", dt=0.5)
         if step == 0:
             manager.reset(torch.tensor([0]))
     first = [("a", [1, 2, 3]), ("g", None)]
@@ -189,7 +189,7 @@ def test_reset_events_always_get_ids(env):
     manager, calls = events(env, mode="reset")
     manager.apply("reset", global_env_step_count=0)
     manager.apply("reset", torch.tensor([2]), global_env_step_count=0)
-    assert not manager.apply("reset", torch.tensor([], dtype=torch.long), global_env_step_count=0)
+    manager.apply("reset", torch.tensor([], dtype=torch.long), global_env_step_count=0)
     assert calls == [[0, 1, 2, 3], [2]]
 
 

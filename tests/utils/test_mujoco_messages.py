@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import pytest
 
-from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.utils.mujoco_messages import MujocoWarnings
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -15,7 +15,7 @@ def test_blocks_that_overlap_leave_no_handler_behind(first: int) -> None:
     mujoco.set_mju_user_warning(lines.append)
     try:
         handlers = [lambda message: None, lambda message: None]
-        blocks = [mujoco_warnings(handler) for handler in handlers]
+        blocks = [MujocoWarnings(handler) for handler in handlers]
         for block in blocks:
             block.__enter__()
         assert mujoco.get_mju_user_warning() is handlers[1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.validation.worlds import Worlds, as_index, as_rows, assign
+from manyworlds.validation.worlds import Worlds, as_index, assign
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_every_form_becomes_sorted_unique_ids(given, expected):
     ids = worlds.host_ids_or_none
     assert worlds.is_all == (expected is None)
     assert (ids if ids is None else ids.tolist()) == expected
-    assert worlds.host_ids.dtype == np.int32
+    assert worlds.host_ids.dtype == np.int64
     assert worlds.ascending is worlds
 
 
@@ -64,8 +64,9 @@ def test_every_view_names_the_same_worlds(given, expected):
 def test_worlds_are_put_together(kind):
     """Join ids, maybe repeated; all worlds and some are all."""
     some, more = Worlds(kind([2, 0]), 4), Worlds(kind([1, 2]), 4)
-    assert Worlds.union([some, more]).host_ids.tolist() == [2, 0, 1, 2]
-    assert Worlds.union([some, Worlds(None, 4), more]).is_all
+    assert some.union(more).host_ids.tolist() == [2, 0, 1, 2]
+    assert some.union(some) is some
+    assert some.union(Worlds(None, 4)).union(more).is_all
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,7 @@ def test_assign_takes_arrays_of_any_precision():
 def test_bad_rows_are_written_nowhere(rows, message):
     """Refuse ids that torch would count from the end, round, or take for part of a mask."""
     target = torch.zeros(3, 4)
-    for write in (lambda: assign(target, 1.0, rows), lambda: as_rows(rows, 3)):
+    for write in (lambda: assign(target, 1.0, rows), lambda: Worlds(rows, 3)):
         with pytest.raises(ValueError, match=message):
             write()
     assert not target.any()
@@ -149,7 +150,7 @@ def test_bad_rows_are_written_nowhere(rows, message):
 
 def test_bytes_are_ids_and_no_mask():
     """Read bytes everywhere as ids, which torch takes for a mask in some places."""
-    rows = as_rows(torch.tensor([2, 0], dtype=torch.uint8), 3)
+    rows = Worlds(torch.tensor([2, 0], dtype=torch.uint8), 3).rows
     assert torch.arange(3)[rows].tolist() == [2, 0]
 
 

@@ -168,16 +168,6 @@ def pick_columns(tensor: torch.Tensor, index: slice | torch.Tensor) -> torch.Ten
     return tensor.index_select(1, index)
 
 
-def read_target(
-    data: EntityData,
-    transmission: TransmissionType,
-    field: CommandField,
-    columns: slice | torch.Tensor,
-) -> torch.Tensor:
-    """Read one kind of targets of some elements, shape [num_envs, number of columns]."""
-    return pick_columns(data.drive_targets(transmission).of(field), columns)
-
-
 def read_command(
     data: EntityData, transmission: TransmissionType, columns: slice | torch.Tensor
 ) -> ActuatorCmd:
@@ -561,7 +551,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         )
 
 
-def is_plain(actuator: Actuator[ActuatorCfg], kind: type[ActuatorT]) -> TypeGuard[ActuatorT]:
+def keeps_law(actuator: Actuator[ActuatorCfg], kind: type[ActuatorT]) -> TypeGuard[ActuatorT]:
     """Return whether an actuator has the unchanged law of a class, so that a group may apply it."""
     return (
         isinstance(actuator, kind)

@@ -17,7 +17,7 @@ from manyworlds.actuator.actuator import (
     ActuatorCfg,
     ActuatorCfgT,
     ActuatorCmd,
-    is_plain,
+    keeps_law,
 )
 from manyworlds.actuator.parameters import ControlGears, LimitParameter
 from manyworlds.actuator.targets import CommandField
@@ -81,12 +81,12 @@ class DirectActuator(Actuator[ActuatorCfgT]):
     @property
     def needs_substeps(self) -> bool:
         """True if targets are delayed, or a subclass changes what happens in a physics step."""
-        changed = not copies_targets(self) or overrides(self, DirectActuator, "update")
+        changed = not is_passthrough(self) or overrides(self, DirectActuator, "update")
         return self.has_delay or changed
 
     def reads(self, field: CommandField) -> bool:
         """Return whether targets of a kind are copied, or may be read by a subclass."""
-        return field in self.command_fields or not copies_targets(self)
+        return field in self.command_fields or not is_passthrough(self)
 
     def compute(self, cmd: ActuatorCmd) -> torch.Tensor:
         """Return the controls, shape [num_envs, number of controls]."""
@@ -100,11 +100,11 @@ class DirectActuator(Actuator[ActuatorCfgT]):
         return targets[0] if len(targets) == 1 else torch.cat(targets, dim=-1)
 
 
-def copies_targets(
+def is_passthrough(
     actuator: Actuator[ActuatorCfg],
 ) -> TypeGuard[DirectActuator[ActuatorCfg]]:
     """Return whether an actuator copies its targets, so that a group may do so."""
-    return is_plain(actuator, DirectActuator) and not overrides(
+    return keeps_law(actuator, DirectActuator) and not overrides(
         actuator, DirectActuator, "control_law"
     )
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from manyworlds.actuator.actuator import Actuator, ActuatorCfg, begin_delay, read_target
-from manyworlds.actuator.builtin_actuator import DirectActuator, copies_targets
+from manyworlds.actuator.actuator import Actuator, ActuatorCfg, begin_delay, pick_columns
+from manyworlds.actuator.builtin_actuator import DirectActuator, is_passthrough
 from manyworlds.actuator.parameters import ControlGears
-from manyworlds.actuator.targets import CommandField
+from manyworlds.actuator.targets import COMMAND_FIELDS, CommandField
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.validation.worlds import Worlds, as_index, assign
 
@@ -36,7 +36,7 @@ class _CopyGroup:
 
     def initialize(self, num_envs: int, device: torch.device) -> None:
         """Find the columns in the order of the controls, which are then a slice if possible."""
-        self._sources: list[tuple[CommandField, slice | torch.Tensor]] = []
+        self._sources: list[tuple[int, slice | torch.Tensor]] = []
         ctrl_ids, gear_rows, geared = [], [], []
         for name in self._fields:
             ctrl, target, rows = [], [], []
@@ -47,7 +47,9 @@ class _CopyGroup:
                 rows.append(member.gears.rows[block])
                 target.append(member.target_ids)
             order = torch.cat(ctrl).argsort()
-            self._sources.append((name, as_index(torch.cat(target)[order])))
+            # `DriveTargets` are in the order of `COMMAND_FIELDS`.
+            source = COMMAND_FIELDS.index(name), as_index(torch.cat(target)[order])
+            self._sources.append(source)
             ctrl_ids.append(torch.cat(ctrl)[order])
             gear_rows.append(torch.cat(rows)[order])
             geared.append(torch.full_like(order, name != "effort", dtype=torch.bool))
@@ -62,7 +64,10 @@ class _CopyGroup:
 
     def apply_controls(self, data: EntityData, beginning: Worlds | None) -> None:
         """Write the controls; see `ActuatorGroups.apply_controls`."""
-        parts = [read_target(data, self._transmission, name, i) for name, i in self._sources]
+        targets = data.drive_targets(self._transmission)
+        parts: list[torch.Tensor] = []
+        for position, columns in self._sources:
+            parts.append(pick_columns(targets[position], columns))
         values = parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
         if self._buffer is not None and beginning is not None:
             begin_delay(self._buffer, beginning, values)
@@ -96,7 +101,7 @@ class BuiltinActuatorGroup:
         leftovers = []
         groups: dict[tuple[Hashable, ...], _CopyGroup] = {}
         for actuator in actuators:
-            if not copies_targets(actuator):
+            if not is_passthrough(actuator):
                 leftovers.append(actuator)
                 continue
             delay, transmission = actuator.cfg.delay_key, actuator.transmission_type

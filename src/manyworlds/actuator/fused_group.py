@@ -14,7 +14,7 @@ from manyworlds.actuator.actuator import (
     ActuatorCfg,
     begin_delay,
     delay_fields,
-    is_plain,
+    keeps_law,
     read_command,
 )
 from manyworlds.actuator.pd_actuator import IdealPdActuator, IdealPdActuatorCfg
@@ -82,7 +82,7 @@ class FusedActuatorGroup:
         groups: dict[Hashable, _FusedGroup] = {}
         for actuator in actuators:
             # Only a law without `self` may be evaluated for all actuators of a class at once.
-            if not is_plain(actuator, IdealPdActuator) or not isinstance(
+            if not keeps_law(actuator, IdealPdActuator) or not isinstance(
                 getattr_static(actuator, "control_law"), staticmethod
             ):
                 leftovers.append(actuator)

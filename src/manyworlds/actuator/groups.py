@@ -10,7 +10,8 @@ import torch
 from manyworlds.actuator.actuator import Actuator, ActuatorCfg
 from manyworlds.actuator.builtin_group import BuiltinActuatorGroup
 from manyworlds.actuator.fused_group import FusedActuatorGroup
-from manyworlds.validation.worlds import EnvIds, Worlds, assign
+from manyworlds.utils.overrides import overrides
+from manyworlds.validation.worlds import Worlds, assign
 
 if TYPE_CHECKING:
     from manyworlds.entity import EntityData
@@ -25,6 +26,7 @@ class ActuatorGroups:
 
     def __init__(self, actuators: Sequence[Actuator[ActuatorCfg]]) -> None:
         self._actuators = tuple(actuators)
+        self._updated = [a for a in actuators if overrides(a, Actuator, "update")]
         self.builtin_group, rest = BuiltinActuatorGroup.process(actuators)
         """Actuators that copy targets."""
         self.fused_group, self.custom = FusedActuatorGroup.process(rest)
@@ -57,12 +59,12 @@ class ActuatorGroups:
             cmd = actuator.apply_delay(actuator.get_command(data))
             data.data.ctrl[:, columns] = actuator.compute(cmd)
 
-    def reset(self, env_ids: EnvIds = None) -> None:
-        """Clear the state of the actuators in the given worlds; None for all."""
+    def reset(self, worlds: Worlds) -> None:
+        """Clear the state of the actuators in the given worlds."""
         for actuator in self._actuators:
-            actuator.reset(env_ids)
+            actuator.reset(worlds.ids_or_none)
 
     def update(self, dt: float) -> None:
         """Advance time-dependent actuator state by `dt` [s]."""
-        for actuator in self._actuators:
+        for actuator in self._updated:
             actuator.update(dt)

@@ -15,7 +15,7 @@ from manyworlds.actuator.targets import CommandField
 from manyworlds.signals import CircularBuffer
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.utils.overrides import overrides
-from manyworlds.validation.worlds import EnvIds, as_rows
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -183,8 +183,9 @@ class LearnedLstmActuator(_LearnedActuator[LearnedLstmActuatorCfg]):
     def reset(self, env_ids: EnvIds = None) -> None:
         """Clear the memory of the given worlds; None for all."""
         super().reset(env_ids)
-        for memory in (self._hidden, self._cell):
-            memory[:, as_rows(env_ids, self._shape[0])] = 0.0
+        rows = Worlds.of(env_ids, self._hidden.shape[1], self._hidden.device).rows
+        self._hidden[:, rows] = 0.0
+        self._cell[:, rows] = 0.0
 
     def _allocate(self, device: torch.device) -> None:
         weights = [

@@ -11,7 +11,7 @@ import torch
 
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.write_mark import WriteMark
-from manyworlds.validation.worlds import EnvIds, as_rows, assign
+from manyworlds.validation.worlds import EnvIds, Worlds, assign
 
 Cell = tuple[str, int, float]
 """A model field, one of its columns, and the factor from the parameter to its value."""
@@ -163,7 +163,7 @@ class LimitParameter:
     @staticmethod
     def _of_worlds(rows: torch.Tensor, env_ids: EnvIds) -> torch.Tensor:
         """Select the rows of worlds; a single row applies to all."""
-        return rows if len(rows) == 1 else rows[as_rows(env_ids, len(rows))]
+        return rows if len(rows) == 1 else rows[Worlds.of(env_ids, len(rows), rows.device).rows]
 
 
 def _shape_of(ranges: torch.Tensor) -> torch.Tensor:

@@ -15,7 +15,7 @@ from manyworlds.cli.errors import UsageError
 from manyworlds.cli.parsing import Modules, load_modules, parse
 from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 from manyworlds.spec.plausibility import doubtful_sizes
-from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.utils.mujoco_messages import MujocoWarnings
 from manyworlds.validation.names import near_matches
 
 
@@ -111,7 +111,7 @@ def validate_file(
 ) -> ValidationReport:
     """Compile a model file and report on it; errors of the file are part of the report."""
     report = ValidationReport(path)
-    with mujoco_warnings(lambda message: report.warnings.append(" ".join(message.split()))):
+    with MujocoWarnings(lambda message: report.warnings.append(" ".join(message.split()))):
         try:
             spec, report.warnings = load_spec(path, missing_meshes=missing_meshes)
             keys = [(key.name, len(key.qpos)) for key in spec.keys]

@@ -11,11 +11,11 @@ import torch
 from manyworlds.actuator import DriveState, DriveTargets
 from manyworlds.entity.frames import FrameData, compute_velocity_from_cvel
 from manyworlds.entity.indexing import EntityIndexing
-from manyworlds.entity.writers import DataWriter, Ids
 from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.write_mark import WriteMark
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.state import Stateful
-from manyworlds.validation.worlds import EnvIds, as_index, as_rows, assign
+from manyworlds.validation.worlds import EnvIds, Worlds, assign
 
 __all__ = ["EntityData", "EntityDefaults", "compute_velocity_from_cvel"]
 
@@ -35,8 +35,7 @@ class EntityData(FrameData, Stateful):
     """State, limits, targets and forces of an entity in the simulation, as tensors [num_envs, ...].
 
     Poses and velocities of frames are described at `FrameData`. Accelerations and forces are those
-    of the last physics step. Methods that write take ids of worlds and elements, None for all, and
-    raise ValueError as `DataWriter` documents.
+    of the last physics step. The entity writes them.
 
     Args:
         indexing: ids and addresses of the entity's elements.
@@ -54,7 +53,9 @@ class EntityData(FrameData, Stateful):
         *("default_root_state", "_default_joint_pos", "default_joint_vel", "encoder_bias"),
         *("default_ball_joint_quat", "_qpos0", "has_wrench"),
     )
-    derived_attributes = ("_seen", "_gravity", "_hard", "_soft")
+    derived_attributes = (
+        *("_gravity_mark", "_qpos0_mark", "_range_mark", "_gravity", "_hard", "_soft"),
+    )
 
     POS_DIM, QUAT_DIM, LIN_VEL_DIM, ANG_VEL_DIM = 3, 4, 3, 3
     ROOT_POSE_DIM = POS_DIM + QUAT_DIM
@@ -71,7 +72,6 @@ class EntityData(FrameData, Stateful):
         driven: Collection[TransmissionType] = (),
     ) -> None:
         super().__init__(indexing, model, data)
-        self._writer = DataWriter(indexing, model, data)
         self.has_wrench = False
         """True once an external wrench was applied."""
         self.default_root_state = defaults.root_state
@@ -85,7 +85,7 @@ class EntityData(FrameData, Stateful):
         self.default_tendon_len = defaults.tendon_len
         """Tendon lengths in the default pose [m], [num_envs, num_tendons], or 0 columns."""
         num_envs, num_joints = defaults.joint_pos.shape
-        device = defaults.joint_pos.device
+        device = self.device
         self.encoder_bias = torch.zeros(num_envs, num_joints, device=device)
         """Errors that encoders add to joint positions [rad or m], [num_envs, num_joints]."""
         num_tendons = defaults.tendon_len.shape[1]
@@ -106,25 +106,16 @@ class EntityData(FrameData, Stateful):
         """Desired efforts at sites before gears, shape [num_envs, num_sites], or 0 columns."""
         self._site_zeros = torch.zeros(1, device=device).expand(num_envs, num_sites)
         self._soft_factor = soft_joint_pos_limit_factor
-        self._hard = self._soft = torch.empty(0)
-        # Ids and addresses in the cheapest form of index.
-        self._body_index = as_index(indexing.body_ids)
-        self._joint_index = as_index(indexing.joint_ids)
-        self._tendon_index = as_index(indexing.tendon_ids)
-        self._actuator_index = as_index(indexing.actuator_ids)
-        self._q_index = as_index(indexing.joint_q_adr)
-        self._v_index = as_index(indexing.joint_v_adr)
-        self._qpos0 = model.qpos0[:, self._q_index].clone()
-        self._compiled_qpos0 = model.default_rows("qpos0")[:, self._q_index]
+        self._hard = torch.empty(0)
+        self._soft = torch.empty(0)
+        self._range_mark = WriteMark()
+        self._qpos0_mark = WriteMark()
+        self._qpos0 = model.qpos0[:, indexing.joint_q_index].clone()
+        self._compiled_qpos0 = model.default_rows("qpos0")[:, indexing.joint_q_index]
         self.default_joint_pos_limits = self.joint_pos_limits.clone()
         """Joint limits at the start [rad or m], shape [num_envs, num_joints, 2]."""
 
     # Properties of the entity.
-
-    @property
-    def device(self) -> torch.device:
-        """Device of the tensors."""
-        return self.encoder_bias.device
 
     @property
     def is_fixed_base(self) -> bool:
@@ -149,23 +140,24 @@ class EntityData(FrameData, Stateful):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load a state that `state_dict` returned, after that of the simulation."""
         super().load_state_dict(state)
-        self._compiled_qpos0 = self.model.default_rows("qpos0")[:, self._q_index]
+        self._compiled_qpos0 = self.model.default_rows("qpos0")[:, self.indexing.joint_q_index]
 
     def clear_state(self, env_ids: EnvIds = None) -> None:
         """Set targets to the default pose, and clear external wrenches; None for all worlds.
 
         Velocity and effort targets are zero.
         """
-        rows = as_rows(env_ids, len(self.encoder_bias), self.device)
-        assign(self.joint_pos_target, self.default_joint_pos[rows], env_ids)
-        assign(self.tendon_len_target, self.default_tendon_len[rows], env_ids)
-        for target in (
-            *(self.joint_vel_target, self.joint_effort_target, self.tendon_vel_target),
-            *(self.tendon_effort_target, self.site_effort_target),
-        ):
-            assign(target, 0.0, env_ids)
+        worlds = Worlds.of(env_ids, self.num_envs, self.device)
+        rows = worlds.rows
+        self.joint_pos_target[rows] = self.default_joint_pos[rows]
+        self.joint_vel_target[rows] = 0.0
+        self.joint_effort_target[rows] = 0.0
+        self.tendon_len_target[rows] = self.default_tendon_len[rows]
+        self.tendon_vel_target[rows] = 0.0
+        self.tendon_effort_target[rows] = 0.0
+        self.site_effort_target[rows] = 0.0
         if self.has_wrench:
-            assign(self.data.xfrc_applied, 0.0, env_ids, self._body_index)
+            assign(self.data.xfrc_applied, 0.0, worlds, self.indexing.body_index)
 
     def drive_targets(self, transmission: TransmissionType) -> DriveTargets:
         """Return the targets of all joints, tendons or sites, each [num_envs, num_elements]."""
@@ -192,37 +184,37 @@ class EntityData(FrameData, Stateful):
     @property
     def joint_pos(self) -> torch.Tensor:
         """Joint positions [rad or m], shape [num_envs, num_joints]."""
-        return self.data.qpos[:, self._q_index]
+        return self.data.qpos[:, self.indexing.joint_q_index]
 
     @property
     def joint_vel(self) -> torch.Tensor:
         """Joint velocities [rad/s or m/s], shape [num_envs, num_joints]."""
-        return self.data.qvel[:, self._v_index]
+        return self.data.qvel[:, self.indexing.joint_v_index]
 
     @property
     def joint_acc(self) -> torch.Tensor:
         """Joint accelerations [rad/s^2 or m/s^2], shape [num_envs, num_joints]."""
-        return self.data.qacc[:, self._v_index]
+        return self.data.qacc[:, self.indexing.joint_v_index]
 
     @property
     def tendon_len(self) -> torch.Tensor:
         """Tendon lengths [m], shape [num_envs, num_tendons]."""
-        return self.data.ten_length[:, self._tendon_index]
+        return self.data.ten_length[:, self.indexing.tendon_index]
 
     @property
     def tendon_vel(self) -> torch.Tensor:
         """Tendon velocities [m/s], shape [num_envs, num_tendons]."""
-        return self.data.ten_velocity[:, self._tendon_index]
+        return self.data.ten_velocity[:, self.indexing.tendon_index]
 
     @property
     def actuator_force(self) -> torch.Tensor:
         """Actuator efforts before gears [N m or N], shape [num_envs, num_actuators]."""
-        return self.data.actuator_force[:, self._actuator_index]
+        return self.data.actuator_force[:, self.indexing.actuator_index]
 
     @property
     def qfrc_actuator(self) -> torch.Tensor:
         """Actuator efforts at the joints [N m or N], shape [num_envs, num_joints]."""
-        return self.data.qfrc_actuator[:, self._v_index]
+        return self.data.qfrc_actuator[:, self.indexing.joint_v_index]
 
     @property
     def joint_pos_biased(self) -> torch.Tensor:
@@ -259,9 +251,9 @@ class EntityData(FrameData, Stateful):
         with another `qpos0` changes nothing.
         """
         source = self.model.qpos0
-        if self._was_written("qpos0", source):
-            qpos0 = source[:, self._q_index]
-            compiled = self.model.default_rows("qpos0")[:, self._q_index]
+        if self._qpos0_mark.moved(source):
+            qpos0 = source[:, self.indexing.joint_q_index]
+            compiled = self.model.default_rows("qpos0")[:, self.indexing.joint_q_index]
             self._default_joint_pos += qpos0 - self._qpos0 - (compiled - self._compiled_qpos0)
             self._qpos0.copy_(qpos0)
             self._compiled_qpos0 = compiled
@@ -282,7 +274,7 @@ class EntityData(FrameData, Stateful):
     @property
     def body_external_wrench(self) -> torch.Tensor:
         """Forces and torques applied at centers of mass [N, N m], [num_envs, num_bodies, 6]."""
-        return self.data.xfrc_applied[:, self._body_index]
+        return self.data.xfrc_applied[:, self.indexing.body_index]
 
     @property
     def body_external_force(self) -> torch.Tensor:
@@ -301,95 +293,22 @@ class EntityData(FrameData, Stateful):
         The value is MuJoCo's sum of smooth forces minus its other parts:
         https://mujoco.readthedocs.io/en/stable/computation/index.html#general-framework
         """
-        total = self.data.qfrc_smooth[:, self._v_index] + self.data.qfrc_bias[:, self._v_index]
+        total = (
+            self.data.qfrc_smooth[:, self.indexing.joint_v_index]
+            + self.data.qfrc_bias[:, self.indexing.joint_v_index]
+        )
         for part in ("qfrc_passive", "qfrc_applied", "qfrc_actuator"):
-            total -= getattr(self.data, part)[:, self._v_index]
+            total -= getattr(self.data, part)[:, self.indexing.joint_v_index]
         return total
-
-    # Writing.
-
-    def write_root_state(self, root_state: torch.Tensor, env_ids: EnvIds = None) -> None:
-        """Set pose [m, wxyz] and world velocity [m/s, rad/s], shape [len(env_ids), 13]."""
-        self._writer.write_root_state(root_state, env_ids)
-
-    def write_root_pose(self, pose: torch.Tensor, env_ids: EnvIds = None) -> None:
-        """Set the root's pose in the world [m, wxyz], shape [len(env_ids), 7]."""
-        self._writer.write_root_pose(pose, env_ids)
-
-    def write_root_velocity(self, velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
-        """Set the velocity of the root's origin in the world [m/s, rad/s], [len(env_ids), 6]."""
-        self._writer.write_root_velocity(velocity, env_ids)
-
-    def write_root_velocity_b(self, velocity_b: torch.Tensor, env_ids: EnvIds = None) -> None:
-        """Set the velocity of the root's origin in its own frame [m/s, rad/s]."""
-        self._writer.write_root_velocity_b(velocity_b, env_ids)
-
-    def write_root_com_velocity(self, velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
-        """Set the velocity of the root body's center of mass in the world [m/s, rad/s]."""
-        self._writer.write_root_com_velocity(velocity, env_ids)
-
-    def write_mocap_pose(self, pose: torch.Tensor, env_ids: EnvIds = None) -> None:
-        """Place a fixed base in the world [m, wxyz], shape [len(env_ids), 7]."""
-        self._writer.write_mocap_pose(pose, env_ids)
-
-    def write_joint_state(
-        self,
-        position: torch.Tensor,
-        velocity: torch.Tensor,
-        joint_ids: Ids = None,
-        env_ids: EnvIds = None,
-    ) -> None:
-        """Set joint positions and velocities, each of shape [len(env_ids), len(joint_ids)]."""
-        self._writer.write_joint_state(position, velocity, joint_ids, env_ids)
-
-    def write_joint_position(
-        self, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
-    ) -> None:
-        """Set joint positions [rad or m], shape [len(env_ids), len(joint_ids)]."""
-        self._writer.write_joint_position(position, joint_ids, env_ids)
-
-    def write_joint_velocity(
-        self, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
-    ) -> None:
-        """Set joint velocities [rad/s or m/s], shape [len(env_ids), len(joint_ids)]."""
-        self._writer.write_joint_velocity(velocity, joint_ids, env_ids)
-
-    def write_ball_joint_state(
-        self,
-        quat: torch.Tensor,
-        ang_vel: torch.Tensor,
-        ball_joint_ids: Ids = None,
-        env_ids: EnvIds = None,
-    ) -> None:
-        """Set orientations (wxyz) and child-frame velocities [rad/s] of ball joints."""
-        self._writer.write_ball_joint_state(quat, ang_vel, ball_joint_ids, env_ids)
-
-    def write_ctrl(self, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None) -> None:
-        """Set controls, bypassing the actuator objects, shape [len(env_ids), len(ctrl_ids)]."""
-        self._writer.write_ctrl(ctrl, ctrl_ids, env_ids)
-
-    def write_external_wrench(
-        self,
-        force: torch.Tensor | None,
-        torque: torch.Tensor | None,
-        body_ids: Ids = None,
-        env_ids: EnvIds = None,
-    ) -> None:
-        """Apply world forces [N] and torques [N m] to bodies, until overwritten or reset.
-
-        Each has shape [len(env_ids), len(body_ids), 3]; None keeps the present one.
-        """
-        self.has_wrench = True
-        self._writer.write_external_wrench(force, torque, body_ids, env_ids)
 
     # Caches.
 
     def _limits(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return hard and soft limits, recomputed only after writes to the model's ranges."""
         source = self.model.jnt_range
-        if self._was_written("jnt_range", source):
-            limits = source[:, self._joint_index].clone()
-            limited = self.model.jnt_limited[:, self._joint_index] != 0
+        if self._range_mark.moved(source):
+            limits = source[:, self.indexing.joint_index].clone()
+            limited = self.model.jnt_limited[:, self.indexing.joint_index] != 0
             infinite = torch.tensor([-torch.inf, torch.inf], device=limits.device)
             limits = torch.where(limited.unsqueeze(-1), limits, infinite)
             middle = limits.mean(dim=-1, keepdim=True)

@@ -178,9 +178,9 @@ class Entity(StateWriters, NamedElements, Stateful):
         _check_init_state(cfg.init_state)
         self.cfg = cfg
         self._prepare_spec()
-        self._take_stock()
+        self._index_elements()
 
-    def _take_stock(self) -> None:
+    def _index_elements(self) -> None:
         # The spec may later contain a whole scene, so the entity's own elements are stored.
         self._elements = spec_elements(self.spec)
         self._free_joint = get_free_joint(self.spec)  # of a spec that variants may have replaced
@@ -305,10 +305,11 @@ class Entity(StateWriters, NamedElements, Stateful):
         Targets and activations are those that hold the default pose, or the keyframe's; external
         wrenches and the memories of actuators are cleared.
         """
-        self.data.clear_state(env_ids)
+        worlds = Worlds.of(env_ids, self.data.num_envs, self.data.device)
+        self.data.clear_state(worlds)
         if self._hold is not None:
-            self._hold.begin(self.data.data, env_ids)
-        self._actuator_groups.reset(env_ids)
+            self._hold.begin(self.data.data, worlds)
+        self._actuator_groups.reset(worlds)
 
     def update(self, dt: float) -> None:
         """Advance time-dependent actuator state by `dt` [s]."""

@@ -118,15 +118,19 @@ class FrameData:
         self.indexing = indexing
         self.model = model
         self.data = data
-        num_envs, device = data.qpos.shape[0], indexing.body_ids.device
-        self.forward_vec_b = torch.tensor([1.0, 0.0, 0.0], device=device).repeat(num_envs, 1)
+        self.num_envs: int = data.qpos.shape[0]
+        """Number of worlds."""
+        self.device = indexing.body_ids.device
+        """Device of the tensors."""
+        forward = torch.tensor([1.0, 0.0, 0.0], device=self.device)
+        self.forward_vec_b = forward.repeat(self.num_envs, 1)
         """Forward direction of the root in its frame, shape [num_envs, 3]."""
-        self._seen: dict[str, WriteMark] = {}
+        self._gravity_mark = WriteMark()
         self._root_id = root = indexing.root_body_id
         root_tree = int(indexing.tree_root_ids[root])
         self._root_link = FrameReader(model, data, "xpos", root, root, root_tree)
         self._root_com = FrameReader(model, data, "xipos", root, root, root_tree, "body_iquat")
-        bodies, body_trees = as_index(indexing.body_ids), _tree_index(indexing, indexing.body_ids)
+        bodies, body_trees = indexing.body_index, _tree_index(indexing, indexing.body_ids)
         self._body_link = FrameReader(model, data, "xpos", bodies, bodies, body_trees)
         self._body_com = FrameReader(model, data, "xipos", bodies, bodies, body_trees, "body_iquat")
         self._geom = FrameReader(
@@ -237,7 +241,7 @@ class FrameData:
     @property
     def gravity_vec_w(self) -> torch.Tensor:
         """Direction of each world's gravity, zero where there is none, shape [num_envs, 3]."""
-        if self._was_written("opt.gravity", self.model.opt.gravity):
+        if self._gravity_mark.moved(self.model.opt.gravity):
             self._gravity = gravity_direction(self.model)
         return self._gravity
 
@@ -257,13 +261,6 @@ class FrameData:
         """Rotate vectors, [num_envs, 3], from the world's frame to the root body's frame."""
         rotation = self.data.xmat[:, self._root_id]
         return torch.matmul(vectors.unsqueeze(1), rotation).squeeze(1)
-
-    def _was_written(self, field: str, source: torch.Tensor) -> bool:
-        """Return whether a model field may have changed since the last call for this field."""
-        mark = self._seen.get(field)
-        if mark is None:
-            mark = self._seen[field] = WriteMark()
-        return mark.moved(source)
 
     # Link frames of the bodies.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from manyworlds.spec.edits import get_non_free_joints
 from manyworlds.spec.elements import SpecElement
+from manyworlds.validation.worlds import as_index
 
 ELEMENT_KINDS: dict[str, str] = {
     "body": "bodies",
@@ -101,6 +103,53 @@ class EntityIndexing:
     """Entity-local id of the root body: that of the free joint, or the first one."""
     tree_root_ids: torch.Tensor
     """Global id of the root of each body's kinematic tree, for all bodies of the model, [nbody]."""
+
+    # The cheapest forms of index: slices where ids or addresses are contiguous.
+
+    @functools.cached_property
+    def body_index(self) -> slice | torch.Tensor:
+        """Index of `body_ids`."""
+        return as_index(self.body_ids)
+
+    @functools.cached_property
+    def joint_index(self) -> slice | torch.Tensor:
+        """Index of `joint_ids`."""
+        return as_index(self.joint_ids)
+
+    @functools.cached_property
+    def tendon_index(self) -> slice | torch.Tensor:
+        """Index of `tendon_ids`."""
+        return as_index(self.tendon_ids)
+
+    @functools.cached_property
+    def actuator_index(self) -> slice | torch.Tensor:
+        """Index of `actuator_ids`."""
+        return as_index(self.actuator_ids)
+
+    @functools.cached_property
+    def ctrl_index(self) -> slice | torch.Tensor:
+        """Index of `ctrl_ids`."""
+        return as_index(self.ctrl_ids)
+
+    @functools.cached_property
+    def joint_q_index(self) -> slice | torch.Tensor:
+        """Index of `joint_q_adr`."""
+        return as_index(self.joint_q_adr)
+
+    @functools.cached_property
+    def joint_v_index(self) -> slice | torch.Tensor:
+        """Index of `joint_v_adr`."""
+        return as_index(self.joint_v_adr)
+
+    @functools.cached_property
+    def free_joint_q_index(self) -> slice | torch.Tensor:
+        """Index of `free_joint_q_adr`."""
+        return as_index(self.free_joint_q_adr)
+
+    @functools.cached_property
+    def free_joint_v_index(self) -> slice | torch.Tensor:
+        """Index of `free_joint_v_adr`."""
+        return as_index(self.free_joint_v_adr)
 
     @property
     def root_body_id(self) -> int:

@@ -171,6 +171,10 @@ class ManagerBasedRlEnv(Stateful):
             device=self.device,
             variant_info=self.scene.collect_variant_info(),
         )
+        self.physics_dt = self.sim.timestep
+        """Physics timestep [s]."""
+        self.step_dt = self.physics_dt * cfg.decimation
+        """Control period [s]."""
         check_episode_length(cfg, self.step_dt)
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         if self.scene.sensor_context is not None:
@@ -204,16 +208,6 @@ class ManagerBasedRlEnv(Stateful):
         self._unsaved_state = UnsavedState(self, "env", self.sim.bound_tensors, others)
 
     @property
-    def physics_dt(self) -> float:
-        """Physics timestep [s]."""
-        return self.sim.timestep
-
-    @property
-    def step_dt(self) -> float:
-        """Control period [s]."""
-        return self.physics_dt * self.cfg.decimation
-
-    @property
     def max_episode_length_s(self) -> float:
         """Maximum length of an episode [s]."""
         return self.cfg.episode_length_s
@@ -221,7 +215,7 @@ class ManagerBasedRlEnv(Stateful):
     @property
     def max_episode_length(self) -> int:
         """Maximum length of an episode [control steps]."""
-        return steps_in(self.max_episode_length_s, self.step_dt)
+        return steps_in(self.cfg.episode_length_s, self.step_dt)
 
     @property
     def unwrapped(self) -> ManagerBasedRlEnv:
@@ -320,7 +314,10 @@ class ManagerBasedRlEnv(Stateful):
         if ended:
             self.recorder_manager.record_pre_reset(ended.ids)
         self._reset_worlds(worlds, ended, seed)
-        self.obs_buf = self._observe(worlds.ids_or_none)
+        # The given worlds start an episode, the others do not advance.
+        self.obs_buf = self.observation_manager.compute(
+            update_history=True, env_ids=None if worlds.is_all else worlds
+        )
         self.recorder_manager.record_post_reset(worlds.ids)
         return self.obs_buf, self.extras
 
@@ -359,7 +356,9 @@ class ManagerBasedRlEnv(Stateful):
                 nan_policy "error" is not finite.
             RuntimeError: without auto_reset, a finished world was not reset.
         """
-        self._check_all_reset()
+        if not self.cfg.auto_reset and self._must_reset.numpy().any():
+            worlds = np.flatnonzero(self._must_reset.numpy()).tolist()
+            raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
         self.begin_step(action)
         if self._needs_substeps:
             for substep in range(self.cfg.decimation):
@@ -425,22 +424,49 @@ class ManagerBasedRlEnv(Stateful):
         self.metrics_manager.compute()
         self.reset_terminated = self.termination_manager.terminated.clone()
         self.reset_time_outs = self.termination_manager.time_outs.clone()
-        codes, due, not_finite = self._read_device()
-        self._count_bad_worlds(codes, not_finite)
+
+        # The only transfer to the host: which episodes end, which worlds have errors, which
+        # intervals have expired, and where values are not finite.
+        codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
+        due = self.event_manager.tick(self.step_dt)
+        masks = self._not_finite.masks()
+        values = [codes.unsqueeze(0), due]
+        if masks:
+            values.append(torch.stack(masks))
+        host = torch.cat(values).cpu().numpy()
+        ended = (host[0] & 1) != 0
+        status = host[0] >> 1
+        not_finite = host[1 + len(due) :]
+        self.physics_time += self._physics_timer.elapsed()  # a GPU has done this work by now
+        log = self.extras["log"]
+        for name, count in status_counts(status).items():
+            log[f"Status/{name}"] = count
+        if not_finite.any():
+            log.update(self._not_finite.tell(not_finite, ended & ((status & int(FATAL)) != 0)))
+
         self.event_manager.apply("step", dt=self.step_dt)
-        self.event_manager.apply("interval", dt=self.step_dt, due=due)
+        self.event_manager.apply("interval", dt=self.step_dt, due=host[1 : 1 + len(due)])
         self.sim.refresh()
-        some_end = self.cfg.auto_reset and bool((codes & 1).any())
-        if some_end:
+
+        # Worlds that end their episode keep their command until they are reset.
+        finished = None
+        if not self.cfg.auto_reset:
+            self._must_reset.copy_(torch.from_numpy(ended))
+        elif ended.any():
+            finished = Worlds(ended, self.num_envs, self.device)
             self.resetting.copy_(self.reset_buf)
         self.command_manager.compute(dt=self.step_dt)
         self.sim.refresh()
-        finished = self._finish_episodes(codes)
-        if some_end:
-            self.resetting.fill_(False)
-        self.obs_buf = self._observe()
+
         if finished is not None:
-            self.recorder_manager.record_post_reset(finished)
+            with draws_of(COUPLED, finished):
+                self.extras["final_obs"] = self.observation_manager.compute_final()
+                self.recorder_manager.record_pre_reset(finished.ids)
+                self._reset_worlds(finished, ended=finished)
+            self.resetting.fill_(False)
+        self.obs_buf = self.observation_manager.compute(update_history=True)
+        if finished is not None:
+            self.recorder_manager.record_post_reset(finished.ids)
         self.recorder_manager.record_post_step()
         return (
             self.obs_buf,
@@ -535,57 +561,6 @@ class ManagerBasedRlEnv(Stateful):
 
     def _saved_edits(self) -> dict[str, object]:
         return {"edits": copy.deepcopy(self.edits)} if self.edits else {}
-
-    def _check_all_reset(self) -> None:
-        if not self.cfg.auto_reset and self._must_reset.numpy().any():
-            worlds = np.flatnonzero(self._must_reset.numpy()).tolist()
-            raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
-
-    def _read_device(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Transfer all values that the host needs from a step at once.
-
-        Returns:
-            Code of each world: 1 if its episode ended, plus twice its status, shape [num_envs];
-            flags of the interval events with per-world timers that are due, shape [num_terms,
-            num_envs]; and masks of worlds with values that are not finite, shape [masks, num_envs].
-        """
-        codes = torch.add(self.reset_buf, self.sim.status, alpha=2)
-        due = self.event_manager.tick(self.step_dt)
-        rows = [codes.unsqueeze(0), due]
-        masks = [*self._not_finite.masks()]
-        if masks:
-            rows.append(torch.stack(masks))
-        host = torch.cat(rows).cpu().numpy()
-        self.physics_time += self._physics_timer.elapsed()  # a GPU has done this work by now
-        return host[0], host[1 : 1 + len(due)], host[1 + len(due) :]
-
-    def _count_bad_worlds(self, codes: np.ndarray, not_finite: np.ndarray) -> None:
-        """Log the numbers of worlds with error statuses, and with values that are not finite."""
-        log = self.extras["log"]
-        for name, count in status_counts(codes >> 1).items():
-            log[f"Status/{name}"] = count
-        if not_finite.any():
-            diverged = ((codes & 1) != 0) & ((codes >> 1 & int(FATAL)) != 0)
-            log.update(self._not_finite.tell(not_finite, diverged))
-
-    def _observe(self, env_ids: torch.Tensor | None = None) -> VecEnvObs:
-        """Compute observations; the given worlds start an episode, the others do not advance."""
-        return self.observation_manager.compute(update_history=True, env_ids=env_ids)
-
-    def _finish_episodes(self, codes: np.ndarray) -> torch.Tensor | None:
-        """Reset worlds whose episode ended; return their ids on the device, if any."""
-        if not self.cfg.auto_reset:
-            self._must_reset.copy_(torch.from_numpy((codes & 1) != 0))
-            return None
-        ids = np.flatnonzero(codes & 1)
-        if not ids.size:
-            return None
-        worlds = Worlds(ids, self.num_envs, self.device)
-        with draws_of(COUPLED, worlds):
-            self.extras["final_obs"] = self.observation_manager.compute_final()
-            self.recorder_manager.record_pre_reset(worlds.ids)
-            self._reset_worlds(worlds, ended=worlds)
-        return worlds.ids
 
     def _reset_worlds(self, worlds: Worlds, ended: Worlds, seed: int | None = None) -> None:
         """Start new episodes.

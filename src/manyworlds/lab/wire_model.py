@@ -28,7 +28,7 @@ from manyworlds.lab.model_facts import (
 )
 from manyworlds.spec.export import spec_files
 from manyworlds.spec.references import name_keyframes
-from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.utils.mujoco_messages import MujocoWarnings
 
 if TYPE_CHECKING:
     from manyworlds.lab.world import World
@@ -223,7 +223,7 @@ def _with_prefix(xml: str, files: dict[str, bytes], prefix: str) -> tuple[str, d
     name_keyframes(child)
     messages: list[str] = []
     try:
-        with mujoco_warnings(messages.append), warnings.catch_warnings():
+        with MujocoWarnings(messages.append), warnings.catch_warnings():
             # The root does not set sizes of memory, which are the child's.
             warnings.filterwarnings("ignore", r"(?s).*keeping parent value")
             root.attach(child, prefix=prefix, frame=root.worldbody.add_frame())

@@ -104,7 +104,7 @@ class EventManager(ManagerBase[EventTermCfg]):
     state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
     # The tables of terms change only by edits, which restore them; see `put`.
     derived_attributes = (
-        *("touched", "_prepared", "_functions", "_class_terms", "_modes", "_fields", "_levels"),
+        *("_prepared", "_functions", "_class_terms", "_modes", "_fields", "_levels"),
         *("_low", "_span", "_global_low", "_global_span", "_memory"),
     )
     world_columns = ("_time_left",)
@@ -117,8 +117,6 @@ class EventManager(ManagerBase[EventTermCfg]):
         self._terms = self._prepare_all(cfg)
         for name, term in self._terms.items():
             self._check(name, term)
-        self.touched = self._worlds([])
-        """Worlds that the last events changed, possibly repeated."""
         self._index()
         self._time_left = self._draw(self._low, self._span, self.num_envs)
         self._global_time_left = self._draw(self._global_low, self._global_span, 1)
@@ -154,10 +152,10 @@ class EventManager(ManagerBase[EventTermCfg]):
         return [(n, t) for n in names if (t := self._terms[n]).is_global_time == shared]
 
     def put(self, name: str, cfg: EventTermCfg) -> Callable[[], None]:
-        """Add a term, or replace one of the same name; other terms go on as they are.
+        """Add a term, or replace one of the same name; other terms continue as they are.
 
         Its timers begin now, and what it remembers is kept if its class is the same. An event of
-        mode 'startup' happens in each world at its next reset, once.
+        mode 'startup' is applied in each world at its next reset, once.
 
         Returns:
             A function that takes the change back.
@@ -248,7 +246,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             self.call(name, self._all_ids[:0])
 
     def call(self, name: str, env_ids: torch.Tensor | None) -> None:
-        """Let one event happen in some worlds, all of them for None; recompute nothing.
+        """Apply one event in some worlds, all of them for None; recompute nothing.
 
         Raises:
             ValueError: there is no such term.
@@ -290,8 +288,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         dt: float | None = None,
         global_env_step_count: int | None = None,
         due: np.ndarray | None = None,
-    ) -> bool:
-        """Apply all events of a mode; return True if any was applied, and set `touched`.
+    ) -> None:
+        """Apply all events of a mode.
 
         Args:
             mode: mode of the events.
@@ -315,20 +313,22 @@ class EventManager(ManagerBase[EventTermCfg]):
                 "Events of mode 'reset' need global_env_step_count: pass the step counter."
             )
         if mode not in self._modes:
-            return False
+            return
         if mode == "interval":
-            return self._apply_intervals(self.tick(dt or 0.0).cpu().numpy() if due is None else due)
-        fired: list[tuple[RecomputeLevel, Worlds]] = []
+            self._apply_intervals(self.tick(dt or 0.0).cpu().numpy() if due is None else due)
+            return
+        applied: list[tuple[str, Worlds]] = []
         concerned = self._worlds(env_ids)
         for i, name in enumerate(self._modes[mode]):
-            term, worlds = self._terms[name], concerned
+            term = self._terms[name]
+            worlds = concerned
             if mode == "reset" and term.min_step_count_between_reset > 0:
                 ids = self._ready(name, term, concerned.ids, global_env_step_count or 0)
                 worlds = self._worlds(ids)
             if worlds:
-                self._happen(name, worlds, self._modes[mode][i + 1 :], concerned)
-                fired.append((self._levels[name], worlds))
-        return self._recompute(fired)
+                self._apply_term(name, worlds, self._modes[mode][i + 1 :], concerned)
+                applied.append((name, worlds))
+        self._recompute(applied)
 
     def saved_values(self) -> dict[str, object]:
         """Return the saved values of the manager, its terms, and the random numbers it keeps."""
@@ -386,7 +386,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             if name not in self._prepared or term.draws is not None:
                 yield name, term
 
-    def _apply_intervals(self, due: np.ndarray) -> bool:
+    def _apply_intervals(self, due: np.ndarray) -> None:
         shared = (self._global_time_left <= 0.0).numpy()
         if due.any():
             with draws_of("timers of events", np.flatnonzero(due.any(axis=0))):
@@ -398,16 +398,17 @@ class EventManager(ManagerBase[EventTermCfg]):
                 torch.where(torch.from_numpy(shared), drawn, self._global_time_left)
             )
         rows, flags = iter(due), iter(shared[:, 0])
-        fired: list[tuple[RecomputeLevel, Worlds]] = []
+        applied: list[tuple[str, Worlds]] = []
         for name in self._modes["interval"]:
             shared_timer = self._terms[name].is_global_time
             ids = (None if next(flags) else []) if shared_timer else np.flatnonzero(next(rows))
-            if worlds := self._worlds(ids):
-                self._happen(name, worlds)
-                fired.append((self._levels[name], worlds))
-        return self._recompute(fired)
+            worlds = self._worlds(ids)
+            if worlds:
+                self._apply_term(name, worlds)
+                applied.append((name, worlds))
+        self._recompute(applied)
 
-    def _happen(
+    def _apply_term(
         self,
         name: str,
         worlds: Worlds,
@@ -423,18 +424,21 @@ class EventManager(ManagerBase[EventTermCfg]):
         else:
             due = [other for other in following if other not in self._last_step]  # throttled
             within = within if due and within is not None else worlds
-            with draws_of(f"event {name}", worlds), memory.happening(name, worlds, due, within):
+            with draws_of(f"event {name}", worlds), memory.applying(name, worlds, due, within):
                 self._call(name, term, ids)
         self._env.sim.outdate(worlds)  # terms that follow read what this one has written
 
-    def _recompute(self, fired: list[tuple[RecomputeLevel, Worlds]]) -> bool:
+    def _recompute(self, applied: Sequence[tuple[str, Worlds]]) -> None:
         """Recompute once, at the strongest level, the worlds of all terms that require it."""
-        if asking := [each for each in fired if each[0] > RecomputeLevel.none]:
-            worlds = Worlds.union([worlds for _, worlds in asking])
-            self._env.sim.recompute_constants(max(level for level, _ in asking), worlds)
-        if fired:
-            self.touched = Worlds.union([worlds for _, worlds in fired])
-        return bool(fired)
+        strongest = RecomputeLevel.none
+        concerned: Worlds | None = None
+        for name, worlds in applied:
+            level = self._levels[name]
+            if level > RecomputeLevel.none:
+                strongest = max(strongest, level)
+                concerned = worlds if concerned is None else concerned.union(worlds)
+        if concerned is not None:
+            self._env.sim.recompute_constants(strongest, concerned)
 
     def _ready(
         self, name: str, term: EventTermCfg, env_ids: torch.Tensor, step: int

@@ -68,7 +68,7 @@ class EventMemory(Stateful):
         return bool(self._rows)
 
     @contextlib.contextmanager
-    def happening(
+    def applying(
         self,
         name: str,
         worlds: Worlds,

@@ -73,16 +73,10 @@ class _OfEnv(Stateful):
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         self._env = env
-
-    @property
-    def num_envs(self) -> int:
+        self.num_envs = env.num_envs
         """Number of worlds."""
-        return self._env.num_envs
-
-    @property
-    def device(self) -> torch.device:
+        self.device = env.device
         """Device of the tensors."""
-        return self._env.device
 
     def _worlds(self, env_ids: EnvIds) -> Worlds:
         return Worlds.of(env_ids, self.num_envs, self.device)
@@ -180,10 +174,11 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset the terms in given worlds; return values to log of their episodes, shape []."""
-        if terms := [term for term in self._class_terms.values() if hasattr(term, "reset")]:
+        if self._class_terms:
             ids = self._worlds(env_ids).ids_or_none
-            for term in terms:
-                term.reset(ids)
+            for term in self._class_terms.values():
+                if hasattr(term, "reset"):
+                    term.reset(ids)
         return {}
 
     def saved_values(self) -> dict[str, object]:
@@ -263,6 +258,21 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             self._blame(error, name, term_cfg.params)
             raise
 
+    def _call_per_world(self, name: str, term_cfg: ManagerTermBaseCfg) -> torch.Tensor:
+        """Call a term that returns one value per world, shape [num_envs]; errors name the term."""
+        try:
+            value = term_cfg.func(self._env, **term_cfg.params)
+        except Exception as error:
+            self._blame(error, name, term_cfg.params)
+            raise
+        if not isinstance(value, torch.Tensor) or value.shape != (self.num_envs,):
+            got = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
+            raise ValueError(
+                f"{self.kind} term '{name}' returned {got}, expected ({self.num_envs},): "
+                "return one value per world."
+            )
+        return value
+
     def _blame(self, error: Exception, name: str, params: dict[str, Any]) -> None:
         """Prepend the term to the error's message; add a note if the message is not one string."""
         shown = " ".join(_SHORT.repr(params).split())
@@ -275,14 +285,6 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     def _missing(self, name: str, terms: Iterable[str]) -> str:
         return f"{self.kind} has no term '{name}'. Available: {', '.join(terms) or 'none'}."
-
-    def _check_shape(self, name: str, value: Any) -> None:
-        if not isinstance(value, torch.Tensor) or value.shape != (self.num_envs,):
-            got = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
-            raise ValueError(
-                f"{self.kind} term '{name}' returned {got}, expected ({self.num_envs},): "
-                "return one value per world."
-            )
 
 
 class BuiltTermManager(ManagerBase[Any], Generic[TermT]):

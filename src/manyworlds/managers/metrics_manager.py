@@ -63,7 +63,7 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
                     f"{self.kind} term '{name}' has reduce='{term.reduce}': choose one of "
                     f"{', '.join(REDUCE_OPTIONS)}."
                 )
-            self._check_shape(name, self._call(name, term))
+            self._call_per_world(name, term)
         self._reduced_by = {
             option: torch.tensor(
                 [[term.reduce == option] for term in self._terms.values()], device=self.device

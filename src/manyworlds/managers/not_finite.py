@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,18 +24,20 @@ class NotFiniteReport:
     """
 
     def __init__(self, managers: Sequence[ManagerBase]) -> None:
-        self._managers = [manager for manager in managers if manager.not_finite_status]
+        self._managers = [manager for manager in managers if manager.active_terms]
         self._read: list[ManagerBase] = []
         self._named: set[tuple[str, str]] = set()
 
-    def masks(self) -> Iterator[torch.Tensor]:
-        """Yield a mask of worlds of each manager that has one, shape [num_envs]."""
+    def masks(self) -> list[torch.Tensor]:
+        """Return a mask of worlds of each manager that has one, shape [num_envs]."""
         self._read = []
+        masks: list[torch.Tensor] = []
         for manager in self._managers:
             mask = manager.not_finite()
             if mask is not None:
                 self._read.append(manager)
-                yield mask
+                masks.append(mask)
+        return masks
 
     def tell(self, rows: np.ndarray, diverged: np.ndarray) -> dict[str, int]:
         """Name terms once, and count the worlds by manager.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     Tensor = Any  # the command line reads the types of fields without loading torch
 
-_Call = tuple[str, str, "ObservationTermCfg", ObservationPipeline]
+_Call = tuple[str, str, ManagerTermBaseCfg, ObservationPipeline]
 GroupObs: TypeAlias = "torch.Tensor | dict[str, torch.Tensor]"
 
 
@@ -97,7 +97,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
 
     state_attributes = ("_pipelines",)
     # Configs, like `_terms` of other managers, and masks of the last step.
-    derived_attributes = ("_groups", "_calls", "_nan_stages", "_all_nan_stages")
+    derived_attributes = ("_groups", "_calls", "_nan_stages", "_all_nan_stages", "_advancing")
     not_finite_status = "nan_observation"
     group_obs_term_dim: dict[str, list[tuple[int, ...]]] = declared()
     """Shape of each term of each group, without the world dimension."""
@@ -121,6 +121,9 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         for name, group in self._groups.items():
             self._build_group(name, group)
         self._all_nan_stages = self._find_nan_stages()
+        pipelines = [p for terms in self._pipelines.values() for p in terms.values()]
+        parts = (*(p.noise for p in pipelines), *dict(self._stateful_terms()).values())
+        self._advancing = [part for part in parts if isinstance(part, Stateful)]
 
     def _build_group(self, name: str, group: ObservationGroupCfg) -> None:
         group.terms = self._prepare_all(group.terms, f"{name}/")
@@ -207,7 +210,9 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         Raises:
             ValueError: the group or the term does not exist.
         """
-        terms = self._group(group_name).terms
+        if group_name not in self._groups:
+            raise self._no_group(group_name)
+        terms = self._groups[group_name].terms
         if term_name not in terms:
             raise ValueError(
                 f"Observation group '{group_name}' has no term '{term_name}'. "
@@ -236,12 +241,13 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         """Return all groups; see `compute_group`."""
         with contextlib.ExitStack() as stack:
             if update_history and env_ids is not None:
-                # Terms and noise compute all worlds; those whose episode goes on do not move.
-                noise = [p.noise for terms in self._pipelines.values() for p in terms.values()]
-                for part in (*noise, *dict(self._stateful_terms()).values()):
-                    if isinstance(part, Stateful):
-                        stack.enter_context(changing_only(part, self._worlds(env_ids).mask))
-            return {n: self.compute_group(n, update_history, env_ids) for n in self._groups}
+                # Terms and noise compute all worlds; those whose episode continues do not advance.
+                for part in self._advancing:
+                    stack.enter_context(changing_only(part, self._worlds(env_ids).mask))
+            obs: dict[str, GroupObs] = {}
+            for name in self._groups:
+                obs[name] = self.compute_group(name, update_history, env_ids)
+            return obs
 
     def compute_final(self) -> dict[str, GroupObs]:
         """Observe the final state of episodes without advancing delays, histories and noise.
@@ -299,7 +305,9 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             ValueError: the group does not exist, or a value is not finite and the policy is
                 'error'.
         """
-        group = self._group(group_name)
+        group = self._groups.get(group_name)
+        if group is None:
+            raise self._no_group(group_name)
         began = self._began_anew.pop(group_name, None)
         last = self._obs_buffer.get(group_name)
         if last is not None and not update_history and began is None:
@@ -319,7 +327,11 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     ) -> GroupObs:
         values: dict[str, torch.Tensor] = {}
         for term, label, cfg, pipeline in self._calls[name]:
-            value = self._call(label, cfg)
+            try:
+                value = cfg.func(self._env, **cfg.params)
+            except Exception as error:
+                self._blame(error, label, cfg.params)
+                raise
             values[term] = pipeline(value, ids) if pipeline.works else value
         check = self._nan_stages[name]
         if group.concatenate_terms:
@@ -371,10 +383,8 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         self._obs_buffer = _clone(state["_obs_buffer"], self.device)
         self._began_anew = _clone(state["_began_anew"], self.device)
 
-    def _group(self, name: str) -> ObservationGroupCfg:
-        if name not in self._groups:
-            raise ValueError(f"No observation group '{name}'. Available: {[*self._groups]}.")
-        return self._groups[name]
+    def _no_group(self, name: str) -> ValueError:
+        return ValueError(f"No observation group '{name}'. Available: {[*self._groups]}.")
 
     def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
         for name, dim in self.group_obs_dim.items():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
 
+from manyworlds.managers.not_finite import is_not_finite
 from manyworlds.signals import CircularBuffer, DelayBuffer, NoiseCfg, NoiseModel, NoiseModelCfg
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import Worlds
@@ -37,13 +38,15 @@ class NanStage:
 
     def __call__(self, value: torch.Tensor) -> torch.Tensor:
         """Return finite values, shape [num_envs, ...]."""
+        if not value.is_floating_point():
+            return value
         if not self.quiet:
             self._note(value)
         return value.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
 
     def _note(self, value: torch.Tensor) -> torch.Tensor:
         """Return a mask of worlds with values that are not finite, shape [num_envs]."""
-        bad = ~value.flatten(1).isfinite().all(dim=1)
+        bad = is_not_finite(value).flatten(1).any(dim=1)
         self.not_finite = bad if self.not_finite is None else self.not_finite | bad
         return bad
 

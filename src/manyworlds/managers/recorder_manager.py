@@ -54,6 +54,8 @@ class RecorderManager(ManagerBase[RecorderTermCfg]):
         TypeError: a term is not a subclass of `RecorderTerm`.
     """
 
+    _class_terms: dict[str, RecorderTerm]
+
     def __init__(self, cfg: Mapping[str, RecorderTermCfg | None], env: ManagerBasedRlEnv) -> None:
         for name, term in cfg.items():
             func: Any = None if term is None else term.func
@@ -68,10 +70,6 @@ class RecorderManager(ManagerBase[RecorderTermCfg]):
     def __contains__(self, name: str) -> bool:
         return name in self._terms
 
-    @property
-    def _recorders(self) -> list[RecorderTerm]:
-        return [term.func for term in self._terms.values()]  # type: ignore[misc]
-
     def get_term(self, name: str) -> RecorderTerm:
         """Return a recorder by name.
 
@@ -80,26 +78,26 @@ class RecorderManager(ManagerBase[RecorderTermCfg]):
         """
         if name not in self._terms:
             raise KeyError(self._missing(name, self._terms))
-        return self._terms[name].func  # type: ignore[return-value]
+        return self._class_terms[name]
 
     def record_pre_reset(self, env_ids: torch.Tensor) -> None:
         """Call `record_pre_reset` of all recorders for worlds whose episodes ended."""
-        for term in self._recorders:
+        for term in self._class_terms.values():
             term.record_pre_reset(env_ids)
 
     def record_post_reset(self, env_ids: torch.Tensor) -> None:
         """Call `record_post_reset` of all recorders for worlds whose episodes begin."""
-        for term in self._recorders:
+        for term in self._class_terms.values():
             term.record_post_reset(env_ids)
 
     def record_post_step(self) -> None:
         """Call `record_post_step` of all recorders."""
-        for term in self._recorders:
+        for term in self._class_terms.values():
             term.record_post_step()
 
     def close(self) -> None:
         """Close all recorders."""
-        for term in self._recorders:
+        for term in self._class_terms.values():
             term.close()
 
 

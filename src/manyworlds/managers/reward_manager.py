@@ -76,9 +76,7 @@ class RewardManager(ManagerBase[RewardTermCfg]):
                     f"{', '.join(get_args(RewardNanPolicy))}."
                 )
             if term.weight != 0.0:
-                value = self._call(name, term)
-                self._check_shape(name, value)
-                self._warn_not_finite(name, value)
+                self._warn_not_finite(name, self._call_per_world(name, term))
 
     @property
     def step_reward(self) -> torch.Tensor:
@@ -100,9 +98,7 @@ class RewardManager(ManagerBase[RewardTermCfg]):
             if term.weight == 0.0:
                 column.zero_()
                 continue
-            value = self._call(name, term)
-            self._check_shape(name, value)
-            torch.mul(value, term.weight, out=column)
+            torch.mul(self._call_per_world(name, term), term.weight, out=column)
         self._bad = is_not_finite(self._step_reward)
         self._step_reward.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
         scale = dt if self._scale_by_dt else 1.0

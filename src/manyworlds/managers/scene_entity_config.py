@@ -107,6 +107,8 @@ class SceneEntityCfg:
         It is a slice, or ids of shape [elements], on the scene's device once resolved.
         """
         ids: Ids = getattr(self, f"{kind}_ids")
+        if isinstance(ids, slice):
+            return ids
         known, index = getattr(self, "_indices", {}).get(kind, (None, slice(None)))
         return index if known is ids else as_index(ids)
 

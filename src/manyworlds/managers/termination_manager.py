@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, TensorTerm
+from manyworlds.managers.not_finite import is_not_finite
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         self._time_outs = torch.zeros_like(self._terminated)
         self._not_finite: dict[str, torch.Tensor] = {}
         for name, term in self._terms.items():
-            self._check_shape(name, self._call(name, term))
+            self._call_per_world(name, term)
 
     @property
     def terminated(self) -> torch.Tensor:
@@ -85,13 +86,13 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         self._terminated.zero_()
         self._time_outs.zero_()
         for name, term in self._terms.items():
-            value = self._call(name, term)
-            self._check_shape(name, value)
+            value = self._call_per_world(name, term)
             if value.is_floating_point():
-                self._not_finite[name] = ~value.isfinite()
+                self._not_finite[name] = is_not_finite(value)
             self._term_dones[name].copy_(value)
-            (self._time_outs if term.time_out else self._terminated).logical_or_(value)
-        return self.dones
+            ended = self._time_outs if term.time_out else self._terminated
+            ended.logical_or_(value)
+        return self._terminated | self._time_outs
 
     def clear(self, env_ids: EnvIds = None) -> None:
         """Forget which terms ended episodes in the given worlds in the last step."""

@@ -244,7 +244,8 @@ class Scene(Stateful):
     @property
     def needs_substeps(self) -> bool:
         """True if an entity or a sensor must be updated at every physics step."""
-        if any(element.needs_substeps for element in self._elements()):
+        elements = (*self.entities.values(), *self.sensors.values())
+        if any(element.needs_substeps for element in elements):
             return True
         period = self._control_period
         return period > 0.0 and any(s.cfg.samples_within(period) for s in self._samplers)
@@ -290,8 +291,10 @@ class Scene(Stateful):
             )
         for note in doubtful_sizes(mj_model):
             warnings.warn(note, stacklevel=2)
-        for element in self._elements():
-            element.initialize(mj_model, model, data, self.device)
+        for entity in self.entities.values():
+            entity.initialize(mj_model, model, data, self.device)
+        for sensor in self.sensors.values():
+            sensor.initialize(mj_model, model, data, self.device)
         if self._steps_per_control > 1:
             self._control_period = float(mj_model.opt.timestep) * self._steps_per_control
         lookers = [s for s in self.sensors.values() if s.requires_sensor_context]
@@ -305,8 +308,10 @@ class Scene(Stateful):
         """Clear the data that entities and sensors carry over from step to step."""
         if env_ids is None:
             self._since_control = 0.0
-        for element in self._elements():
-            element.reset(env_ids)
+        for entity in self.entities.values():
+            entity.reset(env_ids)
+        for sensor in self.sensors.values():
+            sensor.reset(env_ids)
 
     def update(self, dt: float) -> None:
         """Advance the time-dependent state of entities and sensors by `dt` [s]."""
@@ -317,8 +322,10 @@ class Scene(Stateful):
                 self._since_control = 0.0
             for sensor in self._samplers:
                 sensor.is_at_control_step = at_control_step
-        for element in self._elements():
-            element.update(dt)
+        for entity in self.entities.values():
+            entity.update(dt)
+        for sensor in self.sensors.values():
+            sensor.update(dt)
 
     def invalidate_sensors(self, env_ids: EnvIds = None) -> None:
         """Mark the measurements of these worlds as outdated.
@@ -391,10 +398,6 @@ class Scene(Stateful):
         terrain = TerrainEntity(cfg, self.device)
         self.entities[name] = terrain
         return terrain
-
-    def _elements(self) -> Iterator[Any]:
-        yield from self.entities.values()
-        yield from self.sensors.values()
 
     def _follow_moved_geoms(self) -> None:
         """Let exclusions of contacts name the bodies that have the geoms."""

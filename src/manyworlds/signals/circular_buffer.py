@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from manyworlds.utils.state import Stateful
-from manyworlds.validation.worlds import EnvIds, as_rows
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 
 class CircularBuffer(Stateful):
@@ -106,7 +106,7 @@ class CircularBuffer(Stateful):
 
     def reset(self, batch_ids: EnvIds = None) -> None:
         """Clear the values of some rows, or of all; they read as zero until the next `append`."""
-        rows = as_rows(batch_ids, self.batch_size, self._device)
+        rows = Worlds.of(batch_ids, self.batch_size, self._device).rows
         self._length[rows] = 0
         if self._data is not None:
             self._data[self._newest][rows] = 0

@@ -8,7 +8,7 @@ import torch
 
 from manyworlds.signals.circular_buffer import CircularBuffer
 from manyworlds.utils.state import Stateful
-from manyworlds.validation.worlds import EnvIds, as_rows
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 
 class DelayBuffer(Stateful):
@@ -97,13 +97,13 @@ class DelayBuffer(Stateful):
             lags: lags [steps], one for all rows or shape [n].
             batch_ids: the n row ids; None for all rows.
         """
-        rows = as_rows(batch_ids, len(self._lags), self._lags.device)
+        rows = Worlds.of(batch_ids, len(self._lags), self._lags.device).rows
         lags = torch.as_tensor(lags, dtype=torch.long, device=self._lags.device)
         self._lags[rows] = lags.clamp(self.min_lag, self.max_lag)
 
     def reset(self, batch_ids: EnvIds = None) -> None:
         """Clear the values of some rows, or of all, and draw their lags."""
-        rows = as_rows(batch_ids, len(self._lags), self._lags.device)
+        rows = Worlds.of(batch_ids, len(self._lags), self._lags.device).rows
         self._buffer.reset(rows)
         if not self._shared or (isinstance(rows, slice) and rows == slice(None)):
             self._begin_anew(rows)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.utils.state import Stateful
-from manyworlds.validation.worlds import EnvIds, as_rows
+from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.signals import noise_cfg
@@ -65,7 +65,7 @@ class NoiseModelWithAdditiveBias(NoiseModel):
         """Sample the biases of some worlds, or of all, for a new episode."""
         if self._bias is None:
             return
-        rows = as_rows(env_ids, self._num_envs, self._bias.device)
+        rows = Worlds.of(env_ids, self._num_envs, self._bias.device).rows
         # Sampled for all worlds, so that random numbers do not depend on the number of resets.
         self._bias[rows] = self._bias_noise_cfg.apply(torch.zeros_like(self._bias))[rows]
 

@@ -237,14 +237,15 @@ class Simulation:
                 depend on accelerations (forces, accelerometers) stay one substep behind.
         """
         check_count("nsubsteps", nsubsteps, 1)
-        self._variants.restore_absent()
+        self._variants.absent.restore()
         stepper = self._engine if self._recorder is None else self._recorder
         stepper.step(nsubsteps, refresh)
-        self._set_outdated(None)
+        if self._outdated is not None:
+            self._set_outdated(None)
         self._data._changed(None)
 
     def _worlds(self, env_ids: EnvIds) -> Worlds:
-        return Worlds.of(env_ids, self.num_envs, self.device)
+        return Worlds.of(env_ids, self.num_envs, self._engine.device)
 
     def forward(self, env_ids: EnvIds = None) -> None:
         """Compute derived fields at the present state, without integrating.
@@ -255,12 +256,14 @@ class Simulation:
         worlds = self._worlds(env_ids).ascending
         if worlds:
             outdated = self._outdated
-            self._set_outdated(None)
-            self._variants.restore_absent()
+            if outdated is not None:
+                self._set_outdated(None)
+            self._variants.absent.restore()
             self._engine.forward(worlds)
             if outdated is not None and not worlds.is_all:
                 left = np.setdiff1d(outdated.host_ids, worlds.host_ids)
-                self._set_outdated(self._worlds(left) if left.size else None)
+                if left.size:
+                    self._set_outdated(self._worlds(left))
             self._data._changed(worlds.ids_or_none)
 
     def outdate(self, env_ids: EnvIds = None) -> None:
@@ -276,9 +279,10 @@ class Simulation:
         worlds = self._worlds(env_ids)
         if not worlds:
             return
-        if self._outdated is not None and self._outdated is not worlds:
-            worlds = Worlds.union([self._outdated, worlds])
-        self._set_outdated(worlds)
+        if self._outdated is not None:
+            worlds = self._outdated.union(worlds)
+        if worlds is not self._outdated:
+            self._set_outdated(worlds)
         self._data._changed(worlds.ids_or_none)
 
     @contextlib.contextmanager
@@ -299,9 +303,8 @@ class Simulation:
             self.forward(self._outdated)
 
     def _set_outdated(self, worlds: Worlds | None) -> None:
-        if worlds is not self._outdated:
-            self._outdated = worlds
-            self._data.before_derived(None if worlds is None else self.refresh)
+        self._outdated = worlds
+        self._data.before_derived(None if worlds is None else self.refresh)
 
     def _state_versions(self) -> dict[str, int]:
         """Return a number for each state field that was accessed, which rises with each write."""
@@ -338,7 +341,7 @@ class Simulation:
             New tensors over all contacts of these worlds, by ascending world. A world in which
             MuJoCo raised an error has no contacts, and `status` reports the error.
         """
-        self._variants.restore_absent()
+        self._variants.absent.restore()
         return self._engine.contacts(self._worlds(env_ids).ascending)
 
     def ray(
@@ -382,7 +385,7 @@ class Simulation:
                 f"{tuple(exclude.shape)}: give -1 for a ray that excludes no body."
             )
         exclude = exclude.expand(pnt.shape[1])
-        self._variants.restore_absent()
+        self._variants.absent.restore()
         rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, worlds)
         return rays if cutoff == math.inf else rays.within_(cutoff)
 
@@ -395,7 +398,7 @@ class Simulation:
             -1 for none, shape (num_envs, height, width, 2). None on the native engine, which does
             not render: render `world_copies` with `mujoco.Renderer`.
         """
-        self._variants.restore_absent()
+        self._variants.absent.restore()
         return self._engine.render_cameras(view)
 
     def world_copies(
@@ -409,7 +412,7 @@ class Simulation:
         Args:
             env_ids: the worlds, in ascending order; None for all.
         """
-        self._variants.restore_absent()
+        self._variants.absent.restore()
         return self._engine.world_copies(self._worlds(env_ids).ascending)
 
     def set_sensor_context(self, ctx: AttachedSensors) -> None:
@@ -483,7 +486,7 @@ class Simulation:
         if level == RecomputeLevel.none or not worlds:
             return
         before = len(self._engine.expanded)
-        self._variants.restore_absent()
+        self._variants.absent.restore()
         self._engine.recompute_constants(level, worlds)
         if len(self._engine.expanded) > before:
             self._model.clear_cache()
@@ -601,7 +604,7 @@ class Simulation:
         Values that were written there would let such a geom appear, or such an object fall. Calls
         of the simulation, and events, restore them, too.
         """
-        self._variants.restore_absent()
+        self._variants.absent.restore()
 
     def _default_rows(self, field: str) -> torch.Tensor:
         """Return a field's default as (num_envs, ...) if variants differ in it, else (1, ...)."""
@@ -629,7 +632,7 @@ class Simulation:
             env_ids: the worlds, in the order of the returned rows; None for all.
         """
         worlds = self._worlds(env_ids)
-        self._variants.restore_absent()
+        self._variants.absent.restore()
         return self._engine.state_dict(worlds) | self._variants.state(worlds)
 
     def set_state(self, state: State, env_ids: EnvIds = None) -> None:

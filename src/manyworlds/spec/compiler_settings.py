@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.spec.references import copy_spec
-from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.utils.mujoco_messages import MujocoWarnings
 
 _SETTINGS = (
     "alignfree",
@@ -125,7 +125,7 @@ def pin_inertia(body: mujoco.MjsBody, model: mujoco.MjModel) -> None:
 
 def _compiled(spec: mujoco.MjSpec) -> bytes | None:
     """Return the model that a spec compiles to, as MuJoCo saves it; None if it does not."""
-    with mujoco_warnings(lambda text: None):
+    with MujocoWarnings(lambda text: None):
         try:
             model = spec.copy().compile()
         except (ValueError, mujoco.FatalError):

@@ -18,7 +18,7 @@ from manyworlds.spec.compiler_settings import spelled_out
 from manyworlds.spec.mjcf import fix_spec_xml, mark_bare, write_buffer_textures
 from manyworlds.spec.references import copy_spec
 from manyworlds.utils.files import atomic_path, check_writable
-from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.utils.mujoco_messages import MujocoWarnings
 from manyworlds.validation.names import free_name
 
 _SCENE = "scene.xml"
@@ -153,7 +153,7 @@ def _encode(spec: mujoco.MjSpec, archive: Path) -> str:
         for attempt in _Notation:
             messages: list[str] = []
             try:
-                with mujoco_warnings(messages.append):
+                with MujocoWarnings(messages.append):
                     copy = copy_spec(spec)
                     write_buffer_textures(copy, Path(folder))
                     bare = mark_bare(copy)

@@ -25,7 +25,7 @@ from manyworlds.spec.model_files import FileReference, check_files, model_files,
 from manyworlds.spec.plausibility import LARGE
 from manyworlds.spec.references import check_keyframes, complete_keyframes
 from manyworlds.spec.urdf import left_out, unexpanded
-from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.utils.mujoco_messages import MujocoWarnings
 from manyworlds.validation.names import free_name
 
 ERRORS = (ValueError, RuntimeError, mujoco.FatalError)
@@ -87,7 +87,7 @@ def load_spec(
     if problem := model_hints.unreadable(path):
         raise ModelFileError(path, *problem)
     found: list[str] = []
-    with mujoco_warnings(lambda message: found.append(" ".join(message.split()))):
+    with MujocoWarnings(lambda message: found.append(" ".join(message.split()))):
         try:
             references, texts = model_files(path)
             for text in texts:

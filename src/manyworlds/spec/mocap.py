@@ -8,7 +8,7 @@ from typing import Any
 
 import mujoco
 
-from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.utils.mujoco_messages import MujocoWarnings
 
 MOCAP_BASE = "mocap_base"
 """Name of the body that carries a wrapped spec."""
@@ -72,7 +72,7 @@ def _on_mocap_body(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     # MuJoCo warns about the empty prefix, since the defaults of a whole spec conflict with those of
     # the parent; it writes them with every element instead. The copy is compiled, as the original
     # would repeat the warning at every compilation.
-    with mujoco_warnings(lambda _: None):
+    with MujocoWarnings(lambda _: None):
         parent.attach(spec, prefix="", frame=base.add_frame())
     for exclude in parent.excludes:
         exclude.bodyname1 = _not_world(exclude.bodyname1)

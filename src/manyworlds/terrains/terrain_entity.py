@@ -18,7 +18,7 @@ from manyworlds.spec.elements import copy_spec_data
 from manyworlds.terrains.terrain_generator import TerrainGenerator, TerrainGeneratorCfg
 from manyworlds.terrains.utils import grid_origins
 from manyworlds.utils.devices import as_device
-from manyworlds.validation.worlds import Worlds, as_rows
+from manyworlds.validation.worlds import Worlds
 
 _DEFAULT_PLANE_TEXTURE = TextureCfg(
     name="groundplane",
@@ -316,7 +316,7 @@ class TerrainEntity(Entity):
         if env_ids is None or (isinstance(env_ids, torch.Tensor) and env_ids.dtype == torch.bool):
             return values
         spread = torch.zeros_like(self.terrain_levels)
-        spread[as_rows(env_ids, len(spread), spread.device)] = values
+        spread[Worlds.of(env_ids, len(spread), spread.device).rows] = values
         return spread
 
     def _weights(self, shares: Mapping[str, float]) -> torch.Tensor:

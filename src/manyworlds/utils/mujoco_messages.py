@@ -5,9 +5,9 @@ Importing this module disables MuJoCo's log file: see `switch_off_log_file`.
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import ClassVar
 
 import mujoco
 
@@ -26,46 +26,38 @@ def switch_off_log_file() -> None:
         config.set()
 
 
-class _Handlers:
-    """Handlers of blocks that are nested, or that overlap in several threads.
+class MujocoWarnings:
+    """Context in which MuJoCo's warnings go to a handler instead of the terminal, in all threads.
 
-    MuJoCo has one handler for all threads. The one of the block that began last gets the warnings;
-    the one that was there before the first block is restored when the last one ends.
+    MuJoCo has one handler for all threads. Contexts may be nested, or overlap in several threads:
+    the one that began last gets the warnings, and the handler that was there before the first one
+    is restored when the last one ends.
+
+    Args:
+        handler: function that takes the text of a warning.
     """
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._before: Callable[[str], None] | None = None
-        self._blocks: list[tuple[object, Callable[[str], None]]] = []
+    _lock: ClassVar = threading.Lock()
+    _active: ClassVar[list[MujocoWarnings]] = []
+    _before: ClassVar[Callable[[str], None] | None] = None
 
-    def begin(self, block: object, handler: Callable[[str], None]) -> None:
-        """Install the handler of a block."""
-        with self._lock:
-            if not self._blocks:
-                self._before = mujoco.get_mju_user_warning()
-            self._blocks.append((block, handler))
-            mujoco.set_mju_user_warning(handler)
+    def __init__(self, handler: Callable[[str], None]) -> None:
+        self._handler = handler
 
-    def end(self, block: object) -> None:
-        """Remove the handler of a block, and install that of the one that is still running."""
-        with self._lock:
-            self._blocks = [(other, handler) for other, handler in self._blocks if other != block]
-            latest = self._blocks[-1][1] if self._blocks else self._before
-            mujoco.set_mju_user_warning(latest)
+    def __enter__(self) -> None:
+        with MujocoWarnings._lock:
+            if not MujocoWarnings._active:
+                MujocoWarnings._before = mujoco.get_mju_user_warning()
+            MujocoWarnings._active.append(self)
+            mujoco.set_mju_user_warning(self._handler)
 
-
-_HANDLERS = _Handlers()
-
-
-@contextlib.contextmanager
-def mujoco_warnings(handler: Callable[[str], None]) -> Iterator[None]:
-    """Pass MuJoCo's warnings to `handler` instead of the terminal, in all threads."""
-    block = object()
-    _HANDLERS.begin(block, handler)
-    try:
-        yield
-    finally:
-        _HANDLERS.end(block)
+    def __exit__(self, *error: object) -> None:
+        with MujocoWarnings._lock:
+            MujocoWarnings._active.remove(self)
+            if MujocoWarnings._active:
+                mujoco.set_mju_user_warning(MujocoWarnings._active[-1]._handler)
+            else:
+                mujoco.set_mju_user_warning(MujocoWarnings._before)
 
 
 # Here, since every module that compiles or steps a model imports this one.

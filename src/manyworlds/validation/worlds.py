@@ -9,8 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-_Given: TypeAlias = "torch.Tensor | np.ndarray | Sequence[int] | slice | None"
-EnvIds: TypeAlias = "Worlds | _Given"
+EnvIds: TypeAlias = "Worlds | torch.Tensor | np.ndarray | Sequence[int] | slice | None"
 
 _ALL = slice(None)
 
@@ -18,169 +17,150 @@ _ALL = slice(None)
 class Worlds:
     """The worlds that a call concerns: all of them, or some in the given order.
 
-    Public methods construct it from their `env_ids`, which checks these; internal functions take
-    it. Each form is computed on first use. Values of ids on a GPU are read, and then checked, only
-    when the host needs them.
+    Public methods construct it once from their `env_ids`, which checks these, and pass it on to
+    internal functions. Each form is computed on first use. Ids on a GPU are read, and then checked,
+    only when the host needs them.
 
     Args:
         env_ids: integer ids, a boolean mask of shape (num_envs,), a slice, or None for all.
         num_envs: the number of worlds.
-        device: device of `ids`, `mask` and `rows`; None keeps a tensor on its device.
+        device: device of `ids`, `mask` and `rows`.
 
     Raises:
         ValueError: an id is out of range, a mask has the wrong length, or ids are not integers.
     """
 
     def __init__(
-        self, env_ids: _Given, num_envs: int, device: torch.device | str | None = None
+        self,
+        env_ids: torch.Tensor | np.ndarray | Sequence[int] | slice | None,
+        num_envs: int,
+        device: torch.device | str = "cpu",
     ) -> None:
         self.num_envs = num_envs
-        self._device = device
-        self._given: slice | np.ndarray | torch.Tensor
-        if env_ids is None:
-            self._given = _ALL
-        elif isinstance(env_ids, slice):
+        self.device = device
+        if isinstance(env_ids, slice):
             span = range(num_envs)[env_ids]
-            self._given = _ALL if span == range(num_envs) else np.array(span, np.int32)
-        elif isinstance(env_ids, torch.Tensor):
-            given = self._given = env_ids.detach()
-            visible = given.device.type == "cpu"
-            shown = given if visible else torch.zeros(given.shape, dtype=given.dtype)
-            _checked(shown.numpy(), num_envs)
+            env_ids = None if span == range(num_envs) else span
+        self.is_all = env_ids is None
+        """True if None or a slice selects all worlds."""
+        self._on_device: torch.Tensor | None = None
+        if env_ids is None:
+            return
+        if not isinstance(env_ids, torch.Tensor):
+            self.host_ids = _checked_ids(np.asarray(env_ids), num_envs)
+        elif env_ids.device.type == "cpu":
+            self.host_ids = _checked_ids(env_ids.detach().numpy(), num_envs)
         else:
-            self._given = _checked(env_ids, num_envs)
+            self._on_device = env_ids.detach()
+            # Type and shape are known without a read.
+            _checked_ids(torch.zeros(env_ids.shape, dtype=env_ids.dtype).numpy(), num_envs)
 
     @classmethod
-    def of(cls, env_ids: EnvIds, num_envs: int, device: torch.device | str | None = None) -> Worlds:
+    def of(cls, env_ids: EnvIds, num_envs: int, device: torch.device | str = "cpu") -> Worlds:
         """Return `env_ids` if they are `Worlds`, else construct `Worlds` from them."""
         return env_ids if isinstance(env_ids, Worlds) else cls(env_ids, num_envs, device)
 
-    @classmethod
-    def union(cls, parts: Sequence[Worlds]) -> Worlds:
-        """Concatenate worlds, possibly repeated, without reading the device."""
-        for part in parts:
-            if part.is_all or len(parts) == 1:
-                return part
-        first, given = parts[0], [part._given for part in parts]
-        if all(isinstance(ids, np.ndarray) for ids in given):
-            return cls(np.concatenate([part.host_ids for part in parts]), *first._space)
-        return cls(torch.cat([part.ids for part in parts]), *first._space)
-
-    @property
-    def _space(self) -> tuple[int, torch.device | str | None]:
-        return self.num_envs, self._device
+    def union(self, other: Worlds) -> Worlds:
+        """Return these worlds and others, possibly repeated, without a read of the device."""
+        if other is self or self.is_all:
+            return self
+        if other.is_all:
+            return other
+        if self._on_device is None and other._on_device is None:
+            ids = np.concatenate([self.host_ids, other.host_ids])
+        else:
+            ids = torch.cat([self.ids, other.ids])
+        return Worlds(ids, self.num_envs, self.device)
 
     def __len__(self) -> int:
-        return len(self.ids if isinstance(self._given, torch.Tensor) else self.host_ids)
-
-    @property
-    def is_all(self) -> bool:
-        """True if None or a slice selects all worlds, which needs no read of the device."""
-        return isinstance(self._given, slice)
+        return self.num_envs if self.is_all else len(self.ids)
 
     @functools.cached_property
     def host_ids(self) -> np.ndarray:
-        """Ids on the host, int32, shape (n,); reads a tensor on a GPU."""
-        given = self._given
-        if isinstance(given, slice):
-            return np.arange(self.num_envs, dtype=np.int32)
-        if isinstance(given, torch.Tensor):
-            given = _checked(given.cpu().numpy(), self.num_envs)
-        return (np.flatnonzero(given) if given.dtype == bool else given).astype(np.int32)
+        """Ids on the host, int64, shape (n,); reads a tensor on a GPU."""
+        if self._on_device is None:
+            return np.arange(self.num_envs)
+        return _checked_ids(self._on_device.cpu().numpy(), self.num_envs)
 
     @functools.cached_property
     def ids(self) -> torch.Tensor:
         """Ids on the device, int64, shape (n,)."""
-        rows = self.rows
-        if isinstance(rows, slice):
-            return torch.arange(self.num_envs, device=self._device)
-        return rows.nonzero().squeeze(-1) if rows.dtype == torch.bool else rows
+        if self.is_all:
+            return torch.arange(self.num_envs, device=self.device)
+        if self._on_device is None:
+            return torch.from_numpy(self.host_ids).to(self.device, non_blocking=True)
+        if self._on_device.dtype == torch.bool:
+            return self._on_device.nonzero().squeeze(-1).to(self.device)
+        return self._on_device.to(self.device, torch.int64)
 
     @functools.cached_property
     def mask(self) -> torch.Tensor:
-        """Mask on the device, shape (num_envs,); computed without reading the device."""
-        rows = self.rows
-        if isinstance(rows, torch.Tensor) and rows.dtype == torch.bool:
-            return rows
-        mask = torch.zeros(self.num_envs, dtype=torch.bool, device=self._device)
-        mask[rows] = True
+        """Mask on the device, shape (num_envs,); computed without a read of the device."""
+        if self._on_device is not None and self._on_device.dtype == torch.bool:
+            return self._on_device.to(self.device)
+        mask = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        mask[self.rows] = True
         return mask
 
     @functools.cached_property
     def rows(self) -> torch.Tensor | slice:
-        """Row index on the device: a slice for all, a mask (num_envs,), or int64 ids (n,)."""
-        given = self._given
-        if isinstance(given, slice):
-            return given
-        rows = torch.as_tensor(given)
-        if rows.dtype not in (torch.bool, torch.int64):
-            rows = rows.long()
-        return rows if self._device is None else rows.to(self._device, non_blocking=True)
+        """Row index on the device: a slice for all, or `ids`."""
+        return _ALL if self.is_all else self.ids
 
-    @property
+    @functools.cached_property
     def host_rows(self) -> np.ndarray | slice:
-        """Row index on the host: a slice for all, or int32 ids, shape (n,)."""
-        return self._given if isinstance(self._given, slice) else self.host_ids
+        """Row index on the host: a slice for all, or `host_ids`."""
+        return _ALL if self.is_all else self.host_ids
 
-    @property
+    @functools.cached_property
     def ids_or_none(self) -> torch.Tensor | None:
-        """`ids`, shape (n,), or None for all: the argument of terms, entities and sensors."""
+        """`ids`, or None for all: the argument of terms, entities and sensors."""
         return None if self.is_all else self.ids
 
-    @property
+    @functools.cached_property
     def host_ids_or_none(self) -> np.ndarray | None:
-        """`host_ids`, shape (n,), or None for all: the argument of a `mujoco.batch.Batch`."""
+        """`host_ids`, or None for all: the argument of a `mujoco.batch.Batch`."""
         return None if self.is_all else self.host_ids
 
     @functools.cached_property
     def ascending(self) -> Worlds:
         """The same worlds, each once and in ascending order; reads a tensor on a GPU."""
-        if isinstance(self._given, slice):
+        if self.is_all:
             return self
         ids = self.host_ids
-        if ids.size > 1 and not (ids[1:] > ids[:-1]).all():
+        if (ids[1:] > ids[:-1]).all():
+            if len(ids) < self.num_envs:
+                return self
+        else:
             ids = np.unique(ids)
-        if ids.size == self.num_envs:
-            return Worlds(None, *self._space)
-        return self if ids is self.host_ids else Worlds(ids, *self._space)
+        return Worlds(None if len(ids) == self.num_envs else ids, self.num_envs, self.device)
 
 
-def _checked(env_ids: np.ndarray | Sequence[int], num_envs: int) -> np.ndarray:
-    """Check that a value is a mask over worlds or a list of world ids."""
-    ids = np.asarray(env_ids)
-    if ids.dtype == bool:
-        if ids.shape != (num_envs,):
+def _checked_ids(given: np.ndarray, num_envs: int) -> np.ndarray:
+    """Return the world ids, int64, shape (n,), that a mask over worlds or a list of ids gives."""
+    if given.dtype == bool:
+        if given.shape != (num_envs,):
             raise ValueError(
-                f"A mask over worlds must have shape ({num_envs},), got {ids.shape}: "
+                f"A mask over worlds must have shape ({num_envs},), got {given.shape}: "
                 "give one boolean per world."
             )
-        return ids
-    if ids.size == 0:
-        return np.zeros(0, np.int32)
-    if ids.dtype.kind not in "iu":
-        raise ValueError(f"World ids must be integers, got {ids.dtype}: use int64 ids or a mask.")
-    if ids.ndim != 1:
+        return np.flatnonzero(given)
+    if given.size == 0:
+        return np.zeros(0, np.int64)
+    if given.dtype.kind not in "iu":
+        raise ValueError(f"World ids must be integers, got {given.dtype}: use int64 ids or a mask.")
+    if given.ndim != 1:
         raise ValueError(
-            f"World ids must be one-dimensional, got shape {ids.shape}: give a list such as [0, 2]."
+            f"World ids must be one-dimensional, got shape {given.shape}: give a list such as "
+            "[0, 2]."
         )
-    for bad in (ids.min(), ids.max()):
+    for bad in (given.min(), given.max()):
         if not 0 <= bad < num_envs:
             raise ValueError(
                 f"World id {bad} is out of range: there are {num_envs} worlds, "
                 f"so ids must be in [0, {num_envs})."
             )
-    return ids
-
-
-def as_rows(
-    env_ids: EnvIds, num_envs: int, device: torch.device | str | None = None
-) -> torch.Tensor | slice:
-    """Convert world ids to an index of rows; see `Worlds`.
-
-    Returns:
-        A slice, a mask of shape (num_envs,), or int64 ids in their order, shape (n,).
-    """
-    return Worlds.of(env_ids, num_envs, device).rows
+    return given.astype(np.int64)
 
 
 def as_index(
@@ -222,50 +202,35 @@ def as_index(
 def assign(
     target: torch.Tensor,
     value: torch.Tensor | np.ndarray | float,
-    rows: EnvIds = None,
-    columns: slice | torch.Tensor | Sequence[int] | None = None,
+    env_ids: EnvIds = None,
+    columns: slice | torch.Tensor | Sequence[int] = _ALL,
 ) -> None:
-    """Write `value` to the outer product of rows (worlds) and columns of `target`, in place.
+    """Write `value` to the outer product of worlds and columns of `target`, in place.
 
     Raises:
-        ValueError: a row is out of range or not an integer, or the shape of `value` is wrong.
+        ValueError: an id is out of range or not an integer, or the shape of `value` is wrong.
     """
-    index = as_rows(rows, len(target), target.device)
+    if env_ids is not None and not isinstance(env_ids, Worlds):
+        env_ids = Worlds(env_ids, len(target), target.device)
+    is_number = isinstance(value, int | float)
     try:
-        _assign(target, value, index, columns)
+        if not is_number:
+            value = torch.as_tensor(value, dtype=target.dtype, device=target.device)
+        if env_ids is None or env_ids.is_all:
+            target[:, columns] = value
+        elif not isinstance(columns, slice):
+            columns = torch.as_tensor(columns, device=target.device)
+            target[env_ids.ids[:, None], columns] = value
+        elif is_number and columns == _ALL:
+            target.index_fill_(0, env_ids.ids, value)
+        else:
+            target[env_ids.ids, columns] = value
     except (RuntimeError, IndexError):
-        if isinstance(value, int | float):
+        if is_number:
             raise
-        worlds = len(torch.arange(len(target), device=target.device)[index])
-        wanted = target[:, slice(None) if columns is None else columns].shape[1:]
+        count = len(target) if env_ids is None else len(env_ids)
+        expected = (count, *target[:, columns].shape[1:])
         raise ValueError(
-            f"Values of shape {(worlds, *wanted)} were expected, got {tuple(np.shape(value))}: "
+            f"Values of shape {expected} were expected, got {tuple(np.shape(value))}: "
             "give one row per world and one column per element, or a shape that broadcasts to it."
         ) from None
-
-
-def _assign(
-    target: torch.Tensor,
-    value: torch.Tensor | np.ndarray | float,
-    rows: torch.Tensor | slice,
-    columns: slice | torch.Tensor | Sequence[int] | None,
-) -> None:
-    columns = slice(None) if columns is None else columns
-    if not isinstance(value, int | float):
-        value = torch.as_tensor(value, dtype=target.dtype, device=target.device)
-    if isinstance(rows, slice):
-        target[rows, columns] = value
-        return
-    if rows.dtype == torch.bool:
-        rows = rows.nonzero().squeeze(-1)
-    if (
-        isinstance(columns, slice)
-        and columns == slice(None)
-        and not isinstance(value, torch.Tensor)
-    ):
-        target.index_fill_(0, rows, value)
-        return
-    if not isinstance(columns, slice):
-        columns = torch.as_tensor(columns, device=target.device)
-        rows = rows[:, None]
-    target[rows, columns] = value

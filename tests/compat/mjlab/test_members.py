@@ -112,27 +112,57 @@ def test_subsets_have_the_name_of_their_kind(robot):
             find(".*", wing_subset=subset)
 
 
-def test_an_entity_s_data_are_written_by_the_same_names():
-    """Write poses and velocities of the root by keyword."""
+WRITERS = {
+    "write_root_state": ("write_root_state_to_sim", "root_state", 13),
+    "write_root_pose": ("write_root_link_pose_to_sim", "pose", 7),
+    "write_root_velocity": ("write_root_link_velocity_to_sim", "velocity", 6),
+    "write_root_velocity_b": ("write_root_link_velocity_b_to_sim", "velocity_b", 6),
+    "write_root_com_velocity": ("write_root_com_velocity_to_sim", "velocity", 6),
+    "write_joint_position": ("write_joint_position_to_sim", "position", 4),
+    "write_joint_velocity": ("write_joint_velocity_to_sim", "velocity", 4),
+    "write_ctrl": ("write_ctrl_to_sim", "ctrl", 5),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_an_entity_s_data_write_as_the_entity_does(name):
+    """Write by the reference's names and keywords what the entity writes."""
+    env = make_env(3)
+    robot = env.scene["robot"]
+    writer, keyword, width = WRITERS[name]
+    values = torch.nn.functional.normalize(torch.randn(3, width), dim=1)
+    start = _inputs(env)
+    getattr(robot.data, name)(**{keyword: values})
+    written = _inputs(env)
+    env.sim.data.qpos[:], env.sim.data.qvel[:], env.sim.data.ctrl[:] = start
+    getattr(robot, writer)(values)
+    assert all(map(torch.equal, written, _inputs(env)))
+    assert not all(map(torch.equal, written, start))
+
+
+def _inputs(env: Any) -> list[torch.Tensor]:
+    """Return copies of positions, velocities and controls."""
+    data = env.sim.data
+    return [data.qpos.clone(), data.qvel.clone(), data.ctrl.clone()]
+
+
+def test_an_entity_s_data_write_joints_mocap_bodies_and_wrenches():
+    """Write what concerns elements by the reference's keywords."""
     env = make_env(3)
     data = env.scene["robot"].data
-    pose = torch.tensor([1.0, 2.0, 3.0, 0.5, 0.5, 0.5, 0.5]).repeat(3, 1)
-    velocity = torch.arange(6.0).repeat(3, 1)
-    data.write_root_pose(pose=pose)
-    data.write_root_velocity(velocity=velocity)
-    env.sim.forward()
-    torch.testing.assert_close(data.root_link_pose_w, pose)
-    torch.testing.assert_close(data.root_link_vel_w, velocity)
-    data.write_root_com_velocity(velocity=velocity)
-    env.sim.forward()
-    torch.testing.assert_close(data.root_com_vel_w, velocity, rtol=1e-4, atol=1e-5)
-    data.write_root_velocity_b(velocity_b=velocity)
-    env.sim.forward()
-    torch.testing.assert_close(data.root_link_ang_vel_b, velocity[:, 3:], rtol=1e-4, atol=1e-5)
+    position = torch.rand(2, 1)
+    data.write_joint_state(position=position, velocity=2 * position, joint_ids=[1], env_ids=[0, 2])
+    assert torch.equal(data.joint_pos[[0, 2], 1:2], position)
+    assert torch.equal(data.joint_vel[[0, 2], 1:2], 2 * position)
+    data.write_external_wrench(torch.ones(3, 1, 3), None, [1])
+    data.write_external_wrench(force=None, torque=torch.ones(1, 1, 3), body_ids=[1], env_ids=[2])
+    assert data.body_external_wrench[2, 1].tolist() == [1.0] * 6
+    assert data.body_external_wrench[1, 1].tolist() == [1.0] * 3 + [0.0] * 3
     fixed = make_env(2, floating=False)
-    fixed.scene["robot"].data.write_mocap_pose(pose=pose[:2])
+    pose = torch.tensor([1.0, 2.0, 3.0, 0.5, 0.5, 0.5, 0.5]).repeat(2, 1)
+    fixed.scene["robot"].data.write_mocap_pose(pose=pose)
     fixed.sim.forward()
-    torch.testing.assert_close(fixed.scene["robot"].data.root_link_pos_w, pose[:2, :3])
+    torch.testing.assert_close(fixed.scene["robot"].data.root_link_pos_w, pose[:, :3])
 
 
 def test_attributes_are_declared_until_they_are_assigned():

@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import torch
+
     from manyworlds.entity import Entity
+    from manyworlds.entity.data import EntityData
+    from manyworlds.entity.writers import Ids, StateWriters
     from manyworlds.scene import Scene
+    from manyworlds.validation.worlds import EnvIds
 
 
 class _Computed:
@@ -68,7 +73,75 @@ def _class_term_cfgs(manager: Any) -> list[Any]:
     return [cfg for name, cfg in manager._terms.items() if name in manager._class_terms]
 
 
+def _writers(data: EntityData) -> StateWriters:
+    """Return the writers of the entity whose data are given."""
+    from manyworlds.entity.writers import StateWriters
+
+    writers = StateWriters()
+    writers.data = data
+    writers.indexing = data.indexing
+    return writers
+
+
+class _DataWriters:
+    """Methods of `EntityData` that write as those of its entity do."""
+
+    def write_root_state(self: Any, root_state: torch.Tensor, env_ids: EnvIds = None) -> None:
+        _writers(self).write_root_state_to_sim(root_state, env_ids)
+
+    def write_root_pose(self: Any, pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+        _writers(self).write_root_link_pose_to_sim(pose, env_ids)
+
+    def write_root_velocity(self: Any, velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
+        _writers(self).write_root_link_velocity_to_sim(velocity, env_ids)
+
+    def write_root_velocity_b(self: Any, velocity_b: torch.Tensor, env_ids: EnvIds = None) -> None:
+        _writers(self).write_root_link_velocity_b_to_sim(velocity_b, env_ids)
+
+    def write_root_com_velocity(self: Any, velocity: torch.Tensor, env_ids: EnvIds = None) -> None:
+        _writers(self).write_root_com_velocity_to_sim(velocity, env_ids)
+
+    def write_mocap_pose(self: Any, pose: torch.Tensor, env_ids: EnvIds = None) -> None:
+        _writers(self).write_mocap_pose_to_sim(pose, env_ids)
+
+    def write_joint_state(
+        self: Any,
+        position: torch.Tensor,
+        velocity: torch.Tensor,
+        joint_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        _writers(self).write_joint_state_to_sim(position, velocity, joint_ids, env_ids)
+
+    def write_joint_position(
+        self: Any, position: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        _writers(self).write_joint_position_to_sim(position, joint_ids, env_ids)
+
+    def write_joint_velocity(
+        self: Any, velocity: torch.Tensor, joint_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        _writers(self).write_joint_velocity_to_sim(velocity, joint_ids, env_ids)
+
+    def write_ctrl(
+        self: Any, ctrl: torch.Tensor, ctrl_ids: Ids = None, env_ids: EnvIds = None
+    ) -> None:
+        _writers(self).write_ctrl_to_sim(ctrl, ctrl_ids, env_ids)
+
+    def write_external_wrench(
+        self: Any,
+        force: torch.Tensor | None,
+        torque: torch.Tensor | None,
+        body_ids: Ids = None,
+        env_ids: EnvIds = None,
+    ) -> None:
+        _writers(self).write_external_wrench_to_sim(force, torque, env_ids, body_ids)
+
+
 MEMBERS: dict[str, dict[str, Any]] = {
+    "manyworlds.entity.data:EntityData": {
+        name: write for name, write in vars(_DataWriters).items() if name.startswith("write_")
+    },
     "manyworlds.entity.entity:Entity": {"clear_state": _clear_state},
     "manyworlds.managers.event_manager:EventManager": {
         "_mode_term_names": _Computed(lambda self: self.active_terms),

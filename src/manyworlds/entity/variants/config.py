@@ -140,9 +140,9 @@ class VariantEntityCfg(EntityCfg):
 class _Alone(Entity):
     """One variant, of which only the spec is used."""
 
-    def _take_stock(self) -> None:
+    def _index_elements(self) -> None:
         if self.cfg.articulation is not None:
-            super()._take_stock()
+            super()._index_elements()
 
 
 class VariantEntity(Entity):

@@ -26,7 +26,7 @@ from manyworlds.entity.variants.validate import (
 )
 from manyworlds.sim.fields.element_rows import kind_of
 from manyworlds.spec.elements import copy_spec_data
-from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.utils.mujoco_messages import MujocoWarnings
 
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 # Below this, MuJoCo would not compute what compensates gravity in other worlds.
@@ -284,7 +284,7 @@ def _with_assets(template: mujoco.MjSpec, assets: list[mujoco.MjSpec]) -> mujoco
         for asset in list(getattr(template, kind)):
             template.delete(asset)
     # MuJoCo warns that the files of variants may clash; their assets have other names.
-    with mujoco_warnings(lambda _: None):
+    with MujocoWarnings(lambda _: None):
         for spec in assets:
             template.attach(spec, prefix="", frame=template.worldbody.add_frame())
     return template.copy()

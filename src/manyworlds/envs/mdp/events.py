@@ -39,23 +39,25 @@ def resolve_env_ids(env: ManagerBasedRlEnv, env_ids: EnvIds) -> torch.Tensor:
 
 def reset_scene_to_default(env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
     """Set every entity to its initial state, at its world's origin."""
-    ids = resolve_env_ids(env, env_ids)
+    worlds = Worlds.of(env_ids, env.num_envs, env.device)
+    ids = worlds.ids
     for entity in env.scene.entities.values():
         data = entity.data
         if entity.is_mocap or not entity.is_fixed_base:
             root = data.default_root_state[ids]
             root[:, :3] += env.scene.env_origins[ids]
             if entity.is_mocap:
-                entity.write_mocap_pose_to_sim(root, ids)
+                entity.write_mocap_pose_to_sim(root, worlds)
             else:
-                entity.write_root_state_to_sim(root, ids)
+                entity.write_root_state_to_sim(root, worlds)
         if entity.num_joints:
-            entity.write_joint_state_to_sim(
-                data.default_joint_pos[ids], data.default_joint_vel[ids], env_ids=ids
-            )
+            position = data.default_joint_pos[ids]
+            velocity = data.default_joint_vel[ids]
+            entity.write_joint_state_to_sim(position, velocity, env_ids=worlds)
         if entity.num_ball_joints:
             quat = data.default_ball_joint_quat[ids]
-            entity.write_ball_joint_state_to_sim(quat, torch.zeros_like(quat[..., 1:]), None, ids)
+            ang_vel = torch.zeros_like(quat[..., 1:])
+            entity.write_ball_joint_state_to_sim(quat, ang_vel, env_ids=worlds)
 
 
 def randomize_variant(
@@ -110,15 +112,17 @@ def reset_joints_by_offset(
         velocity_range: bounds of the velocity offset [rad/s or m/s].
         asset_cfg: the entity and its joints.
     """
-    ids = resolve_env_ids(env, env_ids)
-    entity, joints = env.scene.entity(asset_cfg.name), asset_cfg.index("joint")
+    worlds = Worlds.of(env_ids, env.num_envs, env.device)
+    ids = worlds.ids
+    entity = env.scene.entity(asset_cfg.name)
+    joints = asset_cfg.index("joint")
     position = entity.data.default_joint_pos[ids][:, joints]
     velocity = entity.data.default_joint_vel[ids][:, joints]
     position = position + torch.empty_like(position).uniform_(*position_range)
     velocity = velocity + torch.empty_like(velocity).uniform_(*velocity_range)
     limits = entity.data.soft_joint_pos_limits[ids][:, joints]
     position = position.clamp(limits[..., 0], limits[..., 1])
-    entity.write_joint_state_to_sim(position, velocity, joints, ids)
+    entity.write_joint_state_to_sim(position, velocity, joints, worlds)
 
 
 def reset_root_state_uniform(

@@ -31,7 +31,7 @@ from manyworlds.spec.edits import non_default_option_fields
 from manyworlds.spec.elements import qpos_width
 from manyworlds.spec.references import copy_spec, name_keyframes
 from manyworlds.spec.renaming import rename_elements
-from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.utils.mujoco_messages import MujocoWarnings
 from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Draft:
         frame = self.spec.worldbody.add_frame()
         pose = (np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])) if pose is None else pose
         frame.pos, frame.quat = pose
-        with mujoco_warnings(lambda text: self.notes.append(" ".join(text.split()))):
+        with MujocoWarnings(lambda text: self.notes.append(" ".join(text.split()))):
             self.spec.attach(spec, prefix=f"{name}/", frame=frame)
         self._taken.add(name)
         self.facts[name] = ItemFacts(

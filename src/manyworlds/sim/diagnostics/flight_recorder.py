@@ -51,7 +51,7 @@ class FlightRecorder:
         self._variants = variants
         self._variant_slots = [variants.snapshot()] * cfg.buffer_size
         self._slots = engine.record_slots(cfg.buffer_size)
-        self._steady = [engine.static_inputs()] * cfg.buffer_size
+        self._unchanged_inputs = [engine.static_inputs()] * cfg.buffer_size
         self._calls = [(0, False)] * cfg.buffer_size
         self._count = 0
         self._model_rows = _ModelRows(engine)
@@ -64,7 +64,7 @@ class FlightRecorder:
         slot = self._count % len(self._slots)
         self._variant_slots[slot] = self._variants.snapshot()
         self._engine.step(nsubsteps, refresh, self._slots[slot])
-        self._steady[slot] = self._engine.static_inputs()
+        self._unchanged_inputs[slot] = self._engine.static_inputs()
         self._calls[slot] = nsubsteps, refresh
         self._model_rows.note(self._count, self._oldest)
         self._count += 1
@@ -125,7 +125,7 @@ class FlightRecorder:
         states = torch.cat(
             [
                 torch.stack([torch.as_tensor(rows[slot])[ids] for slot in slots.tolist()])
-                for rows in (self._slots, self._steady)
+                for rows in (self._slots, self._unchanged_inputs)
             ],
             dim=-1,
         )

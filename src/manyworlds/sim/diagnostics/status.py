@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Iterator
 
 import mujoco
 import numpy as np
 
-from manyworlds.utils.mujoco_messages import mujoco_warnings
+from manyworlds.utils.mujoco_messages import MujocoWarnings
 
 
 class WorldStatus(enum.IntFlag):
@@ -69,11 +68,10 @@ def warning_bits(counters: np.ndarray) -> np.ndarray:
         Bits, int32, shape (num_envs,).
     """
     bits = np.zeros(len(counters), np.int32)
-    if np.count_nonzero(counters):  # rarely true
-        worlds = np.unique(np.flatnonzero(counters) // counters[0].size)
-        found = ((counters[worlds, :, 1] > 0) * _WARNING_BITS).sum(axis=1, dtype=np.int32)
-        found[(found & int(_DIVERGED)) != 0] |= int(WorldStatus.NAN)
-        bits[worlds] = found
+    worlds = np.unique(np.flatnonzero(counters) // counters[0].size)
+    found = ((counters[worlds, :, 1] > 0) * _WARNING_BITS).sum(axis=1, dtype=np.int32)
+    found[(found & int(_DIVERGED)) != 0] |= int(WorldStatus.NAN)
+    bits[worlds] = found
     return bits
 
 
@@ -102,14 +100,14 @@ def _ignore(message: str) -> None:
     """Ignore a warning of MuJoCo that the status bits report as well."""
 
 
-@contextlib.contextmanager
-def quiet_mujoco() -> Iterator[None]:
+_QUIET = MujocoWarnings(_ignore)
+
+
+def quiet_mujoco() -> contextlib.AbstractContextManager[None]:
     """Suppress MuJoCo's message per failed world, since the status bits report it.
 
     A warning handler that the user installed still receives these messages.
     """
     if mujoco.get_mju_user_warning() is not None:
-        yield
-        return
-    with mujoco_warnings(_ignore):
-        yield
+        return contextlib.nullcontext()
+    return _QUIET

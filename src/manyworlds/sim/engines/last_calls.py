@@ -26,28 +26,32 @@ class LastCalls:
     Args:
         batch: the worlds, a `mujoco.batch.Batch`.
         mj_model: their compiled model.
-        moving: number of leading state columns that a step may change.
-        steady: a copy of the other columns; read-only.
+        num_state_columns: number of leading columns of the state that a step may change.
+        unchanged_inputs: a copy of the other columns; read-only.
     """
 
     def __init__(
-        self, batch: Any, mj_model: mujoco.MjModel, moving: int, steady: np.ndarray
+        self,
+        batch: Any,
+        mj_model: mujoco.MjModel,
+        num_state_columns: int,
+        unchanged_inputs: np.ndarray,
     ) -> None:
         self._batch = batch
-        self._columns = batch.state[:, :moving]
-        self._moving = self._columns.copy()
-        self._inputs = _inputs(mj_model, moving)
-        self._steady = steady
+        self._state_columns = batch.state[:, :num_state_columns]
+        self._start = self._state_columns.copy()
+        self._inputs = _inputs(mj_model, num_state_columns)
+        self._unchanged_inputs = unchanged_inputs
         # Substeps, zero for `forward`, and the last stage that was computed.
         self._calls = np.tile(np.array(_FORWARD, np.int32), (batch.nsim, 1))
         # By model field: the rows of those worlds that were written since their last call.
         self._rows: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-    def note(self, steady: np.ndarray, nsubsteps: int, stage: int) -> None:
-        """Record that all worlds step from the present state; `steady` as in the constructor."""
+    def note(self, unchanged_inputs: np.ndarray, nsubsteps: int, stage: int) -> None:
+        """Record that all worlds step from the present state; inputs as in the constructor."""
         for part in self._inputs:
-            np.copyto(self._moving[:, part], self._columns[:, part])
-        self._steady = steady
+            np.copyto(self._start[:, part], self._state_columns[:, part])
+        self._unchanged_inputs = unchanged_inputs
         self._calls[:] = nsubsteps, stage
         for _, written in self._rows.values():
             written[:] = False
@@ -86,8 +90,8 @@ class LastCalls:
         state, warnings = batch.state.copy(), batch.warning.copy()
         present = {field: rows[field].copy() for field in self._rows}
         try:
-            self._columns[:] = self._moving
-            batch.state[:, self._moving.shape[1] :] = self._steady
+            self._state_columns[:] = self._start
+            batch.state[:, self._start.shape[1] :] = self._unchanged_inputs
             for field, (kept, written) in self._rows.items():
                 rows[field][written] = kept[written]
             calls = self._calls[worlds.host_rows]
@@ -112,7 +116,7 @@ class LastCalls:
             rows: the batch's rows of expanded model fields.
             of: model fields to include in addition to those written since the last calls.
         """
-        arrays = {"state": np.hstack([self._moving, self._steady]), "call": self._calls}
+        arrays = {"state": np.hstack([self._start, self._unchanged_inputs]), "call": self._calls}
         for field, present in rows.items():
             before, written = self._rows.get(field, (present, np.zeros(len(present), bool)))
             if written.any() or field in of:
@@ -134,24 +138,26 @@ class LastCalls:
                 self._rows[field][0][worlds] = values
 
     def _take(self, worlds: Any, states: np.ndarray, calls: Any) -> None:
-        width = self._moving.shape[1]
-        self._moving[worlds] = states[worlds, :width]
+        width = self._start.shape[1]
+        self._start[worlds] = states[worlds, :width]
         self._calls[worlds] = calls
-        if not np.array_equal(self._steady[worlds], states[worlds, width:], equal_nan=True):
-            self._steady = self._steady.copy()  # The original belongs to the engine.
-            self._steady[worlds] = states[worlds, width:]
+        inputs = states[worlds, width:]
+        if not np.array_equal(self._unchanged_inputs[worlds], inputs, equal_nan=True):
+            # The original belongs to the engine.
+            self._unchanged_inputs = self._unchanged_inputs.copy()
+            self._unchanged_inputs[worlds] = inputs
         for _, written in self._rows.values():
             written[worlds] = False
 
 
-def _inputs(mj_model: mujoco.MjModel, moving: int) -> list[slice]:
-    """Return the moving columns that outputs depend on, which may exclude buffers of samples.
+def _inputs(mj_model: mujoco.MjModel, num_state_columns: int) -> list[slice]:
+    """Return the state columns that outputs depend on, which may exclude buffers of samples.
 
     MuJoCo reads the samples of a sensor or actuator only where it has a delay or an interval.
     Elsewhere a sensor's buffer is output alone, and often most of the state.
     """
     delays = mj_model.actuator_delay, mj_model.sensor_delay, mj_model.sensor_interval
     if any(values.any() for values in delays):
-        return [slice(0, moving)]
+        return [slice(0, num_state_columns)]
     start = mujoco.mj_stateSize(mj_model, _BEFORE_HISTORY)
-    return [slice(0, start), slice(start + mj_model.nhistory, moving)]
+    return [slice(0, start), slice(start + mj_model.nhistory, num_state_columns)]

@@ -41,7 +41,7 @@ class Mirror:
         return self.array.astype(self.buffer.dtype) != self.buffer
 
     def push(self, changed: np.ndarray) -> None:
-        """Write these elements to the batch."""
+        """Write the elements of a mask to the batch."""
         np.copyto(self.array, self.buffer, where=changed, casting="unsafe")
         self.version = self.tensor._version
 

@@ -51,7 +51,7 @@ _FLAGS = "flags."
 # Status bits with which a list of contacts, or their forces, is incomplete.
 _LOST = int(WorldStatus.CONTACT_OVERFLOW | WorldStatus.CONSTRAINT_OVERFLOW)
 
-# State components that a step reads and does not change, in the order of the state's columns.
+# Inputs: state components that a step reads and does not change, in the order of the columns.
 _STATIC_INPUTS = {
     "qfrc_applied": mujoco.mjtState.mjSTATE_QFRC_APPLIED,
     "xfrc_applied": mujoco.mjtState.mjSTATE_XFRC_APPLIED,
@@ -87,11 +87,11 @@ class NativeEngine:
         # Callbacks and plugins may write the columns that follow.
         last = mj_model.nuserdata == mj_model.npluginstate == 0
         kinds = sum(int(kind) for kind in _STATIC_INPUTS.values()) if last else 0
-        first_steady = self.batch.state.shape[1] - mujoco.mj_stateSize(mj_model, kinds)
-        self._moving = self.batch.state[:, :first_steady]
-        self._resting = self.batch.state[:, first_steady:]
-        self._steady: np.ndarray | None = None
-        self._last_calls = LastCalls(self.batch, mj_model, first_steady, self.static_inputs())
+        num_state_columns = self.batch.state.shape[1] - mujoco.mj_stateSize(mj_model, kinds)
+        self._state_columns = self.batch.state[:, :num_state_columns]
+        self._input_columns = self.batch.state[:, num_state_columns:]
+        self._unchanged_inputs: np.ndarray | None = None
+        self._last_calls = LastCalls(self.batch, mj_model, num_state_columns, self.static_inputs())
         self._state: dict[str, Mirror] = {}
         self._derived: dict[str, Mirror] = {}
         self._rows: dict[str, Mirror] = {}
@@ -111,7 +111,7 @@ class NativeEngine:
         stage = mujoco.mjtStage.mjSTAGE_VEL if refresh else mujoco.mjtStage.mjSTAGE_NONE
         self._push()
         if record is not None:
-            np.copyto(record, self._moving)
+            np.copyto(record, self._state_columns)
         self._last_calls.note(self.static_inputs(), nsubsteps, stage.value)
         self._run(self.batch.step, None, nsubsteps, stage.value)
         self._pull()
@@ -131,8 +131,9 @@ class NativeEngine:
         rows = worlds.host_rows
         self._errors[rows] = 0
         # Nearly every step resets some worlds, but few of these have applied forces to clear.
-        if self._steady is not None and (self._steady[rows] != self._resting[rows]).any():
-            self._steady = None
+        unchanged = self._unchanged_inputs
+        if unchanged is not None and (unchanged[rows] != self._input_columns[rows]).any():
+            self._unchanged_inputs = None
         for mirror in self._state.values():
             mirror.pull(rows)
 
@@ -142,7 +143,9 @@ class NativeEngine:
 
     def status(self) -> torch.Tensor:
         """Return bits of `WorldStatus`, int32, shape (num_envs,)."""
-        return torch.from_numpy(warning_bits(self.batch.warning) | self._errors)
+        if np.count_nonzero(self.batch.warning):  # rarely true
+            return torch.from_numpy(warning_bits(self.batch.warning) | self._errors)
+        return torch.from_numpy(self._errors.copy())
 
     def contacts(self, worlds: Worlds) -> Contacts:
         """Run `mj_forward` on copies of the given worlds, one after another."""
@@ -370,7 +373,7 @@ class NativeEngine:
             if f"{_LAST}{name}" in state
         }
         self._last_calls.load(last, self._call_inputs(), ids)
-        self._steady = None
+        self._unchanged_inputs = None
         self.batch.warning[ids] = 0
         self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
         for mirror in self._state.values():
@@ -400,21 +403,23 @@ class NativeEngine:
     def record_slots(self, count: int) -> list[np.ndarray]:
         """Allocate arrays (num_envs, n) for the n columns of the state that a step may change."""
         # Filled, so that pages are allocated now rather than during the first steps.
-        return list(np.full((count, *self._moving.shape), 0.0))
+        return list(np.full((count, *self._state_columns.shape), 0.0))
 
     def static_inputs(self) -> np.ndarray:
         """Return forces, active equalities and mocap poses, (num_envs, n), as a reused copy."""
-        if self._steady is None:
-            self._steady = self._resting.copy()
-        return self._steady
+        if self._unchanged_inputs is None:
+            self._unchanged_inputs = self._input_columns.copy()
+        return self._unchanged_inputs
 
     def write_rows(
         self, field: str, env_ids: np.ndarray, columns: np.ndarray, values: np.ndarray
     ) -> None:
         """Write elements of a model field, in double precision; ids as in numpy's indexing."""
         self.expand(field)
-        self._push_row(field)
-        mirror, worlds = self._rows[field], env_ids.ravel()
+        mirror = self._rows[field]
+        if mirror.tensor._version != mirror.version:
+            self._push_row(field)
+        worlds = env_ids.ravel()
         self._last_calls.keep(field, mirror.array, worlds)
         shape = np.broadcast_shapes(env_ids.shape, columns.shape)
         mirror.array[env_ids, columns] = values.reshape(*shape, *mirror.array.shape[2:])
@@ -476,6 +481,7 @@ class NativeEngine:
 
     @np.errstate(over="ignore")
     def _push(self) -> None:
+        """Write what users changed to the batch: state, inputs and model rows."""
         # State is always compared: a write through `.numpy()` or `.data` has no version.
         for field, mirror in self._state.items():
             # Exceptions are large fields that users seldom write.
@@ -483,14 +489,15 @@ class NativeEngine:
                 continue
             changed = mirror.changed()
             mirror.push(changed)
-            if self._steady is not None and field in _STATIC_INPUTS and changed.any():
-                self._steady = None
+            if self._unchanged_inputs is not None and field in _STATIC_INPUTS and changed.any():
+                self._unchanged_inputs = None
         self._push_rows()
 
-    @np.errstate(over="ignore")
     def _push_rows(self) -> None:
-        for field in self._rows:
-            self._push_row(field)
+        """Write the model rows that users changed to the batch."""
+        for field, mirror in self._rows.items():
+            if mirror.tensor._version != mirror.version:
+                self._push_row(field)
         if self._unchecked:
             self._check_rows()
 
@@ -509,18 +516,19 @@ class NativeEngine:
             jacobian.refresh()
         self._unchecked.clear()
 
+    @np.errstate(over="ignore")
     def _push_row(self, field: str) -> None:
+        """Write the elements of a model field that users changed to the batch."""
         mirror = self._rows[field]
-        if mirror.tensor._version != mirror.version:
-            if field == "opt.timestep":
-                for timestep in (mirror.buffer.min(), mirror.buffer.max()):
-                    check_timestep(float(timestep))
-            changed = mirror.changed()
-            worlds = changed.reshape(self.num_envs, -1).any(axis=1)
-            self._last_calls.keep(field, mirror.array, worlds)
-            mirror.push(changed)
-            self._note_written(worlds)
-            self._unchecked.add(field)
+        if field == "opt.timestep":
+            check_timestep(float(mirror.buffer.min()))
+            check_timestep(float(mirror.buffer.max()))
+        changed = mirror.changed()
+        worlds = changed.reshape(self.num_envs, -1).any(axis=1)
+        self._last_calls.keep(field, mirror.array, worlds)
+        mirror.push(changed)
+        self._note_written(worlds)
+        self._unchecked.add(field)
 
     @np.errstate(over="ignore")
     def _pull(self, rows: np.ndarray | slice = slice(None)) -> None:

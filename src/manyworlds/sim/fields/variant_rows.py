@@ -89,8 +89,9 @@ class VariantRows:
             with torch.inference_mode(False):
                 self.worlds[name] = torch.from_numpy(variants).to(engine.device)
             info.in_use = True
-        self._absent = AbsentRows(engine, lacks, self._values_of)
-        self._absent.assign(self.worlds)
+        self.absent = AbsentRows(engine, lacks, self._values_of)
+        """Rows of elements that worlds lack."""
+        self.absent.assign(self.worlds)
         for name, variants in self.worlds.items():
             worlds = np.arange(engine.num_envs)
             self._write_tables(self._tables[name], worlds, variants.cpu().numpy())
@@ -120,10 +121,6 @@ class VariantRows:
         """Names of the fields in which an entity's variants differ: none without variants."""
         return frozenset(self._tables.get(entity, ()))
 
-    def restore_absent(self) -> None:
-        """Restore the rows of elements that worlds lack, in the fields written since."""
-        self._absent.restore()
-
     def assign(self, entity: str, env_ids: np.ndarray, variants: np.ndarray) -> np.ndarray:
         """Change an entity's variant in the given worlds; call `complete` afterwards.
 
@@ -143,7 +140,7 @@ class VariantRows:
         if env_ids.size:
             self._snapshot = None
             worlds[torch.from_numpy(env_ids)] = torch.tensor(variants, device=worlds.device)
-            self._absent.assign(self.worlds)
+            self.absent.assign(self.worlds)
             self._write_tables(self._tables[entity], env_ids, variants)
         return env_ids
 
@@ -225,7 +222,7 @@ class VariantRows:
         self._snapshot = None
         for name, variants in saved.items():
             self.worlds[name][worlds.rows] = variants.to(self._engine.device)
-        self._absent.assign(self.worlds)
+        self.absent.assign(self.worlds)
 
     def default(self, field: str) -> torch.Tensor:
         """Return a field's compiled values for the variants of each world, (num_envs, ...)."""
@@ -258,7 +255,7 @@ class VariantRows:
                 shape = (*table.values.shape[:2], *rows.shape[2:])
                 columns = torch.from_numpy(table.columns).to(engine.device)
                 rows[:, columns] = as_tensor(table.values, shape, engine.device)
-                lacks = self._absent.of(name, field)
+                lacks = self.absent.of(name, field)
                 if lacks is not None and rows.is_floating_point():
                     variants, places = np.nonzero(lacks[1])
                     rows[variants, lacks[0][places]] = torch.nan

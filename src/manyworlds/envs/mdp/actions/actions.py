@@ -22,7 +22,7 @@ from manyworlds.spec.elements import TRANSMISSIONS
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
-from manyworlds.validation.worlds import EnvIds, as_index, assign
+from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -308,7 +308,8 @@ class BaseAction(ActionTerm):
     def process_actions(self, actions: torch.Tensor) -> None:
         """Scale, offset and clip actions of shape [num_envs, action_dim]."""
         self._raw_actions.copy_(actions)
-        torch.addcmul(self.offset, actions, self._scale, out=self._processed_actions)
+        self._follow_defaults()
+        torch.addcmul(self._offset, actions, self._scale, out=self._processed_actions)
         if self._clip is not None:
             self._processed_actions.clamp_(*self._clip.unbind(-1))
 
@@ -320,8 +321,9 @@ class BaseAction(ActionTerm):
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Set the actions of the given worlds to zero."""
-        assign(self._raw_actions, 0.0, env_ids)
-        assign(self._processed_actions, 0.0, env_ids)
+        worlds = Worlds.of(env_ids, self.num_envs, self.device)
+        assign(self._raw_actions, 0.0, worlds)
+        assign(self._processed_actions, 0.0, worlds)
 
     def _targets(self) -> torch.Tensor:
         return self._processed_actions

@@ -8,7 +8,7 @@ import torch
 
 from manyworlds.managers import ManagerTermBase, SceneEntityCfg, TerminationTermCfg
 from manyworlds.tasks.velocity.mdp.rewards import command_progress
-from manyworlds.validation.worlds import as_rows
+from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -61,7 +61,7 @@ class stalled(ManagerTermBase):  # noqa: N801
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset the means of the given worlds."""
-        self._progress[as_rows(env_ids, self.num_envs, self.device)] = _FIRST_PROGRESS
+        self._progress[Worlds.of(env_ids, self.num_envs, self.device).rows] = _FIRST_PROGRESS
 
 
 def out_of_terrain_bounds(
