@@ -71,7 +71,7 @@ def problem(words: list[str]) -> str:
     if not args or args[0] not in COMMANDS:
         return "" if not args or args[0] in ("--help", "--version", "COMMAND") else "no command"
     args = [TASK if a in ("TASK", "$TASK", "$task") else a for a in args if a != "--help"]
-    if args[0] == "play" and (len(args) == 1 or args[1] not in ("--onnx", "--load")):
+    if args[0] in ("play", "evaluate") and (len(args) == 1 or args[1] not in ("--onnx", "--load")):
         args[1:1] = [] if args[1:] and not args[1].startswith("-") else [TASK]  # of the newest run
     try:
         with mock.patch.dict(registry._TASKS):  # for `--load`

@@ -51,7 +51,7 @@ def test_the_page_is_served_where_asked(monkeypatch, tmp_path):
     """Pass the address and the port on to the page."""
     from manyworlds.cli import demo_run
     from manyworlds.cli.demo import DemoOptions
-    from manyworlds.cli.parsing import parse
+    from manyworlds.cli.options import parse
 
     served = []
     monkeypatch.setattr(demo_run, "_play_env", lambda *args: ("env", "policy"))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.given_values import keep_given_values
-from manyworlds.cli.train import _parse, run
+from manyworlds.cli.options import parse_known
+from manyworlds.cli.task_fields import GivenField, TrainConfig
+from manyworlds.cli.train import TrainOptions, read_config, run
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.envs.edited_values import stages_of
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
@@ -18,10 +21,16 @@ from manyworlds.tasks.velocity import velocity_cpu
 TASK = "Velocity-Flat-Quadruped"
 
 
+def configured(task: str, words: list[str]) -> tuple[TrainConfig, Path | None]:
+    """Return the configurations and the checkpoint to continue for a command line of `train`."""
+    options, fields = parse_known(TrainOptions, [task, *words], "train")
+    return read_config(task, options, fields)
+
+
 def test_a_weight_of_the_command_line_holds(capsys):
     """Train with a weight: no curriculum sets another one, and others still change theirs."""
     options = ["--env.rewards.air-time.weight", "0.33", "--num-envs", "2", "--preset", "cpu"]
-    cfg, _ = _parse(TASK, options)
+    cfg, _ = configured(TASK, options)
     assert "rewards.air_time.weight stays as given" in capsys.readouterr().err
     assert cfg.env.curriculum["air_time_weight"] is None
     env = ManagerBasedRlEnv(cfg.env)
@@ -34,7 +43,7 @@ def test_a_weight_of_the_command_line_holds(capsys):
 
 def test_a_preset_that_is_not_taken_changes_nothing(capsys):
     """Give a weight with the task's own settings: there is nothing to tell."""
-    cfg, _ = _parse(TASK, ["--env.rewards.air-time.weight=0.33", "--preset", "gpu"])
+    cfg, _ = configured(TASK, ["--env.rewards.air-time.weight=0.33", "--preset", "gpu"])
     air_time = cfg.env.rewards["air_time"]
     assert air_time is not None and air_time.weight == 0.33 and not capsys.readouterr().err
 
@@ -50,10 +59,14 @@ def test_a_preset_that_is_not_taken_changes_nothing(capsys):
 )
 def test_ranges_and_parameters_hold(option, curriculum, left):
     """Take one value out of the stages of commands, events and terminations, and leave others."""
-    cfg, rl_cfg = load_env_cfg("Velocity-Flat-Humanoid"), load_rl_cfg("Velocity-Flat-Humanoid")
-    use_cpu_preset("Velocity-Flat-Humanoid", cfg, rl_cfg)
+    task = "Velocity-Flat-Humanoid"
+    config = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
+    use_cpu_preset(task, config.env, config.agent)
+    cfg = config.env
     constants = copy.deepcopy(velocity_cpu._BIPED_COMMANDS)
-    [text] = keep_given_values(cfg, rl_cfg, [f"{option}=(0, 1)", "--agent.seed", "1"])
+    path = tuple(option.removeprefix("--").replace("-", "_").split("."))
+    given = [GivenField(path, (0, 1)), GivenField(("agent", "seed"), 1)]
+    [text] = keep_given_values(config, given)
     assert f"the curriculum '{curriculum}' no longer changes it" in text
     assert (cfg.curriculum[curriculum] is not None) == bool(left)
     assert constants == velocity_cpu._BIPED_COMMANDS
@@ -79,8 +92,8 @@ def test_ranges_and_parameters_hold(option, curriculum, left):
 )
 def test_other_axes_of_a_range_go_on(task, option, curriculum, capsys):
     """Give the bounds of one axis: stages keep them, and change those of the others."""
-    plain, _ = _parse(task, ["--preset", "cpu"])
-    cfg, _ = _parse(task, ["--preset", "cpu", option, "(-0.7, 0.7)"])
+    plain, _ = configured(task, ["--preset", "cpu"])
+    cfg, _ = configured(task, ["--preset", "cpu", option, "(-0.7, 0.7)"])
     [note] = capsys.readouterr().err.splitlines()
     assert option.removeprefix("--env.").replace("-", "_") + " stays as given" in note
     name = curriculum or note.partition("the curriculum '")[2].partition("'")[0]
@@ -107,13 +120,13 @@ def velocity_ranges(term) -> list[dict]:
 def test_settings_of_the_learner_hold(task, name, stages, capsys):
     """Give a value that stages change: it holds, unless stages are given, too."""
     option = [f"--agent.algorithm.{name}", "0.003", "--preset", "cpu"]
-    agent: Any = _parse(task, option)[0].agent
+    agent: Any = configured(task, option)[0].agent
     assert getattr(agent.algorithm, name) == 0.003
     assert getattr(agent.algorithm, stages) == ()
     told = f"note: agent.algorithm.{name} stays as given: {stages} no longer change it.\n"
     assert capsys.readouterr().err == told
     given = f"--agent.algorithm.{stages.replace('_', '-')}"
-    agent = _parse(task, [*option, given, "((5, 0.001),)"])[0].agent
+    agent = configured(task, [*option, given, "((5, 0.001),)"])[0].agent
     assert getattr(agent.algorithm, stages) == ((5, 0.001),) and not capsys.readouterr().err
 
 
@@ -121,13 +134,13 @@ def test_settings_of_the_learner_hold(task, name, stages, capsys):
 def test_terms_of_the_preset_are_options(preset, capsys):
     """Set the weight of a term that only the preset has; without the preset, it is no option."""
     option = ["--env.rewards.is-terminated.weight", "-50"]
-    cfg, _ = _parse(TASK, [*option, *preset])
+    cfg, _ = configured(TASK, [*option, *preset])
     term = cfg.env.rewards["is_terminated"]
     assert term is not None and term.weight == -50.0
     assert cfg.env.curriculum["is_terminated_weight"] is None
     assert "rewards.is_terminated.weight stays as given" in capsys.readouterr().err
     with pytest.raises(UsageError, match="no option --env.rewards.is-terminated.weight"):
-        _parse(TASK, [*option, "--preset", "gpu"])
+        configured(TASK, [*option, "--preset", "gpu"])
 
 
 def test_help_shows_the_values_of_the_preset(capsys):
@@ -135,7 +148,7 @@ def test_help_shows_the_values_of_the_preset(capsys):
     shown = {}
     for preset in ("cpu", "gpu"):
         with pytest.raises(SystemExit):
-            _parse(TASK, ["--help", "--preset", preset])
+            configured(TASK, ["--help", "--preset", preset])
         text = capsys.readouterr().out
         shown[preset] = text[text.index("--env.scene.num-envs INT") :][:200]
     assert "(default: 512)" in shown["cpu"] and "(default: 4096)" in shown["gpu"]
@@ -144,26 +157,26 @@ def test_help_shows_the_values_of_the_preset(capsys):
 def test_a_run_is_continued_with_its_weight(tmp_path):
     """Resume a run with a weight of its own: the curriculum stays left out."""
     root = ["--log-root", str(tmp_path), "--preset", "cpu"]
-    cfg, _ = _parse(TASK, [*root, "--env.rewards.air-time.weight", "0.33", "--num-envs", "2"])
+    cfg, _ = configured(TASK, [*root, "--env.rewards.air-time.weight", "0.33", "--num-envs", "2"])
     cfg.agent.max_iterations = 1
-    assert run(TASK, cfg) == 0
-    again, checkpoint = _parse(TASK, [*root, "--resume"])
+    assert run(TASK, TrainOptions(log_root=tmp_path), cfg) == 0
+    again, checkpoint = configured(TASK, [*root, "--resume"])
     assert again.env.curriculum["air_time_weight"] is None
     air_time = again.env.rewards["air_time"]
     assert air_time is not None and air_time.weight == 0.33
     again.agent.max_iterations = 2
-    assert run(TASK, again, checkpoint) == 0
+    assert run(TASK, TrainOptions(log_root=tmp_path), again, checkpoint) == 0
 
 
 def test_a_policy_of_another_task_brings_no_settings(tmp_path, capsys):
     """Continue a policy in another task: the environment is that of the task."""
-    cfg, _ = _parse("Cartpole-Swingup", ["--num-envs", "4", "--log-root", str(tmp_path)])
+    cfg, _ = configured("Cartpole-Swingup", ["--num-envs", "4", "--log-root", str(tmp_path)])
     cfg.agent.max_iterations = 1
-    assert run("Cartpole-Swingup", cfg) == 0
+    assert run("Cartpole-Swingup", TrainOptions(log_root=tmp_path), cfg) == 0
     capsys.readouterr()
     options = ["--log-root", str(tmp_path), "--checkpoint", str(next(tmp_path.rglob("model_0.pt")))]
-    again, checkpoint = _parse("Cartpole-Swingup", options)
+    again, checkpoint = configured("Cartpole-Swingup", options)
     assert again.env.scene.num_envs == 4 and not capsys.readouterr().err
-    other, found = _parse("Cartpole-Balance", options)
+    other, found = configured("Cartpole-Balance", options)
     assert found == checkpoint and other.env.scene.num_envs != 4
     assert "the policy is of the task 'Cartpole-Swingup'" in capsys.readouterr().err

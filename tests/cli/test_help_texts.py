@@ -1,28 +1,10 @@
-"""Help texts: lines of the source are joined, items of lists are not."""
+"""Help texts: sentences of docstrings are not broken by the lines of the source."""
 
 from __future__ import annotations
 
 import pytest
 
-from manyworlds.cli.help_texts import joined
 from manyworlds.cli.main import main
-
-
-def test_lines_are_joined_and_paragraphs_and_lists_are_kept():
-    """Join lines that begin with any sign; keep empty lines and items."""
-    text = """One line
-    `two` and
-    --three (see
-    four).
-
-    A list:
-    - first
-      of all
-    - last
-    """
-    assert (
-        joined(text) == "One line `two` and --three (see four).\n\nA list:\n- first of all\n- last"
-    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from manyworlds import __version__
 from manyworlds.cli import main as cli
 from manyworlds.utils.extras import MissingExtraError, require_extra
 
-# Fails where a command line loads what takes long; a deferred torch has no `torch._C`.
+# Fails where a command line loads what takes long.
 LIGHT = """
 import contextlib, io, sys
 from manyworlds.cli.main import COMMANDS, main
@@ -21,18 +21,15 @@ def check(slow, *argv):
         main(list(argv))
     if loaded := sorted(slow & set(sys.modules)):
         sys.exit(f"{argv} loads {loaded}")
-slow = {"torch._C", "rsl_rl", "viser", "warp", "trimesh", "onnxruntime"}
-check(slow | {"torch", "mujoco", "numpy", "tyro", "rich"}, "--help")
-check(slow | {"torch", "mujoco", "numpy", "rich"}, "list")
+slow = {"torch", "rsl_rl", "viser", "warp", "trimesh", "onnxruntime"}
+check(slow | {"mujoco", "numpy", "tyro", "rich"}, "--help")
+check(slow | {"mujoco", "numpy", "rich"}, "list")
 check(slow | {"mujoco", "numpy"}, "train", "Nope")
 check(slow | {"mujoco", "numpy"}, "play", "Nope")
 for name in COMMANDS:
     check(slow, name, "--help")
-check(slow, "train", "Cartpole-Balance", "--help")
 for task in ("Push-Variants", "Velocity-Rough-G1", "Tracking-Flat-Humanoid", "Lift-Cube-Arm-Rgb"):
     check(slow, "train", task, "--video-length", "x")
-import torch
-assert "torch._C" not in sys.modules and torch.ones(2).sum() == 2.0 and torch.nn.Linear(1, 1)
 """
 
 
@@ -107,7 +104,7 @@ class TestDispatch:
         assert "FILE" in capsys.readouterr().out
 
     def test_light_commands_load_nothing_heavy(self):
-        """Print help, tasks and wrong usage without heavy imports, also for options of tasks."""
+        """Print help, tasks and wrong usage of a command's own options without heavy imports."""
         done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 

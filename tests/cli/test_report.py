@@ -11,13 +11,13 @@ import yaml
 
 from manyworlds.cli.main import main
 from manyworlds.cli.report_content import _named
-from manyworlds.cli.runs import evaluation_env_cfg
 from manyworlds.envs.edits import SetValue
 from manyworlds.rl.comparison import RunCurves, _groups, _labels
 from manyworlds.rl.progress import read_progress
 from manyworlds.rl.run_edits import EditRecord, write_edits
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from manyworlds.tasks.run_configs import evaluation_env_cfg
 from manyworlds.utils.config import flatten
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")

@@ -17,13 +17,12 @@ import pytest
 import torch
 
 from manyworlds.cli import play as play_module
-from manyworlds.cli import runs
 from manyworlds.cli.main import main
-from manyworlds.cli.parsing import load_modules
-from manyworlds.cli.runs import play_env_cfg
+from manyworlds.cli.task_files import load_modules
 from manyworlds.rl.run_folder import RunFolder
-from manyworlds.tasks import registry
-from manyworlds.utils.config import load_yaml
+from manyworlds.tasks import registry, run_configs
+from manyworlds.tasks.run_configs import play_env_cfg
+from manyworlds.utils.config import dump_yaml, load_yaml
 from tests.browser import free_port
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
@@ -436,7 +435,11 @@ def test_mistakes_give_one_line(args, message, capsys, tmp_path, monkeypatch):
     [
         (["train", "--help"], ("TASK", "--load", "manyworlds list")),
         (["train", "Cartpole-Swingup", "--help"], ("--env.scene.num-envs", "--agent.max-iter")),
-        (["evaluate", "--help"], ("evaluate [-h] TASK ", "Instead of TASK, a run")),
+        (["train", "--help"], ("--resume", "--num-envs", "`manyworlds train TASK --help` also")),
+        (
+            ["evaluate", "--help"],
+            ("evaluate [-h] [OPTIONS] [TASK]\n", "--cases", "instead of TASK"),
+        ),
         (["play", "--help"], ("play [-h] [OPTIONS] [TASK]\n", "--load", "--onnx", "--num-envs")),
         (["play", "Reach", "--num-envs", "3", "-h"], ("--env.scene.num-envs", "(default: 3)")),
         (["play", "--onnx", "policy.onnx", "--help"], ("--headless", "--scene")),
@@ -478,14 +481,69 @@ def test_cameras_that_are_not_there_are_named(capsys):
     assert "There is no camera 'side': the model has none;" in capsys.readouterr().err
 
 
-def test_runs_name_the_file_of_their_task(tmp_path, monkeypatch, capsys):
-    """Say with which `--load` a run was trained, where its task is not registered."""
+def test_runs_remember_the_file_of_their_task(tmp_path, monkeypatch, capsys):
+    """Load the file of a task again for each command that uses the run, from any folder."""
+    file = tmp_path / "my tasks.py"
+    file.write_text(PLUGIN)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(play_module, "watch", lambda env, policy, **kwargs: None)
+    assert main(["train", "My-Balance", "--load", "my tasks.py", *SMALL]) == 0
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    root = ["--log-root", str(tmp_path / "runs")]
+    run = RunFolder.latest(tmp_path / "runs")
+    assert run.origin().get("load") == [str(file)]
+    small = ["--num-envs", "2", "--env.episode-length-s", "0.2"]
+    page = ["--no-film", "--worlds", "2", "--out", "report.html"]
+    headless = ["--headless", "--seconds", "0"]
+    more = ["--agent.max-iterations", "3"]
+    for args in (
+        ["play", *root],
+        ["play", str(run.path)],
+        ["play", "My-Balance", *root],
+        ["evaluate", *root, *small],
+        ["evaluate", "My-Balance", *root, *small],
+        ["evaluate", str(run.path), *small],
+        ["report", str(run.path), *page],
+        ["report", "My-Balance", *root, *page],
+        ["export", str(run.path), "--output", "scene"],
+        ["lab", f"{run.path}/model_1.pt", *headless],
+        ["lab", str(run.path), "--driver", "environment", *headless],
+        ["lab", "My-Balance", *root, *headless],
+        ["train", "My-Balance", "--resume", *root, *more],
+    ):
+        registry.unregister_task("My-Balance")
+        capsys.readouterr()
+        assert main(args) == 0, (args, capsys.readouterr())
+        err = capsys.readouterr().err
+        assert err.count(f"loads its task from {file}.") == 1, (args, err)
+    resumed = RunFolder.latest(tmp_path / "runs")
+    assert resumed != run and resumed.origin().get("load") == [str(file)]
+
+
+def test_a_new_run_needs_the_file_of_its_task(tmp_path, monkeypatch, capsys):
+    """Begin no new run with a file that was not named; say with which `--load` there was one."""
+    monkeypatch.chdir(tmp_path)
+    Path("my tasks.py").write_text(PLUGIN)
+    assert main(["train", "My-Balance", "--load", "my tasks.py", *SMALL]) == 0
+    registry.unregister_task("My-Balance")
+    capsys.readouterr()
+    assert main(["train", "My-Balance", *SMALL]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("error: There is no task 'My-Balance': the run '")
+    assert f"--load '{tmp_path / 'my tasks.py'}'; repeat this option" in err
+    assert err.count("\n") == 1
+
+
+def test_a_file_that_is_gone_is_named(tmp_path, monkeypatch, capsys):
+    """Say which file registered the task of a run, and take its new place from `--load`."""
     monkeypatch.chdir(tmp_path)
     Path("my tasks.py").write_text(PLUGIN)
     assert main(["train", "My-Balance", "--load", "my tasks.py", *SMALL]) == 0
     run = RunFolder.latest(Path("runs"))
+    Path("my tasks.py").rename("moved.py")
     registry.unregister_task("My-Balance")
-    said = f"{run.path.name}' was trained with --load 'my tasks.py'; repeat this option"
+    said = f"was registered by '{tmp_path / 'my tasks.py'}', which does not exist any more"
     for args in (
         ["play"],
         ["play", str(run.path)],
@@ -497,17 +555,32 @@ def test_runs_name_the_file_of_their_task(tmp_path, monkeypatch, capsys):
         ["report", str(run.path)],
         ["report", "My-Balance"],
         ["export-dataset", str(run.path), "--output", "data"],
-        ["lab", f"{run.path}/model_1.pt", "--headless", "--seconds", "0"],
-        ["lab", str(run.path), "--driver", "environment", "--headless", "--seconds", "0"],
     ):
         capsys.readouterr()
         assert main(args) == 1, args
         err = capsys.readouterr().err
-        assert err.startswith("error: There is no task 'My-Balance': the run '"), (args, err)
-        assert said in err and err.count("\n") == 1
+        assert said in err and "give --load FILE" in err and err.count("\n") == 1, (args, err)
     assert not (run.path / "report.html").exists()
-    args = ["report", str(run.path), "--load", "my tasks.py", "--no-film", "--worlds", "2"]
+    assert main(["lab", str(run.path), "--headless", "--seconds", "0"]) == 0
+    err = capsys.readouterr().err
+    assert f"warning: The task 'My-Balance' of the run '{run.path}' {said}" in err
+    args = ["report", str(run.path), "--load", "moved.py", "--no-film", "--worlds", "2"]
     assert main(args) == 0 and "no evaluation" not in capsys.readouterr().err
+
+
+def test_runs_of_earlier_versions_tell_the_file_by_their_command(tmp_path, monkeypatch, capsys):
+    """Take the file of the recorded command, where the run folder has no entry for it."""
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(PLUGIN)
+    assert main(["train", "My-Balance", "--load=own.py", *SMALL]) == 0
+    path = RunFolder.latest(Path("runs")).path / "params" / "run.yaml"
+    origin = load_yaml(path)
+    del origin["load"]
+    dump_yaml(path, origin)
+    registry.unregister_task("My-Balance")
+    monkeypatch.setattr(play_module, "watch", lambda env, policy, **kwargs: None)
+    assert main(["play"]) == 0
+    assert "loads its task from own.py." in capsys.readouterr().err
 
 
 def test_files_with_near_names_are_suggested(tmp_path, monkeypatch, capsys):
@@ -579,14 +652,14 @@ def test_export_dataset_needs_episodes_that_end(tmp_path, capsys, monkeypatch):
     """Refuse a task without a time limit after the length of its episodes."""
     pytest.importorskip("pyarrow", reason="needs the extra 'data'")
     assert train(tmp_path) == 0
-    own = runs.evaluation_env_cfg
+    own = run_configs.evaluation_env_cfg
 
     def endless(*args):
         cfg = own(*args)
         cfg.episode_length_s, cfg.terminations = 0.2, {}
         return cfg
 
-    monkeypatch.setattr(runs, "evaluation_env_cfg", endless)
+    monkeypatch.setattr(run_configs, "evaluation_env_cfg", endless)
     args = ["export-dataset", "Cartpole-Swingup", "--log-root", str(tmp_path)]
     assert main([*args, "--episodes", "2", "--output", str(tmp_path / "set")]) == 1
     assert "have not ended after 0.2 s" in capsys.readouterr().err

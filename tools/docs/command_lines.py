@@ -63,8 +63,8 @@ def _parsed(parse_whole: Callable[..., object] | None) -> Iterator[list[Parsing]
 
     def record(options: Any, **settings: Any) -> Any:
         found.append(Parsing(options, settings))
-        if not settings.get("add_help", True):
-            return parse(options, **settings)  # the arguments that choose the other options
+        if settings.get("return_unknown_args"):
+            return parse(options, **settings)  # the command's own options; fields of a task follow
         if parse_whole is not None:
             parse_whole(options, **settings)
         raise _ParsedError

@@ -11,11 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import tyro
+from tyro.conf import arg
 
 from manyworlds.cli.errors import EXPECTED, one_line
-from manyworlds.cli.parsing import Modules, Port, WebOrigins, load_modules, parse
-from manyworlds.cli.runs import naming_load
+from manyworlds.cli.options import (
+    RUNS,
+    Load,
+    LogRoot,
+    Port,
+    RunningTraining,
+    WebOrigins,
+    parse,
+)
+from manyworlds.cli.runs import running_training
+from manyworlds.cli.task_files import load_modules, load_task_of
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
 from manyworlds.utils.web_access import served_at
@@ -37,20 +46,20 @@ class AttachOptions:
     is done in the lab, only what is sent back reaches it.
     """
 
-    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]")] = ""
-    """Run folder, or the name of a run in the folder of all runs; without it the newest training
-    that runs."""
+    run: RunningTraining = ""
     world: int = 0
     """World of the training."""
     repeat: int = 0
-    """Number of control steps to repeat, bit for bit: the lab waits until the training has made
-    them, and replays them from the moment at which it entered."""
-    back: float = 0.0
-    """Time before the present at which the world begins [s], as far as the training remembers it
-    (`train --remember`): it repeats what happened until it is disturbed."""
+    """Control steps to replay bit for bit, once the training has made them."""
+    back: Annotated[
+        float,
+        arg(
+            help="Time before the present at which the world begins [s], as far as the training "
+            "remembers it (`train --remember`): it repeats what happened until it is disturbed."
+        ),
+    ] = 0.0
     episode: int | None = None
-    """Go back to one of the worst episodes instead, 0 for the latest: its last 5 s, or those that
-    --back says."""
+    """Rewind to one of the worst episodes instead, 0 for the latest: its last 5 s, or --back."""
     wait: bool = False
     """Enter worlds whose numbers come by standard input, a line each; for the training's page."""
     paused: bool = False
@@ -60,12 +69,9 @@ class AttachOptions:
     seconds: float | None = None
     """Time until the lab stops [s]; None runs until Ctrl-C."""
     port: Port = 8080
-    """Port of the page on this machine; if it is in use, the next free one is taken."""
     web_origin: WebOrigins = ()
-    log_root: Path = Path("runs")
-    """Folder of all runs."""
-    load: Modules = ()
-    """Python file, or module, that registers tasks."""
+    log_root: LogRoot = RUNS
+    load: Load = ()
 
 
 def attach(argv: list[str]) -> int:
@@ -84,20 +90,19 @@ def attach(argv: list[str]) -> int:
 
 
 def _attach(cfg: AttachOptions) -> None:
-    from manyworlds.rl.run_folder import RunFolder
-
     with contextlib.ExitStack() as stack:
-        if cfg.run:  # a wrong name is told at once; the page loads beside the search for others
-            find_training(cfg.run, cfg.log_root)
+        if cfg.run:  # a wrong name is an error at once; the page loads beside the search for others
+            running_training(cfg.run, cfg.log_root)
         page = None if cfg.headless else stack.enter_context(_page(cfg))
-        folder = find_training(cfg.run, cfg.log_root)
-        with without_garbage_search(), naming_load(RunFolder(folder)):
-            entered = _entered(cfg, folder)
+        run = running_training(cfg.run, cfg.log_root)
+        load_task_of(run)
+        with without_garbage_search():
+            entered = _entered(cfg, run.path)
         lab = stack.enter_context(entered.lab)
         if page is not None:
             page.show(lab)
             page.start()
-        print(_described(entered, folder, cfg), flush=True)
+        print(_described(entered, run.path, cfg), flush=True)
         if page is not None:
             print(f"lab at {served_at(page.url, cfg.port)} (Ctrl-C stops)", flush=True)
         if cfg.repeat:
@@ -130,10 +135,12 @@ def _wait(cfg: AttachOptions) -> None:
     _limit_threads()
     from manyworlds.lab.entry import enter_run
     from manyworlds.lab.entry.entry_stock import EntryStock
+    from manyworlds.rl.run_folder import RunFolder
 
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_page(cfg))
-        folder, entered = Path(cfg.run), None
+        folder = Path(cfg.run)
+        entered = None
 
         def enter(world: int) -> EnteredWorld:
             found = enter_run(folder, world, stock=stock)
@@ -145,6 +152,7 @@ def _wait(cfg: AttachOptions) -> None:
             return found
 
         try:
+            load_task_of(RunFolder(folder))
             stock = EntryStock(folder)
             stock.prepare_any()
             _answer(ready=page.url)
@@ -178,40 +186,6 @@ def _page(cfg: AttachOptions) -> contextlib.closing[PageProcess]:
 
     page = {"host": "127.0.0.1", "port": cfg.port, "web_origins": list(cfg.web_origin)}
     return contextlib.closing(PageProcess(page, TABS))
-
-
-def find_training(name: str, log_root: Path) -> Path:
-    """Return the folder of a training that runs.
-
-    Args:
-        name: run folder, or the name of a run; empty for the newest training that runs.
-        log_root: folder of all runs.
-
-    Raises:
-        FileNotFoundError: no such training runs.
-    """
-    from manyworlds.rl.run_folder import RunFolder
-
-    if not name:
-        found = []
-        if any(log_root.glob("*/*")):  # the rest takes a second to load
-            from manyworlds.lab.entry import running_trainings
-
-            found = running_trainings(log_root)
-        if not found:
-            raise FileNotFoundError(
-                f"No training that can be entered runs in '{log_root}': start one with "
-                "`manyworlds train TASK --enter`, with --remember to look back, too, or name "
-                "another place with --log-root."
-            )
-        return found[0]
-    for folder in (Path(name), log_root / name, *sorted(log_root.glob(f"*/{name}"))):
-        if RunFolder(folder).is_run():
-            return folder
-    raise FileNotFoundError(
-        f"There is no run '{name}': give the path of a run folder, or the name of a run in "
-        f"'{log_root}'."
-    )
 
 
 def _worst_episode(folder: Path, number: int) -> tuple[int, int]:

@@ -15,7 +15,8 @@ import mujoco
 import numpy as np
 import tyro
 
-from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.options import Load, parse
+from manyworlds.cli.task_files import load_modules
 
 if TYPE_CHECKING:
     from manyworlds.sim import Simulation
@@ -63,14 +64,12 @@ class BenchOptions:
     plane: bool = False
     """For a model file: add a ground plane, and lift floating bodies onto it."""
     position_kp: float | None = None
-    """For a model file: stiffness of position actuators to add to all hinges and slides without an
-    actuator."""
+    """For a model file: stiffness of position actuators to add to joints without an actuator."""
     profile: bool = False
     """Print the time that each manager and term of a task takes in a control step."""
     as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print one JSON object."""
-    load: Modules = ()
-    """Python file, or module, that registers tasks."""
+    load: Load = ()
 
 
 def main(argv: list[str]) -> int:

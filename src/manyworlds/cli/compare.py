@@ -10,7 +10,9 @@ from typing import Annotated
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.options import RUNS, Load, LogRoot, parse
+from manyworlds.cli.runs import find_run
+from manyworlds.cli.task_files import load_modules
 
 
 @dataclass(kw_only=True)
@@ -28,13 +30,16 @@ class CompareOptions:
     """Run folders, checkpoints in them, names of runs, or tasks, for their newest runs."""
     out: Path = Path("compare.png")
     """File of the picture (PNG)."""
-    keys: tuple[str, ...] = ("mean_return",)
-    """Values to draw: mean_return, steps_per_s, share/physics, share/managers, share/learner, or
-    logged ones, such as Episode_Reward/upright, Train/mean_episode_length and Loss/value."""
-    log_root: Path = Path("runs")
-    """Folder of all runs."""
-    load: Modules = ()
-    """Python file, or module, that registers tasks."""
+    keys: Annotated[
+        tuple[str, ...],
+        tyro.conf.arg(
+            help="Values to draw: mean_return, steps_per_s, share/physics, share/managers, "
+            "share/learner, or logged ones, such as Episode_Reward/upright, "
+            "Train/mean_episode_length and Loss/value."
+        ),
+    ] = ("mean_return",)
+    log_root: LogRoot = RUNS
+    load: Load = ()
 
 
 def main(argv: list[str]) -> int:
@@ -46,12 +51,11 @@ def main(argv: list[str]) -> int:
         raise UsageError("Name at least one value after --keys, such as mean_return.")
     if options.out.suffix.lower() != ".png":
         raise UsageError(f"--out '{options.out}' must end in .png.")
-    from manyworlds.cli.runs import named_run
     from manyworlds.rl.comparison import RunCurves, plot_comparison
     from manyworlds.rl.progress import curve_keys
 
     load_modules(options.load)
-    folders = [named_run(name, options.log_root)[0] for name in options.runs]
+    folders = [find_run(name, options.log_root).need_folder() for name in options.runs]
     folders = list({folder.path.resolve(): folder for folder in folders}.values())
     runs = [RunCurves.of(folder) for folder in folders]
     replaced = options.out.exists()

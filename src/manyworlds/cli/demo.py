@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyworlds.cli.parsing import Host, Port, WebOrigins, parse
+from manyworlds.cli.options import RUNS, Host, Port, WebOrigins, parse
 
 
 @dataclass(kw_only=True)
@@ -18,7 +18,7 @@ class DemoOptions:
     """Number of training iterations; None takes the number of the task."""
     seed: int = 42
     """Seed of training and evaluation."""
-    log_root: Path = Path("runs")
+    log_root: Path = RUNS
     """Folder of all runs, in which the new run folder is made."""
     evaluation_worlds: int = 100
     """Number of worlds of each shape in the evaluation."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.options import parse
 from manyworlds.utils.extras import DISTRIBUTION, install_command, installed_version, own_version
 
 _NOT_EXTRAS = ("dev", "docs")  # for work on this package

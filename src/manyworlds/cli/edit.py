@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.options import RUNS, LogRoot, RunningTraining, parse
+from manyworlds.cli.runs import running_training
 
 
 @dataclass(kw_only=True)
@@ -21,15 +21,12 @@ class EditOptions:
     after its present iteration, and writes them to `edits.jsonl` of its run folder.
     """
 
-    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]")] = ""
-    """Run folder, or the name of a run in the folder of all runs; without it the newest training
-    that runs."""
+    run: RunningTraining = ""
     set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Value of a term as PATH=VALUE, such as rewards.upright.weight=2.5; may be repeated."""
     file: Path | None = None
     """JSON file with one edit, as a line of `edits.jsonl` has it under "edit"."""
-    log_root: Path = Path("runs")
-    """Folder of all runs."""
+    log_root: LogRoot = RUNS
 
 
 def main(argv: list[str]) -> int:
@@ -37,9 +34,7 @@ def main(argv: list[str]) -> int:
     cfg = parse(EditOptions, argv, "edit")
     values = [_parsed(text) for text in cfg.set]
     plain = None if cfg.file is None else _read(cfg.file)
-    from manyworlds.cli.attach import find_training
-
-    folder = find_training(cfg.run, cfg.log_root)
+    folder = running_training(cfg.run, cfg.log_root).path
     from manyworlds.envs.edits import SetValue, edit_from_plain
     from manyworlds.lab.entry import Visitor
     from manyworlds.rl.run_edits import read_edits

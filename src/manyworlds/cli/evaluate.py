@@ -1,12 +1,15 @@
-"""`manyworlds evaluate TASK`: evaluate a policy by the rewards of its task."""
+"""`manyworlds evaluate [TASK]`: evaluate a policy by the rewards of its task."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from manyworlds.cli.parsing import TaskOptions, find_task, parse_known, parse_over, parse_task
-from manyworlds.cli.runs import find_run, names_run, naming_load, trained_run
+from tyro.conf import arg
+
+from manyworlds.cli.options import PolicyOptions, parse_task_command
+from manyworlds.cli.runs import find_run, find_task_or_run
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -17,47 +20,55 @@ UNSEEN_SEED = 1_000_003
 """Seed that training is unlikely to use."""
 
 
+@dataclass(kw_only=True)
+class EvaluateOptions(PolicyOptions):
+    """Evaluate a policy by the rewards of its task, over one episode in each world.
+
+    Without TASK, the task is that of the run; instead of TASK, a run folder or a checkpoint may be
+    named. The environment is the task's own; changes that a run made to it do not apply. Options
+    `--env...` change it: `manyworlds evaluate TASK --help` also lists these.
+    """
+
+    cases: Annotated[
+        bool,
+        arg(
+            help="Evaluate the cases that were sent to the run, with the last checkpoint before "
+            "each case and all later ones, in the run's environment; of `--env`, only number of "
+            "worlds and seed apply."
+        ),
+    ] = False
+    terrain_level: int | None = None
+    """Keep all worlds on this level of generated terrain; None for the task's curriculum."""
+
+
 def main(argv: list[str]) -> int:
     """Run `manyworlds evaluate`: one episode in each world, and a table."""
-    task, argv = _task_and_rest(argv)
-    from manyworlds.cli.task_options import EvaluateTaskOptions, take_num_envs
+    options, words = parse_task_command(EvaluateOptions, argv, "evaluate")
+    task = find_task_or_run(options, "evaluate")
+    from manyworlds.cli.task_fields import EnvConfig, parse_fields, take_num_envs
     from manyworlds.tasks import load_env_cfg
     from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
     from manyworlds.utils.extras import require_extra
 
-    env_cfg = load_env_cfg(task)
-    env_cfg.scene.num_envs, env_cfg.seed = 256, UNSEEN_SEED
-    options = parse_over(EvaluateTaskOptions(env=env_cfg), argv, f"evaluate {task}")
-    take_num_envs(options)
+    config = EnvConfig(env=load_env_cfg(task))
+    config.env.scene.num_envs = 256
+    config.env.seed = UNSEEN_SEED
+    config, _ = parse_fields(config, words, f"evaluate {task}", options)
+    take_num_envs(config.env, options.num_envs)
     require_extra("rsl_rl", "train")
     if options.terrain_level is not None:
-        hold_terrain_level(options.env, options.terrain_level)
-    checkpoint, run = find_run(options.checkpoint, options.log_root, task)
+        hold_terrain_level(config.env, options.terrain_level)
+    found = find_run(options.checkpoint, options.log_root, task)
+    checkpoint = found.need_checkpoint()
     if options.cases:
-        alone = options.checkpoint is not None and options.checkpoint.suffix == ".pt"
-        print(evaluate_cases(task, run, options.env, options.device, checkpoint if alone else None))
+        only = None
+        if options.checkpoint is not None and options.checkpoint.suffix == ".pt":
+            only = checkpoint
+        print(evaluate_cases(task, found.folder, config.env, options.device, only))
         return 0
     print(f"policy: {checkpoint}")
-    print(evaluate_checkpoint(task, checkpoint, run, options.env, options.device))
+    print(evaluate_checkpoint(task, checkpoint, found.folder, config.env, options.device))
     return 0
-
-
-def _task_and_rest(argv: list[str]) -> tuple[str, list[str]]:
-    """Return the task, and the other arguments, of which a run in the task's place is one."""
-    start, rest = parse_known(TaskOptions, argv, "evaluate")
-    has_other = any(word.partition("=")[0] == "--checkpoint" for word in rest)
-    if has_other or len(start.task) != 1 or not names_run(start.task[0]):
-        return parse_task(
-            argv,
-            "evaluate",
-            "Evaluate a policy by the rewards of its task. Instead of TASK, a run folder or a "
-            "checkpoint may be named.",
-        )
-    path = start.task[0]
-    run, name = trained_run(Path(path), Path(), "evaluate")
-    start.task = (name,)
-    with naming_load(run):
-        return find_task(start), [*rest, "--checkpoint", path]
 
 
 def evaluate_cases(

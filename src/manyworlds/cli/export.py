@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
-from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.options import RUNS, Load, LogRoot, MissingMeshes, parse
+from manyworlds.cli.task_files import load_modules
 
 
 @dataclass(kw_only=True)
@@ -23,12 +24,9 @@ class ExportOptions:
     """Model file, mesh file, world of the gallery, task, run folder, or checkpoint."""
     output: Path
     """Folder to write, or an archive if it ends in .zip; only an earlier export is replaced."""
-    missing_meshes: Literal["error", "skip"] = "error"
-    """Missing files of a model are errors, or left out with warnings; geoms then have no shape."""
-    log_root: Path = Path("runs")
-    """Folder of all runs."""
-    load: Modules = ()
-    """Python file, or module, that registers tasks."""
+    missing_meshes: MissingMeshes = "error"
+    log_root: LogRoot = RUNS
+    load: Load = ()
 
 
 def main(argv: list[str]) -> int:

@@ -9,7 +9,9 @@ from typing import Annotated
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.options import RUNS, Device, Load, LogRoot, parse
+from manyworlds.cli.runs import find_run
+from manyworlds.cli.task_files import load_modules, load_task_of
 
 
 @dataclass(kw_only=True)
@@ -32,12 +34,9 @@ class ExportDatasetOptions:
     """Description of the episodes in words; empty for the name of the task."""
     seed: int = 1_000_003
     """Seed of the worlds."""
-    log_root: Path = Path("runs")
-    """Folder of all runs."""
-    device: str | None = None
-    """Torch device; None takes CUDA if available, else the CPU."""
-    load: Modules = ()
-    """Python file, or module, that registers tasks."""
+    log_root: LogRoot = RUNS
+    device: Device = None
+    load: Load = ()
 
 
 def main(argv: list[str]) -> int:
@@ -60,26 +59,28 @@ def main(argv: list[str]) -> int:
 
 def _record(options: ExportDatasetOptions) -> Path:
     from manyworlds.cli.policies import load_run_policy, with_progress
-    from manyworlds.cli.runs import evaluation_env_cfg, named_run, naming_load
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.envs.mdp import record_dataset
     from manyworlds.managers import RecorderTermCfg
+    from manyworlds.tasks.run_configs import evaluation_env_cfg
 
-    run, checkpoint = named_run(options.run, options.log_root)
-    if checkpoint is None or run.task is None:
-        raise ValueError(f"The run '{run.path.name}' has no checkpoint yet, or names no task.")
-    with naming_load(run):
-        cfg = evaluation_env_cfg(run.task, run)
-    cfg.scene.num_envs, cfg.seed = options.episodes, options.seed
+    found = find_run(options.run, options.log_root)
+    run = found.need_folder()
+    task = found.need_task()
+    checkpoint = found.need_checkpoint()
+    load_task_of(run)
+    cfg = evaluation_env_cfg(task, run)
+    cfg.scene.num_envs = options.episodes
+    cfg.seed = options.seed
     params = {
         "folder": options.output,
         "group": options.group,
-        "task": options.description or run.task,
+        "task": options.description or task,
         "episodes_per_world": 1,
     }
     cfg.recorders["dataset"] = RecorderTermCfg(func=record_dataset, params=params)
     env = ManagerBasedRlEnv(cfg, device=options.device)
-    policy = load_run_policy(env, run.task, run, checkpoint)
+    policy = load_run_policy(env, task, run, checkpoint)
     recorder = env.recorder_manager.get_term("dataset")
     assert isinstance(recorder, record_dataset)
     with with_progress(policy, env.max_episode_length, "recording") as shown:
@@ -90,7 +91,7 @@ def _record(options: ExportDatasetOptions) -> Path:
             obs, *_ = env.step(shown(obs))
     if not recorder.finished:
         raise ValueError(
-            f"Episodes of '{run.task}' have not ended after {env.max_episode_length_s:g} s, the "
+            f"Episodes of '{task}' have not ended after {env.max_episode_length_s:g} s, the "
             "episode_length_s of the task: add the termination mdp.time_out to it."
         )
     env.close()

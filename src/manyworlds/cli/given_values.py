@@ -1,4 +1,4 @@
-"""Values that the command line gives, in place of those of a curriculum's stages."""
+"""Values that a command line gives, in place of the stages of curricula and of the learner."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.cli.task_fields import GivenField, TrainConfig
 from manyworlds.envs.edited_values import stages_of
-from manyworlds.managers import CurriculumTermCfg
-from manyworlds.rl.config import RslRlBaseRunnerCfg
 
 _GROUPS = {
     "reward_name": "rewards",
@@ -22,83 +20,75 @@ _LEARNER_STAGES = {"entropy_coef": "entropy_stages", "learning_rate": "learning_
 """Settings of the learner, and those that change them at given iterations."""
 
 
-def keep_given_values(
-    env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlBaseRunnerCfg, argv: Sequence[str]
-) -> list[str]:
-    """Take values that the command line gives out of the stages of curricula and of the learner.
-
-    The stages would set other values later, so that the options had no effect.
+def keep_given_values(config: TrainConfig, given: Sequence[GivenField]) -> list[str]:
+    """Take given values out of stages, which would set other values later.
 
     Args:
-        env_cfg: the environment, with the values of the command line; it is modified.
-        rl_cfg: the learner, with the values of the command line; it is modified.
-        argv: the command line.
+        config: the configurations, with the given values; they are modified.
+        given: the fields that the command line gives.
 
     Returns:
-        A sentence for each of these values.
+        A sentence for each value that stages had.
     """
-    given = [word.partition("=")[0].replace("-", "_") for word in argv if word.startswith("--")]
-    told = _keep_learner_values(rl_cfg, given)
-    terms = {name: term for name, term in env_cfg.curriculum.items() if term is not None}
-    for name, term in terms.items():
+    notes = _keep_learner_values(config.agent, {field.path for field in given})
+    for name, term in list(config.env.curriculum.items()):
+        if term is None:
+            continue
         changed = copy.deepcopy(term)  # stages may be constants of a module
-        for place, target in _places(env_cfg, term):
-            paths = [option.removeprefix(place) for option in given if option.startswith(place)]
-            taken = [path for path in paths if _take_out(changed.params, path.split("."), target)]
-            if taken:
-                env_cfg.curriculum[name] = changed
-                told += [
-                    f"{place.removeprefix('__env.')}{path} stays as given: the curriculum '{name}' "
-                    "no longer changes it"
-                    for path in taken
-                ]
-                if not any(map(_sets_anything, stages_of(changed.params))):
-                    env_cfg.curriculum[name] = None  # which a run that is continued has, too
-    return told
+        taken = [
+            ".".join(field.path[1:])
+            for field in given
+            if _is_of_term(field, term.params) and _take_out(changed.params, field)
+        ]
+        if not taken:
+            continue
+        config.env.curriculum[name] = changed
+        if not any(map(_sets_anything, stages_of(changed.params))):
+            config.env.curriculum[name] = None  # which a run that is continued has, too
+        notes += [
+            f"{path} stays as given: the curriculum '{name}' no longer changes it" for path in taken
+        ]
+    return notes
 
 
-def _keep_learner_values(cfg: RslRlBaseRunnerCfg, given: Sequence[str]) -> list[str]:
+def _keep_learner_values(agent: Any, paths: set[tuple[str, ...]]) -> list[str]:
     """Remove the stages of settings that are given without their stages; return sentences."""
-    algorithm: Any = getattr(cfg, "algorithm", None)
-    told = []
+    algorithm = getattr(agent, "algorithm", None)  # a distillation has other settings
+    notes = []
     for name, stages in _LEARNER_STAGES.items():
-        options = [f"__agent.algorithm.{part}" for part in (name, stages)]
-        if options[0] in given and options[1] not in given and getattr(algorithm, stages, ()):
+        is_given = ("agent", "algorithm", name) in paths
+        has_stages = bool(getattr(algorithm, stages, ()))
+        if is_given and has_stages and ("agent", "algorithm", stages) not in paths:
             setattr(algorithm, stages, ())
-            told.append(f"agent.algorithm.{name} stays as given: {stages} no longer change it")
-    return told
+            notes.append(f"agent.algorithm.{name} stays as given: {stages} no longer change it")
+    return notes
 
 
-def _places(cfg: ManagerBasedRlEnvCfg, term: CurriculumTermCfg) -> list[tuple[str, object]]:
-    """Return the beginnings of options of the terms that a curriculum changes, and the terms."""
-    params = term.params
-    named = [(group, params[key]) for key, group in _GROUPS.items() if key in params]
-    return [(f"__env.{group}.{name}.", getattr(cfg, group).get(name)) for group, name in named]
+def _is_of_term(field: GivenField, params: dict[str, Any]) -> bool:
+    """Return whether a field belongs to a term that the parameters of a curriculum name."""
+    terms = [("env", group, params[key]) for key, group in _GROUPS.items() if key in params]
+    return field.path[:3] in terms
 
 
-def _take_out(params: dict[str, Any], path: list[str], target: object) -> bool:
+def _take_out(params: dict[str, Any], field: GivenField) -> bool:
     """Remove a value from all stages; return True if one of them has it.
 
     A stage replaces a dict, such as the bounds of pushes by axis, as a whole: a single value in it
-    becomes the given one, which `target`, the changed term, has.
+    becomes the given one.
     """
     found = False
     for stage in stages_of(params):
-        values, keys = stage, path
+        values = stage
+        keys = list(field.path[3:])
         if keys[0] in ("params", "ranges") and len(keys) > 1:
-            values, keys = stage.get(keys[0], stage), keys[1:]
+            values = stage.get(keys[0], stage)
+            keys = keys[1:]
         if len(keys) > 1 and isinstance(values.get(keys[0]), dict):
-            values[keys[0]] = {**values[keys[0]], keys[1]: _value_at(target, path)}
+            values[keys[0]] = {**values[keys[0]], keys[1]: field.value}
             found = True
-        else:
-            found |= values.pop(keys[0], None) is not None
+        elif values.pop(keys[0], None) is not None:
+            found = True
     return found
-
-
-def _value_at(target: Any, path: Sequence[str]) -> object:
-    for part in path:
-        target = target[part] if isinstance(target, dict) else getattr(target, part)
-    return target
 
 
 def _sets_anything(stage: dict[str, Any]) -> bool:

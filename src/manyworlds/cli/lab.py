@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import signal
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,9 +14,20 @@ import tyro
 
 from manyworlds.cli.attach import ATTACH, attach
 from manyworlds.cli.lab_environment import open_environment
-from manyworlds.cli.parsing import Host, Modules, Port, WebOrigins, load_modules, parse
+from manyworlds.cli.options import (
+    RUNS,
+    Command,
+    Host,
+    Load,
+    LogRoot,
+    MissingMeshes,
+    Port,
+    WebOrigins,
+    parse,
+)
 from manyworlds.cli.play_onnx import set_commands
-from manyworlds.cli.runs import find_run, naming_load, play_env_cfg, runs_below
+from manyworlds.cli.runs import find_run, runs_below
+from manyworlds.cli.task_files import load_modules, load_task_of
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import without_garbage_search
 from manyworlds.validation.names import near_matches
@@ -40,29 +52,28 @@ class LabOptions:
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
     """Model file, world of the gallery, task, run folder, checkpoint, or exported policy."""
     world: int | None = None
-    """World of the task or run, with its variant and randomization, from 0 to the number of worlds
-    that its training has, less 1; None takes neither."""
+    """World of the training, from 0 on, with its variant and randomization; None has neither."""
     policy: Path | None = None
     """ONNX file or checkpoint of a policy that controls the robot; None takes that of the run."""
-    driver: Literal["auto", "plain", "environment"] = "auto"
-    """`plain` runs a policy in plain MuJoCo, as a check of its deployment; `environment` steps the
-    environment of the task, with its commands, rewards, terminations and randomization; `auto`
-    takes the environment for policies that plain MuJoCo cannot run."""
-    command: Annotated[
-        dict[str, tuple[float, ...]], tyro.conf.UsePythonSyntaxForLiteralCollections
-    ] = field(default_factory=dict)
-    """Values of the policy's command terms, such as "{'twist': (0.5, 0.0, 0.0)}"."""
+    driver: Annotated[
+        Literal["auto", "plain", "environment"],
+        tyro.conf.arg(
+            help="`plain` runs a policy in plain MuJoCo, as a check of its deployment; "
+            "`environment` steps the environment of the task, with its commands, rewards, "
+            "terminations and randomization; `auto` takes the environment for policies that plain "
+            "MuJoCo cannot run."
+        ),
+    ] = "auto"
+    command: Command = field(default_factory=dict)
     plane: bool = False
     """Add a floor to a model file without one."""
-    missing_meshes: Literal["error", "skip"] = "error"
-    """Missing files of a model are errors, or left out with warnings; geoms then have no shape."""
+    missing_meshes: MissingMeshes = "error"
     validate: bool = True
     """Warn of what is probably wrong with a model file that compiles, as `validate` does."""
     paused: bool = False
     """Start paused."""
     start: Literal["drawn", "now"] = "drawn"
-    """Moment when time starts: when the first browser has drawn the world, or now; without a page
-    it is now."""
+    """Start time once the first browser has drawn the world, or now; now without a page."""
     speed: float = 1.0
     """Simulated seconds per second, 0.05 to 10; inf runs as fast as possible."""
     headless: bool = False
@@ -72,10 +83,14 @@ class LabOptions:
     host: Host = "127.0.0.1"
     port: Port = 8080
     web_origin: WebOrigins = ()
-    listen: str = ""
-    """Address, such as 0.0.0.0, at which other machines reach the page, with the token of the
-    printed address, and with `--serve` the encrypted ports, with a copy of the key file; instead of
-    `--host`, which opens the page alone."""
+    listen: Annotated[
+        str,
+        tyro.conf.arg(
+            help="Address, such as 0.0.0.0, at which other machines reach the page, with the token "
+            "of the printed address, and with `--serve` the encrypted ports, with a copy of the "
+            "key file; instead of `--host`, which opens the page alone."
+        ),
+    ] = ""
     serve: bool = False
     """Let programs on this machine talk to the world; see docs/lab_protocol.md."""
     port_shift: int = 0
@@ -86,10 +101,8 @@ class LabOptions:
     """Targets of robots after the program that drove them is lost: unchanged, or zero."""
     collapsed: bool = False
     """Hide the panel until Tab is pressed."""
-    log_root: Path = Path("runs")
-    """Folder of all runs."""
-    load: Modules = ()
-    """Python file, or module, that registers tasks."""
+    log_root: LogRoot = RUNS
+    load: Load = ()
 
     @property
     def waits(self) -> bool:
@@ -239,12 +252,6 @@ def open_lab(cfg: LabOptions) -> LiveLab:
         ValueError: the world does not compile, or the policy does not fit it.
     """
     target = find_target(cfg)
-    with naming_load(target.run):
-        return _open_target(cfg, target)
-
-
-def _open_target(cfg: LabOptions, target: Target) -> LiveLab:
-    """Build the world of a target, and start its policy if there is one."""
     if cfg.command and target.policy is None and cfg.driver != "environment":
         raise ValueError(
             "--command sets commands of a policy, and there is none: name a run, or give --policy."
@@ -311,7 +318,7 @@ def find_target(cfg: LabOptions) -> Target:
     if cfg.target in list_tasks():
         return Target(task=cfg.target, policy=cfg.policy)
     try:
-        checkpoint, run = find_run(path, cfg.log_root, None)
+        found = find_run(path, cfg.log_root)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"There is no model file, world, task or run '{cfg.target}'."
@@ -319,14 +326,20 @@ def find_target(cfg: LabOptions) -> Target:
             "`manyworlds list` names the tasks, and with --worlds the worlds; a task of your own "
             "needs --load FILE."
         ) from None
-    if run is None or run.task is None:
-        raise ValueError(f"'{checkpoint}' is in no run folder: name the run's folder.")
+    run = found.need_folder()
+    task = found.need_task()
+    try:
+        load_task_of(run)
+    except FileNotFoundError as error:  # the exported scene and policy may do without the task
+        print(f"warning: {error}", file=sys.stderr)
+    if cfg.target == task:
+        return Target(task=task, policy=cfg.policy)
     # Training exports its policy at the end. The lab itself exports a named checkpoint, or the last
     # one of a run that has not ended.
     policy = run.path / "policy.onnx"
     if path.suffix in (".pt", ".onnx") or not policy.is_file():
-        policy = checkpoint
-    return Target(task=run.task, run=run, policy=cfg.policy or policy)
+        policy = found.need_checkpoint()
+    return Target(task=task, run=run, policy=cfg.policy or policy)
 
 
 def world_of(target: Target, cfg: LabOptions) -> World:
@@ -346,6 +359,8 @@ def world_of(target: Target, cfg: LabOptions) -> World:
     scene = target.run.path / "scene" / "scene.xml"
     if cfg.world is None and scene.is_file():
         return world_from_file(scene, by_prefix=True)
+    from manyworlds.tasks.run_configs import play_env_cfg
+
     return _world_of_task(play_env_cfg(target.task, target.run), cfg.world)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.cli.runs import differences_from_training, play_env_cfg
+from manyworlds.tasks.run_configs import differences_from_training, play_env_cfg
 
 if TYPE_CHECKING:
     from manyworlds.cli.lab import LabOptions, Target

@@ -8,7 +8,8 @@ from typing import Annotated
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.options import Load, parse
+from manyworlds.cli.task_files import load_modules
 
 
 @dataclass(kw_only=True)
@@ -26,8 +27,7 @@ class ListOptions:
     """Print what this task randomizes: field, elements, distribution, mode and cost."""
     worlds: bool = False
     """List the worlds of the gallery, which `manyworlds lab NAME` opens."""
-    load: Modules = ()
-    """Python file, or module, that registers tasks."""
+    load: Load = ()
 
 
 def main(argv: list[str]) -> int:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import module_file, parse
+from manyworlds.cli.options import parse
+from manyworlds.cli.task_files import module_file
 from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
@@ -39,17 +40,24 @@ class NewTaskOptions:
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """Name of the task, such as My-Robot-Reach, which makes the file my_robot_reach.py."""
-    robot: Path | None = None
-    """Model of a legged robot, MJCF or URDF. Feet, default pose and gains are derived from it,
-    printed, and written into the file; docs/robots.md has the rule."""
+    robot: Annotated[
+        Path | None,
+        tyro.conf.arg(
+            help="Model of a legged robot, MJCF or URDF. Feet, default pose and gains are derived "
+            "from it, printed, and written into the file; docs/robots.md has the rule."
+        ),
+    ] = None
     feet: tuple[str, ...] = ()
     """Last bodies of the robot's legs, if they cannot be found."""
     effort_limit: Annotated[
-        tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="[PATTERN=]VALUE")
+        tyro.conf.UseAppendAction[tuple[str, ...]],
+        tyro.conf.arg(
+            metavar="[PATTERN=]VALUE",
+            help="Largest torque of the robot's joints, if the model does not have it, or of the "
+            "joints whose names a regular expression matches, as in '.*knee.*=35' [N m]. Repeat "
+            "the option for others; the first pattern that matches a joint counts.",
+        ),
     ] = ()
-    """Largest torque of the robot's joints, if the model does not have it, or of the joints whose
-    names a regular expression matches, as in '.*knee.*=35' [N m]. Repeat the option for others; the
-    first pattern that matches a joint counts."""
 
 
 def main(argv: list[str]) -> int:

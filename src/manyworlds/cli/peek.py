@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.options import parse
 
 
 @dataclass(kw_only=True)

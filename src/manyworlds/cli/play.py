@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+from tyro.conf import arg
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import find_task, parse_known, parse_over
-from manyworlds.cli.play_options import PlayOptions, PlayStartOptions
-from manyworlds.cli.runs import (
-    download_checkpoint,
-    find_run,
-    names_run,
-    naming_load,
-    play_env_cfg,
-    trained_run,
+from manyworlds.cli.options import (
+    Host,
+    PolicyOptions,
+    Port,
+    WandbCheckpointName,
+    WandbRunPath,
+    WebOrigins,
+    parse_task_command,
 )
+from manyworlds.cli.runs import FoundRun, downloaded_checkpoint, find_run, find_task_or_run
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -25,96 +28,124 @@ if TYPE_CHECKING:
     import numpy as np
 
     from manyworlds.cli.policies import Policy
-    from manyworlds.cli.task_options import PlayTaskOptions
     from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-    from manyworlds.rl import RslRlOnPolicyRunnerCfg
-    from manyworlds.rl.run_folder import RunFolder
     from manyworlds.viewer.viser.checkpoints import CheckpointManager
+
+ONNX = "--onnx"
+
+
+@dataclass(kw_only=True)
+class PlayOptions(PolicyOptions):
+    """Watch a policy in many worlds.
+
+    Without TASK, the task is that of the run; instead of TASK, a run folder or a checkpoint may be
+    named. Options `--env...` change the environment of the task: `manyworlds play TASK --help` also
+    lists these.
+    """
+
+    agent: Literal["trained", "random", "zero"] = "trained"
+    """Policy: a trained one, random actions, or actions of zero."""
+    latest: bool = False
+    """Take the newest run of the task; the default without --checkpoint."""
+    checkpoint: Annotated[Path | None, arg(aliases=["--checkpoint-file"])] = None
+    """File, run folder, or name of a run; None takes the newest, and later ones as they appear."""
+    wandb_run_path: WandbRunPath = None
+    wandb_checkpoint_name: WandbCheckpointName = None
+    motion_file: Path | None = None
+    """NPZ file of the motion to track, for tracking tasks."""
+    no_terminations: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Never end an episode."""
+    viewer: Literal["auto", "native", "viser"] = "auto"
+    """native: MuJoCo's window; viser: a web page of all worlds; auto: the same as viser."""
+    video: bool = False
+    """Record a video without a window, then exit."""
+    video_length: int = 200
+    """Length of the video [control steps]."""
+    video_height: int | None = None
+    """Height of the video [pixels]; None takes the height of the task."""
+    video_width: int | None = None
+    """Width of the video [pixels]; None takes the width of the task."""
+    camera: int | str | None = None
+    """Name or number of the model's camera for the video; None looks at the robot of the task."""
+    host: Host = "127.0.0.1"
+    port: Port = 8080
+    web_origin: WebOrigins = ()
+    steps: int | None = None
+    """Number of control steps to run; None runs until Ctrl-C."""
+    onnx: Path | None = None
+    """Run an exported policy in plain MuJoCo; see `manyworlds play --onnx FILE --help`."""
 
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds play`."""
-    start, rest = parse_known(PlayStartOptions, argv, "play")
-    if start.onnx is not None:
+    if any(word.partition("=")[0] == ONNX for word in argv):
         from manyworlds.cli import play_onnx
 
         return play_onnx.main(argv)
-    if start.checkpoint is None and len(start.task) == 1 and names_run(start.task[0]):
-        start.checkpoint, start.task = Path(start.task[0]), ()
-    trained = None
-    if not start.task:
-        parse_known(PlayStartOptions, argv, "play", add_help=True)
-        trained, name = trained_run(start.checkpoint, start.log_root, "play")
-        start.task = (name,)
-    with naming_load(trained):
-        task = find_task(start, start.log_root)
-    run(task, start, rest)
+    options, words = parse_task_command(PlayOptions, argv, "play")
+    run(find_task_or_run(options, "play"), options, words)
     return 0
 
 
-def run(task: str, given: PlayOptions, rest: Sequence[str] = ()) -> None:
+def run(task: str, options: PlayOptions, words: Sequence[str] = ()) -> None:
     """Find the policy, build the environment, and show or record them.
 
     Args:
         task: name of the task.
-        given: options that are parsed already.
-        rest: other arguments, which change the environment.
+        options: the options.
+        words: the arguments that change fields of the environment.
     """
-    from manyworlds.cli.task_options import PlayTaskOptions, take_num_envs
-    from manyworlds.tasks import load_env_cfg, load_rl_cfg
-    from manyworlds.utils.config import update_from_plain
+    from manyworlds.cli.task_fields import EnvConfig, parse_fields, set_fields, take_num_envs
+    from manyworlds.tasks import load_env_cfg
+    from manyworlds.tasks.run_configs import play_env_cfg
 
-    plain = {field.name: getattr(given, field.name) for field in dataclasses.fields(PlayOptions)}
-    default = PlayTaskOptions(**plain, env=load_env_cfg(task, play=True))
-    options = parse_over(default, [*rest], f"play {task}")
+    config = EnvConfig(env=load_env_cfg(task, play=True))
+    config, given = parse_fields(config, words, f"play {task}", options)
     if options.latest and options.checkpoint is not None:
         raise UsageError("Give either --latest or --checkpoint, not both.")
-    checkpoint, folder, rl_cfg = None, None, load_rl_cfg(task)
+    found = None
     if options.agent == "trained":
         require_extra("rsl_rl", "train")
-        if options.wandb_run_path is not None:
-            checkpoint = download_checkpoint(options)
-        else:
-            checkpoint, folder = find_run(options.checkpoint, options.log_root, task)
-        default = PlayTaskOptions(**plain, env=play_env_cfg(task, folder))
-        options = parse_over(default, [*rest], f"play {task}")
-        if folder is not None:
-            update_from_plain(rl_cfg, folder.agent_params())
-        print(f"policy: {checkpoint}")
-    take_num_envs(options)
-    _show(task, options, rl_cfg, checkpoint, folder)
+        found = _find_policy(task, options)
+        print(f"policy: {found.need_checkpoint()}")
+        config.env = play_env_cfg(task, found.folder)
+        set_fields(config, given)
+    take_num_envs(config.env, options.num_envs)
+    _change(config.env, options)
+    _show(task, options, config.env, found)
+
+
+def _find_policy(task: str, options: PlayOptions) -> FoundRun:
+    if options.wandb_run_path is not None:
+        return downloaded_checkpoint(options)
+    return find_run(options.checkpoint, options.log_root, task)
 
 
 def _show(
-    task: str,
-    options: PlayTaskOptions,
-    rl_cfg: RslRlOnPolicyRunnerCfg,
-    checkpoint: Path | None,
-    run: RunFolder | None,
+    task: str, options: PlayOptions, env_cfg: ManagerBasedRlEnvCfg, found: FoundRun | None
 ) -> None:
     """Show the policy of a checkpoint, or an untrained one, in the viewer of the options."""
-    from manyworlds.cli.policies import UntrainedPolicy, load_policy
+    from manyworlds.cli.policies import UntrainedPolicy, load_run_policy
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.tasks import load_runner_cls
     from manyworlds.viewer.viser.checkpoints import checkpoints_of
 
-    env = ManagerBasedRlEnv(_env_cfg(options), device=options.device)
-    runner = load_runner_cls(task)
-    if checkpoint is None:
+    env = ManagerBasedRlEnv(env_cfg, device=options.device)
+    trained = None if found is None else found.folder
+    if found is None:
         policy = UntrainedPolicy(env, options.agent)
     else:
-        policy = load_policy(env, rl_cfg, checkpoint, runner)
+        policy = load_run_policy(env, task, trained, found.need_checkpoint())
     if options.video:
-        folder = (options.log_root if run is None else run.path) / "videos" / "play"
+        folder = (options.log_root if trained is None else trained.path) / "videos" / "play"
         path = film(env, policy, folder / task, options.video_length, options.camera)
         print(f"video: {path}")
     elif options.viewer in ("auto", "viser"):
         checkpoints = None
-        if run is not None and checkpoint is not None:
+        if found is not None and trained is not None:
             checkpoints = checkpoints_of(
-                run,
-                checkpoint,
-                lambda path: load_policy(env, rl_cfg, path, runner),
+                trained,
+                found.need_checkpoint(),
+                lambda path: load_run_policy(env, task, trained, path),
                 follow=options.checkpoint is None,
             )
         watch(
@@ -130,12 +161,15 @@ def _show(
         watch_in_window(env, policy, steps=options.steps)
 
 
-def _env_cfg(cfg: PlayTaskOptions) -> ManagerBasedRlEnvCfg:
-    """Return the environment, changed by the options that have no `--env` prefix."""
-    env = cfg.env
-    if cfg.no_terminations:
+def _change(env: ManagerBasedRlEnvCfg, options: PlayOptions) -> None:
+    """Change an environment by the options that have no `--env` prefix.
+
+    Raises:
+        ValueError: a motion is given, and the task tracks none.
+    """
+    if options.no_terminations:
         env.terminations = {}
-    if cfg.motion_file is not None:
+    if options.motion_file is not None:
         commands: list[Any] = [*env.commands.values()]
         tracking = [term for term in commands if hasattr(term, "motion_file")]
         if not tracking:
@@ -143,10 +177,9 @@ def _env_cfg(cfg: PlayTaskOptions) -> ManagerBasedRlEnvCfg:
                 "--motion-file is given, but this task tracks no motion: leave it out."
             )
         for term in tracking:
-            term.motion_file = str(cfg.motion_file)
-    env.viewer.height = cfg.video_height or env.viewer.height
-    env.viewer.width = cfg.video_width or env.viewer.width
-    return env
+            term.motion_file = str(options.motion_file)
+    env.viewer.height = options.video_height or env.viewer.height
+    env.viewer.width = options.video_width or env.viewer.width
 
 
 def film(

@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import tyro
-
-from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.options import Command, Load, parse
+from manyworlds.cli.task_files import load_modules, load_task_of
 
 if TYPE_CHECKING:
     import mujoco
@@ -30,16 +29,12 @@ class PlayOnnxOptions:
     """ONNX file of the policy."""
     scene: Path | None = None
     """MJCF file; None takes scene/scene.xml beside the policy."""
-    command: Annotated[
-        dict[str, tuple[float, ...]], tyro.conf.UsePythonSyntaxForLiteralCollections
-    ] = field(default_factory=dict)
-    """Values of command terms, such as "{'twist': (0.5, 0.0, 0.0)}"; other terms stay at 0."""
+    command: Command = field(default_factory=dict)
     headless: bool = False
     """Open no window, run as fast as possible, and print the last state."""
     steps: int | None = None
     """Number of control steps to run; None runs until the window closes."""
-    load: Modules = ()
-    """Python file, or module, of the task, if it defines PLAIN_OBSERVATION_FNS."""
+    load: Load = ()
 
 
 def main(argv: list[str]) -> int:
@@ -59,6 +54,11 @@ def main(argv: list[str]) -> int:
     import mujoco
 
     from manyworlds.rl import OnnxPolicy
+    from manyworlds.rl.run_folder import RunFolder
+
+    run = RunFolder.of_checkpoint(cfg.onnx)
+    if run is not None:
+        load_task_of(run)
 
     model = mujoco.MjModel.from_xml_path(str(scene))
     policy = OnnxPolicy(cfg.onnx, model)

@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from manyworlds.cli.errors import near_files
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.options import parse
 
 
 @dataclass(kw_only=True)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import tyro
 
 from manyworlds.cli.errors import EXPECTED, UsageError, one_line
-from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.options import RUNS, Device, Load, LogRoot, parse
+from manyworlds.cli.runs import FoundRun, find_run
+from manyworlds.cli.task_files import load_modules, load_task_of
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.rl.evaluation import Evaluation
-    from manyworlds.rl.run_folder import RunFolder
 
 T = TypeVar("T")
 _FILM_SIZE = (480, 360)
@@ -29,15 +30,19 @@ class ReportOptions:
     """Write a page about a training run: curves, evaluation, film, and commands to repeat it."""
 
     run: Annotated[
-        str, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint="")
+        str,
+        tyro.conf.Positional,
+        tyro.conf.arg(
+            metavar="[RUN]",
+            help_behavior_hint="",
+            help="Run folder, checkpoint in one, name of a run, or task, for its newest run. "
+            "Without it, the newest run of any task.",
+        ),
     ] = ""
-    """Run folder, checkpoint in one, name of a run, or task, for its newest run. Without it, the
-    newest run of any task."""
     out: Path | None = None
     """File of the page; None writes report.html or report.md in the run folder."""
     format: Literal["html", "md"] | None = None
-    """One HTML file, or Markdown with pictures beside it; None takes the suffix of --out, or
-    HTML."""
+    """One HTML file, or Markdown with pictures; None takes the suffix of --out, or HTML."""
     evaluate: bool = True
     """Run one episode in each of many new worlds, as `manyworlds evaluate` does."""
     worlds: int = 256
@@ -46,12 +51,9 @@ class ReportOptions:
     """Film the policy in one world: MP4 with the extra `video`, else GIF."""
     film_seconds: float = 8.0
     """Length of the film [s]."""
-    log_root: Path = Path("runs")
-    """Folder of all runs."""
-    device: str | None = None
-    """Torch device of evaluation and film; None takes CUDA if available, else the CPU."""
-    load: Modules = ()
-    """Python file, or module, that registers tasks."""
+    log_root: LogRoot = RUNS
+    device: Device = None
+    load: Load = ()
 
 
 def main(argv: list[str]) -> int:
@@ -63,20 +65,20 @@ def main(argv: list[str]) -> int:
     if not 0.0 < options.film_seconds < float("inf"):
         raise UsageError(f"--film-seconds must be positive, got {options.film_seconds}.")
     from manyworlds.cli.report_content import Results, fill_page
-    from manyworlds.cli.runs import named_run, naming_load
     from manyworlds.rl.progress import read_progress
     from manyworlds.tasks.registry import require_task
     from manyworlds.utils.files import check_writable
     from manyworlds.utils.page import HtmlPage, MarkdownPage
 
     load_modules(options.load)
-    run, checkpoint = named_run(options.run or None, options.log_root)
+    found = find_run(options.run, options.log_root)
+    run = found.need_folder()
     records = read_progress(run.path, min_count=1)
     if run.task is not None and (options.evaluate or options.film):
         try:
-            with naming_load(run):
-                require_task(run.task)
-        except KeyError as error:
+            load_task_of(run)
+            require_task(run.task)
+        except (KeyError, FileNotFoundError) as error:
             error.add_note("--no-evaluate --no-film writes the page without the task.")
             raise
     out = options.out or run.path / f"report.{page_format}"
@@ -91,13 +93,13 @@ def main(argv: list[str]) -> int:
         results = Results()
         if options.evaluate:
             results.evaluation, results.no_evaluation = _attempt(
-                "evaluation", lambda: _evaluate(run, checkpoint, options)
+                "evaluation", lambda: _evaluate(found, options)
             )
         if options.film:
             results.pictures, results.no_pictures = _attempt(
-                "film", lambda: _film(run, checkpoint, Path(scratch), options)
+                "film", lambda: _film(found, Path(scratch), options)
             )
-        fill_page(page, run, checkpoint, records, results, Path(scratch))
+        fill_page(page, run, found.checkpoint, records, results, Path(scratch))
         page.write(out)
     print(f"report: {out}")
     return 0
@@ -123,40 +125,36 @@ def _attempt(what: str, make: Callable[[], T]) -> tuple[T | None, str]:
         return None, one_line(error)
 
 
-def _require_checkpoint(run: RunFolder, checkpoint: Path | None) -> tuple[str, Path]:
-    if checkpoint is None:
-        raise ValueError(f"The run '{run.path.name}' has no checkpoint yet.")
-    if run.task is None:
-        raise ValueError(f"'{run.path / 'params' / 'run.yaml'}' names no task.")
-    return run.task, checkpoint
-
-
-def _evaluate(run: RunFolder, checkpoint: Path | None, options: ReportOptions) -> Evaluation:
+def _evaluate(found: FoundRun, options: ReportOptions) -> Evaluation:
     from manyworlds.cli.evaluate import UNSEEN_SEED, evaluate_checkpoint
-    from manyworlds.cli.runs import evaluation_env_cfg
+    from manyworlds.tasks.run_configs import evaluation_env_cfg
 
-    task, checkpoint = _require_checkpoint(run, checkpoint)
+    run = found.need_folder()
+    task = found.need_task()
+    checkpoint = found.need_checkpoint()
     cfg = evaluation_env_cfg(task, run)
-    cfg.scene.num_envs, cfg.seed = options.worlds, UNSEEN_SEED
+    cfg.scene.num_envs = options.worlds
+    cfg.seed = UNSEEN_SEED
     return evaluate_checkpoint(task, checkpoint, run, cfg, options.device)
 
 
-def _film(
-    run: RunFolder, checkpoint: Path | None, folder: Path, options: ReportOptions
-) -> list[Path]:
+def _film(found: FoundRun, folder: Path, options: ReportOptions) -> list[Path]:
     """Draw pictures of the policy side by side, and a film; return their paths."""
     from manyworlds.cli.evaluate import UNSEEN_SEED
     from manyworlds.cli.play import film
     from manyworlds.cli.policies import load_run_policy, with_progress
-    from manyworlds.cli.runs import play_env_cfg
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.tasks.run_configs import play_env_cfg
     from manyworlds.utils.gl import use_working_gl
     from manyworlds.viewer.policy_pictures import draw_policy
 
-    task, checkpoint = _require_checkpoint(run, checkpoint)
+    run = found.need_folder()
+    task = found.need_task()
+    checkpoint = found.need_checkpoint()
     use_working_gl()
     cfg: ManagerBasedRlEnvCfg = play_env_cfg(task, run)
-    cfg.scene.num_envs, cfg.seed = 1, UNSEEN_SEED
+    cfg.scene.num_envs = 1
+    cfg.seed = UNSEEN_SEED
     cfg.viewer.width, cfg.viewer.height = _STRIP_SIZE
     env = ManagerBasedRlEnv(cfg, device=options.device)
     policy = load_run_policy(env, task, run, checkpoint)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from manyworlds.cli.parsing import parse
+from manyworlds.cli.options import parse
 
 if TYPE_CHECKING:
     from manyworlds.lab.ros.sinks import Sink

@@ -1,197 +1,196 @@
-"""Runs and checkpoints that a command line names."""
+"""The task and the run that a command line means."""
 
 from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import UsageError
+from manyworlds.cli.task_files import load_modules, load_task_of, remembered
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
-    from manyworlds.cli.play_options import PlayOptions
-    from manyworlds.cli.task_options import TrainOptions
-    from manyworlds.envs import ManagerBasedRlEnvCfg
+    from collections.abc import Iterator
+
+    from manyworlds.cli.options import PolicyOptions, TaskOptions
+    from manyworlds.cli.play import PlayOptions
+    from manyworlds.cli.train import TrainOptions
     from manyworlds.rl.run_folder import RunFolder
 
 
-def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
-    """Return the environment for watching a task, with a run's changes to its training."""
-    from manyworlds.tasks import load_env_cfg
-    from manyworlds.utils.config import to_plain, update_from_plain
+@dataclass(frozen=True)
+class FoundRun:
+    """Run, or checkpoint in no run folder, that a command line means."""
 
-    cfg = load_env_cfg(task, play=True)
-    if run is not None:
-        used = run.env_params()
-        for name in ("seed", "episode_length_s"):
-            used.pop(name, None)
-        used.get("scene", {}).pop("num_envs", None)
-        update_from_plain(cfg, _with_changes(to_plain(cfg), used, to_plain(load_env_cfg(task))))
-    return cfg
+    name: str
+    """Its name on the command line; empty for the newest run."""
+    folder: RunFolder | None
+    """Run folder; None for a checkpoint in no run folder."""
+    checkpoint: Path | None
+    """Named checkpoint, or else the last one of the run; None if the run has none yet."""
 
+    def need_folder(self) -> RunFolder:
+        """Return the run folder.
 
-def differences_from_training(cfg: ManagerBasedRlEnvCfg, run: RunFolder) -> list[str]:
-    """Return the settings in which an environment differs from that of a run, as text.
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        if self.folder is None:
+            raise FileNotFoundError(
+                f"There is no run '{self.name}': the file is in no run folder. Name a checkpoint "
+                "in a run folder, or the folder."
+            )
+        return self.folder
 
-    The number of worlds, the seed and the view do not count.
-    """
-    from manyworlds.utils.config import to_plain
+    def need_checkpoint(self) -> Path:
+        """Return the checkpoint.
 
-    return [
-        line
-        for line in _describe_differences(to_plain(cfg), run.env_params())
-        if not line.startswith(("scene.num_envs:", "seed:", "viewer."))
-    ]
+        Raises:
+            ValueError: there is none.
+        """
+        if self.checkpoint is None:
+            raise ValueError(
+                f"The run '{self.need_folder().path}' has no checkpoint yet: wait until its "
+                "training writes one, or name another run."
+            )
+        return self.checkpoint
 
+    def need_task(self) -> str:
+        """Return the name of the task.
 
-def _describe_differences(here: Any, there: Any, path: str = "") -> Iterator[str]:
-    """Yield a text for each entry in which nested dicts differ, and for each that one lacks."""
-    if not (isinstance(here, dict) and isinstance(there, dict)):
-        if here != there:
-            yield f"{path}: {here}, in training {there}"
-        return
-    for key in dict.fromkeys((*there, *here)):
-        inner = f"{path}.{key}".lstrip(".")
-        if key in here and key in there:
-            yield from _describe_differences(here[key], there[key], inner)
-        else:
-            yield f"{inner}: only {'here' if key in here else 'in training'}"
-
-
-def evaluation_env_cfg(task: str, run: RunFolder) -> ManagerBasedRlEnvCfg:
-    """Return the environment of a task as registered; texts that it leaves empty are the run's.
-
-    Such a text is the file of a motion, without which the task cannot run.
-    """
-    from manyworlds.tasks import load_env_cfg
-    from manyworlds.utils.config import flatten, to_plain, update_from_plain
-
-    cfg = load_env_cfg(task)
-    used, nested = flatten(run.env_params()), {}
-    for path, value in flatten(to_plain(cfg)).items():
-        if value == "" and used.get(path):
-            *parents, name = path.split(".")
-            entry = nested
-            for parent in parents:
-                entry = entry.setdefault(parent, {})
-            entry[name] = used[path]
-    return update_from_plain(cfg, nested)
+        Raises:
+            FileNotFoundError: there is no run folder.
+            ValueError: the run folder records no task.
+        """
+        folder = self.need_folder()
+        if folder.task is None:
+            raise ValueError(
+                f"'{folder.path / 'params' / 'run.yaml'}' names no task: name another run."
+            )
+        return folder.task
 
 
 def find_run(
-    checkpoint: Path | None,
+    name: str | Path | None,
     log_root: Path,
-    task: str | None,
+    task: str | None = None,
+    *,
     load_run: str = ".*",
     load_checkpoint: str = ".*",
-) -> tuple[Path, RunFolder | None]:
-    """Find a checkpoint and its run folder: the given one, or the newest of the task.
+) -> FoundRun:
+    """Find the run that a command line means.
 
     Args:
-        checkpoint: path of a checkpoint or a run folder, also relative to the log root or to the
-            folder of an experiment in it; None for the newest run.
+        name: path of a run folder, of a checkpoint, or of an exported policy, also relative to the
+            folder of all runs or to the folder of an experiment in it; or a task, for its newest
+            run; None, or an empty text, for the newest run of `task`.
         log_root: folder of all runs.
-        task: name of the task whose runs count; None for any.
+        task: name of the task whose newest run is taken; None takes that of any task.
         load_run: regular expression that the newest run's name must match as a whole.
-        load_checkpoint: regular expression that the checkpoint's name must match as a whole.
+        load_checkpoint: regular expression that its checkpoint's name must match as a whole.
 
     Raises:
-        FileNotFoundError: the checkpoint does not exist, or the task has no run.
-        ValueError: the run has no checkpoint yet.
-    """
-    from manyworlds.rl.run_folder import RunFolder
-
-    if checkpoint is None:
-        run = RunFolder.latest(log_root, task, load_run, load_checkpoint)
-        return run.last_checkpoint(load_checkpoint), run
-    for path in _places(checkpoint, log_root):
-        if path.is_file():
-            return path, RunFolder.of_checkpoint(path)
-        if path.is_dir() and (run := RunFolder(path)).checkpoints():
-            return run.last_checkpoint(), run
-        if RunFolder(path).is_run():
-            raise ValueError(
-                f"The run '{path}' has no checkpoint yet: wait until its training writes one, or "
-                "name another run."
-            )
-    raise FileNotFoundError(
-        f"There is no checkpoint '{checkpoint}'.{runs_below(checkpoint)} Give the path of a .pt "
-        f"file or of a run folder, or the name of a run in '{log_root}'."
-    )
-
-
-def names_run(text: str) -> bool:
-    """Return True for the path of a run folder or of a checkpoint; tasks have no such names."""
-    path = Path(text)
-    return path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
-
-
-def trained_run(checkpoint: Path | None, log_root: Path, command: str) -> tuple[RunFolder, str]:
-    """Return the run that a command names instead of a task, and the name of its task.
-
-    Args:
-        checkpoint: see `find_run`.
-        log_root: folder of all runs.
-        command: name of the command.
-
-    Raises:
-        FileNotFoundError: the checkpoint does not exist, or there is no run.
-        ValueError: the checkpoint is in no run folder, so its task is unknown.
-    """
-    found, run = find_run(checkpoint, log_root, None)
-    if run is None or run.task is None:
-        raise ValueError(
-            f"'{found}' is in no run folder: name its task, manyworlds {command} TASK "
-            f"--checkpoint {found}."
-        )
-    return run, run.task
-
-
-def named_run(name: str | None, log_root: Path) -> tuple[RunFolder, Path | None]:
-    """Find a run by name, also one that has no checkpoint yet.
-
-    Args:
-        name: path of a run folder or of a checkpoint in one, also relative to the log root or to
-            the folder of an experiment in it; or a task, for its newest run; None for the newest
-            run of any task.
-        log_root: folder of all runs.
-
-    Returns:
-        The run's folder, and the given checkpoint or the run's last one, if it has one.
-
-    Raises:
-        FileNotFoundError: there is no such run.
+        FileNotFoundError: there is no such run, or none with a checkpoint to take the newest of.
     """
     from manyworlds.rl.run_folder import RunFolder
     from manyworlds.tasks import list_tasks
 
-    for path in () if name is None else _places(Path(name), log_root):
-        if path.suffix == ".pt" and path.is_file() and (run := RunFolder.of_checkpoint(path)):
-            return run, path
-        if RunFolder(path).is_run():
-            return (run := RunFolder(path.resolve())), (run.checkpoints() or [None])[-1]
-    if name is None or name in list_tasks() or newest_run(log_root, name) is not None:
-        run = RunFolder.latest(log_root, name)
-        return run, run.last_checkpoint()
+    if not name:
+        newest = RunFolder.latest(log_root, task, load_run, load_checkpoint)
+        return FoundRun("", newest, newest.last_checkpoint(load_checkpoint))
+    text = str(name)
+    for path in _places(Path(name), log_root):
+        if path.is_file():
+            return FoundRun(text, RunFolder.of_checkpoint(path), path)
+        folder = RunFolder(path if path.name else path.resolve())
+        checkpoints = folder.checkpoints()
+        if folder.is_run() or checkpoints:
+            last = checkpoints[-1] if checkpoints else None
+            return FoundRun(text, folder if folder.is_run() else None, last)
+    if text in list_tasks() or newest_run(log_root, text) is not None:
+        newest = RunFolder.latest(log_root, text)
+        return FoundRun(text, newest, newest.last_checkpoint())
+    kind = "checkpoint" if text.endswith(".pt") else "run"
     raise FileNotFoundError(
-        f"There is no run '{name}'.{near_matches(name, list_tasks())}{runs_below(Path(name))} "
+        f"There is no {kind} '{name}'.{near_matches(text, list_tasks())}{runs_below(Path(name))} "
         f"Give the path of a run folder or of a checkpoint in one, the name of a run in "
-        f"'{log_root}', or a task that was trained there (with --load FILE if your own file "
-        "registers it)."
+        f"'{log_root}', or a task that was trained there."
     )
 
 
-def runs_below(folder: Path) -> str:
-    """Return a sentence that names the newest run in a folder of runs; empty if it has none."""
-    files = [*folder.glob("*/params/run.yaml"), *folder.glob("*/*/params/run.yaml")]
-    if not files:
-        return ""
-    newest = max(files, key=lambda file: file.stat().st_mtime).parents[1]
-    return f" That is a folder of runs: name one of them, such as '{newest}'."
+def find_task(options: TaskOptions, *, has_trained: bool) -> str:
+    """Load the modules that the options name, and return the name of a task that exists.
+
+    Args:
+        options: the options; `load` becomes what the run of the task remembers if that is loaded.
+        has_trained: whether the command needs a run of the task, which then tells where a task that
+            is not known is registered.
+
+    Raises:
+        UsageError: several tasks are named, or a path.
+        KeyError: the task does not exist.
+    """
+    from manyworlds.tasks.registry import require_task, task_of_robot
+
+    task, *others = options.task
+    if others:
+        raise UsageError(f"Name one task, not {len(options.task)}: {' '.join(options.task)}.")
+    load_modules(options.load)
+    if "/" in task or "\\" in task:
+        raise UsageError(
+            f"'{task}' is no task: name the task, and a run or a policy with --checkpoint."
+        )
+    if options.robot:
+        return task_of_robot(task, options.robot)
+    try:
+        return require_task(task)
+    except KeyError:
+        run = _run_of_task(task, options)
+        if run is None or not remembered(run):
+            raise
+        if not has_trained:
+            load = " ".join(f"--load {shlex.quote(name)}" for name in remembered(run))
+            raise KeyError(
+                f"There is no task '{task}': the run '{run.path}' was trained with {load}; repeat "
+                "this option to begin a new run."
+            ) from None
+        options.load = load_task_of(run)
+        return require_task(task)
+
+
+def find_task_or_run(options: PolicyOptions, command: str) -> str:
+    """Load the modules that the options name, and return the task of the policy that they name.
+
+    Args:
+        options: the options. Without a task, it is that of the run; a path of a run or a checkpoint
+            in the place of the task becomes `checkpoint`.
+        command: name of the command.
+
+    Raises:
+        UsageError: several tasks are named, or a path beside `checkpoint`.
+        KeyError: the task does not exist.
+        FileNotFoundError: the run does not exist.
+        ValueError: the checkpoint is in no run folder, so its task is not known.
+    """
+    from manyworlds.tasks.registry import require_task
+
+    if options.checkpoint is None and len(options.task) == 1 and _is_path(options.task[0]):
+        options.checkpoint = Path(options.task[0])
+        options.task = ()
+    if options.task:
+        return find_task(options, has_trained=True)
+    load_modules(options.load)
+    found = find_run(options.checkpoint, options.log_root)
+    if found.folder is None:
+        raise ValueError(
+            f"'{found.checkpoint}' is in no run folder: name its task, manyworlds {command} TASK "
+            f"--checkpoint {found.checkpoint}."
+        )
+    load_task_of(found.folder)
+    return require_task(found.need_task())
 
 
 def newest_run(log_root: Path, task: str | None = None) -> RunFolder | None:
@@ -203,46 +202,35 @@ def newest_run(log_root: Path, task: str | None = None) -> RunFolder | None:
     return None
 
 
-@contextlib.contextmanager
-def naming_load(run: RunFolder | None) -> Iterator[None]:
-    """Say with which `--load` a run was trained, if an error is that its task does not exist.
+def running_training(name: str, log_root: Path) -> RunFolder:
+    """Return the run folder of a running training.
+
+    Args:
+        name: see `find_run`; empty for the newest training that can be entered.
+        log_root: folder of all runs.
 
     Raises:
-        KeyError: the task does not exist.
+        FileNotFoundError: there is no such run, or no training that can be entered.
     """
-    from manyworlds.tasks import list_tasks
+    from manyworlds.rl.run_folder import RunFolder
 
-    try:
-        yield
-    except KeyError:
-        command = "" if run is None else run.origin().get("command") or ""
-        load = load_options(shlex.split(command))
-        if run is None or run.task in list_tasks() or not load:
-            raise
-        raise KeyError(
-            f"There is no task '{run.task}': the run '{run.path}' was trained with{load}; repeat "
-            "this option, with the path of the file from here."
-        ) from None
+    if name:
+        return find_run(name, log_root).need_folder()
+    found = []
+    if any(log_root.glob("*/*")):  # the import takes a second
+        from manyworlds.lab.entry import running_trainings
 
-
-def load_values(words: Sequence[str]) -> list[str]:
-    """Return the values of the options `--load` among the words of a command."""
-    given = [after for word, after in pairwise(words) if word == "--load"]
-    return given + [word.partition("=")[2] for word in words if word.startswith("--load=")]
+        found = running_trainings(log_root)
+    if not found:
+        raise FileNotFoundError(
+            f"No training that can be entered runs in '{log_root}': start one with `manyworlds "
+            "train TASK --enter`, with --remember to look back, too, or name another place with "
+            "--log-root."
+        )
+    return RunFolder(found[0])
 
 
-def load_options(words: Sequence[str]) -> str:
-    """Return the options `--load` of a command as text, each with a space before it."""
-    return "".join(f" --load {shlex.quote(value)}" for value in load_values(words))
-
-
-def _places(path: Path, log_root: Path) -> Iterator[Path]:
-    """Yield a path relative to this folder, to the log root, and to each experiment's folder."""
-    for folder in (Path(), log_root, *sorted(log_root.glob("*"))):
-        yield folder / path
-
-
-def download_checkpoint(options: TrainOptions | PlayOptions) -> Path:
+def downloaded_checkpoint(options: TrainOptions | PlayOptions) -> FoundRun:
     """Download the checkpoint of Weights & Biases that options name.
 
     Raises:
@@ -255,18 +243,35 @@ def download_checkpoint(options: TrainOptions | PlayOptions) -> Path:
         raise UsageError("Give either --wandb-run-path or --checkpoint, not both.")
     assert options.wandb_run_path is not None
     name = options.wandb_checkpoint_name
-    return get_wandb_checkpoint_path(options.log_root, options.wandb_run_path, name)[0]
+    path, _ = get_wandb_checkpoint_path(options.log_root, options.wandb_run_path, name)
+    return FoundRun(options.wandb_run_path, None, path)
 
 
-def _with_changes(shown: Any, new: Any, old: Any) -> Any:
-    """Return nested dicts with the values that changed from `old` to `new`; add no entry."""
-    if new == old:
-        return shown
-    if not (isinstance(new, dict) and isinstance(old, dict)):
-        return new
-    if not isinstance(shown, dict):  # a term that playback turns off
-        return shown
-    return {
-        key: _with_changes(value, new[key], old[key]) if key in new and key in old else value
-        for key, value in shown.items()
-    }
+def runs_below(folder: Path) -> str:
+    """Return a sentence that names the newest run in a folder of runs; empty if it has none."""
+    files = [*folder.glob("*/params/run.yaml"), *folder.glob("*/*/params/run.yaml")]
+    if not files:
+        return ""
+    newest = max(files, key=lambda file: file.stat().st_mtime).parents[1]
+    return f" That is a folder of runs: name one of them, such as '{newest}'."
+
+
+def _places(path: Path, log_root: Path) -> Iterator[Path]:
+    """Yield a path relative to this folder, to the log root, and to each experiment's folder."""
+    for folder in (Path(), log_root, *sorted(log_root.glob("*"))):
+        yield folder / path
+
+
+def _is_path(text: str) -> bool:
+    """Return True for the path of a run folder or of a checkpoint; tasks have no such names."""
+    path = Path(text)
+    return path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
+
+
+def _run_of_task(task: str, options: TaskOptions) -> RunFolder | None:
+    """Return the named or the newest run of a task; None if there is none."""
+    try:
+        run = find_run(options.checkpoint, options.log_root, task).folder
+    except FileNotFoundError:
+        return None
+    return run if run is not None and run.task == task else None

@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import Host, Port, WebOrigins, parse
+from manyworlds.cli.options import Host, Port, WebOrigins, parse
 from manyworlds.cli.waiting import check_seconds
 
 _PYTHON_SYNTAX = tyro.conf.UsePythonSyntaxForLiteralCollections
@@ -19,11 +19,15 @@ _PYTHON_SYNTAX = tyro.conf.UsePythonSyntaxForLiteralCollections
 class TerrainOptions:
     """Show a terrain on a web page, or draw it into a file."""
 
-    kinds: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[KIND ...]")] = (
-        "all",
-    )
-    """One ready terrain (all, rough, high-steps, stairs), or kinds such as pyramid_stairs, one per
-    column."""
+    kinds: Annotated[
+        tuple[str, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(
+            metavar="[KIND ...]",
+            help="One ready terrain (all, rough, high-steps, stairs), or kinds such as "
+            "pyramid_stairs, one per column.",
+        ),
+    ] = ("all",)
     rows: int | None = None
     """Number of rows; None takes the number of a ready terrain, and 3 for kinds."""
     difficulty: Annotated[tuple[float, float] | None, _PYTHON_SYNTAX] = None

@@ -3,57 +3,154 @@
 from __future__ import annotations
 
 import contextlib
-import functools
+import copy
 import io
 import os
 import re
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from tyro.conf import arg
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import FRONTENDS, parse_known, parse_over, parse_task, rewritten
-from manyworlds.cli.runs import (
-    download_checkpoint,
-    find_run,
-    load_options,
-    load_values,
-    named_run,
+from manyworlds.cli.options import (
+    FRONTENDS,
+    RUNS,
+    Host,
+    LogRoot,
+    Port,
+    TaskOptions,
+    WandbCheckpointName,
+    WandbRunPath,
+    WebOrigins,
+    given_text,
+    parse_task_command,
 )
-from manyworlds.cli.train_seeds import RUN_FILE, train_seeds
-from manyworlds.utils.files import write_atomic
+from manyworlds.cli.runs import FoundRun, downloaded_checkpoint, find_run, find_task
+from manyworlds.cli.task_files import absolute, load_modules
+from manyworlds.cli.train_seeds import SeedOptions, train_seeds
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from manyworlds.cli.task_options import PresetOptions, TrainOptions
-    from manyworlds.envs.entrance import Entrance
+    from manyworlds.cli.task_fields import TrainConfig
+    from manyworlds.rl import RslRlBaseRunnerCfg
     from manyworlds.rl.progress import IterationRecord
-    from manyworlds.rl.run_edits import EditRecord
-    from manyworlds.rl.run_folder import RunFolder
-    from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.training import TrainingResult
-    from manyworlds.viewer.training_view import TrainingView
-    from manyworlds.viewer.video_recorder import VideoRecorder
+    from manyworlds.sim import SimulationCfg
+
+
+@dataclass(kw_only=True)
+class TrainOptions(SeedOptions, TaskOptions):
+    """Train a policy for a task.
+
+    Options `--env...` change the environment of the task, options `--agent...` its learner.
+    `manyworlds train TASK --help` also lists these, and `manyworlds list` the tasks. Collections
+    are written as in Python, such as "(256, 128)".
+    """
+
+    preset: Annotated[
+        Literal["auto", "cpu", "gpu"],
+        arg(
+            help="Settings of the task for a few CPU cores or for a GPU; auto chooses by the "
+            "device."
+        ),
+    ] = "auto"
+    log_root: LogRoot = RUNS
+    resume: bool = False
+    """Continue the newest run of this task, with its configuration."""
+    auto_resume: Annotated[
+        bool,
+        arg(
+            help="Continue the newest run of this task with the same `--agent.run-name` if there "
+            "is one, and start it otherwise; for a command that is repeated after failures. A "
+            "complete run gets the files that a training ends with."
+        ),
+    ] = False
+    checkpoint: Path | None = None
+    """Continue from this checkpoint: a file, a run folder, or the name of a run."""
+    wandb_run_path: WandbRunPath = None
+    wandb_checkpoint_name: WandbCheckpointName = None
+    video: bool = False
+    """Record videos of a world during training, into `videos/train` of the run folder."""
+    video_length: int = 200
+    """Length of a video [control steps]."""
+    video_interval: int = 2000
+    """Control steps from the start of one video to the start of the next."""
+    view: bool = False
+    """Show the worlds during training on a read-only web page."""
+    view_worlds: int = 64
+    """Maximum number of worlds on that page."""
+    peek_world: int = 0
+    """World among them that `manyworlds peek` opens in MuJoCo's window."""
+    enter: bool = False
+    """Let `manyworlds lab --attach` enter the worlds; `--view` does, too."""
+    remember: Annotated[
+        bool,
+        arg(
+            help="Remember the last 10 s of all worlds and the worst episodes, for `manyworlds "
+            "why`; needs `--enter` or `--view`."
+        ),
+    ] = False
+    edits: Annotated[
+        Path | None,
+        arg(
+            help="Run whose edits are repeated after the same iterations: its folder or name; None "
+            "takes those of the run that is continued."
+        ),
+    ] = None
+    repeat_edits: bool = True
+    """Repeat edits that the continued run made after the checkpoint."""
+    host: Host = "127.0.0.1"
+    port: Port = 8080
+    web_origin: WebOrigins = ()
+    enable_nan_guard: bool = False
+    """Record the last steps of diverging worlds; same as `--env.sim.nan-guard.enabled`."""
+    gpu_ids: Annotated[
+        list[int] | Literal["all"] | None,
+        tyro.conf.UsePythonSyntaxForLiteralCollections,
+        arg(
+            help='GPUs to train on, one process each, such as "[0, 1]", or all; None trains in one '
+            "process on `--device`."
+        ),
+    ] = None
 
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds train`."""
-    task, rest = parse_task(argv, "train", "Train a policy for a task.")
-    cfg, resume = _parse(task, rest)
-    if cfg.seeds is not None or cfg.seeds_parallel:
-        return train_seeds(task, cfg, argv)
-    return run(task, cfg, resume, argv)
+    from manyworlds.tasks import list_tasks
+
+    options, words = parse_task_command(TrainOptions, argv, "train")
+    if not options.task:
+        load_modules(options.load)
+        raise UsageError(f"Name a task: manyworlds train TASK; tasks: {', '.join(list_tasks())}.")
+    continues = options.resume or options.auto_resume or options.checkpoint is not None
+    continues = continues or given_text(words, "--agent.resume") is not None
+    task = find_task(options, has_trained=continues)
+    config, resume = read_config(task, options, words)
+    if options.seeds is not None or options.seeds_parallel:
+        return train_seeds(task, options, config, argv)
+    return run(task, options, config, resume, argv)
 
 
-def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence[str] = ()) -> int:
+def run(
+    task: str,
+    options: TrainOptions,
+    config: TrainConfig,
+    resume: Path | None = None,
+    argv: Sequence[str] = (),
+) -> int:
     """Train a policy, and print the files that were written.
 
     Args:
         task: name of the task.
-        cfg: the options.
+        options: the options.
+        config: environment and learner; the environment may be modified.
         resume: checkpoint to continue from.
         argv: arguments with which the command starts again for each of several GPUs.
 
@@ -63,106 +160,109 @@ def run(task: str, cfg: TrainOptions, resume: Path | None = None, argv: Sequence
     from rich.console import Console
 
     from manyworlds.cli.training_progress import TrainingProgress
+    from manyworlds.cli.training_watchers import TrainingWatchers
     from manyworlds.rl.distributed import Ranks
+    from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.training import train
     from manyworlds.tasks import load_runner_cls
 
     ranks = Ranks.from_environment()
-    if cfg.gpu_ids is not None and not ranks.is_distributed:
-        _use_gpus(cfg, argv)
-    cfg.env.sim.nan_guard.enabled |= cfg.enable_nan_guard
-    if cfg.video_interval < 1:
-        raise ValueError(f"--video-interval must be at least 1 step, got {cfg.video_interval}.")
-    if cfg.remember and not (cfg.enter or cfg.view):
+    if options.gpu_ids is not None and not ranks.is_distributed:
+        _use_gpus(options, argv)
+    if options.enable_nan_guard:
+        config.env.sim.nan_guard.enabled = True
+    if options.video_interval < 1:
+        raise ValueError(f"--video-interval must be at least 1 step, got {options.video_interval}.")
+    if options.remember and not (options.enter or options.view):
         raise ValueError("--remember needs --enter or --view: add one of them.")
-    is_main = ranks.is_main
-    console = Console() if is_main else Console(file=io.StringIO())
-    runner = load_runner_cls(task)
+    edits = None
+    if options.edits is not None:
+        edits = find_run(options.edits, options.log_root).need_folder().path
+    console = Console() if ranks.is_main else Console(file=io.StringIO())
     with (
         TrainingProgress(console) as progress,
-        contextlib.closing(_Watchers(cfg, console, argv)) as seen,
+        contextlib.closing(TrainingWatchers(options, console)) as watchers,
     ):
 
         def report(record: IterationRecord) -> None:
             progress.update(record)
-            seen.note(record)
+            watchers.note(record)
 
         result = train(
             task,
-            cfg.env,
-            cfg.agent,
-            cfg.log_root,
-            device=cfg.device,
+            config.env,
+            config.agent,
+            options.log_root,
+            device=options.device,
             resume=resume,
-            edits=cfg.edits and named_run(str(cfg.edits), cfg.log_root)[0].path,
-            repeat_edits=cfg.repeat_edits,
-            complete=cfg.auto_resume,
-            on_start=seen.start,
+            runner_cls=load_runner_cls(task) or OnPolicyRunner,
+            edits=edits,
+            repeat_edits=options.repeat_edits,
+            complete=options.auto_resume,
+            on_start=watchers.start,
             on_iteration=report,
             command=shlex.join(["manyworlds", "train", *argv]),
-            **({} if runner is None else {"runner_cls": runner}),
+            load=absolute(options.load),
         )
-    result.files += seen.files
-    if is_main:
-        _report(task, result, console, load_options(argv))
+    result.files += watchers.files
+    if ranks.is_main:
+        _report(task, result, console)
     return 130 if result.interrupted else 0
 
 
-def _parse(task: str, argv: list[str]) -> tuple[TrainOptions, Path | None]:
-    """Parse the command line over the configs of the task, or of the run to continue.
+def read_config(
+    task: str, options: TrainOptions, words: Sequence[str]
+) -> tuple[TrainConfig, Path | None]:
+    """Return the configurations of a task, or of the run to continue, with the given values.
+
+    Args:
+        task: name of the task.
+        options: the options.
+        words: the arguments that change fields of the configurations.
 
     Returns:
-        The options, and the checkpoint to continue from, if any.
+        The configurations, and the checkpoint to continue from, if any.
     """
     from manyworlds.cli.given_values import keep_given_values
-    from manyworlds.cli.task_options import PresetOptions, take_num_envs
+    from manyworlds.cli.task_fields import TrainConfig, parse_fields, set_fields, take_num_envs
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
     from manyworlds.utils.config import update_from_plain
     from manyworlds.utils.extras import require_extra
 
-    # The settings for few CPU cores have more terms, whose fields are options, too.
-    chosen, _ = parse_known(PresetOptions, argv, f"train {task}")
-    default = _default(task, for_cpu := _is_for_cpu(chosen))
-    cfg = parse_over(default, argv, f"train {task}")
-    if for_cpu != (for_cpu := _is_for_cpu(chosen, cfg)):
-        default = _default(task, for_cpu)
-        cfg = parse_over(default, argv, f"train {task}")
+    config = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
+    if _is_for_cpu(options, config.env.sim, words):
+        use_cpu_preset(task, config.env, config.agent)
+    config, given = parse_fields(config, words, f"train {task}", options)
     require_extra("rsl_rl", "train")
-    resume, folder = find_checkpoint(task, cfg)
-    if folder is not None and folder.task in (task, None):
-        update_from_plain(default.env, folder.env_params())
-        update_from_plain(default.agent, folder.agent_params())
-        cfg = parse_over(default, argv, f"train {task}")
-    elif folder is not None:
-        _note(f"the policy is of the task '{folder.task}', whose settings do not apply here")
-    take_num_envs(cfg)
-    for text in keep_given_values(cfg.env, cfg.agent, rewritten(cfg, argv)):
+    found = find_checkpoint(task, options, config.agent)
+    resume = None if found is None else found.need_checkpoint()
+    trained = None if found is None else found.folder
+    if trained is not None and trained.task in (task, None):
+        update_from_plain(config.env, trained.env_params())
+        update_from_plain(config.agent, trained.agent_params())
+        set_fields(config, given)
+    elif trained is not None:
+        _note(f"the policy is of the task '{trained.task}', whose settings do not apply here")
+    take_num_envs(config.env, options.num_envs)
+    for text in keep_given_values(config, given):
         _note(text)
-    return cfg, resume
+    return config, resume
 
 
-def _default(task: str, for_cpu: bool) -> TrainOptions:
-    from manyworlds.cli.task_options import TrainOptions
-    from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
-
-    default = TrainOptions(env=load_env_cfg(task), agent=load_rl_cfg(task))
-    if for_cpu:
-        use_cpu_preset(task, default.env, default.agent)
-    return default
-
-
-def _is_for_cpu(chosen: PresetOptions, cfg: TrainOptions | None = None) -> bool:
-    """Return True if the settings for few CPU cores apply.
-
-    Without all options, this is a guess that loads no PyTorch, for the help and for wrong usage.
-    """
-    from manyworlds.cli.machine_checks import has_nvidia_driver
+def _is_for_cpu(options: TrainOptions, sim: SimulationCfg, words: Sequence[str]) -> bool:
+    """Return True if the settings for few CPU cores apply."""
     from manyworlds.sim import choose_device
 
-    if chosen.preset != "auto":
-        return chosen.preset == "cpu"
-    if cfg is not None:
-        return choose_device(cfg.env.sim, cfg.device).type == "cpu"
-    return not has_nvidia_driver() if chosen.device is None else chosen.device.startswith("cpu")
+    if options.preset != "auto":
+        return options.preset == "cpu"
+    if options.device is not None:
+        return options.device.startswith("cpu")
+    # The preset has terms whose fields are options: it must be chosen before these are parsed.
+    engine = given_text(words, "--env.sim.engine")
+    if engine is not None:
+        sim = copy.copy(sim)
+        sim.engine = engine  # type: ignore[assignment]
+    return choose_device(sim, None).type == "cpu"
 
 
 def _note(text: str) -> None:
@@ -172,44 +272,49 @@ def _note(text: str) -> None:
         print(f"note: {text}.", file=sys.stderr)
 
 
-def find_checkpoint(task: str, cfg: TrainOptions) -> tuple[Path | None, RunFolder | None]:
-    """Find the checkpoint to continue from and its run folder; None if the options name none.
+def find_checkpoint(task: str, options: TrainOptions, agent: RslRlBaseRunnerCfg) -> FoundRun | None:
+    """Find the checkpoint to continue from; None if the options name none.
 
     Raises:
         UsageError: `--auto-resume` without a name of the run, or with another checkpoint.
         FileNotFoundError: there is no such checkpoint.
     """
-    if cfg.auto_resume:
-        return _newest_of_name(task, cfg)
-    if cfg.wandb_run_path is not None:
-        return download_checkpoint(cfg), None
-    if cfg.resume or cfg.agent.resume or cfg.checkpoint is not None:
-        patterns = cfg.agent.load_run, cfg.agent.load_checkpoint
-        return find_run(cfg.checkpoint, cfg.log_root, task, *patterns)
-    return None, None
+    if options.auto_resume:
+        return _newest_of_name(task, options, agent)
+    if options.wandb_run_path is not None:
+        return downloaded_checkpoint(options)
+    if options.resume or agent.resume or options.checkpoint is not None:
+        return find_run(
+            options.checkpoint,
+            options.log_root,
+            task,
+            load_run=agent.load_run,
+            load_checkpoint=agent.load_checkpoint,
+        )
+    return None
 
 
-def _newest_of_name(task: str, cfg: TrainOptions) -> tuple[Path | None, RunFolder | None]:
-    """Find the last checkpoint of the runs with the name that the options give; None without."""
-    if not cfg.agent.run_name:
+def _newest_of_name(task: str, options: TrainOptions, agent: RslRlBaseRunnerCfg) -> FoundRun | None:
+    """Find the newest run with the name that the options give; None without one."""
+    if not agent.run_name:
         raise UsageError(
             "--auto-resume continues the newest run with the same name: give it one with "
             "--agent.run-name NAME."
         )
-    if cfg.resume or cfg.agent.resume or cfg.checkpoint or cfg.wandb_run_path:
+    if options.resume or agent.resume or options.checkpoint or options.wandb_run_path:
         raise UsageError(
             "--auto-resume finds the run itself: leave out --resume, --checkpoint and "
             "--wandb-run-path."
         )
     # Runs that begin within the same second have numbers after their names.
-    pattern = rf"[\d_-]{{19}}_{re.escape(cfg.agent.run_name)}(_\d+_\d+)?"
+    pattern = rf"[\d_-]{{19}}_{re.escape(agent.run_name)}(_\d+_\d+)?"
     try:
-        return find_run(None, cfg.log_root, task, pattern)
+        return find_run(None, options.log_root, task, load_run=pattern)
     except FileNotFoundError:
-        return None, None
+        return None
 
 
-def _use_gpus(cfg: TrainOptions, argv: Sequence[str]) -> None:
+def _use_gpus(options: TrainOptions, argv: Sequence[str]) -> None:
     """Make one GPU the only visible one; for several, become `torchrun` with one process each.
 
     Raises:
@@ -217,14 +322,14 @@ def _use_gpus(cfg: TrainOptions, argv: Sequence[str]) -> None:
     """
     from manyworlds.utils.gpu import select_gpus
 
-    gpus, count = select_gpus(cfg.gpu_ids)
+    gpus, count = select_gpus(options.gpu_ids)
     if gpus is None:
         raise ValueError(
-            f"--gpu-ids {cfg.gpu_ids} finds no GPU: leave it out to train on the CPU, or install "
-            "PyTorch's CUDA build and NVIDIA's driver, and check CUDA_VISIBLE_DEVICES."
+            f"--gpu-ids {options.gpu_ids} finds no GPU: leave it out to train on the CPU, or "
+            "install PyTorch's CUDA build and NVIDIA's driver, and check CUDA_VISIBLE_DEVICES."
         )
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
-    cfg.device = cfg.device or "cuda"
+    options.device = options.device or "cuda"
     if count > 1:
         launch = ["torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
         own = ["-m", "manyworlds.cli.main", "train", *argv]
@@ -232,108 +337,8 @@ def _use_gpus(cfg: TrainOptions, argv: Sequence[str]) -> None:
         os.execv(sys.executable, [sys.executable, "-m", *launch, *program])
 
 
-class _Watchers:
-    """Observers of a run in training: a video recorder and a web page."""
-
-    def __init__(self, cfg: TrainOptions, console: Console, argv: Sequence[str]) -> None:
-        self._cfg, self._argv = cfg, argv
-        self._console = console
-        self._film: VideoRecorder | None = None
-        self._view: TrainingView | None = None
-        self._entrance: Entrance | None = None
-
-    def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
-        """Start recording and serving, as the options say."""
-        cfg = self._cfg
-        if run_file := os.environ.get(RUN_FILE):
-            write_atomic(Path(run_file), str(run.path.resolve()))
-        runner.edits.on_applied = self._tell
-        if cfg.video:
-            from manyworlds.viewer.video_recorder import VideoRecorder
-
-            runner.env.unwrapped.render_mode = "rgb_array"
-            runner.env.env = self._film = VideoRecorder(
-                runner.env.env,
-                run.path / "videos" / "train",
-                step_trigger=lambda step: step % cfg.video_interval == 0,
-                video_length=cfg.video_length,
-            )
-        if cfg.view or cfg.enter:
-            self._open_entrance(runner, run)
-        if cfg.view:
-            from manyworlds.lab.entry.warm_lab import WarmLab
-            from manyworlds.lab.network.fast_path.training import TrainingOwner
-            from manyworlds.utils.web_access import is_local, served_at
-            from manyworlds.viewer.training_view import TrainingView
-
-            shown = min(cfg.view_worlds, runner.env.num_envs)
-            if not 0 <= cfg.peek_world < shown:
-                raise ValueError(
-                    f"--peek-world must be one of the {shown} worlds shown, from 0 to {shown - 1}, "
-                    f"got {cfg.peek_world}: see --view-worlds."
-                )
-            share = functools.partial(TrainingOwner, world=cfg.peek_world, name=run.path.name)
-            walk_in = None  # the lab's page is for this machine only
-            if is_local(cfg.host):
-                walk_in = functools.partial(WarmLab, run.path.resolve(), _loaded(self._argv))
-            runner.env.env = self._view = TrainingView(
-                runner.env.env,
-                cfg.view_worlds,
-                cfg.host,
-                cfg.port,
-                share,
-                walk_in,
-                web_origins=cfg.web_origin,
-            )
-            text = (
-                f"watch at {served_at(self._view.url, cfg.port)}\n"
-                f"or world {cfg.peek_world} in MuJoCo's window, where it cannot be pushed: "
-                f"manyworlds peek {self._view.shared_at}"
-            )
-            self._console.print(text, highlight=False, soft_wrap=True)
-
-    def _open_entrance(self, runner: OnPolicyRunner, run: RunFolder) -> None:
-        from manyworlds.envs.entrance import Entrance
-        from manyworlds.envs.world_memory import WorldMemory
-        from manyworlds.rl.entered_policy import TrainingPolicy
-
-        policy, steps = TrainingPolicy(runner), int(runner.cfg["num_steps_per_env"])
-        memory = WorldMemory(runner.env.unwrapped) if self._cfg.remember else None
-        runner.env.env = self._entrance = Entrance(
-            runner.env.env, run.path, run.task or "", policy, steps, runner.edits, memory
-        )
-        text = f"go on from one of its worlds: manyworlds lab --attach {run.path} --world 0"
-        text += load_options(self._argv)
-        self._console.print(text, highlight=False, soft_wrap=True)
-
-    def _tell(self, edit: EditRecord) -> None:
-        text = f"edit after iteration {edit.after}: {edit.text}"
-        self._console.print(text, highlight=False, soft_wrap=True, markup=False)
-
-    def note(self, record: IterationRecord) -> None:
-        """Pass on the report of an iteration."""
-        if self._view is not None:
-            self._view.note(record)
-
-    @property
-    def files(self) -> list[Path]:
-        """Videos written so far."""
-        return [] if self._film is None else self._film.files
-
-    def close(self) -> None:
-        """Finish the videos and close the page."""
-        for watcher in (self._film, self._view, self._entrance):
-            if watcher is not None:
-                watcher.finish()
-
-
-def _loaded(argv: Sequence[str]) -> list[str]:
-    """Return the values of `--load`, files as absolute paths."""
-    return [str(Path(v).resolve()) if Path(v).is_file() else v for v in load_values(argv)]
-
-
-def _report(task: str, result: TrainingResult, console: Console, load: str) -> None:
-    """Write a summary of the run, and print its files; `load` are the options of the task."""
+def _report(task: str, result: TrainingResult, console: Console) -> None:
+    """Write a summary of the run, and print its files."""
     from manyworlds.rl.training import write_summary
 
     # Two quick Ctrl-C end the first iteration before it can report.
@@ -352,7 +357,7 @@ def _report(task: str, result: TrainingResult, console: Console, load: str) -> N
     if result.interrupted:
         console.print(
             f"stopped after iteration {iterations}; continue with: "
-            f"manyworlds train {task} --checkpoint {result.checkpoint}{load}",
+            f"manyworlds train {task} --checkpoint {result.checkpoint}",
             highlight=False,
             soft_wrap=True,
         )

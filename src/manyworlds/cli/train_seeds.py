@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import parse_known
+from manyworlds.cli.options import parse_known
 from manyworlds.utils.platforms import describe_exit, interrupt, own_group_flags, stop_signals
 
 if TYPE_CHECKING:
-    from manyworlds.cli.task_options import TrainOptions
+    from manyworlds.cli.task_fields import TrainConfig
+    from manyworlds.cli.train import TrainOptions
     from manyworlds.rl.run_folder import RunFolder
 
 RUN_FILE = "MANYWORLDS_RUN_FILE"
@@ -98,26 +99,28 @@ class _Processes:
                 process.terminate()
 
 
-def train_seeds(task: str, cfg: TrainOptions, argv: Sequence[str]) -> int:
+def train_seeds(task: str, options: TrainOptions, config: TrainConfig, argv: Sequence[str]) -> int:
     """Train once per seed, and draw all curves in one picture.
 
     Args:
         task: name of the task.
-        cfg: the options.
+        options: the options.
+        config: environment and learner.
         argv: the arguments of `manyworlds train`.
 
     Returns:
         The exit code: 130 after Ctrl-C, else 1 if a training failed, else 0.
     """
-    seeds = parse_seeds(cfg.seeds)
-    _check(cfg, argv)
+    seeds = parse_seeds(options.seeds)
+    _check(options, config, argv)
     _, rest = parse_known(SeedOptions, [*argv], "train")
     started = datetime.datetime.now()
     with tempfile.TemporaryDirectory() as scratch:
         trainings = [_Training(seed, Path(scratch, f"seed-{seed}")) for seed in seeds]
-        stopped = _run(trainings, cfg, rest)
-        name = "_".join(filter(None, (f"{started:%Y-%m-%d_%H-%M-%S}", cfg.agent.run_name, "seeds")))
-        picture = cfg.log_root / cfg.agent.experiment_name / f"{name}.png"
+        stopped = _run(trainings, options, config, rest)
+        parts = (f"{started:%Y-%m-%d_%H-%M-%S}", config.agent.run_name, "seeds")
+        name = "_".join(filter(None, parts))
+        picture = options.log_root / config.agent.experiment_name / f"{name}.png"
         _report(task, trainings, picture)
     codes = {training.code for training in trainings}
     if stopped or _INTERRUPTED in codes:
@@ -147,13 +150,13 @@ def parse_seeds(text: str | None) -> list[int]:
     return seeds
 
 
-def _check(cfg: TrainOptions, argv: Sequence[str]) -> None:
+def _check(options: TrainOptions, config: TrainConfig, argv: Sequence[str]) -> None:
     """Check that no option contradicts several seeds."""
     given = {arg.split("=")[0].replace("_", "-") for arg in argv}
     if both := given & {*_SEEDS}:
         raise UsageError(f"Give either --seeds or {sorted(both)[0]}, not both.")
-    continued = cfg.resume or cfg.auto_resume or cfg.agent.resume
-    if continued or cfg.checkpoint or cfg.wandb_run_path:
+    continued = options.resume or options.auto_resume or config.agent.resume
+    if continued or options.checkpoint or options.wandb_run_path:
         raise UsageError(
             "--seeds begins new runs: leave out --resume, --auto-resume, --checkpoint and "
             "--wandb-run-path, or continue each run by itself."
@@ -162,31 +165,39 @@ def _check(cfg: TrainOptions, argv: Sequence[str]) -> None:
         raise UsageError("--seeds starts its own processes: use it without torchrun.")
 
 
-def _run(trainings: Sequence[_Training], cfg: TrainOptions, argv: Sequence[str]) -> bool:
+def _run(
+    trainings: Sequence[_Training],
+    options: TrainOptions,
+    config: TrainConfig,
+    argv: Sequence[str],
+) -> bool:
     """Run the trainings in processes; return True if a signal stopped them."""
     processes = _Processes()
     with processes.forward_signals():
-        if cfg.seeds_parallel:
-            _run_all(trainings, cfg, argv, processes)
+        if options.seeds_parallel:
+            _run_all(trainings, config, argv, processes)
             return processes.stopped
         for i, training in enumerate(trainings, 1):
             if processes.stopped:
                 break
             print(f"seed {training.seed} ({i} of {len(trainings)}):", flush=True)
-            process = _start(training, cfg, argv)
+            process = _start(training, config, argv)
             processes.add(process)
             training.code = process.wait()
     return processes.stopped
 
 
 def _run_all(
-    trainings: Sequence[_Training], cfg: TrainOptions, argv: Sequence[str], processes: _Processes
+    trainings: Sequence[_Training],
+    config: TrainConfig,
+    argv: Sequence[str],
+    processes: _Processes,
 ) -> None:
     """Run all trainings at once; print their output with the seed before each line."""
     from manyworlds.utils.devices import usable_cores
 
     cores = max(1, usable_cores() // len(trainings))
-    if not cfg.env.sim.num_threads:
+    if not config.env.sim.num_threads:
         argv = [*argv, "--env.sim.num-threads", str(cores)]
     environment = {"OMP_NUM_THREADS": str(cores), **os.environ}
 
@@ -199,7 +210,7 @@ def _run_all(
     for training in trainings:
         if processes.stopped:
             break
-        processes.add(_start(training, cfg, argv, environment))
+        processes.add(_start(training, config, argv, environment))
         args = training, processes.running[-1]
         readers.append(threading.Thread(target=copy_output, args=args))
         readers[-1].start()
@@ -210,7 +221,7 @@ def _run_all(
 
 def _start(
     training: _Training,
-    cfg: TrainOptions,
+    config: TrainConfig,
     argv: Sequence[str],
     piped_environment: dict[str, str] | None = None,
 ) -> subprocess.Popen[str]:
@@ -218,7 +229,7 @@ def _start(
 
     With an environment for it, its output and errors go to a pipe.
     """
-    name = "_".join(filter(None, (cfg.agent.run_name, f"seed-{training.seed}")))
+    name = "_".join(filter(None, (config.agent.run_name, f"seed-{training.seed}")))
     options = [text for option in _SEEDS for text in (option, str(training.seed))]
     command = [sys.executable, "-m", "manyworlds.cli.main", "train", *argv, *options]
     return subprocess.Popen(

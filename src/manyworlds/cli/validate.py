@@ -12,7 +12,8 @@ import mujoco
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.options import Load, MissingMeshes, parse
+from manyworlds.cli.task_files import load_modules
 from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.utils.mujoco_messages import MujocoWarnings
@@ -31,10 +32,8 @@ class ValidateOptions:
         tyro.conf.arg(metavar="FILE...", help_behavior_hint="(required)"),
     ]
     """Model files (MJCF, URDF) or mesh files, or names of tasks."""
-    missing_meshes: Literal["error", "skip"] = "error"
-    """Missing files are errors, or left out with warnings; geoms then have no shape."""
-    load: Modules = ()
-    """Python file, or module, that registers tasks."""
+    missing_meshes: MissingMeshes = "error"
+    load: Load = ()
 
 
 @dataclass

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
 
-import tyro
-
-from manyworlds.cli.parsing import Modules, load_modules, parse
+from manyworlds.cli.options import RUNS, Load, LogRoot, RunningTraining, parse
+from manyworlds.cli.runs import running_training
+from manyworlds.cli.task_files import load_modules, load_task_of
 
 
 @dataclass(kw_only=True)
@@ -19,34 +17,27 @@ class WhyOptions:
     seconds are simulated again from what it remembers.
     """
 
-    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]")] = ""
-    """Run folder, or the name of a run in the folder of all runs; without it the newest training
-    that runs."""
+    run: RunningTraining = ""
     episodes: int = 1
     """Number of the worst episodes of the last iterations to explain, the latest first."""
     world: int | None = None
     """World whose present episode is told, instead of the worst ones."""
-    log_root: Path = Path("runs")
-    """Folder of all runs."""
-    load: Modules = ()
-    """Python file, or module, that registers tasks."""
+    log_root: LogRoot = RUNS
+    load: Load = ()
 
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds why`."""
     cfg = parse(WhyOptions, argv, "why")
     load_modules(cfg.load)
-    from manyworlds.cli.attach import find_training
-    from manyworlds.cli.runs import naming_load
+    run = running_training(cfg.run, cfg.log_root)
     from manyworlds.envs.episode_story import tell
     from manyworlds.lab.entry import Visitor
-    from manyworlds.rl.run_folder import RunFolder
     from manyworlds.tasks.run_configs import configs_of_run
 
-    folder = find_training(cfg.run, cfg.log_root)
-    visitor, run = Visitor(folder), RunFolder(folder)
-    with naming_load(run):
-        env_cfg, _ = configs_of_run(run)
+    visitor = Visitor(run.path)
+    load_task_of(run)
+    env_cfg, _ = configs_of_run(run)
     if cfg.world is not None:
         print(tell(visitor.past(cfg.world), env_cfg))
         return 0

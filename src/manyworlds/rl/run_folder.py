@@ -27,6 +27,8 @@ class RunOrigin(TypedDict, total=False):
     task: str
     command: str | None
     """Command line; None if the run was started from Python."""
+    load: list[str]
+    """Python files, as absolute paths, and modules that registered the task."""
     started: str
     """Date and time in ISO 8601."""
     device: str

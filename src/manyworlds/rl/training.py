@@ -10,7 +10,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -73,6 +73,7 @@ def train(
     on_start: Callable[[OnPolicyRunner, RunFolder], None] | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
     command: str | None = None,
+    load: Sequence[str] = (),
     edits: Path | None = None,
     repeat_edits: bool = True,
     complete: bool = False,
@@ -94,6 +95,7 @@ def train(
         on_start: function called with runner and run folder before the first iteration, on rank 0.
         on_iteration: function called after every iteration.
         command: command line that starts this training, stored in the run folder.
+        load: Python files and modules that registered the task, stored in the run folder.
         edits: run folder whose edits are repeated; None for that of `resume`.
         repeat_edits: whether to repeat the later edits of the continued run.
         complete: whether to export the policy of `resume` into its folder, if it has all its
@@ -126,7 +128,9 @@ def train(
             result.records = _earlier_records(resume, done)
             runner.edits.open(None, read_edits(resume.parent), done, repeat=False)
         else:
-            result = TrainingResult(_start_run(runner, log_root, task, env_cfg, rl_cfg, command))
+            origin: RunOrigin = {"command": command, "load": list(load)}
+            run = _start_run(runner, log_root, task, env_cfg, rl_cfg, origin)
+            result = TrainingResult(run)
             result.records = _earlier_records(resume, done)
             _open_edits(runner, result.run, edits or (resume and resume.parent), repeat_edits)
             if ranks.is_main:
@@ -241,19 +245,16 @@ def _start_run(
     task: str,
     env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlBaseRunnerCfg,
-    command: str | None,
+    origin: RunOrigin,
 ) -> RunFolder:
     """Create the run's folder, once for all processes, and pass it to the writers of files."""
     run = None
     if runner.ranks.is_main:
         names = rl_cfg.experiment_name, rl_cfg.run_name
-        origin: RunOrigin = {
-            "command": command,
-            "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "device": str(runner.device),
-            "machine": machine(gpu=True),
-            "versions": package_versions(),
-        }
+        origin["started"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        origin["device"] = str(runner.device)
+        origin["machine"] = machine(gpu=True)
+        origin["versions"] = package_versions()
         run = RunFolder.create(log_root, *names, task, env_cfg, rl_cfg, origin)
     run = share(run)
     assert run is not None  # rank 0 created it

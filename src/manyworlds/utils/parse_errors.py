@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from manyworlds.utils.config import flatten, to_plain
@@ -33,12 +33,11 @@ _EXAMPLE = re.compile(r'such as ("\{.*?\}")')
 
 
 @contextlib.contextmanager
-def parse_errors_as_sentences(options: object) -> Iterator[None]:
+def parse_errors_as_sentences(*options: object) -> Iterator[None]:
     """Make tyro raise errors of the command line instead of printing them in a box.
 
     Args:
-        options: the dataclass of the options, or an instance with their defaults; None if it is
-            not known.
+        options: dataclasses of options, or instances with their defaults, to suggest options from.
 
     Raises:
         UsageError: the command line is wrong.
@@ -47,16 +46,16 @@ def parse_errors_as_sentences(options: object) -> Iterator[None]:
         yield
         return
 
-    def tell(event: Any) -> None:
+    def report(event: Any) -> None:
         if text := _sentence(event, options):
             see = " See" if text.endswith("?") else ": see"
             raise UsageError(f"{text}{see} `{event.prog} --help`.")
 
-    with events.on_parse_error(tell):
+    with events.on_parse_error(report):
         yield
 
 
-def _sentence(event: Any, options: object) -> str | None:
+def _sentence(event: Any, options: Sequence[object]) -> str | None:
     """Return a sentence without its end; None for events that tyro may have in later versions."""
     assert events is not None
     if isinstance(event, events.UnrecognizedArgs):
@@ -80,7 +79,7 @@ def _sentence(event: Any, options: object) -> str | None:
     return None
 
 
-def _unknown(tokens: list[str], options: object) -> str:
+def _unknown(tokens: list[str], options: Sequence[object]) -> str:
     """Return a text about the first option that does not exist, or the first argument too many."""
     unknown = next((token for token in tokens if token.startswith("-")), None)
     if unknown is None:
@@ -98,13 +97,14 @@ def _unknown(tokens: list[str], options: object) -> str:
     return f"There is no option {unknown}{meant}"
 
 
-def _options(options: object) -> list[str]:
-    """Return the names of all options of a dataclass, or of an instance and what it contains."""
-    if isinstance(options, type):
-        fields = dataclasses.fields(options) if dataclasses.is_dataclass(options) else ()
-        paths: Iterable[str] = [field.name for field in fields]
-    else:
-        paths = flatten(to_plain(options))
+def _options(sources: Sequence[object]) -> list[str]:
+    """Return the names of all options of dataclasses, or of instances and what they contain."""
+    paths: list[str] = []
+    for source in sources:
+        if not isinstance(source, type):
+            paths += flatten(to_plain(source))
+        elif dataclasses.is_dataclass(source):
+            paths += [field.name for field in dataclasses.fields(source)]
     return ["--" + path.replace("_", "-") for path in paths]
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import pytest
 import tyro
 
-from manyworlds.cli import parsing
+from manyworlds.cli import options as options_module
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.parsing import Frontend, parse_over
-from manyworlds.cli.play_options import PlayStartOptions
-from manyworlds.cli.task_options import TrainOptions
+from manyworlds.cli.options import Frontend, parse_known
+from manyworlds.cli.play import PlayOptions
+from manyworlds.cli.task_fields import TrainConfig, parse_fields
+from manyworlds.cli.train import TrainOptions
 from manyworlds.compat.mjlab.command_line import TYRO_FLAGS, plain_flags, present_program
 from manyworlds.compat.mjlab.names import run_command
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
@@ -67,15 +68,17 @@ def test_flags_lose_their_values(given, plain):
 
 def test_what_is_rewritten_parses(monkeypatch):
     """Parse the flags of a task to the values that are named, and those only with the form."""
-    default = TrainOptions(env=load_env_cfg("Cartpole-Swingup"), agent=load_rl_cfg("Reach"))
+    config = TrainConfig(env=load_env_cfg("Cartpole-Swingup"), agent=load_rl_cfg("Reach"))
     flags = "--video True --enable-nan-guard True --resume False --agent.resume=True"
     nested = "--env.sim.nan-guard.enabled True --env.observations.actor.enable-corruption False"
     argv = f"{flags} {nested} --env.auto_reset=False --agent.run-name True".split()
+    options, words = parse_known(TrainOptions, argv, "train")
     with pytest.raises(UsageError, match="'True' is one too many"):
-        parse_over(default, argv, "train")
-    monkeypatch.setattr(parsing, "FRONTENDS", [Frontend(plain_flags, list)])
-    cfg = parse_over(default, argv, "train")
-    assert cfg.video and cfg.enable_nan_guard and not cfg.resume and cfg.agent.resume
+        parse_fields(config, words, "train", options)
+    monkeypatch.setattr(options_module, "FRONTENDS", [Frontend(plain_flags, list)])
+    options, words = parse_known(TrainOptions, argv, "train")
+    cfg, _ = parse_fields(config, words, "train", options)
+    assert options.video and options.enable_nan_guard and not options.resume and cfg.agent.resume
     assert cfg.env.sim.nan_guard.enabled and not cfg.env.auto_reset
     assert not cfg.env.observations["actor"].enable_corruption
     assert cfg.agent.run_name == "True"
@@ -85,7 +88,7 @@ def test_options_without_values_are_flags_too():
     """Know the flags of a class whose options have no values yet."""
     argv = ["--no-terminations", "True", "--video=False", "--agent", "zero", "--latest", "True"]
     rewritten = ["--no-terminations", "--no-video", "--agent", "zero", "--latest"]
-    assert plain_flags(PlayStartOptions, argv) == rewritten
+    assert plain_flags(PlayOptions, argv) == rewritten
 
 
 def test_the_form_lasts_as_long_as_the_command(monkeypatch, capsys):
@@ -95,7 +98,7 @@ def test_the_form_lasts_as_long_as_the_command(monkeypatch, capsys):
         run_command("play")
     error = capsys.readouterr().err
     assert "--steps" in error and "Unrecognized" not in error
-    assert parsing.FRONTENDS == []
+    assert options_module.FRONTENDS == []
 
 
 def test_markers_for_programs_of_their_own():
@@ -165,5 +168,5 @@ def test_code_without_a_file_cannot_run_on_several_gpus(monkeypatch):
 )
 def test_an_option_without_a_meaning_has_a_remedy(option):
     """Say what to do instead of an option that only mjlab's commands have."""
-    with pytest.raises(parsing.UsageError, match="no option --.*, since .*(download|leave)"):
+    with pytest.raises(UsageError, match="no option --.*, since .*(download|leave)"):
         plain_flags(Options(), [option, "a/b"])

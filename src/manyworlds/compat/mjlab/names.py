@@ -24,7 +24,7 @@ _ROBOT_CONSTANTS = {"i2rt_yam": "yam", "unitree_g1": "g1", "unitree_go1": "go1"}
 @contextlib.contextmanager
 def as_program() -> Iterator[None]:
     """Let commands read mjlab's forms of arguments, and start the present program again."""
-    from manyworlds.cli.parsing import FRONTENDS, Frontend
+    from manyworlds.cli.options import FRONTENDS, Frontend
     from manyworlds.compat.mjlab.command_line import plain_flags, present_program
 
     FRONTENDS.append(Frontend(plain_flags, present_program))

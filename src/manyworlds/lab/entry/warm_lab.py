@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 from manyworlds.lab.reader_process import import_paths
@@ -24,14 +23,10 @@ class WarmLab:
 
     Args:
         folder: run folder of the training.
-        load: Python files, or modules, that register tasks.
     """
 
-    def __init__(self, folder: Path, load: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._args = [*("lab", "--attach", str(folder), "--wait")]
-        for name in load:
-            self._args += ["--load", name]
         self._lock = threading.Lock()
         self._is_warm = False
         self.process = self._start()
@@ -65,8 +60,9 @@ class WarmLab:
             self.process.wait()
 
     def _start(self) -> subprocess.Popen[str]:
+        python = [sys.executable, "-P"]
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "manyworlds", *self._args],
+            [*python, "-m", "manyworlds", "lab", "--attach", str(self._folder), "--wait"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

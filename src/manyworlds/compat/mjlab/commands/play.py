@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from manyworlds.cli import play
-from manyworlds.cli.play_options import PlayOptions
+from manyworlds.cli.play import PlayOptions
 
 
 @dataclass(frozen=True)

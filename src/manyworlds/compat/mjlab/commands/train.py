@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from manyworlds.cli import train
-from manyworlds.cli.task_options import TrainOptions
+from manyworlds.cli.task_fields import TrainConfig as TaskConfig
+from manyworlds.cli.train import TrainOptions
 from manyworlds.compat.mjlab.names import as_program
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl import RslRlOnPolicyRunnerCfg
@@ -89,9 +90,11 @@ def launch_training(task_id: str, args: TrainConfig | None = None) -> None:
         video_interval=cfg.video_interval,
         enable_nan_guard=cfg.enable_nan_guard,
         gpu_ids=gpu_ids,
-        env=copy.deepcopy(cfg.env),  # which the command may change
-        agent=copy.deepcopy(cfg.agent),
     )
+    # The command may change the configurations.
+    config = TaskConfig(env=copy.deepcopy(cfg.env), agent=copy.deepcopy(cfg.agent))
+    found = train.find_checkpoint(task_id, options, config.agent)
+    resume = None if found is None else found.need_checkpoint()
     with as_program():
-        if code := train.run(task_id, options, train.find_checkpoint(task_id, options)[0]):
+        if code := train.run(task_id, options, config, resume):
             raise SystemExit(code)

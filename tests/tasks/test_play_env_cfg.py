@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from manyworlds.cli.runs import play_env_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, registry, use_cpu_preset
+from manyworlds.tasks.run_configs import play_env_cfg
 from manyworlds.utils.config import to_plain
 from tests.robots import robot_file
 from tests.tasks.velocity.test_env_cfgs import FILES
@@ -67,6 +67,7 @@ def test_what_playback_turns_off_stays_off(watch, monkeypatch):
     cfg.rewards["air_time"].weight = 2.0
     real = load_env_cfg
     monkeypatch.setattr(
-        "manyworlds.tasks.load_env_cfg", lambda task, play=False: off if play else real(task)
+        "manyworlds.tasks.run_configs.load_env_cfg",
+        lambda task, play=False: off if play else real(task),
     )
     assert watch(task, cfg).rewards["air_time"] is None

@@ -1,0 +1,220 @@
+"""Options that several commands have, and the parsing of command lines with tyro."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+
+import tyro
+from tyro.conf import arg
+
+from manyworlds.utils.parse_errors import parse_errors_as_sentences
+
+T = TypeVar("T")
+TaskOptionsT = TypeVar("TaskOptionsT", bound="TaskOptions")
+
+RUNS = Path("runs")
+"""Folder of all runs, unless a command line names another one."""
+HELP = ("-h", "--help")
+
+# The kinds of options that several commands have, each with its help.
+LogRoot = Annotated[Path, arg(help="Folder of all runs.")]
+Device = Annotated[
+    str | None,
+    arg(help="Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."),
+]
+Load = Annotated[
+    tyro.conf.UseAppendAction[tuple[str, ...]],
+    arg(
+        help="Python file, or module, that registers tasks; a run remembers it for all commands "
+        "that use the run."
+    ),
+]
+NumEnvs = Annotated[
+    int | None,
+    arg(help="Number of worlds, as --env.scene.num-envs; None takes the number of the task."),
+]
+WandbRunPath = Annotated[
+    str | None,
+    arg(help="Take a checkpoint of this Weights & Biases run: entity/project/run id."),
+]
+WandbCheckpointName = Annotated[
+    str | None,
+    arg(help="Name of the checkpoint in that run, such as model_100.pt; None takes the last."),
+]
+RunningTraining = Annotated[
+    str,
+    tyro.conf.Positional,
+    arg(
+        metavar="[RUN]",
+        help="Run folder, or the name of a run in the folder of all runs; without it the newest "
+        "running training.",
+    ),
+]
+Command = Annotated[
+    dict[str, tuple[float, ...]],
+    tyro.conf.UsePythonSyntaxForLiteralCollections,
+    arg(help="Values of the policy's command terms, such as \"{'twist': (0.5, 0.0, 0.0)}\"."),
+]
+MissingMeshes = Annotated[
+    Literal["error", "skip"],
+    arg(
+        help="Missing files of a model are errors, or left out with warnings; geoms then have no "
+        "shape."
+    ),
+]
+Host = Annotated[
+    str,
+    arg(
+        help="Address of the page; the default accepts connections from this machine only. Others "
+        "need the token that the printed address has."
+    ),
+]
+Port = Annotated[
+    int, arg(help="Port of the page; the next free port is taken if this one is in use.")
+]
+WebOrigins = Annotated[
+    tyro.conf.UseAppendAction[tuple[str, ...]],
+    arg(
+        help="Origin, such as https://hub.example.org, of a proxy or a notebook that shows the "
+        "page; may be given several times. Pages of other web sites are refused."
+    ),
+]
+
+
+@dataclass(kw_only=True)
+class TaskOptions:
+    """Options of the commands that build the environment of a task."""
+
+    # Not `str | None`, to which tyro gives the text "[]" where an unknown option comes first.
+    task: Annotated[
+        tuple[str, ...], tyro.conf.Positional, arg(metavar="TASK", help_behavior_hint="")
+    ] = ()
+    """Name of the task."""
+    robot: Annotated[
+        str,
+        arg(
+            help="Robot of Velocity-Flat and Velocity-Rough: quadruped, humanoid, go1, g1, or one "
+            "with two or four legs of MuJoCo Menagerie. `manyworlds new-task --robot FILE` is for "
+            "other models."
+        ),
+    ] = ""
+    load: Load = ()
+    log_root: LogRoot = RUNS
+    checkpoint: Path | None = None
+    device: Device = None
+    num_envs: NumEnvs = None
+
+
+@dataclass(kw_only=True)
+class PolicyOptions(TaskOptions):
+    """Options of the commands that run a trained policy."""
+
+    task: Annotated[
+        tuple[str, ...], tyro.conf.Positional, arg(metavar="[TASK]", help_behavior_hint="")
+    ] = ()
+    """Name of the task, or the path of a run folder or of a checkpoint."""
+    checkpoint: Path | None = None
+    """Checkpoint: a file, a run folder, or the name of a run; None takes the newest."""
+
+
+class Frontend(NamedTuple):
+    """Program that runs the commands with the arguments of its process, in a form of its own."""
+
+    rewrite: Callable[[Any, list[str]], list[str]]
+    """Rewrites arguments before they are parsed. It takes the dataclass of the options, or an
+    instance with their defaults, and the arguments."""
+    program: Callable[[], list[str]]
+    """Returns the arguments of Python that start the program again, as it was started."""
+
+
+FRONTENDS: list[Frontend] = []
+"""Program that runs the present command, if it is not this package's own."""
+
+
+def rewritten(options: object, argv: list[str]) -> list[str]:
+    """Return a command line with the options of this package in place of other spellings."""
+    for frontend in FRONTENDS:
+        argv = frontend.rewrite(options, argv)
+    return argv
+
+
+def parse(options_type: type[T], argv: list[str], command: str) -> T:
+    """Parse the whole command line of a command.
+
+    Raises:
+        UsageError: the command line is wrong.
+        SystemExit: tyro has printed the help.
+    """
+    args = rewritten(options_type, argv)
+    with parse_errors_as_sentences(options_type):
+        return tyro.cli(
+            options_type,
+            args=args,
+            prog=f"manyworlds {command}",
+            description=paragraphs_of(options_type),
+        )
+
+
+def parse_known(options_type: type[T], argv: list[str], command: str) -> tuple[T, list[str]]:
+    """Parse the options of a type, all of which have defaults.
+
+    Returns:
+        The options, and the other arguments, such as `--help` and fields of a task.
+
+    Raises:
+        UsageError: the command line is wrong.
+    """
+    args = rewritten(options_type, argv)
+    with parse_errors_as_sentences(options_type):
+        return tyro.cli(
+            options_type,
+            args=args,
+            prog=f"manyworlds {command}",
+            add_help=False,
+            return_unknown_args=True,
+        )
+
+
+def parse_task_command(
+    options_type: type[TaskOptionsT], argv: list[str], command: str
+) -> tuple[TaskOptionsT, list[str]]:
+    """Parse the options of a command that takes a task, and print the help without a task.
+
+    Returns:
+        The options, and the arguments that change fields of the task.
+
+    Raises:
+        UsageError: the command line is wrong.
+        SystemExit: tyro has printed the help.
+    """
+    options, words = parse_known(options_type, argv, command)
+    if not options.task and any(word in HELP for word in words):
+        parse(options_type, ["--help"], command)
+    return options, words
+
+
+def paragraphs_of(options_type: type) -> str:
+    """Return the docstring of a dataclass with one line for each paragraph."""
+    paragraphs = (options_type.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def given_text(words: Sequence[str], option: str) -> str | None:
+    """Return the text that a command line gives for an option of a task, before it is parsed.
+
+    Args:
+        words: the arguments.
+        option: the option, with hyphens.
+
+    Returns:
+        The text, empty after a flag at the end; None if the option is not given.
+    """
+    text = None
+    for i, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name.replace("_", "-") == option:
+            text = value if equals else "".join(words[i + 1 : i + 2])
+    return text

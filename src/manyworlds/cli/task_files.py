@@ -1,0 +1,130 @@
+"""Python files and modules that register tasks: the option `--load`, and what a run remembers."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import shlex
+import sys
+import traceback
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from manyworlds.cli.errors import near_files
+
+if TYPE_CHECKING:
+    from manyworlds.rl.run_folder import RunFolder
+
+
+def load_modules(names: Sequence[str]) -> None:
+    """Import modules by name, or by the path of a Python file.
+
+    Raises:
+        FileNotFoundError: a file does not exist.
+        ValueError: a module does not exist, or importing a file fails.
+    """
+    for name in names:
+        path = Path(name)
+        if path.suffix == ".py":
+            _load_file(path)
+            continue
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"Cannot load module '{name}': {error}. Install it, or name a .py file."
+            ) from None
+
+
+def load_task_of(run: RunFolder) -> tuple[str, ...]:
+    """Load what registered the task of a run in its training, unless the task is known already.
+
+    Returns:
+        What was loaded, as for `--load`.
+
+    Raises:
+        FileNotFoundError: a file does not exist any more.
+        ValueError: a module does not exist any more, or importing a file fails.
+    """
+    from manyworlds.tasks import list_tasks
+
+    names = remembered(run)
+    if not names or run.task in list_tasks():
+        return ()
+    for name in names:
+        if name.endswith(".py") and not Path(name).is_file():
+            raise FileNotFoundError(
+                f"The task '{run.task}' of the run '{run.path}' was registered by '{name}', which "
+                "does not exist any more: give --load FILE with the present path of the file."
+            )
+    print(f"note: '{run.path}' loads its task from {', '.join(names)}.", file=sys.stderr)
+    load_modules(names)
+    return names
+
+
+def remembered(run: RunFolder) -> tuple[str, ...]:
+    """Return the files and modules that registered the task of a run in its training."""
+    origin = run.origin()
+    if "load" in origin:
+        return tuple(origin["load"])
+    # A run of an earlier version has only its command line, whose paths may be relative.
+    words = shlex.split(origin.get("command") or "")
+    after = [value for word, value in pairwise(words) if word == "--load"]
+    joined = [word.removeprefix("--load=") for word in words if word.startswith("--load=")]
+    return tuple(after + joined)
+
+
+def absolute(names: Sequence[str]) -> tuple[str, ...]:
+    """Return values of `--load` that mean the same from another folder."""
+    return tuple(str(Path(name).resolve()) if name.endswith(".py") else name for name in names)
+
+
+def _load_file(path: Path) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"There is no file '{path}' to load tasks from.{near_files(path)} Give --load the path "
+            "of a Python file."
+        )
+    module_name = _module_name(path)
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[module_name]
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f.lineno for f in frames if Path(f.filename).resolve() == path.resolve()]
+        where = f", line {lines[-1]}" if lines else ""
+        raise ValueError(
+            f"Cannot load tasks from '{path}'{where}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _module_name(path: Path) -> str:
+    """Return the name by which `import` finds a file, or one of its own if that one is taken.
+
+    Exported policies name functions by module, and programs import the file to provide them. But a
+    file called random.py must not replace the standard module.
+    """
+    if path.stem.isidentifier():
+        found = module_file(path.stem)
+        if found is None or found.resolve() == path.resolve():
+            return path.stem
+    return f"manyworlds_loaded_{path.stem}"
+
+
+def module_file(name: str) -> Path | None:
+    """Return the file of the module that `import` finds by a name without dots.
+
+    Returns:
+        The file; for modules without one, such as `sys`, what Python says instead; None if there is
+        no module, or only a folder without `__init__.py`.
+    """
+    if name in sys.modules:
+        return Path(getattr(sys.modules[name], "__file__", None) or name)
+    spec = importlib.util.find_spec(name)
+    return None if spec is None or spec.origin is None else Path(spec.origin)

@@ -1,0 +1,135 @@
+"""What watches a training: a video recorder, a web page, and the entrance for other programs."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from manyworlds.cli.train_seeds import RUN_FILE
+from manyworlds.utils.files import write_atomic
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from manyworlds.cli.train import TrainOptions
+    from manyworlds.envs.entrance import Entrance
+    from manyworlds.rl.progress import IterationRecord
+    from manyworlds.rl.run_edits import EditRecord
+    from manyworlds.rl.run_folder import RunFolder
+    from manyworlds.rl.runner import OnPolicyRunner
+    from manyworlds.viewer.training_view import TrainingView
+    from manyworlds.viewer.video_recorder import VideoRecorder
+
+
+class TrainingWatchers:
+    """Watchers of a running training, as its options ask for them.
+
+    Args:
+        options: the options of `manyworlds train`.
+        console: console for what is printed.
+    """
+
+    def __init__(self, options: TrainOptions, console: Console) -> None:
+        self._options = options
+        self._console = console
+        self._film: VideoRecorder | None = None
+        self._view: TrainingView | None = None
+        self._entrance: Entrance | None = None
+
+    def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        """Start recording and serving, as the options say."""
+        if run_file := os.environ.get(RUN_FILE):
+            write_atomic(Path(run_file), str(run.path.resolve()))
+        runner.edits.on_applied = self._report_edit
+        if self._options.video:
+            self._start_film(runner, run)
+        if self._options.view or self._options.enter:
+            self._open_entrance(runner, run)
+        if self._options.view:
+            self._open_page(runner, run)
+
+    def _start_film(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        from manyworlds.viewer.video_recorder import VideoRecorder
+
+        interval = self._options.video_interval
+        runner.env.unwrapped.render_mode = "rgb_array"
+        self._film = VideoRecorder(
+            runner.env.env,
+            run.path / "videos" / "train",
+            step_trigger=lambda step: step % interval == 0,
+            video_length=self._options.video_length,
+        )
+        runner.env.env = self._film
+
+    def _open_entrance(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        from manyworlds.envs.entrance import Entrance
+        from manyworlds.envs.world_memory import WorldMemory
+        from manyworlds.rl.entered_policy import TrainingPolicy
+
+        self._entrance = Entrance(
+            runner.env.env,
+            run.path,
+            run.task or "",
+            TrainingPolicy(runner),
+            int(runner.cfg["num_steps_per_env"]),
+            runner.edits,
+            WorldMemory(runner.env.unwrapped) if self._options.remember else None,
+        )
+        runner.env.env = self._entrance
+        self._print(f"go on from one of its worlds: manyworlds lab --attach {run.path} --world 0")
+
+    def _open_page(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        from manyworlds.lab.entry.warm_lab import WarmLab
+        from manyworlds.lab.network.fast_path.training import TrainingOwner
+        from manyworlds.utils.web_access import is_local, served_at
+        from manyworlds.viewer.training_view import TrainingView
+
+        options = self._options
+        shown = min(options.view_worlds, runner.env.num_envs)
+        if not 0 <= options.peek_world < shown:
+            raise ValueError(
+                f"--peek-world must be one of the {shown} worlds shown, from 0 to {shown - 1}, got "
+                f"{options.peek_world}: see --view-worlds."
+            )
+        walk_in = None  # the lab's page is for this machine only
+        if is_local(options.host):
+            walk_in = functools.partial(WarmLab, run.path.resolve())
+        self._view = TrainingView(
+            runner.env.env,
+            options.view_worlds,
+            options.host,
+            options.port,
+            functools.partial(TrainingOwner, world=options.peek_world, name=run.path.name),
+            walk_in,
+            web_origins=options.web_origin,
+        )
+        runner.env.env = self._view
+        self._print(f"watch at {served_at(self._view.url, options.port)}")
+        self._print(
+            f"or world {options.peek_world} in MuJoCo's window, where it cannot be pushed: "
+            f"manyworlds peek {self._view.shared_at}"
+        )
+
+    def _report_edit(self, edit: EditRecord) -> None:
+        self._print(f"edit after iteration {edit.after}: {edit.text}")
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+    def note(self, record: IterationRecord) -> None:
+        """Pass on the report of an iteration."""
+        if self._view is not None:
+            self._view.note(record)
+
+    @property
+    def files(self) -> list[Path]:
+        """Videos written so far."""
+        return [] if self._film is None else self._film.files
+
+    def close(self) -> None:
+        """Finish the videos and close the page."""
+        for watcher in (self._film, self._view, self._entrance):
+            if watcher is not None:
+                watcher.finish()
