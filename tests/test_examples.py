@@ -214,6 +214,7 @@ def test_onnx_in_mujoco(monkeypatch, capsys, tmp_path):
     assert "the same bits: True" in output and "after 2.00 s" in output
 
 
+@pytest.mark.slow
 def test_sweep(tmp_path):
     """Begin a study with small trainings, and add to it from another start of the program."""
     pytest.importorskip("optuna")

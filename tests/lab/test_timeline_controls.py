@@ -22,8 +22,16 @@ Script = Mapping[int, Sequence[float]]
 """Commands by the number of the step before which each is given."""
 Give = Callable[[LiveLab, Sequence[float]], None]
 
-TASKS = ["Velocity-Flat-Quadruped", "Velocity-Flat-Humanoid", "Velocity-Flat-Go1"]
-STEERED = ["Velocity-Flat-Quadruped", "Velocity-Flat-Humanoid", "Velocity-Rough-Quadruped"]
+TASKS = [
+    "Velocity-Flat-Quadruped",
+    pytest.param("Velocity-Flat-Humanoid", marks=pytest.mark.slow),
+    "Velocity-Flat-Go1",
+]
+STEERED = [
+    "Velocity-Flat-Quadruped",
+    pytest.param("Velocity-Flat-Humanoid", marks=pytest.mark.slow),
+    pytest.param("Velocity-Rough-Quadruped", marks=pytest.mark.slow),
+]
 
 
 def follow(lab: LiveLab, give: Give, script: Script, start: int, end: int) -> list[bytes]:
@@ -195,7 +203,7 @@ def test_edits_of_a_task_follow_the_branch(task):
         lab.stop()
 
 
-@pytest.mark.parametrize("task", ["Velocity-Flat-Quadruped", "Velocity-Flat-Humanoid"])
+@pytest.mark.parametrize("task", STEERED[:2])
 def test_what_was_forgotten_does_not_matter(task):
     """Steer and run several times longer than is kept, then continue from the first moment."""
     script = {n: (0.1 * (n % 7), -0.1 * (n % 3), 0.1 * (n % 5)) for n in range(0, 700, 37)}

@@ -48,6 +48,7 @@ def test_policies_load_without_the_compiler():
     )
 
 
+@pytest.mark.slow
 def test_the_compiler_loads_when_it_is_needed():
     """Compile a function, step an optimizer, and ask for other parts, inside and afterwards."""
     run(

@@ -62,6 +62,7 @@ def test_nothing_is_drawn_without_a_subscription():
         assert lab.cameras.num_drawn == count + 1
 
 
+@pytest.mark.slow
 def test_a_later_subscriber_shares_the_stream():
     """Subscribe twice while time stands still: both have the same frame, drawn once."""
     with make() as lab, lab.camera("eye").subscribe() as first:
@@ -75,6 +76,7 @@ def test_a_later_subscriber_shares_the_stream():
         assert lab.cameras.num_drawn == 3
 
 
+@pytest.mark.slow
 def test_the_end_of_the_process_is_told(tmp_path, caplog):
     """Kill it: log, status, stream and recording have the reason, and the next one works."""
     with make(recorder=RecorderCfg(folder=tmp_path)) as lab:

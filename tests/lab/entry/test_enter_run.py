@@ -85,6 +85,7 @@ def test_the_policy_is_that_of_the_training(training):
     env.close()
 
 
+@pytest.mark.slow
 def test_a_lab_that_dies_does_not_disturb_the_training(training):
     """Kill a process that enters worlds, while it waits for an answer: training goes on."""
     program = (

@@ -202,6 +202,7 @@ def test_a_field_that_cannot_be_randomized_is_refused(entered):
         entered.randomization()
 
 
+@pytest.mark.slow
 def test_the_page_sends_back(training, entered):
     """Push, send and go back with the buttons of the page; what happened stands there."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
@@ -355,6 +356,7 @@ def test_the_world_moves_to_another_cell():
             lab.call("read_training")
 
 
+@pytest.mark.slow
 def test_the_command_line_goes_back(training, capsys):
     """Attach two seconds before the present, and to a worst episode; a wrong number is refused."""
     folder = str(training.folder)

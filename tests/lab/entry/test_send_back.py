@@ -111,6 +111,7 @@ def test_the_command_line_edits_a_training(training, capsys):
     assert "cannot replace" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_line_says_why_episodes_ended(training, capsys):
     """Wait for the first falls: the worst is simulated again, and its end is named."""
     visitor = Visitor(training.folder)

@@ -13,6 +13,7 @@ from tests.waiting import PATIENCE_S
 pytest.importorskip("viser", reason="needs the extra 'lab'")
 
 
+@pytest.mark.slow
 def test_worlds_are_entered_one_after_the_other(training):
     """Enter two worlds: the page is served at one address, and errors are told."""
     lab = WarmLab(training.folder)
@@ -38,6 +39,7 @@ def test_worlds_are_entered_one_after_the_other(training):
     assert lab.process.poll() is not None
 
 
+@pytest.mark.slow
 def test_a_training_that_is_not_there(tmp_path):
     """Warm a lab for a folder without a training: the error names the remedy."""
     lab = WarmLab(tmp_path)

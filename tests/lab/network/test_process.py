@@ -175,6 +175,7 @@ def test_ports_in_use_are_on_the_page(lab):
             until(lambda: lab.call("read_status")["failures"] == [], "the page still has it")
 
 
+@pytest.mark.slow
 def test_several_ports_in_use_are_told_once():
     """Start on ports that another server has: one sentence names them all, and the remedy."""
     said: list[str] = []
@@ -238,6 +239,7 @@ def failures(lab) -> list[str]:
     return lab.call("read_status")["failures"]
 
 
+@pytest.mark.slow
 def test_a_server_that_always_ends_is_given_up(lab, monkeypatch):
     """Kill -9 the server more often than it is started again: the page says so, the lab goes on."""
     monkeypatch.setattr("manyworlds.lab.network.process._MOST_RESTARTS", 1)

@@ -68,6 +68,7 @@ def test_the_page_is_another_process_without_torch(serve):
     assert page.lab.loop.state == "running"
 
 
+@pytest.mark.slow
 def test_the_lab_goes_on_without_its_page(serve, caplog):
     """Kill the page: the lab says so and goes on; another page can be opened."""
     page = serve()
@@ -120,6 +121,7 @@ def test_the_page_ends_with_its_lab(serve):
     until(lambda: not os.path.exists(f"/proc/{pid}"), "its process stays")
 
 
+@pytest.mark.slow
 def test_own_parts_run_in_the_page(serve):
     """Give parts of one's own as classes and by name: they read, call verbs, and may fail."""
     from benchmarks.viewer_workloads import page_client

@@ -242,6 +242,7 @@ KIT = """<mujoco model="kit"><asset><mesh name="left/part" file="part.obj"/></as
 </worldbody><actuator><position name="left/m" joint="left/j"/></actuator></mujoco>"""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*(settotalmass|compiler settings)")
 def test_a_room_of_foreign_robots_is_saved_and_opened(lab, tmp_path):
     """Add robots with slashes in names and files of equal names, edit, undo all, redo, save, open.
