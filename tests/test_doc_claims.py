@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,17 @@ def test_limits_of_files_are_those_of_the_code():
     assert f"at most {mesh_gib} GiB and {mesh_files.MAX_TRIANGLES:,} triangles" in props
     scenes = re.sub(r"\s+", " ", PAGES["docs/lab_scene.md"])
     assert f"They have at most {upload_mib} MiB" in scenes
+
+
+def test_files_of_the_architecture_page_exist():
+    """Look up each path of the map of the code, and each room of the layers in its table."""
+    text = PAGES["docs/architecture.md"]
+    paths = set(re.findall(r"`((?:\w+/)+[\w.]*)`", text))
+    assert len(paths) > 50
+    roots = (ROOT, ROOT / "src/manyworlds")
+    assert [
+        path for path in sorted(paths) if not any((root / path).exists() for root in roots)
+    ] == []
+    layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    rooms = [name.removeprefix("manyworlds.") for name in layers["contracts"][0]["layers"]]
+    assert [room for room in rooms if f"`{room}/`" not in text] == []
