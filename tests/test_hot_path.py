@@ -50,13 +50,13 @@ def env():
 def test_calls_of_a_control_step(env):
     """Count the calls of a control step in which no episode ends."""
     action = torch.zeros(4, 1)
-    assert own_calls(lambda: env.step(action)) <= 189
+    assert own_calls(lambda: env.step(action)) <= 120
 
 
 def test_calls_of_a_reset(env):
     """Count the calls of a reset of two worlds, which includes their observations."""
     ids = torch.tensor([0, 1])
-    assert own_calls(lambda: env.reset(env_ids=ids)) <= 457
+    assert own_calls(lambda: env.reset(env_ids=ids)) <= 250
 
 
 def test_calls_of_a_state_write(env):
@@ -66,4 +66,4 @@ def test_calls_of_a_state_write(env):
     ids = torch.tensor([0, 1])
     value = torch.zeros(2, 2)
     count = own_calls(lambda: cartpole.write_joint_state_to_sim(value, value, env_ids=ids))
-    assert count <= 27
+    assert count <= 12

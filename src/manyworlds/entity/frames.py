@@ -8,6 +8,7 @@ from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.gravity import gravity_direction
 from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.write_mark import WriteMark
+from manyworlds.utils.declared import declared
 from manyworlds.utils.math import quat_mul
 from manyworlds.validation.worlds import as_index
 
@@ -114,14 +115,17 @@ class FrameData:
         data: the simulation's data.
     """
 
+    num_envs: int = declared()
+    """Number of worlds."""
+    device: torch.device = declared()
+    """Device of the tensors."""
+
     def __init__(self, indexing: EntityIndexing, model: WarpBridge, data: WarpBridge) -> None:
         self.indexing = indexing
         self.model = model
         self.data = data
-        self.num_envs: int = data.qpos.shape[0]
-        """Number of worlds."""
+        self.num_envs = data.qpos.shape[0]
         self.device = indexing.body_ids.device
-        """Device of the tensors."""
         forward = torch.tensor([1.0, 0.0, 0.0], device=self.device)
         self.forward_vec_b = forward.repeat(self.num_envs, 1)
         """Forward direction of the root in its frame, shape [num_envs, 3]."""

@@ -119,6 +119,10 @@ class ManagerBasedRlEnv(Stateful):
     """Number of worlds."""
     device: torch.device = declared()
     """Device of the tensors."""
+    physics_dt: float = declared()
+    """Physics timestep [s]."""
+    step_dt: float = declared()
+    """Control period [s]."""
     state_attributes = (
         "common_step_counter",
         "episode_length_buf",
@@ -172,9 +176,7 @@ class ManagerBasedRlEnv(Stateful):
             variant_info=self.scene.collect_variant_info(),
         )
         self.physics_dt = self.sim.timestep
-        """Physics timestep [s]."""
         self.step_dt = self.physics_dt * cfg.decimation
-        """Control period [s]."""
         check_episode_length(cfg, self.step_dt)
         self.scene.initialize(self.sim.mj_model, self.sim.model, self.sim.data)
         if self.scene.sensor_context is not None:

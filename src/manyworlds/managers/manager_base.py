@@ -14,6 +14,7 @@ import torch
 
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.managers.selection_reads import check_selection
+from manyworlds.utils.declared import declared
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -71,12 +72,15 @@ TermT = TypeVar("TermT")
 class _OfEnv(Stateful):
     """Object that belongs to an environment."""
 
+    num_envs: int = declared()
+    """Number of worlds."""
+    device: torch.device = declared()
+    """Device of the tensors."""
+
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         self._env = env
         self.num_envs = env.num_envs
-        """Number of worlds."""
         self.device = env.device
-        """Device of the tensors."""
 
     def _worlds(self, env_ids: EnvIds) -> Worlds:
         return Worlds.of(env_ids, self.num_envs, self.device)

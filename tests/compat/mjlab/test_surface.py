@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from types import SimpleNamespace
 
 import mujoco
 import pytest
@@ -214,7 +215,7 @@ def test_commands_managers_and_randomization_by_position():
     """Keep the order of inputs of control laws, of managers, and of randomized orientations."""
     command = ActuatorCmd(*(torch.full((1, 1), float(i)) for i in range(5)))
     assert command.effort_target.item() == 2.0 and command.vel.item() == 4.0
-    env = object()
+    env = SimpleNamespace(num_envs=1, device=torch.device("cpu"))
     assert ManagerBase(env)._env is env  # type: ignore[arg-type]
     assert ManagerBase(env).active_terms == []  # type: ignore[arg-type]
     for function in (dr.body_quat, dr.geom_quat, dr.site_quat, dr.cam_quat, dr.pseudo_inertia):
