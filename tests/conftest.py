@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what is imported out of all later collections of garbage, which makes them quick."""
+    """Freeze what is imported, so that later garbage collections are quick."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""Programs leave what they have loaded out of later searches for garbage."""
+"""Long-lived objects of programs are left out of later garbage collections."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from tests.waiting import PATIENCE_S
 
 _PROGRAM = """
 import gc, weakref
-from manyworlds.utils.garbage import without_garbage_search
+from manyworlds.utils.garbage import gc_paused
 
 class Cycle:
     def __init__(self):
         self.itself = self
 
-with without_garbage_search():
+with gc_paused():
     assert not gc.isenabled()
     kept = [Cycle() for _ in range(100)]
 assert gc.isenabled()
 frozen = gc.get_freeze_count()
 assert frozen > 200, frozen
 assert not any(item is kept[0] for item in gc.get_objects())
-with without_garbage_search():  # such as a world that replaces another one
+with gc_paused():  # such as a world that replaces another one
     later = Cycle()
 assert gc.get_freeze_count() <= frozen
 seen = weakref.ref(later)
@@ -31,7 +31,7 @@ gc.collect()
 assert seen() is None
 
 gc.disable()
-with without_garbage_search():
+with gc_paused():
     pass
 assert not gc.isenabled()
 """

@@ -26,7 +26,7 @@ from manyworlds.cli.options import (
 from manyworlds.cli.runs import running_training
 from manyworlds.cli.task_files import load_modules, load_task_of
 from manyworlds.cli.waiting import check_seconds, wait
-from manyworlds.utils.garbage import without_garbage_search
+from manyworlds.utils.garbage import gc_paused
 from manyworlds.utils.web_access import served_at
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _attach(cfg: AttachOptions) -> None:
         page = None if cfg.headless else stack.enter_context(_page(cfg))
         run = running_training(cfg.run, cfg.log_root)
         load_task_of(run)
-        with without_garbage_search():
+        with gc_paused():
             entered = _entered(cfg, run.path)
         lab = stack.enter_context(entered.lab)
         if page is not None:

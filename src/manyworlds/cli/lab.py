@@ -29,7 +29,7 @@ from manyworlds.cli.play_onnx import set_commands
 from manyworlds.cli.runs import find_run, runs_below
 from manyworlds.cli.task_files import load_modules, load_task_of
 from manyworlds.cli.waiting import check_seconds, wait
-from manyworlds.utils.garbage import without_garbage_search
+from manyworlds.utils.garbage import gc_paused
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def open_hub(cfg: LabOptions) -> HubProcess:
 
 def _open(cfg: LabOptions, hub: HubProcess | None) -> LiveLab:
     """Open the lab, and hand it to the programs that are connected."""
-    with without_garbage_search():
+    with gc_paused():
         lab = open_lab(cfg)
     if hub is not None:
         try:

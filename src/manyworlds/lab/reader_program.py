@@ -15,7 +15,7 @@ from manyworlds.lab.remote_lab import RemoteLab
 from manyworlds.lab.verb_error import LabEndedError
 from manyworlds.lab.wire import Message, Wire
 from manyworlds.utils.extras import MissingExtraError
-from manyworlds.utils.garbage import without_garbage_search
+from manyworlds.utils.garbage import gc_paused
 from manyworlds.utils.platforms import lower_priority
 
 _NICENESS = 5
@@ -77,7 +77,7 @@ class ReaderProgram:
         self.close()
 
     def _show(self) -> None:
-        with without_garbage_search():
+        with gc_paused():
             self.show()
         self.lab.tell("shown")
         if not self._is_nice:  # the start should not take long

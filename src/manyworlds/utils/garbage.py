@@ -1,4 +1,4 @@
-"""Python's search for garbage, in programs that must answer fast."""
+"""Pausing the garbage collector in latency-sensitive programs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def without_garbage_search() -> Iterator[None]:
-    """Load modules, and build objects for the life of a program, without a search for garbage.
+def gc_paused() -> Iterator[None]:
+    """Pause the garbage collector while modules load and long-lived objects are built.
 
-    Later searches leave out what exists at the end of the first such block, so that they do not
-    interrupt the program for tens of milliseconds. Objects without references are freed at once, as
-    ever; the search is for cycles.
+    What exists at the end of the first such block is frozen: later collections skip it, so that
+    they do not interrupt the program for tens of milliseconds. Only cycles wait for a collection;
+    reference counting frees all other objects at once, as always.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.entity.variants.assignment import Assignment
-from manyworlds.entity.variants.catalogue import Catalogue
+from manyworlds.entity.variants.compiled import CompiledVariants
 from manyworlds.entity.variants.metadata import (
     GeomRole,
     SlotKey,
@@ -79,19 +79,19 @@ def merge_variants(
     _name(places, _geoms_in_use(given, places))
     facts = _read(places, given)
     _rebuild_geoms(template, paths, places, names)
-    catalogue = Catalogue(given, {name: facts.sources[i] for i, name in enumerate(names)})
+    compiled = CompiledVariants(given, {name: facts.sources[i] for i, name in enumerate(names)})
     present = np.array([spec is not None for spec in specs.values()])
     # An absent object has the rows of another, without its geoms, and gravity is made up for.
     index = {name: i for i, name in enumerate(names)}
     order = [index.get(name, 0) for name in specs]
     filled = np.array([[g is not None for g in place.geoms] for place in places], bool)
     filled = filled.reshape(len(places), len(names)).T[order] & present[:, None]
-    rows = {field: values[order] for field, values in catalogue.rows.items()}
+    rows = {field: values[order] for field, values in compiled.rows.items()}
     if not present.all():
         rows["body_gravcomp"][~present] = 1.0
         for body in template.bodies[1:]:
             body.gravcomp = body.gravcomp or _NO_GRAVCOMP
-    merged = _with_assets(template, catalogue.assets)
+    merged = _with_assets(template, compiled.assets)
     return merged, VariantMetadata(
         variant_names=tuple(specs),
         assignment=assignment,

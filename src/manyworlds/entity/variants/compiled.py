@@ -1,7 +1,7 @@
 """Compiled values of many variants, and their assets under names of their own.
 
-Compiling a spec has a price of its own, so variants are compiled a few dozen at a time. Then what
-is not an asset is deleted, and what is left can be attached to the merged spec. MuJoCo computes the
+Each compilation has a fixed cost, so variants are compiled a few dozen at a time. Then everything
+but the assets is deleted, so that the rest can be attached to the merged spec. MuJoCo computes the
 convex hull of a mesh only if a geom that collides has ever been compiled with it: without these
 compilations, meshes that are only in the rows of some worlds would have none.
 """
@@ -34,8 +34,8 @@ Sources = Sequence[int | None]
 """Index of the variant's geom that each merged geom stands for, or None."""
 
 
-class Catalogue:
-    """Variants side by side.
+class CompiledVariants:
+    """Variants of one entity, compiled: values by field, and assets.
 
     Args:
         specs: complete specs by variant, which are emptied.
