@@ -32,7 +32,7 @@ def reset_joints(
 
 def at_startup(
     table: Mapping[str, tuple[EventTerm, dict[str, object]]],
-) -> dict[str, EventTermCfg | None]:
+) -> dict[str, EventTermCfg]:
     """Return startup events from a table: name -> function, parameters."""
     return {
         name: EventTermCfg(func=func, mode="startup", params=params)

@@ -97,7 +97,7 @@ def _backdrop(spec: mujoco.MjSpec) -> None:
     floor.material = add_checker_material(spec, name="floor")
 
 
-def _observations() -> dict[str, ObservationGroupCfg | None]:
+def _observations() -> dict[str, ObservationGroupCfg]:
     """Define observations: cart position, cosine and sine of the pole angle, and velocities."""
     both = SceneEntityCfg("cartpole")
     terms = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -67,7 +67,8 @@ def use_cpu_preset(arm: Arm, env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolic
 
 def _start_easily(arm: Arm, cfg: ManagerBasedRlEnvCfg) -> None:
     """Start episodes with the cube in the hand, around it, below it, and as in the task."""
-    command: Any = cfg.commands["lift_height"]
+    command = cfg.commands["lift_height"]
+    assert isinstance(command, mdp.LiftingCommandCfg) and command.object_pose_range is not None
     task = _AsInTask(command.object_pose_range)
     # The starts place the cube, and a new target leaves it in the hand.
     command.object_pose_range, command.resampling_time_range = None, _TARGET_S

@@ -187,15 +187,13 @@ def add_arm(cfg: ManagerBasedRlEnvCfg, arm: Arm) -> None:
         ),
     )
     cfg.viewer = copy.deepcopy(arm.viewer)
-    action: Any = cfg.actions["joint_pos"]
+    action = cfg.actions["joint_pos"]
+    assert isinstance(action, mdp.JointPositionActionCfg)
     action.scale = dict(arm.action_scale)
-    rewards: dict[str, Any] = cfg.rewards
-    users = [rewards["lift"]]
+    cfg.rewards["lift"].params["asset_cfg"] = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
     for group in cfg.observations.values():
-        assert group is not None
-        users.append(_term(group, "ee_to_cube"))
-    for term in users:
-        term.params["asset_cfg"] = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
+        hand = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
+        group.terms["ee_to_cube"].params["asset_cfg"] = hand
     cfg.events |= fingertip_friction(arm.fingertips)
 
 
@@ -259,7 +257,7 @@ def add_cubes(cfg: ManagerBasedRlEnvCfg, arm: Arm, num_cubes: int) -> None:
         color = _CUBE_COLORS[i % len(_CUBE_COLORS)]
         y = _CUBE_SPACING * (i - (num_cubes - 1) / 2)
         cfg.scene.entities[name] = cube_cfg(color, y)
-    lift: Any = cfg.commands["lift_height"]
+    lift = cfg.commands["lift_height"]
     cfg.commands["lift_height"] = mdp.MultiCubeLiftingCommandCfg(
         entity_names=names,
         resampling_time_range=lift.resampling_time_range,
@@ -280,13 +278,11 @@ def _name_cube_by_command(cfg: ManagerBasedRlEnvCfg) -> None:
         ("lift_precise", mdp.multi_cube_bring_object_reward),
     ):
         reward = cfg.rewards[name]
-        assert reward is not None
         reward.func = func
         del reward.params["object_name"]
     command: dict[str, Any] = {"command_name": "lift_height"}
     for group in cfg.observations.values():
-        assert group is not None
-        hand = _term(group, "ee_to_cube").params["asset_cfg"]
+        hand = group.terms["ee_to_cube"].params["asset_cfg"]
         group.terms["ee_to_cube"] = ObservationTermCfg(
             func=mdp.ee_to_target_object, params={**command, "asset_cfg": hand}
         )
@@ -314,29 +310,20 @@ def _add_camera(
         ),
     )
     actor = cfg.observations["actor"]
-    assert actor is not None
     del actor.terms["ee_to_cube"], actor.terms["cube_to_goal"]
     actor.terms["goal"] = ObservationTermCfg(
         func=mdp.target_position, params={"command_name": "lift_height"}
     )
 
 
-def _term(group: ObservationGroupCfg, name: str) -> ObservationTermCfg:
-    term = group.terms[name]
-    assert term is not None
-    return term
-
-
 def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
     """Configure an arm's task for playback; see `lift_cube_env_cfg`."""
     cfg.episode_length_s = _FOREVER
     cfg.curriculum = {}
-    actor = cfg.observations["actor"]
-    assert actor is not None
-    actor.enable_corruption = False
+    cfg.observations["actor"].enable_corruption = False
 
 
-def _observations() -> dict[str, ObservationGroupCfg | None]:
+def _observations() -> dict[str, ObservationGroupCfg]:
     cube = {"object_name": "cube"}
     lift = {**cube, "command_name": "lift_height"}
     table: tuple[tuple[str, Any, dict[str, Any], float | None], ...] = (
@@ -363,7 +350,7 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
     }
 
 
-def _rewards() -> dict[str, RewardTermCfg | None]:
+def _rewards() -> dict[str, RewardTermCfg]:
     lift = {"command_name": "lift_height", "object_name": "cube"}
 
     def joints() -> dict[str, Any]:
@@ -384,7 +371,7 @@ def _rewards() -> dict[str, RewardTermCfg | None]:
     }
 
 
-def _events() -> dict[str, EventTermCfg | None]:
+def _events() -> dict[str, EventTermCfg]:
     """Define resets; randomization of the robot is added by the robot's task."""
     return {
         "reset_base": EventTermCfg(
@@ -394,7 +381,7 @@ def _events() -> dict[str, EventTermCfg | None]:
     }
 
 
-def fingertip_friction(fingertips: str | tuple[str, ...]) -> dict[str, EventTermCfg | None]:
+def fingertip_friction(fingertips: str | tuple[str, ...]) -> dict[str, EventTermCfg]:
     """Randomize sliding, spinning and rolling friction of the fingertips per world."""
     table = (
         ("slide", 0, "uniform", (0.3, 1.5)),

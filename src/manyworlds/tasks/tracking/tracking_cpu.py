@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.managers import CurriculumTermCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
@@ -30,10 +28,9 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     """
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     env_cfg.events.clear()
-    actor = env_cfg.observations["actor"]
-    assert actor is not None
-    actor.enable_corruption = False
-    command: Any = env_cfg.commands["motion"]
+    env_cfg.observations["actor"].enable_corruption = False
+    command = env_cfg.commands["motion"]
+    assert isinstance(command, mdp.MotionCommandCfg)
     stages = [
         {"step": step, "velocity_range": scaled(command.velocity_range, factor)}
         for step, factor in ramp(_CALMER)

@@ -154,33 +154,31 @@ def add_robot(cfg: ManagerBasedRlEnvCfg, robot: TrackedRobot) -> None:
     cfg.actions["joint_pos"] = kind(
         entity_name="robot", actuator_names=(".*",), scale=dict(robot.action_scale)
     )
-    command: Any = cfg.commands["motion"]
+    command = cfg.commands["motion"]
+    assert isinstance(command, mdp.MotionCommandCfg)
     command.motion_fn = robot.motion
     command.anchor_body_name, command.body_names = robot.anchor, robot.bodies
-    ends: Any = cfg.terminations["ee_body_pos"]
-    ends.params["body_names"] = robot.extremities
-    events: dict[str, Any] = cfg.events
-    events["base_com"].params["asset_cfg"] = SceneEntityCfg("robot", body_names=(robot.anchor,))
-    events["foot_friction"].params["asset_cfg"] = SceneEntityCfg(
-        "robot", geom_names=(robot.foot_geoms,)
-    )
+    cfg.terminations["ee_body_pos"].params["body_names"] = robot.extremities
+    anchor = SceneEntityCfg("robot", body_names=(robot.anchor,))
+    feet = SceneEntityCfg("robot", geom_names=(robot.foot_geoms,))
+    cfg.events["base_com"].params["asset_cfg"] = anchor
+    cfg.events["foot_friction"].params["asset_cfg"] = feet
 
 
 def remove_state_estimation(cfg: ManagerBasedRlEnvCfg) -> None:
     """Remove the actor's observations that are not measurements of the robot's own sensors."""
-    actor = cfg.observations["actor"]
-    assert actor is not None
-    del actor.terms["motion_anchor_pos_b"], actor.terms["base_lin_vel"]
+    terms = cfg.observations["actor"].terms
+    del terms["motion_anchor_pos_b"]
+    del terms["base_lin_vel"]
 
 
 def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
     """Configure the task of a robot for playback; see `with_robot`."""
     cfg.episode_length_s = _FOREVER
-    actor = cfg.observations["actor"]
-    assert actor is not None
-    actor.enable_corruption = False
+    cfg.observations["actor"].enable_corruption = False
     del cfg.events["push_robot"]
-    command: Any = cfg.commands["motion"]
+    command = cfg.commands["motion"]
+    assert isinstance(command, mdp.MotionCommandCfg)
     command.pose_range, command.velocity_range = {}, {}
     command.joint_position_range = (0.0, 0.0)
     command.sampling_mode = "start"
@@ -203,7 +201,7 @@ _SEEN: tuple[tuple[str, Any, dict[str, Any], float | None], ...] = (
 _PRIVILEGED = ("body_pos", "body_ori")
 
 
-def _observations() -> dict[str, ObservationGroupCfg | None]:
+def _observations() -> dict[str, ObservationGroupCfg]:
     """Define observations: measurements, with noise for the actor; bodies for the critic."""
 
     def terms(of_actor: bool) -> dict[str, ObservationTermCfg]:
@@ -225,7 +223,7 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
     }
 
 
-def _rewards() -> dict[str, RewardTermCfg | None]:
+def _rewards() -> dict[str, RewardTermCfg]:
     table: tuple[tuple[str, Any, float, float], ...] = (
         ("motion_global_root_pos", mdp.motion_global_anchor_position_error_exp, 0.5, 0.3),
         ("motion_global_root_ori", mdp.motion_global_anchor_orientation_error_exp, 0.5, 0.4),
@@ -253,7 +251,7 @@ def _rewards() -> dict[str, RewardTermCfg | None]:
     }
 
 
-def _terminations() -> dict[str, TerminationTermCfg | None]:
+def _terminations() -> dict[str, TerminationTermCfg]:
     return {
         "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
         "anchor_pos": TerminationTermCfg(
@@ -271,7 +269,7 @@ def _terminations() -> dict[str, TerminationTermCfg | None]:
     }
 
 
-def _events() -> dict[str, EventTermCfg | None]:
+def _events() -> dict[str, EventTermCfg]:
     """Define pushes and randomization: the anchor's mass, encoder bias, and foot friction."""
     by_axis = {0: (-0.025, 0.025), 1: (-0.05, 0.05), 2: (-0.05, 0.05)}
     robot = SceneEntityCfg("robot")

@@ -117,9 +117,7 @@ def use_cpu_preset(
         _stage(env_cfg, name, stages)
     if posture is not None and not rough:
         _stage(env_cfg, "pose", ((0, posture), (3000, None)))
-    twist = env_cfg.commands["twist"]
-    assert twist is not None
-    twist.resampling_time_range = _COMMAND_S
+    env_cfg.commands["twist"].resampling_time_range = _COMMAND_S
     rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 750
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
@@ -152,7 +150,7 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     env_cfg.rewards["command_progress"] = RewardTermCfg(
         func=mdp.command_progress, weight=0.0, params={"command_name": "twist"}
     )
-    feet = env_cfg.rewards["air_time"].params["sensor_name"]  # type: ignore[union-attr]
+    feet = env_cfg.rewards["air_time"].params["sensor_name"]
     env_cfg.rewards["single_stance"] = RewardTermCfg(
         func=mdp.feet_single_stance,
         weight=0.0,
@@ -193,9 +191,7 @@ def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> bool:
     if cfg.curriculum.get("terrain_levels") is None or generator is None:
         return False
     hold_terrain_level(cfg, 0)
-    event = cfg.events["randomize_terrain"]
-    assert event is not None
-    event.params["shares"] = None
+    cfg.events["randomize_terrain"].params["shares"] = None
     stages: list[dict[str, Any]] = []
     for step, level in ramp(_HIGHEST_LEVEL):
         highest = min(round(level), generator.num_rows - 1)
@@ -211,8 +207,9 @@ def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> bool:
 
 def _begin_easily(cfg: ManagerBasedRlEnvCfg) -> None:
     """Begin with commands straight ahead and small pushes; end episodes of robots that stand."""
-    twist: Any = cfg.commands["twist"]
-    commands: Any = cfg.curriculum["command_vel"]
+    twist = cfg.commands["twist"]
+    assert isinstance(twist, mdp.UniformVelocityCommandCfg)
+    commands = cfg.curriculum["command_vel"]
     first, *later = commands.params["velocity_stages"]
     whole = {"lin_vel_y": twist.ranges.lin_vel_y, "rel_standing_envs": twist.rel_standing_envs}
     every = {**whole, **first, "step": _ALL_COMMANDS_STEP}
@@ -286,7 +283,6 @@ def _stage(
 ) -> None:
     """Change a reward's weight in stages; see `_Weights`."""
     term = cfg.rewards[name]
-    assert term is not None
     own = term.weight
     values = [
         {"step": step, "weight": own if weight is None else weight} for step, weight in stages

@@ -148,9 +148,10 @@ def add_robot(cfg: ManagerBasedRlEnvCfg, robot: LeggedRobot) -> None:
     cfg.scene.sensors = _sensors(robot)
     cfg.sim.mujoco = copy.deepcopy(robot.mujoco)
     cfg.viewer = copy.deepcopy(robot.viewer)
-    action: Any = cfg.actions["joint_pos"]
+    action = cfg.actions["joint_pos"]
+    assert isinstance(action, mdp.JointPositionActionCfg)
     action.scale = dict(robot.action_scale)
-    rewards: dict[str, Any] = cfg.rewards
+    rewards = cfg.rewards
     for name in ("upright", "body_ang_vel"):
         rewards[name].params["asset_cfg"] = SceneEntityCfg("robot", body_names=(robot.trunk,))
     for name in ("foot_clearance", "foot_slip"):
@@ -168,7 +169,6 @@ def flatten(cfg: ManagerBasedRlEnvCfg) -> None:
     cfg.scene.terrain = TerrainEntityCfg()
     cfg.scene.sensors = tuple(s for s in cfg.scene.sensors if s.name != "terrain_scan")
     for group in cfg.observations.values():
-        assert group is not None
         del group.terms["height_scan"]
     del cfg.terminations["out_of_terrain_bounds"]
     del cfg.curriculum["terrain_levels"]
@@ -177,12 +177,11 @@ def flatten(cfg: ManagerBasedRlEnvCfg) -> None:
 def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
     """Configure the task of a robot for playback; see `with_robot`."""
     cfg.episode_length_s = _FOREVER
-    actor = cfg.observations["actor"]
-    assert actor is not None and cfg.scene.terrain is not None
-    actor.enable_corruption = False
+    cfg.observations["actor"].enable_corruption = False
     del cfg.events["push_robot"]
     cfg.curriculum = {}
-    if (terrain := cfg.scene.terrain.terrain_generator) is not None:
+    terrain = generator_of(cfg)
+    if terrain is not None:
         terrain.curriculum = False
         terrain.num_rows = terrain.num_cols = 5
         terrain.border_width = 10.0
@@ -321,7 +320,7 @@ _PRIVILEGED = {
 }
 
 
-def _observations() -> dict[str, ObservationGroupCfg | None]:
+def _observations() -> dict[str, ObservationGroupCfg]:
     """Define observations: sensor measurements, with noise for the actor; the critic adds feet."""
 
     def proprioception(noisy: bool) -> dict[str, ObservationTermCfg]:
@@ -345,7 +344,7 @@ def _observations() -> dict[str, ObservationGroupCfg | None]:
     }
 
 
-def _rewards() -> dict[str, RewardTermCfg | None]:
+def _rewards() -> dict[str, RewardTermCfg]:
     """Define rewards; those of weight 0 may be enabled by a robot."""
     moving = {"command_name": "twist", "command_threshold": 0.05}
     contact = {"sensor_name": "feet_ground_contact"}
@@ -378,7 +377,7 @@ def _rewards() -> dict[str, RewardTermCfg | None]:
     }
 
 
-def _events() -> dict[str, EventTermCfg | None]:
+def _events() -> dict[str, EventTermCfg]:
     """Define resets and pushes."""
     return {
         "reset_base": EventTermCfg(
@@ -413,7 +412,7 @@ def _events() -> dict[str, EventTermCfg | None]:
     }
 
 
-def _randomization(robot: LeggedRobot) -> dict[str, EventTermCfg | None]:
+def _randomization(robot: LeggedRobot) -> dict[str, EventTermCfg]:
     """Define randomization: the encoders' bias, the trunk's mass, the feet's friction."""
     trunk = SceneEntityCfg("robot", body_names=(robot.trunk,))
     by_axis = {0: (-0.025, 0.025), 1: (-0.025, 0.025), 2: (-0.03, 0.03)}
@@ -434,7 +433,7 @@ def _randomization(robot: LeggedRobot) -> dict[str, EventTermCfg | None]:
     return at_startup(table)
 
 
-def _curriculum() -> dict[str, CurriculumTermCfg | None]:
+def _curriculum() -> dict[str, CurriculumTermCfg]:
     slow: mdp.VelocityStage = {"step": 0, "lin_vel_x": (-1.0, 1.0), "ang_vel_z": (-0.5, 0.5)}
     faster: mdp.VelocityStage = {
         "step": 5000 * _CONTROL_STEPS,

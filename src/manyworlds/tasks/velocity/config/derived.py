@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
@@ -113,16 +113,15 @@ def velocity_env_cfg(
 ) -> ManagerBasedRlEnvCfg:
     """Return the velocity task of a robot; contacts of its trunk with the ground end episodes."""
     cfg = with_robot(robot, rough=ground == "rough", play=play)
-    rewards: dict[str, Any] = cfg.rewards
     controlled = SceneEntityCfg("robot", joint_names=tuple(robot.posture[0]))
-    rewards["pose"].params["asset_cfg"] = controlled  # other joints have no posture
+    cfg.rewards["pose"].params["asset_cfg"] = controlled  # other joints have no posture
     if robot.touches:
         cfg.terminations["illegal_contact"] = TerminationTermCfg(
             func=mdp.illegal_contact, params={"sensor_name": "trunk_ground_touch"}
         )
     if len(robot.feet) > _BIPED:
         for name in ("body_ang_vel", "angular_momentum"):  # as for the built-in quadruped
-            rewards[name].weight = 0.0
+            cfg.rewards[name].weight = 0.0
     return cfg
 
 

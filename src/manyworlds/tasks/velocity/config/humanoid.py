@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from manyworlds.asset_zoo.humanoid import FEET, HUMANOID_ACTION_SCALE, get_humanoid_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
 from manyworlds.sim import MujocoCfg
+from manyworlds.tasks.velocity import mdp
 from manyworlds.tasks.velocity.velocity_cpu import use_biped_cpu_preset as use_cpu_preset
 from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot, with_robot
 from manyworlds.tasks.velocity.velocity_rl_cfg import velocity_ppo_runner_cfg
@@ -81,7 +80,8 @@ def humanoid_flat_env_cfg(
 
 def _with_high_arrows(robot: LeggedRobot, rough: bool, play: bool) -> ManagerBasedRlEnvCfg:
     cfg = with_robot(robot, rough, play)
-    command: Any = cfg.commands["twist"]
+    command = cfg.commands["twist"]
+    assert isinstance(command, mdp.UniformVelocityCommandCfg)
     command.viz.z_offset = 1.15
     return cfg
 

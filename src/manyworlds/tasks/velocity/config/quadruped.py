@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from manyworlds.asset_zoo.quadruped import LEGS, QUADRUPED_ACTION_SCALE, get_quadruped_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -117,8 +116,7 @@ def add_touches(cfg: ManagerBasedRlEnvCfg) -> None:
 
 def align_to_slope(cfg: ManagerBasedRlEnvCfg) -> None:
     """Reward the trunk's alignment to the terrain, and do not end episodes by its inclination."""
-    rewards: dict[str, Any] = cfg.rewards
-    rewards["upright"].params["terrain_sensor_names"] = ("terrain_scan",)
+    cfg.rewards["upright"].params["terrain_sensor_names"] = ("terrain_scan",)
     del cfg.terminations["fell_over"]
 
 
