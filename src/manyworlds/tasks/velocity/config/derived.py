@@ -200,7 +200,8 @@ def settled_height(robot: LeggedRobot) -> float:
     The robot starts on its feet, and its joints hold the pose with their gains.
     """
     cfg = velocity_env_cfg(robot, play=True)
-    cfg.scene.num_envs, cfg.terminations = 1, {}
+    cfg.scene.num_envs = 1
+    cfg.terminations = {}
     cfg.events = {"reset": EventTermCfg(func=reset_scene_to_default, mode="reset")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the training's environment repeats them

@@ -22,7 +22,8 @@ __all__ = [
     "use_cpu_preset",
 ]
 
-_UPPER, _CALVES = ".*_(hip|thigh)_joint", ".*_calf_joint"
+_UPPER = ".*_(hip|thigh)_joint"
+_CALVES = ".*_calf_joint"
 
 QUADRUPED = LeggedRobot(
     entity=get_quadruped_cfg,
@@ -103,12 +104,16 @@ def quadruped_flat_env_cfg(
 
 def add_touches(cfg: ManagerBasedRlEnvCfg) -> None:
     """Penalize contacts of shanks and trunk with the ground, and end episodes by the thighs'."""
-    for part, sensor in (("shank", "shank"), ("trunk_head", "trunk")):
-        cfg.rewards[f"{part}_collision"] = RewardTermCfg(
-            func=mdp.self_collision_cost,
-            weight=-0.1,
-            params={"sensor_name": f"{sensor}_ground_touch"},
-        )
+    cfg.rewards["shank_collision"] = RewardTermCfg(
+        func=mdp.self_collision_cost,
+        weight=-0.1,
+        params={"sensor_name": "shank_ground_touch"},
+    )
+    cfg.rewards["trunk_head_collision"] = RewardTermCfg(
+        func=mdp.self_collision_cost,
+        weight=-0.1,
+        params={"sensor_name": "trunk_ground_touch"},
+    )
     cfg.terminations["illegal_contact"] = TerminationTermCfg(
         func=mdp.illegal_contact, params={"sensor_name": "thigh_ground_touch"}
     )
