@@ -171,7 +171,7 @@ def randomized_env(num_envs: int) -> Any:
         dr.joint_armature: {"ranges": (0.8, 1.2), "operation": "scale"},
         dr.encoder_bias: {"bias_range": (-0.01, 0.01)},
     }
-    events: dict[str, EventTermCfg | None] = {
+    events: dict[str, EventTermCfg] = {
         func.__name__: EventTermCfg(func=func, mode="reset", params=params)
         for func, params in {mdp.reset_scene_to_default: {}, **randomized}.items()
     }

@@ -86,7 +86,7 @@ def notes(cfg: ManagerBasedRlEnvCfg) -> list[str]:
 FRICTION: dict[str, Any] = {"asset_cfg": SceneEntityCfg("robot", geom_names=("foot",))}
 
 
-def _friction(low: float, high: float) -> dict[str, EventTermCfg | None]:
+def _friction(low: float, high: float) -> dict[str, EventTermCfg]:
     params = {**FRICTION, "ranges": (low, high)}
     return {"slip": EventTermCfg(func=mdp.dr.geom_friction, mode="startup", params=params)}
 

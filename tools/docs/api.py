@@ -56,7 +56,6 @@ PAGES = {
         "manyworlds.tasks.tracking.mdp",
         "manyworlds.tasks.manipulation.mdp",
         "manyworlds.tasks.push.mdp",
-        "manyworlds.tasks.events",
     ),
     "asset_zoo": (
         "manyworlds.asset_zoo",

@@ -19,7 +19,6 @@ BEGIN, END = "<!-- terms -->", "<!-- end of terms -->"
 # Packages with terms, in the order of the tables, and what they are for.
 PACKAGES = {
     "manyworlds.envs.mdp": "any task",
-    "manyworlds.tasks.events": "any task",
     "manyworlds.tasks.velocity.mdp": "walking at a commanded velocity",
     "manyworlds.tasks.tracking.mdp": "tracking of motions",
     "manyworlds.tasks.manipulation.mdp": "lifting",

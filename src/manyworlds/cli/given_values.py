@@ -44,7 +44,8 @@ def keep_given_values(config: TrainConfig, given: Sequence[GivenField]) -> list[
             continue
         config.env.curriculum[name] = changed
         if not any(map(_sets_anything, stages_of(changed.params))):
-            config.env.curriculum[name] = None  # which a run that is continued has, too
+            # Not deleted: a run that is continued reads from its file that it is off.
+            config.env.curriculum[name] = None  # type: ignore[assignment]
         notes += [
             f"{path} stays as given: the curriculum '{name}' no longer changes it" for path in taken
         ]

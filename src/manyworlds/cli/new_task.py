@@ -281,7 +281,7 @@ def use_few_cores(env_cfg, rl_cfg):
     """
     cpu_preset(ROBOT)(env_cfg, rl_cfg)
     # rl_cfg.max_iterations = 1000
-    # env_cfg.curriculum["air_time_weight"] = None
+    # del env_cfg.curriculum["air_time_weight"]
     # env_cfg.rewards["air_time"].weight = 0.5
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -16,6 +16,7 @@ from manyworlds.utils.table import render_table
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+    from manyworlds.managers.observation_manager import GroupObs
 
 _SHOWN_REWARDS = 5
 
@@ -139,8 +140,10 @@ def step_of(env: ManagerBasedRlEnv) -> StoryStep:
 
 def _observations(env: ManagerBasedRlEnv) -> dict[str, list[float]]:
     """Return the observations that the policy sees, by group and term."""
-    manager, found = env.observation_manager, {}
-    for group, value in env.obs_buf.items():
+    manager = env.observation_manager
+    found: dict[str, list[float]] = {}
+    observed = cast("dict[str, GroupObs]", env.obs_buf)
+    for group, value in observed.items():
         names = manager.active_terms[group]
         if isinstance(value, dict):
             parts = [value[name][0] for name in names]

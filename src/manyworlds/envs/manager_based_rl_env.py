@@ -58,7 +58,7 @@ from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 
-def _default_events() -> dict[str, EventTermCfg | None]:
+def _default_events() -> dict[str, EventTermCfg]:
     return {
         "reset_scene_to_default": EventTermCfg(func=reset_scene_to_default, mode="reset"),
     }
@@ -71,15 +71,15 @@ class ManagerBasedRlEnvCfg:
     decimation: int
     """Number of physics steps per control step."""
     scene: SceneCfg
-    observations: dict[str, ObservationGroupCfg | None] = field(default_factory=dict)
-    actions: dict[str, ActionTermCfg | None] = field(default_factory=dict)
-    events: dict[str, EventTermCfg | None] = field(default_factory=_default_events)
-    rewards: dict[str, RewardTermCfg | None] = field(default_factory=dict)
-    terminations: dict[str, TerminationTermCfg | None] = field(default_factory=dict)
-    commands: dict[str, CommandTermCfg | None] = field(default_factory=dict)
-    curriculum: dict[str, CurriculumTermCfg | None] = field(default_factory=dict)
-    metrics: dict[str, MetricsTermCfg | None] = field(default_factory=dict)
-    recorders: dict[str, RecorderTermCfg | None] = field(default_factory=dict)
+    observations: dict[str, ObservationGroupCfg] = field(default_factory=dict)
+    actions: dict[str, ActionTermCfg] = field(default_factory=dict)
+    events: dict[str, EventTermCfg] = field(default_factory=_default_events)
+    rewards: dict[str, RewardTermCfg] = field(default_factory=dict)
+    terminations: dict[str, TerminationTermCfg] = field(default_factory=dict)
+    commands: dict[str, CommandTermCfg] = field(default_factory=dict)
+    curriculum: dict[str, CurriculumTermCfg] = field(default_factory=dict)
+    metrics: dict[str, MetricsTermCfg] = field(default_factory=dict)
+    recorders: dict[str, RecorderTermCfg] = field(default_factory=dict)
     seed: int | None = None
     """Seed of all random numbers; None samples a seed."""
     sim: SimulationCfg = field(default_factory=SimulationCfg)

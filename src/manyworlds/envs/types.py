@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-VecEnvObs = dict[str, "torch.Tensor | dict[str, torch.Tensor]"]
-"""Observations by group, each of shape [num_envs, ...]."""
+VecEnvObs = dict[str, "torch.Tensor"]
+"""Observations by group, each of shape [num_envs, ...]; see `ObservationManager.compute`."""
 VecEnvStepReturn = tuple[VecEnvObs, "torch.Tensor", "torch.Tensor", "torch.Tensor", dict[str, Any]]
 """Observations, rewards, terminated, truncated, extras."""

@@ -96,7 +96,7 @@ class ManagerTermBase(_OfEnv):
         """Name of the term's class."""
         return type(self).__name__
 
-    def reset(self, env_ids: EnvIds = None) -> Any:
+    def reset(self, env_ids: torch.Tensor | None = None) -> Any:
         """Reset the state of the given worlds; None for all."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

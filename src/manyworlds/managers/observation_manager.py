@@ -237,19 +237,25 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             ]
         return shown
 
-    def compute(self, update_history: bool = False, env_ids: EnvIds = None) -> dict[str, GroupObs]:
-        """Return all groups; see `compute_group`."""
+    def compute(
+        self, update_history: bool = False, env_ids: EnvIds = None
+    ) -> dict[str, torch.Tensor]:
+        """Return all groups; see `compute_group`.
+
+        The type leaves out that a group with `concatenate_terms=False` is a dict of tensors by
+        term, so that `obs["actor"].shape` needs no check.
+        """
         with contextlib.ExitStack() as stack:
             if update_history and env_ids is not None:
                 # Terms and noise compute all worlds; those whose episode continues do not advance.
                 for part in self._advancing:
                     stack.enter_context(changing_only(part, self._worlds(env_ids).mask))
-            obs: dict[str, GroupObs] = {}
+            obs: dict[str, Any] = {}
             for name in self._groups:
                 obs[name] = self.compute_group(name, update_history, env_ids)
             return obs
 
-    def compute_final(self) -> dict[str, GroupObs]:
+    def compute_final(self) -> dict[str, torch.Tensor]:
         """Observe the final state of episodes without advancing delays, histories and noise.
 
         Returns:

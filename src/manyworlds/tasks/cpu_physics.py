@@ -24,7 +24,8 @@ def use_cheap_physics(cfg: ManagerBasedRlEnvCfg, iterations: int) -> None:
     halve_physics_steps(cfg)
     physics = cfg.sim.mujoco
     assert physics is not None
-    physics.solver, physics.iterations = "pgs", iterations
+    physics.solver = "pgs"
+    physics.iterations = iterations
     # A robot on the ground is one island: looking for islands changes nothing and takes time.
     skipped = ["island"]
     if cfg.scene.terrain is None or cfg.scene.terrain.terrain_type == "plane":
@@ -56,7 +57,8 @@ def halve_physics_steps(cfg: ManagerBasedRlEnvCfg) -> None:
             f"must be even, got {cfg.decimation}: change it together with sim.mujoco.timestep, or "
             "train with --preset gpu."
         )
-    physics.timestep, cfg.decimation = 2.0 * physics.timestep, cfg.decimation // 2
+    physics.timestep = 2.0 * physics.timestep
+    cfg.decimation = cfg.decimation // 2
     for sensor in cfg.scene.sensors:
         if isinstance(sensor, ContactSensorCfg):
             sensor.history_length = -(-sensor.history_length // 2)

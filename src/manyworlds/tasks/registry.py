@@ -333,7 +333,8 @@ def _find(task_name: str) -> _Task:
     if task_name not in _TASKS:
         lazy = _LAZY[task_name]
         module = importlib.import_module(lazy.module)
-        make_env, make_rl = getattr(module, lazy.env_cfg), getattr(module, lazy.rl_cfg)
+        make_env = getattr(module, lazy.env_cfg)
+        make_rl = getattr(module, lazy.rl_cfg)
         preset = getattr(module, lazy.cpu_preset, None) if lazy.cpu_preset else None
         _TASKS[task_name] = _Task(make_env(), make_env(play=True), make_rl(), lazy.runner, preset)
     return _TASKS[task_name]

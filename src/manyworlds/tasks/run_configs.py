@@ -22,9 +22,11 @@ def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunne
     """
     task = run.task or ""
     wanted = run.env_params()
-    found, failure = [], None
+    found = []
+    failure = None
     for preset in (False, True):
-        env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
+        env_cfg = load_env_cfg(task)
+        rl_cfg = load_rl_cfg(task)
         if preset and not use_cpu_preset(task, env_cfg, rl_cfg):
             continue
         try:
@@ -33,7 +35,8 @@ def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunne
         except (ValueError, KeyError, TypeError) as error:  # it may be of the other preset
             failure = error
             continue
-        here, there = flatten(to_plain(env_cfg)), flatten(wanted)
+        here = flatten(to_plain(env_cfg))
+        there = flatten(wanted)
         differences = sum(here.get(key) != there.get(key) for key in {**here, **there})
         found.append((differences, env_cfg, rl_cfg))
     if not found:

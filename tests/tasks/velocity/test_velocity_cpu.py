@@ -10,7 +10,6 @@ import torch
 
 from manyworlds.asset_zoo.quadruped import LEGS
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.managers import RewardTermCfg
 from manyworlds.rl.config import SYMMETRIC_MLP
 from manyworlds.scene import Scene
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
@@ -35,10 +34,8 @@ def period(cfg: ManagerBasedRlEnvCfg) -> float:
 
 def weights_at(cfg: ManagerBasedRlEnvCfg, step: int) -> dict[str, float]:
     """Weights of rewards at a control step, as the curricula say."""
-    terms: dict[str, RewardTermCfg] = cfg.rewards  # type: ignore[assignment]
-    weights = {name: term.weight for name, term in terms.items()}
+    weights = {name: term.weight for name, term in cfg.rewards.items()}
     for term in cfg.curriculum.values():
-        assert term is not None
         for stage in term.params.get("stages", ()):
             if stage["step"] <= step and "weight" in stage:
                 weights[term.params["reward_name"]] = stage["weight"]

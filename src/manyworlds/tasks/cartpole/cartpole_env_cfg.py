@@ -17,6 +17,7 @@ import torch
 from manyworlds.asset_zoo.cartpole import MOTOR_FORCE, cartpole_cfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.managers import (
+    EventTermCfg,
     ObservationGroupCfg,
     ObservationTermCfg,
     RewardTermCfg,
@@ -32,7 +33,6 @@ from manyworlds.rl.config import (
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.spec.edits import add_checker_material, add_ground_plane, add_sky
-from manyworlds.tasks.events import reset_joints
 from manyworlds.utils.viewer_config import ViewerConfig
 
 if TYPE_CHECKING:
@@ -41,12 +41,8 @@ if TYPE_CHECKING:
 _GAUSSIAN_AT_MARGIN = math.log(0.1)  # the kernel is 0.1 at the margin
 
 
-def _joint(name: str) -> SceneEntityCfg:
-    """Select one joint of the cartpole."""
-    return SceneEntityCfg("cartpole", joint_names=name)
-
-
-_CART, _HINGE = _joint("slider"), _joint("hinge_1")
+_CART = SceneEntityCfg("cartpole", joint_names="slider")
+_HINGE = SceneEntityCfg("cartpole", joint_names="hinge_1")
 
 
 def pole_angle_cos_sin(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _HINGE) -> torch.Tensor:
@@ -73,7 +69,8 @@ def cartpole_smooth_reward(
     The factors are 1 for an upright pole, a centered cart, no control, and a pole at rest.
     """
     data = env.scene.entity(cart_cfg.name).data
-    cart, hinge = cart_cfg.index("joint"), hinge_cfg.index("joint")
+    cart = cart_cfg.index("joint")
+    hinge = hinge_cfg.index("joint")
     upright = (data.joint_pos[:, hinge].cos() + 1.0) / 2.0
     centered = (1.0 + _gaussian(data.joint_pos[:, cart], margin=2.0)) / 2.0
     gentle = 1.0 - env.action_manager.action.clamp(-1.0, 1.0).square() / 5.0
@@ -97,17 +94,20 @@ def _backdrop(spec: mujoco.MjSpec) -> None:
     floor.material = add_checker_material(spec, name="floor")
 
 
-def _observations() -> dict[str, ObservationGroupCfg | None]:
+def _observations() -> dict[str, ObservationGroupCfg]:
     """Define observations: cart position, cosine and sine of the pole angle, and velocities."""
-    both = SceneEntityCfg("cartpole")
     terms = {
         "cart_pos": ObservationTermCfg(
-            func=mdp.joint_pos_rel, params={"asset_cfg": _joint("slider")}
+            func=mdp.joint_pos_rel,
+            params={"asset_cfg": SceneEntityCfg("cartpole", joint_names="slider")},
         ),
         "pole_angle": ObservationTermCfg(
-            func=pole_angle_cos_sin, params={"asset_cfg": _joint("hinge_1")}
+            func=pole_angle_cos_sin,
+            params={"asset_cfg": SceneEntityCfg("cartpole", joint_names="hinge_1")},
         ),
-        "joint_vel": ObservationTermCfg(func=mdp.joint_vel_rel, params={"asset_cfg": both}),
+        "joint_vel": ObservationTermCfg(
+            func=mdp.joint_vel_rel, params={"asset_cfg": SceneEntityCfg("cartpole")}
+        ),
     }
     return {"actor": ObservationGroupCfg(terms=terms)}
 
@@ -140,7 +140,10 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
             "smooth_reward": RewardTermCfg(
                 func=cartpole_smooth_reward,
                 weight=1.0,
-                params={"cart_cfg": _joint("slider"), "hinge_cfg": _joint("hinge_1")},
+                params={
+                    "cart_cfg": SceneEntityCfg("cartpole", joint_names="slider"),
+                    "hinge_cfg": SceneEntityCfg("cartpole", joint_names="hinge_1"),
+                },
             )
         },
         terminations={
@@ -148,8 +151,24 @@ def _cartpole_env_cfg(hinge_angle: float, hinge_range: float, play: bool) -> Man
             "diverged": TerminationTermCfg(func=mdp.bad_world),
         },
         events={
-            "reset_cart": reset_joints(_joint("slider"), position=0.1, velocity=0.01),
-            "reset_hinge": reset_joints(_joint("hinge_1"), position=hinge_range, velocity=0.01),
+            "reset_cart": EventTermCfg(
+                func=mdp.reset_joints_by_offset,
+                mode="reset",
+                params={
+                    "position_range": (-0.1, 0.1),
+                    "velocity_range": (-0.01, 0.01),
+                    "asset_cfg": SceneEntityCfg("cartpole", joint_names="slider"),
+                },
+            ),
+            "reset_hinge": EventTermCfg(
+                func=mdp.reset_joints_by_offset,
+                mode="reset",
+                params={
+                    "position_range": (-hinge_range, hinge_range),
+                    "velocity_range": (-0.01, 0.01),
+                    "asset_cfg": SceneEntityCfg("cartpole", joint_names="hinge_1"),
+                },
+            ),
         },
     )
 

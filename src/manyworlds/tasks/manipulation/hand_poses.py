@@ -11,7 +11,8 @@ import torch
 
 from manyworlds.entity import Entity, EntityCfg
 
-_TURNING, _PLACING = 25, 10
+_TURNING = 25
+_PLACING = 10
 """Number of iterations with the hand's orientation, and with its position alone."""
 _TOLERANCE = 1e-3  # [m]
 _DAMPING = 1e-4
@@ -87,9 +88,12 @@ class _Hand:
             Joint positions, shape [joints], and the hand's position, shape [3], and quaternion
             (wxyz), shape [4]; None if the hand cannot be there.
         """
-        model, data = self.model, self.data
+        model = self.model
+        data = self.data
         data.qpos[:] = self._start
-        turn, wanted, now = np.zeros(4), np.zeros(4), np.zeros(4)
+        turn = np.zeros(4)
+        wanted = np.zeros(4)
+        now = np.zeros(4)
         angle = np.arctan2(position[1], position[0]) - self._azimuth
         mujoco.mju_axisAngle2Quat(turn, np.array([0.0, 0.0, 1.0]), angle)
         mujoco.mju_mat2Quat(now, self._orientation)
@@ -107,7 +111,10 @@ class _Hand:
 
     def _rotation(self, wanted: np.ndarray) -> np.ndarray:
         """Return the rotation vector from the hand's orientation to another one [rad]."""
-        now, inverse, difference, vector = np.zeros(4), np.zeros(4), np.zeros(4), np.zeros(3)
+        now = np.zeros(4)
+        inverse = np.zeros(4)
+        difference = np.zeros(4)
+        vector = np.zeros(3)
         mujoco.mju_mat2Quat(now, self.data.site_xmat[self.site])
         mujoco.mju_negQuat(inverse, now)
         mujoco.mju_mulQuat(difference, wanted, inverse)
@@ -116,10 +123,13 @@ class _Hand:
 
     def _step(self, error: np.ndarray, turn: np.ndarray | None) -> None:
         """Move the hinges toward a position, and as far as this leaves freedom, an orientation."""
-        model, data = self.model, self.data
-        jac_pos, jac_rot = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+        model = self.model
+        data = self.data
+        jac_pos = np.zeros((3, model.nv))
+        jac_rot = np.zeros((3, model.nv))
         mujoco.mj_jacSite(model, data, jac_pos, jac_rot, self.site)
-        jac_pos, jac_rot = jac_pos[:, self._dofs], jac_rot[:, self._dofs]
+        jac_pos = jac_pos[:, self._dofs]
+        jac_rot = jac_rot[:, self._dofs]
         inverse = _damped_inverse(jac_pos)
         solution = inverse @ error
         if turn is not None:

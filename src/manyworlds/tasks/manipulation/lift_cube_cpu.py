@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -53,24 +53,29 @@ def use_cpu_preset(arm: Arm, env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolic
     for collision in env_cfg.scene.entities["robot"].collisions:
         collision.condim = 3
     _start_easily(arm, env_cfg)
-    env_cfg.scene.num_envs, rl_cfg.num_steps_per_env = 512, 12
+    env_cfg.scene.num_envs = 512
+    rl_cfg.num_steps_per_env = 12
     for network in (rl_cfg.actor, rl_cfg.critic):
         network.hidden_dims = (128, 128, 128)
     assert rl_cfg.actor.distribution_cfg is not None
     rl_cfg.actor.distribution_cfg["init_std"] = 0.5
     rl_cfg.max_iterations = 2400
-    rl_cfg.algorithm.gamma, rl_cfg.algorithm.use_clipped_value_loss = 0.98, False
-    rl_cfg.algorithm.desired_kl, rl_cfg.algorithm.entropy_coef = 0.015, 0.002
+    rl_cfg.algorithm.gamma = 0.98
+    rl_cfg.algorithm.use_clipped_value_loss = False
+    rl_cfg.algorithm.desired_kl = 0.015
+    rl_cfg.algorithm.entropy_coef = 0.002
     # The last parameters of a noisy policy push the hand into the ground more often.
     rl_cfg.algorithm.averaged_iterations = 100
 
 
 def _start_easily(arm: Arm, cfg: ManagerBasedRlEnvCfg) -> None:
     """Start episodes with the cube in the hand, around it, below it, and as in the task."""
-    command: Any = cfg.commands["lift_height"]
+    command = cfg.commands["lift_height"]
+    assert isinstance(command, mdp.LiftingCommandCfg) and command.object_pose_range is not None
     task = _AsInTask(command.object_pose_range)
     # The starts place the cube, and a new target leaves it in the hand.
-    command.object_pose_range, command.resampling_time_range = None, _TARGET_S
+    command.object_pose_range = None
+    command.resampling_time_range = _TARGET_S
     cfg.episode_length_s = _EPISODE_S
     kinds = {
         "held": _AtHand(arm, _HELD, held=True),
@@ -105,11 +110,13 @@ class _AtHand:
 
     @cached_property
     def _poses(self) -> HandPoses:
-        arm, positions = self.arm, np.random.default_rng(0).uniform(*self.bounds, (_POSES, 3))
+        arm = self.arm
+        positions = np.random.default_rng(0).uniform(*self.bounds, (_POSES, 3))
         return hand_poses(arm.entity(), arm.grasp_site, arm.grasp, positions)
 
     def __call__(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor) -> None:
-        robot, poses = env.scene.entity("robot"), self._poses
+        robot = env.scene.entity("robot")
+        poses = self._poses
         drawn = torch.randint(len(poses.joint_pos), (len(env_ids),))
         joints, position, quat = (
             part[drawn].to(env.device)

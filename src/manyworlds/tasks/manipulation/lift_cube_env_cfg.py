@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import mujoco
 
@@ -24,7 +24,6 @@ from manyworlds.scene import SceneCfg
 from manyworlds.sensor import CameraSensorCfg, ContactMatch, ContactSensorCfg
 from manyworlds.signals import UniformNoiseCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
-from manyworlds.tasks.events import reset_joints
 from manyworlds.tasks.manipulation import mdp
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
@@ -39,7 +38,8 @@ _PIXELS = 48
 _CAMERA_POS = (0.85, 0.0, 0.5)  # in front of the robot, relative to its root [m]
 _CAMERA_QUAT = (0.6124, 0.3536, 0.3536, 0.6124)  # toward the robot, 30 degrees down (wxyz)
 _FARTHEST = 1.5  # [m]
-_CUBE_X, _CUBE_SPACING = 0.3, 0.1  # positions of cubes before the first command [m]
+_CUBE_X = 0.3  # position of cubes before the first command [m]
+_CUBE_SPACING = 0.1  # between several cubes, along y [m]
 _CUBE_COLORS = ((0.8, 0.2, 0.2, 1.0), (0.2, 0.6, 0.3, 1.0), (0.2, 0.4, 0.8, 1.0))
 
 
@@ -150,8 +150,9 @@ def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
                 params={
                     "reward_name": "joint_vel_hinge",
                     "stages": [
-                        {"step": step, "weight": weight}
-                        for step, weight in ((0, -0.01), (12000, -0.1), (24000, -1.0))
+                        {"step": 0, "weight": -0.01},
+                        {"step": 12000, "weight": -0.1},
+                        {"step": 24000, "weight": -1.0},
                     ],
                 },
             )
@@ -187,15 +188,13 @@ def add_arm(cfg: ManagerBasedRlEnvCfg, arm: Arm) -> None:
         ),
     )
     cfg.viewer = copy.deepcopy(arm.viewer)
-    action: Any = cfg.actions["joint_pos"]
+    action = cfg.actions["joint_pos"]
+    assert isinstance(action, mdp.JointPositionActionCfg)
     action.scale = dict(arm.action_scale)
-    rewards: dict[str, Any] = cfg.rewards
-    users = [rewards["lift"]]
+    cfg.rewards["lift"].params["asset_cfg"] = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
     for group in cfg.observations.values():
-        assert group is not None
-        users.append(_term(group, "ee_to_cube"))
-    for term in users:
-        term.params["asset_cfg"] = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
+        hand = SceneEntityCfg("robot", site_names=(arm.grasp_site,))
+        group.terms["ee_to_cube"].params["asset_cfg"] = hand
     cfg.events |= fingertip_friction(arm.fingertips)
 
 
@@ -219,12 +218,14 @@ def lift_cube_vision_env_cfg(
 def observe_images(cfg: ManagerBasedRlEnvCfg, arm: Arm, cam_type: CameraKind) -> None:
     """Let the actor of an arm's task observe the cube by a camera; `lift_cube_vision_env_cfg`."""
     _add_camera(cfg, arm, cam_type)
-    params: dict[str, Any] = {"sensor_name": "front"}
     if cam_type == "depth":
-        params["cutoff_distance"] = _FARTHEST
-    func = mdp.camera_depth if cam_type == "depth" else mdp.camera_rgb
-    picture = ObservationTermCfg(func=func, params=params)
-    cfg.observations["camera"] = ObservationGroupCfg(terms={cam_type: picture})
+        image = ObservationTermCfg(
+            func=mdp.camera_depth,
+            params={"sensor_name": "front", "cutoff_distance": _FARTHEST},
+        )
+    else:
+        image = ObservationTermCfg(func=mdp.camera_rgb, params={"sensor_name": "front"})
+    cfg.observations["camera"] = ObservationGroupCfg(terms={cam_type: image})
 
 
 def multi_cube_seg_env_cfg(
@@ -259,7 +260,7 @@ def add_cubes(cfg: ManagerBasedRlEnvCfg, arm: Arm, num_cubes: int) -> None:
         color = _CUBE_COLORS[i % len(_CUBE_COLORS)]
         y = _CUBE_SPACING * (i - (num_cubes - 1) / 2)
         cfg.scene.entities[name] = cube_cfg(color, y)
-    lift: Any = cfg.commands["lift_height"]
+    lift = cfg.commands["lift_height"]
     cfg.commands["lift_height"] = mdp.MultiCubeLiftingCommandCfg(
         entity_names=names,
         resampling_time_range=lift.resampling_time_range,
@@ -268,30 +269,30 @@ def add_cubes(cfg: ManagerBasedRlEnvCfg, arm: Arm, num_cubes: int) -> None:
     )
     _name_cube_by_command(cfg)
     _add_camera(cfg, arm, "segmentation")
-    params = {"sensor_name": "front", "command_name": "lift_height"}
-    mask = ObservationTermCfg(func=mdp.camera_target_cube_mask, params=params)
+    mask = ObservationTermCfg(
+        func=mdp.camera_target_cube_mask,
+        params={"sensor_name": "front", "command_name": "lift_height"},
+    )
     cfg.observations["camera"] = ObservationGroupCfg(terms={"mask": mask})
 
 
 def _name_cube_by_command(cfg: ManagerBasedRlEnvCfg) -> None:
     """Let rewards and observations refer to the cube that the command selects."""
-    for name, func in (
-        ("lift", mdp.multi_cube_staged_position_reward),
-        ("lift_precise", mdp.multi_cube_bring_object_reward),
-    ):
-        reward = cfg.rewards[name]
-        assert reward is not None
-        reward.func = func
-        del reward.params["object_name"]
-    command: dict[str, Any] = {"command_name": "lift_height"}
+    lift = cfg.rewards["lift"]
+    lift.func = mdp.multi_cube_staged_position_reward
+    del lift.params["object_name"]
+    lift_precise = cfg.rewards["lift_precise"]
+    lift_precise.func = mdp.multi_cube_bring_object_reward
+    del lift_precise.params["object_name"]
     for group in cfg.observations.values():
-        assert group is not None
-        hand = _term(group, "ee_to_cube").params["asset_cfg"]
+        hand = group.terms["ee_to_cube"].params["asset_cfg"]
         group.terms["ee_to_cube"] = ObservationTermCfg(
-            func=mdp.ee_to_target_object, params={**command, "asset_cfg": hand}
+            func=mdp.ee_to_target_object,
+            params={"command_name": "lift_height", "asset_cfg": hand},
         )
         group.terms["cube_to_goal"] = ObservationTermCfg(
-            func=mdp.target_object_to_goal, params=dict(command)
+            func=mdp.target_object_to_goal,
+            params={"command_name": "lift_height"},
         )
 
 
@@ -314,104 +315,138 @@ def _add_camera(
         ),
     )
     actor = cfg.observations["actor"]
-    assert actor is not None
-    del actor.terms["ee_to_cube"], actor.terms["cube_to_goal"]
+    del actor.terms["ee_to_cube"]
+    del actor.terms["cube_to_goal"]
     actor.terms["goal"] = ObservationTermCfg(
         func=mdp.target_position, params={"command_name": "lift_height"}
     )
-
-
-def _term(group: ObservationGroupCfg, name: str) -> ObservationTermCfg:
-    term = group.terms[name]
-    assert term is not None
-    return term
 
 
 def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
     """Configure an arm's task for playback; see `lift_cube_env_cfg`."""
     cfg.episode_length_s = _FOREVER
     cfg.curriculum = {}
-    actor = cfg.observations["actor"]
-    assert actor is not None
-    actor.enable_corruption = False
+    cfg.observations["actor"].enable_corruption = False
 
 
-def _observations() -> dict[str, ObservationGroupCfg | None]:
-    cube = {"object_name": "cube"}
-    lift = {**cube, "command_name": "lift_height"}
-    table: tuple[tuple[str, Any, dict[str, Any], float | None], ...] = (
-        ("joint_pos", mdp.joint_pos_rel, {}, 0.01),
-        ("joint_vel", mdp.joint_vel_rel, {}, 1.5),
-        ("ee_to_cube", mdp.ee_to_object_distance, cube, 0.01),
-        ("cube_to_goal", mdp.object_to_goal_distance, lift, 0.01),
-        ("actions", mdp.last_action, {}, None),
-    )  # fmt: skip
-
-    def terms() -> dict[str, ObservationTermCfg]:
-        return {
-            name: ObservationTermCfg(
-                func=func,
-                params=dict(params),
-                noise=UniformNoiseCfg(n_min=-size, n_max=size) if size else None,
-            )
-            for name, func, params, size in table
-        }
-
+def _observations() -> dict[str, ObservationGroupCfg]:
     return {
-        "actor": ObservationGroupCfg(terms=terms(), enable_corruption=True),
-        "critic": ObservationGroupCfg(terms=terms()),
+        "actor": ObservationGroupCfg(terms=_observation_terms(), enable_corruption=True),
+        "critic": ObservationGroupCfg(terms=_observation_terms()),
     }
 
 
-def _rewards() -> dict[str, RewardTermCfg | None]:
-    lift = {"command_name": "lift_height", "object_name": "cube"}
-
-    def joints() -> dict[str, Any]:
-        return {"asset_cfg": SceneEntityCfg("robot", joint_names=(".*",))}
-
-    table: tuple[tuple[str, Any, float, dict[str, Any]], ...] = (
-        ("lift", mdp.staged_position_reward, 1.0,
-         {**lift, "reaching_std": 0.2, "bringing_std": 0.3}),
-        ("lift_precise", mdp.bring_object_reward, 1.0, {**lift, "std": 0.05}),
-        ("action_rate_l2", mdp.action_rate_l2, -0.01, {}),
-        ("joint_pos_limits", mdp.joint_pos_limits, -10.0, joints()),
-        ("joint_vel_hinge", mdp.joint_velocity_hinge_penalty, -0.01,
-         {"max_vel": 0.5, **joints()}),
-    )  # fmt: skip
+def _observation_terms() -> dict[str, ObservationTermCfg]:
+    """Define the terms of a group; their noise has an effect where it enables corruption."""
     return {
-        name: RewardTermCfg(func=func, weight=weight, params=params)
-        for name, func, weight, params in table
+        "joint_pos": ObservationTermCfg(
+            func=mdp.joint_pos_rel,
+            noise=UniformNoiseCfg(n_min=-0.01, n_max=0.01),
+        ),
+        "joint_vel": ObservationTermCfg(
+            func=mdp.joint_vel_rel,
+            noise=UniformNoiseCfg(n_min=-1.5, n_max=1.5),
+        ),
+        "ee_to_cube": ObservationTermCfg(
+            func=mdp.ee_to_object_distance,
+            params={"object_name": "cube"},
+            noise=UniformNoiseCfg(n_min=-0.01, n_max=0.01),
+        ),
+        "cube_to_goal": ObservationTermCfg(
+            func=mdp.object_to_goal_distance,
+            params={"object_name": "cube", "command_name": "lift_height"},
+            noise=UniformNoiseCfg(n_min=-0.01, n_max=0.01),
+        ),
+        "actions": ObservationTermCfg(func=mdp.last_action),
     }
 
 
-def _events() -> dict[str, EventTermCfg | None]:
+def _rewards() -> dict[str, RewardTermCfg]:
+    return {
+        "lift": RewardTermCfg(
+            func=mdp.staged_position_reward,
+            weight=1.0,
+            params={
+                "command_name": "lift_height",
+                "object_name": "cube",
+                "reaching_std": 0.2,
+                "bringing_std": 0.3,
+            },
+        ),
+        "lift_precise": RewardTermCfg(
+            func=mdp.bring_object_reward,
+            weight=1.0,
+            params={"command_name": "lift_height", "object_name": "cube", "std": 0.05},
+        ),
+        "action_rate_l2": RewardTermCfg(func=mdp.action_rate_l2, weight=-0.01),
+        "joint_pos_limits": RewardTermCfg(
+            func=mdp.joint_pos_limits,
+            weight=-10.0,
+            params={"asset_cfg": SceneEntityCfg("robot", joint_names=(".*",))},
+        ),
+        "joint_vel_hinge": RewardTermCfg(
+            func=mdp.joint_velocity_hinge_penalty,
+            weight=-0.01,
+            params={
+                "max_vel": 0.5,
+                "asset_cfg": SceneEntityCfg("robot", joint_names=(".*",)),
+            },
+        ),
+    }
+
+
+def _events() -> dict[str, EventTermCfg]:
     """Define resets; randomization of the robot is added by the robot's task."""
     return {
         "reset_base": EventTermCfg(
             func=mdp.reset_root_state_uniform, mode="reset", params={"pose_range": {}}
         ),
-        "reset_robot_joints": reset_joints(),
+        "reset_robot_joints": EventTermCfg(
+            func=mdp.reset_joints_by_offset,
+            mode="reset",
+            params={
+                "position_range": (0.0, 0.0),
+                "velocity_range": (0.0, 0.0),
+                "asset_cfg": SceneEntityCfg("robot", joint_names=(".*",)),
+            },
+        ),
     }
 
 
-def fingertip_friction(fingertips: str | tuple[str, ...]) -> dict[str, EventTermCfg | None]:
+def fingertip_friction(fingertips: str | tuple[str, ...]) -> dict[str, EventTermCfg]:
     """Randomize sliding, spinning and rolling friction of the fingertips per world."""
-    table = (
-        ("slide", 0, "uniform", (0.3, 1.5)),
-        ("spin", 1, "log_uniform", (1e-4, 2e-2)),
-        ("roll", 2, "log_uniform", (1e-5, 5e-3)),
-    )
     return {
-        f"fingertip_friction_{name}": EventTermCfg(
+        "fingertip_friction_slide": EventTermCfg(
             func=mdp.dr.geom_friction,
             mode="startup",
             params={
                 "asset_cfg": SceneEntityCfg("robot", geom_names=fingertips),
                 "operation": "abs",
-                "distribution": distribution,
-                "axes": (axis,),
-                "ranges": ranges,
+                "distribution": "uniform",
+                "axes": (0,),
+                "ranges": (0.3, 1.5),
             },
-        )
-        for name, axis, distribution, ranges in table
+        ),
+        "fingertip_friction_spin": EventTermCfg(
+            func=mdp.dr.geom_friction,
+            mode="startup",
+            params={
+                "asset_cfg": SceneEntityCfg("robot", geom_names=fingertips),
+                "operation": "abs",
+                "distribution": "log_uniform",
+                "axes": (1,),
+                "ranges": (1e-4, 2e-2),
+            },
+        ),
+        "fingertip_friction_roll": EventTermCfg(
+            func=mdp.dr.geom_friction,
+            mode="startup",
+            params={
+                "asset_cfg": SceneEntityCfg("robot", geom_names=fingertips),
+                "operation": "abs",
+                "distribution": "log_uniform",
+                "axes": (2,),
+                "ranges": (1e-5, 5e-3),
+            },
+        ),
     }

@@ -32,8 +32,12 @@ from manyworlds.validation.worlds import EnvIds
 if TYPE_CHECKING:
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 
-OBJECT, PUSHER, GOAL = "object", "pusher", "goal"
-"""Names of the entities and of the command that the terms use."""
+OBJECT = "object"
+"""Name of the entity that is pushed."""
+PUSHER = "pusher"
+"""Name of the entity that pushes."""
+GOAL = "goal"
+"""Name of the command."""
 SUCCESS_DISTANCE = 0.05
 """Distance to the goal below which an object has arrived [m]."""
 PUSHER_RADIUS = 0.02
@@ -111,7 +115,8 @@ class PushGoalCommand(CommandTerm):
         for env in visualizer.get_env_indices(self.num_envs):
             center = self._env.scene.entity(OBJECT).data.root_link_pos_w[env].cpu().numpy().copy()
             center[:2] += self.goal[env].cpu().numpy()
-            start, end = center.copy(), center.copy()
+            start = center.copy()
+            end = center.copy()
             end[2] += 0.002
             visualizer.add_cylinder(start, end, SUCCESS_DISTANCE, (0.2, 0.7, 0.3, 0.6))
 
@@ -192,7 +197,8 @@ class outline(ManagerTermBase):  # noqa: N801
 
     def __call__(self, env: ManagerBasedRlEnv, num_directions: int) -> torch.Tensor:
         """Look up the outline of each world's variant, shape [num_envs, num_directions + 1]."""
-        axis, pusher = goal_axis(env), _to_pusher(env)
+        axis = goal_axis(env)
+        pusher = _to_pusher(env)
         yaw = env.scene.entity(OBJECT).data.joint_pos[:, 2:]
         ahead = torch.atan2(axis[:, 1:], axis[:, :1])
         turns = torch.cat([ahead + self._turns, torch.atan2(pusher[:, 1:], pusher[:, :1])], dim=1)

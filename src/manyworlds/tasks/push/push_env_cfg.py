@@ -97,7 +97,7 @@ def _floor(spec: mujoco.MjSpec) -> None:
     floor.material = add_checker_material(spec, name="floor", square=0.1)
 
 
-def _observations() -> dict[str, ObservationGroupCfg | None]:
+def _observations() -> dict[str, ObservationGroupCfg]:
     """Define the observations, in the goal frame and scaled to magnitudes of about 1."""
     terms = {
         "distance": ObservationTermCfg(func=mdp.distance_left, scale=5.0),

@@ -95,8 +95,10 @@ def _reach(outline: np.ndarray, angle: float) -> float:
     """Distance to the farthest point of the outline along a ray from the origin [m]."""
     along = np.array([math.cos(angle), math.sin(angle)])
     across = np.array([-along[1], along[0]])
-    start, end = outline, np.roll(outline, -1, axis=0)
-    side_start, side_end = start @ across, end @ across
+    start = outline
+    end = np.roll(outline, -1, axis=0)
+    side_start = start @ across
+    side_end = end @ across
     crosses = (side_start <= 0.0) != (side_end <= 0.0)
     if not crosses.any():
         return 0.0
@@ -175,7 +177,8 @@ def object_spec(name: str) -> mujoco.MjSpec:
     friction = FLOOR_FRICTION * shape.mass * GRAVITY
     spec = mujoco.MjSpec()
     body = spec.worldbody.add_body(name="object")
-    slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
+    slide = mujoco.mjtJoint.mjJNT_SLIDE
+    hinge = mujoco.mjtJoint.mjJNT_HINGE
     body.add_joint(name="x", type=slide, axis=(1, 0, 0), frictionloss=friction)
     body.add_joint(name="y", type=slide, axis=(0, 1, 0), frictionloss=friction)
     body.add_joint(

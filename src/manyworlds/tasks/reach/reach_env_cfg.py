@@ -138,7 +138,6 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
             )
         ),
     )
-    goal = {"command_name": "goal"}
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(
             num_envs=16 if play else 512,
@@ -156,18 +155,11 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
             )
         },
         observations={
-            name: ObservationGroupCfg(
-                terms={
-                    "joint_pos": ObservationTermCfg(func=mdp.joint_pos_rel),
-                    "joint_vel": ObservationTermCfg(func=mdp.joint_vel_rel),
-                    "tip": ObservationTermCfg(func=tip_position),
-                    "goal": ObservationTermCfg(func=mdp.generated_commands, params=dict(goal)),
-                }
-            )
-            for name in ("actor", "critic")
+            "actor": ObservationGroupCfg(terms=observation_terms()),
+            "critic": ObservationGroupCfg(terms=observation_terms()),
         },
         rewards={
-            "reach": RewardTermCfg(func=reach, weight=1.0, params=dict(goal)),
+            "reach": RewardTermCfg(func=reach, weight=1.0, params={"command_name": "goal"}),
             "smooth": RewardTermCfg(func=mdp.action_rate_l2, weight=-0.01),
         },
         terminations={"time_out": TerminationTermCfg(func=mdp.time_out, time_out=True)},
@@ -178,9 +170,19 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
                 params={"position_range": (-1.0, 1.0), "velocity_range": (0.0, 0.0)},
             )
         },
-        metrics={"distance": MetricsTermCfg(func=distance, params=dict(goal))},
+        metrics={"distance": MetricsTermCfg(func=distance, params={"command_name": "goal"})},
         viewer=ViewerConfig(entity_name="robot", body_name="upper", distance=1.5, elevation=-50.0),
     )
+
+
+def observation_terms() -> dict[str, ObservationTermCfg]:
+    """Return the observations of a network."""
+    return {
+        "joint_pos": ObservationTermCfg(func=mdp.joint_pos_rel),
+        "joint_vel": ObservationTermCfg(func=mdp.joint_vel_rel),
+        "tip": ObservationTermCfg(func=tip_position),
+        "goal": ObservationTermCfg(func=mdp.generated_commands, params={"command_name": "goal"}),
+    }
 
 
 def rl_cfg() -> RslRlOnPolicyRunnerCfg:

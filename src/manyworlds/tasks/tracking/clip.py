@@ -168,8 +168,10 @@ class _Legs:
     def _task(self, com: np.ndarray, height: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the errors of the targets, shape [n], and their Jacobian, shape [n, nv]."""
         nv = self.model.nv
-        errors, rows = [], []
-        jac_pos, jac_rot = np.zeros((3, nv)), np.zeros((3, nv))
+        errors = []
+        rows = []
+        jac_pos = np.zeros((3, nv))
+        jac_rot = np.zeros((3, nv))
         for body, (pos, quat) in zip(self.feet, self._placed, strict=True):
             mujoco.mj_jacBody(self.model, self.data, jac_pos, jac_rot, body)
             errors += [pos - self.data.xpos[body], self._turn(body, quat)]
@@ -197,7 +199,9 @@ class _Legs:
 
     def _turn(self, body: int, quat: np.ndarray) -> np.ndarray:
         """Return the rotation vector from a body's orientation to its target in the world [rad]."""
-        inverse, difference, vector = np.zeros(4), np.zeros(4), np.zeros(3)
+        inverse = np.zeros(4)
+        difference = np.zeros(4)
+        vector = np.zeros(3)
         mujoco.mju_negQuat(inverse, self.data.xquat[body])
         mujoco.mju_mulQuat(difference, quat, inverse)
         mujoco.mju_quat2Vel(vector, difference, 1.0)
@@ -205,7 +209,8 @@ class _Legs:
 
     def _leg_dofs(self) -> np.ndarray:
         """Return the degrees of freedom of the root and of all joints between it and the feet."""
-        model, bodies = self.model, set()
+        model = self.model
+        bodies = set()
         for body in self.feet:
             while body:
                 bodies.add(body)

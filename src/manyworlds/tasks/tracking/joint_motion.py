@@ -87,8 +87,10 @@ class JointMotion:
             torch.gradient(values, spacing=dt, dim=0)[0]
             for values in (self.root_pos, self.joint_pos)
         )
-        first, last = torch.arange(len(linear)) - 1, torch.arange(len(linear)) + 1
-        first, last = first.clamp(min=0), last.clamp(max=len(linear) - 1)
+        first = torch.arange(len(linear)) - 1
+        last = torch.arange(len(linear)) + 1
+        first = first.clamp(min=0)
+        last = last.clamp(max=len(linear) - 1)
         turn = quat_box_minus(self.root_quat[last], self.root_quat[first])
         return linear, turn / ((last - first).double() * dt).unsqueeze(1), joints
 
@@ -131,7 +133,8 @@ def read_joint_motion(
             ],
             axis=1,
         )
-        rows, fps = rows.astype(np.float64), motion.fps
+        rows = rows.astype(np.float64)
+        fps = motion.fps
     else:
         rows = _read_csv(path, joint_names)
     if line_range is not None:
@@ -204,7 +207,8 @@ def complete_motion(
     scene.initialize(sim.mj_model, sim.model, sim.data)
     linear, angular, joint_vel = motion.velocities()
     root = torch.cat([motion.root_pos, motion.root_quat, linear, angular], dim=1).float()
-    joint_pos, joint_vel = motion.joint_pos.float(), joint_vel.float()
+    joint_pos = motion.joint_pos.float()
+    joint_vel = joint_vel.float()
     names = ("body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w")
     bodies: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for start in range(0, frames, count):
@@ -244,10 +248,12 @@ def _read_csv(path: Path, joint_names: Sequence[str]) -> np.ndarray:
                 f"'{path}' has no columns {missing}, but its first line names other columns: name "
                 "all columns of the root and of the robot's joints, or remove that line."
             )
-        columns, lines = [header.index(name) for name in wanted], lines[1:]
+        columns = [header.index(name) for name in wanted]
+        lines = lines[1:]
         first_line = 2
     else:
-        columns, first_line = list(range(len(wanted))), 1
+        columns = list(range(len(wanted)))
+        first_line = 1
     for number, line in enumerate(lines, first_line):
         if header is None:
             _check_width(len(line), joint_names, path, number)

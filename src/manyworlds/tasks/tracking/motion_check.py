@@ -31,13 +31,16 @@ def check_kinematics(motion: Motion, entity: Entity, model: mujoco.MjModel, name
     Raises:
         ValueError: a body is elsewhere; the message names the one that is farthest.
     """
-    ids, data = entity.indexing, mujoco.MjData(model)
+    ids = entity.indexing
+    data = mujoco.MjData(model)
     bodies = ids.body_ids.cpu().numpy()
-    joint_adr, free_adr = ids.joint_q_adr.cpu().numpy(), ids.free_joint_q_adr.cpu().numpy()
+    joint_adr = ids.joint_q_adr.cpu().numpy()
+    free_adr = ids.free_joint_q_adr.cpu().numpy()
     frames = np.unique(np.linspace(0, motion.num_frames - 1, _FRAMES).astype(int))
     distances, angles = np.zeros((2, len(frames), len(bodies)))
     for i, frame in enumerate(frames):
-        pos, quat = motion.body_pos_w[frame], motion.body_quat_w[frame]
+        pos = motion.body_pos_w[frame]
+        quat = motion.body_quat_w[frame]
         data.qpos[free_adr[:3]] = pos[ids.root_index]
         data.qpos[free_adr[3:]] = quat[ids.root_index]
         data.qpos[joint_adr] = motion.joint_pos[frame]
@@ -45,7 +48,8 @@ def check_kinematics(motion: Motion, entity: Entity, model: mujoco.MjModel, name
         distances[i] = np.linalg.norm(data.xpos[bodies] - pos, axis=1)
         cosines = np.abs((data.xquat[bodies] * quat).sum(axis=1)) / np.linalg.norm(quat, axis=1)
         angles[i] = 2.0 * np.arccos(np.minimum(cosines, 1.0))
-    distance, angle = distances.mean(axis=0), angles.mean(axis=0)
+    distance = distances.mean(axis=0)
+    angle = angles.mean(axis=0)
     worst = int(np.maximum(distance / _MAX_DISTANCE, angle / _MAX_ANGLE).argmax())
     if distance[worst] > _MAX_DISTANCE or angle[worst] > _MAX_ANGLE:
         raise ValueError(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.managers import CurriculumTermCfg
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
@@ -30,10 +28,9 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
     """
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     env_cfg.events.clear()
-    actor = env_cfg.observations["actor"]
-    assert actor is not None
-    actor.enable_corruption = False
-    command: Any = env_cfg.commands["motion"]
+    env_cfg.observations["actor"].enable_corruption = False
+    command = env_cfg.commands["motion"]
+    assert isinstance(command, mdp.MotionCommandCfg)
     stages = [
         {"step": step, "velocity_range": scaled(command.velocity_range, factor)}
         for step, factor in ramp(_CALMER)
@@ -43,11 +40,13 @@ def use_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg
         func=mdp.start_velocities, params={"command_name": "motion", "stages": stages}
     )
     env_cfg.scene.num_envs = 512
-    rl_cfg.max_iterations, rl_cfg.save_interval = 1700, 50
+    rl_cfg.max_iterations = 1700
+    rl_cfg.save_interval = 50
     for network in (rl_cfg.actor, rl_cfg.critic):
         network.hidden_dims = (128, 128, 128)
     assert rl_cfg.actor.distribution_cfg is not None
     rl_cfg.actor.distribution_cfg["init_std"] = 0.4
-    rl_cfg.algorithm.schedule, rl_cfg.algorithm.learning_rate = "fixed", 1e-3
+    rl_cfg.algorithm.schedule = "fixed"
+    rl_cfg.algorithm.learning_rate = 1e-3
     rl_cfg.algorithm.learning_rate_stages = ((1200, 5e-4), (1450, 2e-4))
     rl_cfg.algorithm.entropy_coef = 0.001

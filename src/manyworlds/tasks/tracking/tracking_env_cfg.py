@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from manyworlds.entity import EntityCfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -22,7 +21,6 @@ from manyworlds.scene import SceneCfg
 from manyworlds.sensor import ContactMatch, ContactSensorCfg
 from manyworlds.signals import UniformNoiseCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
-from manyworlds.tasks.events import at_startup
 from manyworlds.tasks.tracking import mdp
 from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.terrains import TerrainEntityCfg
@@ -148,97 +146,145 @@ def add_robot(cfg: ManagerBasedRlEnvCfg, robot: TrackedRobot) -> None:
     )
     cfg.sim.mujoco = copy.deepcopy(robot.mujoco)
     cfg.viewer = copy.deepcopy(robot.viewer)
-    kind = mdp.JointPositionActionCfg
+    action_cfg = mdp.JointPositionActionCfg
     if robot.relative_actions:
-        kind = mdp.MotionJointPositionActionCfg
-    cfg.actions["joint_pos"] = kind(
+        action_cfg = mdp.MotionJointPositionActionCfg
+    cfg.actions["joint_pos"] = action_cfg(
         entity_name="robot", actuator_names=(".*",), scale=dict(robot.action_scale)
     )
-    command: Any = cfg.commands["motion"]
+    command = cfg.commands["motion"]
+    assert isinstance(command, mdp.MotionCommandCfg)
     command.motion_fn = robot.motion
-    command.anchor_body_name, command.body_names = robot.anchor, robot.bodies
-    ends: Any = cfg.terminations["ee_body_pos"]
-    ends.params["body_names"] = robot.extremities
-    events: dict[str, Any] = cfg.events
-    events["base_com"].params["asset_cfg"] = SceneEntityCfg("robot", body_names=(robot.anchor,))
-    events["foot_friction"].params["asset_cfg"] = SceneEntityCfg(
-        "robot", geom_names=(robot.foot_geoms,)
-    )
+    command.anchor_body_name = robot.anchor
+    command.body_names = robot.bodies
+    cfg.terminations["ee_body_pos"].params["body_names"] = robot.extremities
+    anchor = SceneEntityCfg("robot", body_names=(robot.anchor,))
+    feet = SceneEntityCfg("robot", geom_names=(robot.foot_geoms,))
+    cfg.events["base_com"].params["asset_cfg"] = anchor
+    cfg.events["foot_friction"].params["asset_cfg"] = feet
 
 
 def remove_state_estimation(cfg: ManagerBasedRlEnvCfg) -> None:
     """Remove the actor's observations that are not measurements of the robot's own sensors."""
-    actor = cfg.observations["actor"]
-    assert actor is not None
-    del actor.terms["motion_anchor_pos_b"], actor.terms["base_lin_vel"]
+    terms = cfg.observations["actor"].terms
+    del terms["motion_anchor_pos_b"]
+    del terms["base_lin_vel"]
 
 
 def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
     """Configure the task of a robot for playback; see `with_robot`."""
     cfg.episode_length_s = _FOREVER
-    actor = cfg.observations["actor"]
-    assert actor is not None
-    actor.enable_corruption = False
+    cfg.observations["actor"].enable_corruption = False
     del cfg.events["push_robot"]
-    command: Any = cfg.commands["motion"]
-    command.pose_range, command.velocity_range = {}, {}
+    command = cfg.commands["motion"]
+    assert isinstance(command, mdp.MotionCommandCfg)
+    command.pose_range = {}
+    command.velocity_range = {}
     command.joint_position_range = (0.0, 0.0)
     command.sampling_mode = "start"
 
 
-# Name, function, parameters, magnitude of the uniform noise.
-_MOTION = {"command_name": "motion"}
-_SEEN: tuple[tuple[str, Any, dict[str, Any], float | None], ...] = (
-    ("command", mdp.generated_commands, _MOTION, None),
-    ("motion_anchor_pos_b", mdp.motion_anchor_pos_b, _MOTION, 0.25),
-    ("motion_anchor_ori_b", mdp.motion_anchor_ori_b, _MOTION, 0.05),
-    ("body_pos", mdp.robot_body_pos_b, _MOTION, None),
-    ("body_ori", mdp.robot_body_ori_b, _MOTION, None),
-    ("base_lin_vel", mdp.builtin_sensor, {"sensor_name": "robot/imu_lin_vel"}, 0.5),
-    ("base_ang_vel", mdp.builtin_sensor, {"sensor_name": "robot/imu_ang_vel"}, 0.2),
-    ("joint_pos", mdp.joint_pos_rel, {}, 0.01),
-    ("joint_vel", mdp.joint_vel_rel, {}, 0.5),
-    ("actions", mdp.last_action, {}, None),
-)
-_PRIVILEGED = ("body_pos", "body_ori")
-
-
-def _observations() -> dict[str, ObservationGroupCfg | None]:
+def _observations() -> dict[str, ObservationGroupCfg]:
     """Define observations: measurements, with noise for the actor; bodies for the critic."""
-
-    def terms(of_actor: bool) -> dict[str, ObservationTermCfg]:
-        return {
-            name: ObservationTermCfg(
-                func=func,
-                params=dict(params),
-                noise=UniformNoiseCfg(n_min=-size, n_max=size) if of_actor and size else None,
-            )
-            for name, func, params, size in _SEEN
-            if not (of_actor and name in _PRIVILEGED)
-        }
-
-    actor = terms(of_actor=True)
-    actor["joint_pos"].params["biased"] = True
+    actor_terms = {
+        "command": ObservationTermCfg(
+            func=mdp.generated_commands, params={"command_name": "motion"}
+        ),
+        "motion_anchor_pos_b": ObservationTermCfg(
+            func=mdp.motion_anchor_pos_b,
+            params={"command_name": "motion"},
+            noise=UniformNoiseCfg(n_min=-0.25, n_max=0.25),
+        ),
+        "motion_anchor_ori_b": ObservationTermCfg(
+            func=mdp.motion_anchor_ori_b,
+            params={"command_name": "motion"},
+            noise=UniformNoiseCfg(n_min=-0.05, n_max=0.05),
+        ),
+        "base_lin_vel": ObservationTermCfg(
+            func=mdp.builtin_sensor,
+            params={"sensor_name": "robot/imu_lin_vel"},
+            noise=UniformNoiseCfg(n_min=-0.5, n_max=0.5),
+        ),
+        "base_ang_vel": ObservationTermCfg(
+            func=mdp.builtin_sensor,
+            params={"sensor_name": "robot/imu_ang_vel"},
+            noise=UniformNoiseCfg(n_min=-0.2, n_max=0.2),
+        ),
+        "joint_pos": ObservationTermCfg(
+            func=mdp.joint_pos_rel,
+            params={"biased": True},
+            noise=UniformNoiseCfg(n_min=-0.01, n_max=0.01),
+        ),
+        "joint_vel": ObservationTermCfg(
+            func=mdp.joint_vel_rel,
+            noise=UniformNoiseCfg(n_min=-0.5, n_max=0.5),
+        ),
+        "actions": ObservationTermCfg(func=mdp.last_action),
+    }
+    critic_terms = {
+        "command": ObservationTermCfg(
+            func=mdp.generated_commands, params={"command_name": "motion"}
+        ),
+        "motion_anchor_pos_b": ObservationTermCfg(
+            func=mdp.motion_anchor_pos_b, params={"command_name": "motion"}
+        ),
+        "motion_anchor_ori_b": ObservationTermCfg(
+            func=mdp.motion_anchor_ori_b, params={"command_name": "motion"}
+        ),
+        "body_pos": ObservationTermCfg(
+            func=mdp.robot_body_pos_b, params={"command_name": "motion"}
+        ),
+        "body_ori": ObservationTermCfg(
+            func=mdp.robot_body_ori_b, params={"command_name": "motion"}
+        ),
+        "base_lin_vel": ObservationTermCfg(
+            func=mdp.builtin_sensor, params={"sensor_name": "robot/imu_lin_vel"}
+        ),
+        "base_ang_vel": ObservationTermCfg(
+            func=mdp.builtin_sensor, params={"sensor_name": "robot/imu_ang_vel"}
+        ),
+        "joint_pos": ObservationTermCfg(func=mdp.joint_pos_rel),
+        "joint_vel": ObservationTermCfg(func=mdp.joint_vel_rel),
+        "actions": ObservationTermCfg(func=mdp.last_action),
+    }
     return {
-        "actor": ObservationGroupCfg(terms=actor, enable_corruption=True),
-        "critic": ObservationGroupCfg(terms=terms(of_actor=False)),
+        "actor": ObservationGroupCfg(terms=actor_terms, enable_corruption=True),
+        "critic": ObservationGroupCfg(terms=critic_terms),
     }
 
 
-def _rewards() -> dict[str, RewardTermCfg | None]:
-    table: tuple[tuple[str, Any, float, float], ...] = (
-        ("motion_global_root_pos", mdp.motion_global_anchor_position_error_exp, 0.5, 0.3),
-        ("motion_global_root_ori", mdp.motion_global_anchor_orientation_error_exp, 0.5, 0.4),
-        ("motion_body_pos", mdp.motion_relative_body_position_error_exp, 1.0, 0.3),
-        ("motion_body_ori", mdp.motion_relative_body_orientation_error_exp, 1.0, 0.4),
-        ("motion_body_lin_vel", mdp.motion_global_body_linear_velocity_error_exp, 1.0, 1.0),
-        ("motion_body_ang_vel", mdp.motion_global_body_angular_velocity_error_exp, 1.0, 3.14),
-    )
+def _rewards() -> dict[str, RewardTermCfg]:
     return {
-        **{
-            name: RewardTermCfg(func=func, weight=weight, params={**_MOTION, "std": std})
-            for name, func, weight, std in table
-        },
+        "motion_global_root_pos": RewardTermCfg(
+            func=mdp.motion_global_anchor_position_error_exp,
+            weight=0.5,
+            params={"command_name": "motion", "std": 0.3},
+        ),
+        "motion_global_root_ori": RewardTermCfg(
+            func=mdp.motion_global_anchor_orientation_error_exp,
+            weight=0.5,
+            params={"command_name": "motion", "std": 0.4},
+        ),
+        "motion_body_pos": RewardTermCfg(
+            func=mdp.motion_relative_body_position_error_exp,
+            weight=1.0,
+            params={"command_name": "motion", "std": 0.3},
+        ),
+        "motion_body_ori": RewardTermCfg(
+            func=mdp.motion_relative_body_orientation_error_exp,
+            weight=1.0,
+            params={"command_name": "motion", "std": 0.4},
+        ),
+        "motion_body_lin_vel": RewardTermCfg(
+            func=mdp.motion_global_body_linear_velocity_error_exp,
+            weight=1.0,
+            params={"command_name": "motion", "std": 1.0},
+        ),
+        "motion_body_ang_vel": RewardTermCfg(
+            func=mdp.motion_global_body_angular_velocity_error_exp,
+            weight=1.0,
+            params={"command_name": "motion", "std": 3.14},
+        ),
         "action_rate_l2": RewardTermCfg(func=mdp.action_rate_l2, weight=-0.1),
         "joint_limit": RewardTermCfg(
             func=mdp.joint_pos_limits,
@@ -253,36 +299,31 @@ def _rewards() -> dict[str, RewardTermCfg | None]:
     }
 
 
-def _terminations() -> dict[str, TerminationTermCfg | None]:
+def _terminations() -> dict[str, TerminationTermCfg]:
     return {
         "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
         "anchor_pos": TerminationTermCfg(
-            func=mdp.bad_anchor_pos_z_only, params={**_MOTION, "threshold": 0.25}
+            func=mdp.bad_anchor_pos_z_only,
+            params={"command_name": "motion", "threshold": 0.25},
         ),
         "anchor_ori": TerminationTermCfg(
             func=mdp.bad_anchor_ori,
-            params={"asset_cfg": SceneEntityCfg("robot"), **_MOTION, "threshold": 0.8},
+            params={
+                "asset_cfg": SceneEntityCfg("robot"),
+                "command_name": "motion",
+                "threshold": 0.8,
+            },
         ),
         "ee_body_pos": TerminationTermCfg(
             func=mdp.bad_motion_body_pos_z_only,
-            params={**_MOTION, "threshold": 0.25, "body_names": ()},
+            params={"command_name": "motion", "threshold": 0.25, "body_names": ()},
         ),
         "diverged": TerminationTermCfg(func=mdp.bad_world),
     }
 
 
-def _events() -> dict[str, EventTermCfg | None]:
+def _events() -> dict[str, EventTermCfg]:
     """Define pushes and randomization: the anchor's mass, encoder bias, and foot friction."""
-    by_axis = {0: (-0.025, 0.025), 1: (-0.05, 0.05), 2: (-0.05, 0.05)}
-    robot = SceneEntityCfg("robot")
-    differ: dict[str, tuple[Any, dict[str, Any]]] = {
-        "base_com": (dr.body_com_offset, {"operation": "add", "ranges": by_axis}),
-        "encoder_bias": (dr.encoder_bias, {"asset_cfg": robot, "bias_range": (-0.01, 0.01)}),
-        "foot_friction": (
-            dr.geom_friction,
-            {"operation": "abs", "ranges": (0.3, 1.2), "shared_random": True},
-        ),
-    }
     return {
         "push_robot": EventTermCfg(
             func=mdp.push_by_setting_velocity,
@@ -290,5 +331,22 @@ def _events() -> dict[str, EventTermCfg | None]:
             interval_range_s=(1.0, 3.0),
             params={"velocity_range": dict(VELOCITY_RANGE)},
         ),
-        **at_startup(differ),
+        "base_com": EventTermCfg(
+            func=dr.body_com_offset,
+            mode="startup",
+            params={
+                "operation": "add",
+                "ranges": {0: (-0.025, 0.025), 1: (-0.05, 0.05), 2: (-0.05, 0.05)},
+            },
+        ),
+        "encoder_bias": EventTermCfg(
+            func=dr.encoder_bias,
+            mode="startup",
+            params={"asset_cfg": SceneEntityCfg("robot"), "bias_range": (-0.01, 0.01)},
+        ),
+        "foot_friction": EventTermCfg(
+            func=dr.geom_friction,
+            mode="startup",
+            params={"operation": "abs", "ranges": (0.3, 1.2), "shared_random": True},
+        ),
     }

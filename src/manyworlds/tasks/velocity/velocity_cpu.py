@@ -58,7 +58,8 @@ _SHARES_STEP = 12000
 # With little noise, policies stop learning while levels grow, and fall more often afterwards.
 _ROUGH_ENTROPY = ((700, 0.004),)
 # Iterations of the solver. Flat feet and collisions between legs need more of them.
-_SOLVER_ITERATIONS, _BIPED_SOLVER_ITERATIONS = 5, 10
+_SOLVER_ITERATIONS = 5
+_BIPED_SOLVER_ITERATIONS = 10
 # Most falls follow a change of the command; the task's commands last 3 to 8 s.
 _COMMAND_S = (2.0, 6.0)
 # A biped that leans forward falls before it has learned to step, so that standing still is an
@@ -117,20 +118,21 @@ def use_cpu_preset(
         _stage(env_cfg, name, stages)
     if posture is not None and not rough:
         _stage(env_cfg, "pose", ((0, posture), (3000, None)))
-    twist = env_cfg.commands["twist"]
-    assert twist is not None
-    twist.resampling_time_range = _COMMAND_S
-    rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 12, 750
+    env_cfg.commands["twist"].resampling_time_range = _COMMAND_S
+    rl_cfg.num_steps_per_env = 12
+    rl_cfg.max_iterations = 750
     # A short horizon reduces the variance of advantages, which few samples require; they also
     # require a policy that changes faster.
-    rl_cfg.algorithm.gamma, rl_cfg.algorithm.desired_kl = 0.97, 0.015
+    rl_cfg.algorithm.gamma = 0.97
+    rl_cfg.algorithm.desired_kl = 0.015
     # Noise finds the gait; afterwards its bonus would only delay turning and a steady gait.
     rl_cfg.algorithm.entropy_coef = 0.012
     rl_cfg.algorithm.entropy_stages = ((noisy_iterations, 0.002),)
     # After 600 iterations, the average falls in fewer episodes than the last policy does.
     rl_cfg.algorithm.averaged_iterations = 50
     if rough:
-        rl_cfg.max_iterations, rl_cfg.algorithm.averaged_iterations = rough_iterations, 100
+        rl_cfg.max_iterations = rough_iterations
+        rl_cfg.algorithm.averaged_iterations = 100
         rl_cfg.algorithm.entropy_stages = _ROUGH_ENTROPY
 
 
@@ -152,7 +154,7 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     env_cfg.rewards["command_progress"] = RewardTermCfg(
         func=mdp.command_progress, weight=0.0, params={"command_name": "twist"}
     )
-    feet = env_cfg.rewards["air_time"].params["sensor_name"]  # type: ignore[union-attr]
+    feet = env_cfg.rewards["air_time"].params["sensor_name"]
     env_cfg.rewards["single_stance"] = RewardTermCfg(
         func=mdp.feet_single_stance,
         weight=0.0,
@@ -164,11 +166,15 @@ def use_biped_cpu_preset(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRun
     _begin_easily(env_cfg)
     # With many joints, the bound on the change of action probabilities allows a small step per
     # update, however many samples it has: make many updates of few samples.
-    rl_cfg.num_steps_per_env, rl_cfg.max_iterations = 6, 6000
+    rl_cfg.num_steps_per_env = 6
+    rl_cfg.max_iterations = 6000
     algorithm = rl_cfg.algorithm
-    algorithm.num_learning_epochs, algorithm.gamma, algorithm.entropy_coef = 4, 0.99, 0.002
+    algorithm.num_learning_epochs = 4
+    algorithm.gamma = 0.99
+    algorithm.entropy_coef = 0.002
     # The adaptive rate swings over more than an order of magnitude from update to update.
-    algorithm.schedule, algorithm.learning_rate = "fixed", 4e-4
+    algorithm.schedule = "fixed"
+    algorithm.learning_rate = 4e-4
     algorithm.critic_learning_rate = 1e-3
     # A policy that walks needs no bonus for its noise; with less noise, the same change of its
     # parameters changes the probabilities of its actions more.
@@ -193,9 +199,7 @@ def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> bool:
     if cfg.curriculum.get("terrain_levels") is None or generator is None:
         return False
     hold_terrain_level(cfg, 0)
-    event = cfg.events["randomize_terrain"]
-    assert event is not None
-    event.params["shares"] = None
+    cfg.events["randomize_terrain"].params["shares"] = None
     stages: list[dict[str, Any]] = []
     for step, level in ramp(_HIGHEST_LEVEL):
         highest = min(round(level), generator.num_rows - 1)
@@ -211,8 +215,9 @@ def _raise_levels(cfg: ManagerBasedRlEnvCfg) -> bool:
 
 def _begin_easily(cfg: ManagerBasedRlEnvCfg) -> None:
     """Begin with commands straight ahead and small pushes; end episodes of robots that stand."""
-    twist: Any = cfg.commands["twist"]
-    commands: Any = cfg.curriculum["command_vel"]
+    twist = cfg.commands["twist"]
+    assert isinstance(twist, mdp.UniformVelocityCommandCfg)
+    commands = cfg.curriculum["command_vel"]
     first, *later = commands.params["velocity_stages"]
     whole = {"lin_vel_y": twist.ranges.lin_vel_y, "rel_standing_envs": twist.rel_standing_envs}
     every = {**whole, **first, "step": _ALL_COMMANDS_STEP}
@@ -286,7 +291,6 @@ def _stage(
 ) -> None:
     """Change a reward's weight in stages; see `_Weights`."""
     term = cfg.rewards[name]
-    assert term is not None
     own = term.weight
     values = [
         {"step": step, "weight": own if weight is None else weight} for step, weight in stages

@@ -35,7 +35,6 @@ from manyworlds.sensor import (
 )
 from manyworlds.signals import UniformNoiseCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
-from manyworlds.tasks.events import at_startup, reset_joints
 from manyworlds.tasks.velocity import mdp
 from manyworlds.terrains import TerrainEntityCfg, TerrainGeneratorCfg
 from manyworlds.terrains.config import HIGH_STEPS_TERRAINS_CFG
@@ -148,16 +147,20 @@ def add_robot(cfg: ManagerBasedRlEnvCfg, robot: LeggedRobot) -> None:
     cfg.scene.sensors = _sensors(robot)
     cfg.sim.mujoco = copy.deepcopy(robot.mujoco)
     cfg.viewer = copy.deepcopy(robot.viewer)
-    action: Any = cfg.actions["joint_pos"]
+    action = cfg.actions["joint_pos"]
+    assert isinstance(action, mdp.JointPositionActionCfg)
     action.scale = dict(robot.action_scale)
-    rewards: dict[str, Any] = cfg.rewards
-    for name in ("upright", "body_ang_vel"):
-        rewards[name].params["asset_cfg"] = SceneEntityCfg("robot", body_names=(robot.trunk,))
-    for name in ("foot_clearance", "foot_slip"):
-        feet = SceneEntityCfg("robot", site_names=robot.feet, preserve_order=True)
-        rewards[name].params["asset_cfg"] = feet
-    for gait, std in zip(("standing", "walking", "running"), robot.posture, strict=True):
-        rewards["pose"].params[f"std_{gait}"] = dict(std)
+    rewards = cfg.rewards
+    trunk = SceneEntityCfg("robot", body_names=(robot.trunk,))
+    rewards["upright"].params["asset_cfg"] = trunk
+    rewards["body_ang_vel"].params["asset_cfg"] = copy.deepcopy(trunk)
+    feet = SceneEntityCfg("robot", site_names=robot.feet, preserve_order=True)
+    rewards["foot_clearance"].params["asset_cfg"] = feet
+    rewards["foot_slip"].params["asset_cfg"] = copy.deepcopy(feet)
+    standing, walking, running = robot.posture
+    rewards["pose"].params["std_standing"] = dict(standing)
+    rewards["pose"].params["std_walking"] = dict(walking)
+    rewards["pose"].params["std_running"] = dict(running)
     for name, weight in robot.weights.items():
         rewards[name].weight = weight
     cfg.events |= _randomization(robot)
@@ -168,7 +171,6 @@ def flatten(cfg: ManagerBasedRlEnvCfg) -> None:
     cfg.scene.terrain = TerrainEntityCfg()
     cfg.scene.sensors = tuple(s for s in cfg.scene.sensors if s.name != "terrain_scan")
     for group in cfg.observations.values():
-        assert group is not None
         del group.terms["height_scan"]
     del cfg.terminations["out_of_terrain_bounds"]
     del cfg.curriculum["terrain_levels"]
@@ -177,14 +179,14 @@ def flatten(cfg: ManagerBasedRlEnvCfg) -> None:
 def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
     """Configure the task of a robot for playback; see `with_robot`."""
     cfg.episode_length_s = _FOREVER
-    actor = cfg.observations["actor"]
-    assert actor is not None and cfg.scene.terrain is not None
-    actor.enable_corruption = False
+    cfg.observations["actor"].enable_corruption = False
     del cfg.events["push_robot"]
     cfg.curriculum = {}
-    if (terrain := cfg.scene.terrain.terrain_generator) is not None:
+    terrain = generator_of(cfg)
+    if terrain is not None:
         terrain.curriculum = False
-        terrain.num_rows = terrain.num_cols = 5
+        terrain.num_rows = 5
+        terrain.num_cols = 5
         terrain.border_width = 10.0
         cfg.events = {
             "randomize_terrain": EventTermCfg(func=mdp.randomize_terrain, mode="reset"),
@@ -235,10 +237,7 @@ def hold_terrain_level(cfg: ManagerBasedRlEnvCfg, level: int) -> None:
 
 
 def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
-    def ground() -> ContactMatch:
-        return ContactMatch(mode="body", pattern="terrain")
-
-    return (
+    sensors: list[SensorCfg] = [
         RayCastSensorCfg(
             name="terrain_scan",
             frame=ObjRef(type="body", name=robot.root, entity="robot"),
@@ -259,7 +258,7 @@ def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
         ContactSensorCfg(
             name="feet_ground_contact",
             primary=copy.deepcopy(robot.feet_contact),
-            secondary=ground(),
+            secondary=ContactMatch(mode="body", pattern="terrain"),
             reduce="netforce",
             track_air_time=True,
         ),
@@ -270,17 +269,18 @@ def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
             reduce="none",
             history_length=4,
         ),
-        *(
+    ]
+    for name, pattern in robot.touches.items():
+        sensors.append(
             ContactSensorCfg(
                 name=name,
                 primary=ContactMatch(mode="geom", pattern=pattern, entity="robot"),
-                secondary=ground(),
+                secondary=ContactMatch(mode="body", pattern="terrain"),
                 reduce="none",
                 history_length=4,
             )
-            for name, pattern in robot.touches.items()
-        ),
-    )
+        )
+    return tuple(sensors)
 
 
 def _command() -> CommandTermCfg:
@@ -302,83 +302,172 @@ def _command() -> CommandTermCfg:
     )
 
 
-# Name, function, parameters, magnitude of the uniform noise, scale.
-_PROPRIOCEPTION: tuple[tuple[str, Any, dict[str, Any], float | None, float | None], ...] = (
-    ("base_lin_vel", mdp.builtin_sensor, {"sensor_name": "robot/imu_lin_vel"}, 0.5, None),
-    ("base_ang_vel", mdp.builtin_sensor, {"sensor_name": "robot/imu_ang_vel"}, 0.2, None),
-    ("projected_gravity", mdp.projected_gravity, {}, 0.05, None),
-    ("joint_pos", mdp.joint_pos_rel, {}, 0.01, None),
-    ("joint_vel", mdp.joint_vel_rel, {}, 1.5, None),
-    ("actions", mdp.last_action, {}, None, None),
-    ("command", mdp.generated_commands, {"command_name": "twist"}, None, None),
-    ("height_scan", mdp.height_scan, {"sensor_name": "terrain_scan"}, 0.1, 0.2),
-)
-_PRIVILEGED = {
-    "foot_height": (mdp.foot_height, "foot_height_scan"),
-    "foot_air_time": (mdp.foot_air_time, "feet_ground_contact"),
-    "foot_contact": (mdp.foot_contact, "feet_ground_contact"),
-    "foot_contact_forces": (mdp.foot_contact_forces, "feet_ground_contact"),
-}
-
-
-def _observations() -> dict[str, ObservationGroupCfg | None]:
+def _observations() -> dict[str, ObservationGroupCfg]:
     """Define observations: sensor measurements, with noise for the actor; the critic adds feet."""
-
-    def proprioception(noisy: bool) -> dict[str, ObservationTermCfg]:
-        return {
-            name: ObservationTermCfg(
-                func=func,
-                params=dict(params),
-                noise=UniformNoiseCfg(n_min=-size, n_max=size) if noisy and size else None,
-                scale=scale,
-            )
-            for name, func, params, size, scale in _PROPRIOCEPTION
-        }
-
-    actor, critic = proprioception(noisy=True), proprioception(noisy=False)
-    actor["joint_pos"].params["biased"] = True
-    for name, (func, sensor) in _PRIVILEGED.items():
-        critic[name] = ObservationTermCfg(func=func, params={"sensor_name": sensor})
+    actor_terms = {
+        "base_lin_vel": ObservationTermCfg(
+            func=mdp.builtin_sensor,
+            params={"sensor_name": "robot/imu_lin_vel"},
+            noise=UniformNoiseCfg(n_min=-0.5, n_max=0.5),
+        ),
+        "base_ang_vel": ObservationTermCfg(
+            func=mdp.builtin_sensor,
+            params={"sensor_name": "robot/imu_ang_vel"},
+            noise=UniformNoiseCfg(n_min=-0.2, n_max=0.2),
+        ),
+        "projected_gravity": ObservationTermCfg(
+            func=mdp.projected_gravity,
+            noise=UniformNoiseCfg(n_min=-0.05, n_max=0.05),
+        ),
+        "joint_pos": ObservationTermCfg(
+            func=mdp.joint_pos_rel,
+            params={"biased": True},
+            noise=UniformNoiseCfg(n_min=-0.01, n_max=0.01),
+        ),
+        "joint_vel": ObservationTermCfg(
+            func=mdp.joint_vel_rel,
+            noise=UniformNoiseCfg(n_min=-1.5, n_max=1.5),
+        ),
+        "actions": ObservationTermCfg(func=mdp.last_action),
+        "command": ObservationTermCfg(
+            func=mdp.generated_commands, params={"command_name": "twist"}
+        ),
+        "height_scan": ObservationTermCfg(
+            func=mdp.height_scan,
+            params={"sensor_name": "terrain_scan"},
+            noise=UniformNoiseCfg(n_min=-0.1, n_max=0.1),
+            scale=0.2,
+        ),
+    }
+    critic_terms = {
+        "base_lin_vel": ObservationTermCfg(
+            func=mdp.builtin_sensor, params={"sensor_name": "robot/imu_lin_vel"}
+        ),
+        "base_ang_vel": ObservationTermCfg(
+            func=mdp.builtin_sensor, params={"sensor_name": "robot/imu_ang_vel"}
+        ),
+        "projected_gravity": ObservationTermCfg(func=mdp.projected_gravity),
+        "joint_pos": ObservationTermCfg(func=mdp.joint_pos_rel),
+        "joint_vel": ObservationTermCfg(func=mdp.joint_vel_rel),
+        "actions": ObservationTermCfg(func=mdp.last_action),
+        "command": ObservationTermCfg(
+            func=mdp.generated_commands, params={"command_name": "twist"}
+        ),
+        "height_scan": ObservationTermCfg(
+            func=mdp.height_scan, params={"sensor_name": "terrain_scan"}, scale=0.2
+        ),
+        "foot_height": ObservationTermCfg(
+            func=mdp.foot_height, params={"sensor_name": "foot_height_scan"}
+        ),
+        "foot_air_time": ObservationTermCfg(
+            func=mdp.foot_air_time, params={"sensor_name": "feet_ground_contact"}
+        ),
+        "foot_contact": ObservationTermCfg(
+            func=mdp.foot_contact, params={"sensor_name": "feet_ground_contact"}
+        ),
+        "foot_contact_forces": ObservationTermCfg(
+            func=mdp.foot_contact_forces, params={"sensor_name": "feet_ground_contact"}
+        ),
+    }
     return {
-        "actor": ObservationGroupCfg(terms=actor, enable_corruption=True),
-        "critic": ObservationGroupCfg(terms=critic),
+        "actor": ObservationGroupCfg(terms=actor_terms, enable_corruption=True),
+        "critic": ObservationGroupCfg(terms=critic_terms),
     }
 
 
-def _rewards() -> dict[str, RewardTermCfg | None]:
+def _rewards() -> dict[str, RewardTermCfg]:
     """Define rewards; those of weight 0 may be enabled by a robot."""
-    moving = {"command_name": "twist", "command_threshold": 0.05}
-    contact = {"sensor_name": "feet_ground_contact"}
-    height = {"height_sensor_name": "foot_height_scan", "target_height": 0.1}
-    joints = {"asset_cfg": SceneEntityCfg("robot", joint_names=(".*",))}
-    table: tuple[tuple[str, Any, float, dict[str, Any]], ...] = (
-        ("track_linear_velocity", mdp.track_linear_velocity, 2.0,
-         {"command_name": "twist", "std": math.sqrt(0.25)}),
-        ("track_angular_velocity", mdp.track_angular_velocity, 2.0,
-         {"command_name": "twist", "std": math.sqrt(0.5)}),
-        ("upright", mdp.upright, 1.0, {"std": math.sqrt(0.2)}),
-        ("pose", mdp.variable_posture, 1.0, {"command_name": "twist", **joints}),
-        ("body_ang_vel", mdp.body_angular_velocity_penalty, -0.05, {}),
-        ("angular_momentum", mdp.angular_momentum_penalty, -0.02,
-         {"sensor_name": "robot/root_angmom"}),
-        ("dof_pos_limits", mdp.joint_pos_limits, -1.0, {}),
-        ("action_rate_l2", mdp.action_rate_l2, -0.1, {}),
-        ("air_time", mdp.feet_air_time, 0.0,
-         {**contact, "threshold_min": 0.05, "threshold_max": 0.5, "command_name": "twist",
-          "command_threshold": 0.5}),
-        ("foot_clearance", mdp.feet_clearance, -2.0, {**height, **moving}),
-        ("foot_swing_height", mdp.feet_swing_height, -0.25, {**contact, **height, **moving}),
-        ("foot_slip", mdp.feet_slip, -0.1, {**contact, **moving}),
-        ("soft_landing", mdp.soft_landing, -1e-5, {**contact, **moving}),
-        ("self_collisions", mdp.self_collision_cost, -1.0, {"sensor_name": "self_collision"}),
-    )  # fmt: skip
     return {
-        name: RewardTermCfg(func=func, weight=weight, params=params)
-        for name, func, weight, params in table
+        "track_linear_velocity": RewardTermCfg(
+            func=mdp.track_linear_velocity,
+            weight=2.0,
+            params={"command_name": "twist", "std": math.sqrt(0.25)},
+        ),
+        "track_angular_velocity": RewardTermCfg(
+            func=mdp.track_angular_velocity,
+            weight=2.0,
+            params={"command_name": "twist", "std": math.sqrt(0.5)},
+        ),
+        "upright": RewardTermCfg(
+            func=mdp.upright,
+            weight=1.0,
+            params={"std": math.sqrt(0.2)},
+        ),
+        "pose": RewardTermCfg(
+            func=mdp.variable_posture,
+            weight=1.0,
+            params={
+                "command_name": "twist",
+                "asset_cfg": SceneEntityCfg("robot", joint_names=(".*",)),
+            },
+        ),
+        "body_ang_vel": RewardTermCfg(func=mdp.body_angular_velocity_penalty, weight=-0.05),
+        "angular_momentum": RewardTermCfg(
+            func=mdp.angular_momentum_penalty,
+            weight=-0.02,
+            params={"sensor_name": "robot/root_angmom"},
+        ),
+        "dof_pos_limits": RewardTermCfg(func=mdp.joint_pos_limits, weight=-1.0),
+        "action_rate_l2": RewardTermCfg(func=mdp.action_rate_l2, weight=-0.1),
+        "air_time": RewardTermCfg(
+            func=mdp.feet_air_time,
+            weight=0.0,
+            params={
+                "sensor_name": "feet_ground_contact",
+                "threshold_min": 0.05,
+                "threshold_max": 0.5,
+                "command_name": "twist",
+                "command_threshold": 0.5,
+            },
+        ),
+        "foot_clearance": RewardTermCfg(
+            func=mdp.feet_clearance,
+            weight=-2.0,
+            params={
+                "height_sensor_name": "foot_height_scan",
+                "target_height": 0.1,
+                "command_name": "twist",
+                "command_threshold": 0.05,
+            },
+        ),
+        "foot_swing_height": RewardTermCfg(
+            func=mdp.feet_swing_height,
+            weight=-0.25,
+            params={
+                "sensor_name": "feet_ground_contact",
+                "height_sensor_name": "foot_height_scan",
+                "target_height": 0.1,
+                "command_name": "twist",
+                "command_threshold": 0.05,
+            },
+        ),
+        "foot_slip": RewardTermCfg(
+            func=mdp.feet_slip,
+            weight=-0.1,
+            params={
+                "sensor_name": "feet_ground_contact",
+                "command_name": "twist",
+                "command_threshold": 0.05,
+            },
+        ),
+        "soft_landing": RewardTermCfg(
+            func=mdp.soft_landing,
+            weight=-1e-5,
+            params={
+                "sensor_name": "feet_ground_contact",
+                "command_name": "twist",
+                "command_threshold": 0.05,
+            },
+        ),
+        "self_collisions": RewardTermCfg(
+            func=mdp.self_collision_cost,
+            weight=-1.0,
+            params={"sensor_name": "self_collision"},
+        ),
     }
 
 
-def _events() -> dict[str, EventTermCfg | None]:
+def _events() -> dict[str, EventTermCfg]:
     """Define resets and pushes."""
     return {
         "reset_base": EventTermCfg(
@@ -394,7 +483,15 @@ def _events() -> dict[str, EventTermCfg | None]:
                 "velocity_range": {},
             },
         ),
-        "reset_robot_joints": reset_joints(),
+        "reset_robot_joints": EventTermCfg(
+            func=mdp.reset_joints_by_offset,
+            mode="reset",
+            params={
+                "position_range": (0.0, 0.0),
+                "velocity_range": (0.0, 0.0),
+                "asset_cfg": SceneEntityCfg("robot", joint_names=(".*",)),
+            },
+        ),
         "push_robot": EventTermCfg(
             func=mdp.push_by_setting_velocity,
             mode="interval",
@@ -413,28 +510,39 @@ def _events() -> dict[str, EventTermCfg | None]:
     }
 
 
-def _randomization(robot: LeggedRobot) -> dict[str, EventTermCfg | None]:
+def _randomization(robot: LeggedRobot) -> dict[str, EventTermCfg]:
     """Define randomization: the encoders' bias, the trunk's mass, the feet's friction."""
-    trunk = SceneEntityCfg("robot", body_names=(robot.trunk,))
-    by_axis = {0: (-0.025, 0.025), 1: (-0.025, 0.025), 2: (-0.03, 0.03)}
-    table: dict[str, tuple[Any, dict[str, Any]]] = {
-        "encoder_bias": (
-            dr.encoder_bias,
-            {"asset_cfg": SceneEntityCfg("robot"), "bias_range": (-0.015, 0.015)},
+    events = {
+        "encoder_bias": EventTermCfg(
+            func=dr.encoder_bias,
+            mode="startup",
+            params={"asset_cfg": SceneEntityCfg("robot"), "bias_range": (-0.015, 0.015)},
         ),
-        "base_com": (
-            dr.body_com_offset,
-            {"asset_cfg": trunk, "operation": "add", "ranges": by_axis},
+        "base_com": EventTermCfg(
+            func=dr.body_com_offset,
+            mode="startup",
+            params={
+                "asset_cfg": SceneEntityCfg("robot", body_names=(robot.trunk,)),
+                "operation": "add",
+                "ranges": {0: (-0.025, 0.025), 1: (-0.025, 0.025), 2: (-0.03, 0.03)},
+            },
         ),
     }
     for name, params in robot.foot_friction.items():
-        feet = SceneEntityCfg("robot", geom_names=robot.foot_geoms)
-        same = {"asset_cfg": feet, "operation": "abs", "shared_random": True}
-        table[name] = dr.geom_friction, {**same, **params}
-    return at_startup(table)
+        events[name] = EventTermCfg(
+            func=dr.geom_friction,
+            mode="startup",
+            params={
+                "asset_cfg": SceneEntityCfg("robot", geom_names=robot.foot_geoms),
+                "operation": "abs",
+                "shared_random": True,
+                **params,
+            },
+        )
+    return events
 
 
-def _curriculum() -> dict[str, CurriculumTermCfg | None]:
+def _curriculum() -> dict[str, CurriculumTermCfg]:
     slow: mdp.VelocityStage = {"step": 0, "lin_vel_x": (-1.0, 1.0), "ang_vel_z": (-0.5, 0.5)}
     faster: mdp.VelocityStage = {
         "step": 5000 * _CONTROL_STEPS,

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import math
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -14,6 +15,7 @@ from manyworlds.envs.mdp.dr import fields, special
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.sim import RecomputeLevel
 from tests.envs.mdp.dr.robot import disturb, make_env, plain_steps
+from tools.write_randomizations import FILE, written_module
 
 SOME = torch.tensor([1, 3])
 STEPS = 40
@@ -104,6 +106,12 @@ def test_each_function_has_a_row_here():
     """List every function, and each alias as the same function."""
     assert {n: functions()[n] for n in ALIASES} == {n: getattr(dr, o) for n, o in ALIASES.items()}
     assert functions().keys() - ALIASES.keys() == PHYSICS.keys() | LOOKS.keys()
+
+
+def test_the_functions_are_those_of_the_table():
+    """Hold the checked-in module to what its generator writes."""
+    written = Path(__file__).parents[4] / FILE
+    assert written.read_text() == written_module(), "run python tools/write_randomizations.py"
 
 
 @pytest.mark.parametrize("name", PHYSICS | LOOKS)

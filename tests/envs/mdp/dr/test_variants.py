@@ -99,7 +99,7 @@ def test_what_a_reset_draws_is_on_top_of_the_variant_it_drew(engine):
         ("inertia", dr.pseudo_inertia, {"alpha_range": (alpha, alpha), "t1_range": (shift, shift)}),
         ("friction", dr.geom_friction, {"ranges": (rub, rub), "operation": "scale"}),
     )
-    events: dict[str, EventTermCfg | None] = {
+    events: dict[str, EventTermCfg] = {
         name: EventTermCfg(func=func, mode="reset", params={"asset_cfg": asset, **params})
         for name, func, params in terms
     }

@@ -17,6 +17,7 @@ from manyworlds.envs.mdp.dr.distributions import (
     resolve_operation,
 )
 from manyworlds.envs.mdp.dr.field_draws import (
+    ROBOT,
     Bounds,
     Randomization,
     Range,
@@ -26,7 +27,6 @@ from manyworlds.envs.mdp.dr.field_draws import (
     resolved,
     selected,
 )
-from manyworlds.envs.mdp.dr.fields import ROBOT
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def _selected_columns(asset_cfg: SceneEntityCfg, actuator: Actuator) -> torch.Te
 @randomizes("actuator_gainprm", "actuator_biasprm", selects=("actuator", *_DRIVEN))
 def pd_gains(
     env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
     kp_range: Range,
     kd_range: Range,
     asset_cfg: SceneEntityCfg = ROBOT,
@@ -193,6 +194,7 @@ def pd_gains(
 )
 def effort_limits(
     env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
     effort_limit_range: Range,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -235,6 +237,7 @@ class _EncoderBias(Randomization):
 @randomizes(selects=("joint",))
 def encoder_bias(
     env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
     bias_range: Range,
     asset_cfg: SceneEntityCfg = ROBOT,
 ) -> _EncoderBias:
@@ -275,6 +278,7 @@ class _CommonLag(Randomization):
 @randomizes()
 def sync_actuator_delays(
     env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
     lag_range: tuple[int, int] | None = None,
     asset_cfg: SceneEntityCfg = ROBOT,
 ) -> _CommonLag:

@@ -1,8 +1,9 @@
 """Core of domain randomization: from names to rows of the model, and draws into them.
 
 A function of this package is written as a builder, which resolves names and ranges and returns a
-`Randomization`. The event manager builds it once for each term. A draw is then a few tensor
-operations over [worlds, elements, columns], whatever the number of worlds.
+`Randomization`; its decorator `randomizes` applies that to the worlds named. The event manager
+builds it once for each term. A draw is then a few tensor operations over [worlds, elements,
+columns], whatever the number of worlds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 import mujoco
 import torch
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from manyworlds.managers.prepared_event import Draws
 
 P = ParamSpec("P")
+ROBOT = SceneEntityCfg("robot")
 Range = tuple[float, float]
 Ranges = Range | Mapping[int, Range] | Mapping[str, Range]
 """One range for all, or one by column, or one by regular expression over names of elements."""
@@ -94,34 +96,15 @@ class Randomization(ABC):
         """
 
 
-class RandomizationFunction(Protocol[P]):
-    """Event function of this package; `EventManager` calls what its `prepare` builds."""
-
-    model_fields: tuple[str, ...]
-    recompute: RecomputeLevel
-    prepare: Callable[..., Randomization]
-
-    def __call__(
-        self,
-        env: ManagerBasedRlEnv,
-        env_ids: torch.Tensor | None,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> None:
-        """Build, and randomize the worlds named."""
-        ...
-
-
 def randomizes(
     *fields: str, reads: tuple[str, ...] = (), selects: tuple[str, ...] | None = None
-) -> Callable[
-    [Callable[Concatenate[ManagerBasedRlEnv, P], Randomization]], RandomizationFunction[P]
-]:
+) -> Callable[[Callable[P, Randomization]], Callable[P, None]]:
     """Make an event function of a builder, and declare the model fields that it changes.
 
-    The builder is called as `build(env, **params)`, the event function as
-    `function(env, env_ids, **params)`; it builds, randomizes once, recomputes what follows, and
-    keeps nothing. The docstring of the builder is that of the event function.
+    Both are called as `function(env, env_ids, **params)`. The builder does not use `env_ids`. The
+    event function builds, randomizes the worlds named, recomputes what follows, and keeps nothing.
+    Its attribute `prepare`, called as `prepare(env, **params)`, only builds; the event manager
+    keeps what it returns.
 
     Args:
         fields: names of the fields that the event changes.
@@ -130,39 +113,34 @@ def randomizes(
     """
     kinds = {k for f in fields for k in element_kinds(f)} if selects is None else {*selects}
 
-    def declare(
-        build: Callable[Concatenate[ManagerBasedRlEnv, P], Randomization],
-    ) -> RandomizationFunction[P]:
-        def prepare(env: ManagerBasedRlEnv, *args: P.args, **kwargs: P.kwargs) -> Randomization:
-            for name, value in signature.bind(env, *args, **kwargs).arguments.items():
+    def declare(builder: Callable[P, Randomization]) -> Callable[P, None]:
+        build: Callable[..., Randomization] = builder
+        signature = inspect.signature(builder)
+
+        def prepare(env: ManagerBasedRlEnv, *args: Any, **kwargs: Any) -> Randomization:
+            for name, value in signature.bind(env, None, *args, **kwargs).arguments.items():
                 if isinstance(value, SceneEntityCfg):
                     check_selection(function, name, value)
             with torch.inference_mode(False):  # what is built outlives a rollout
-                return build(env, *args, **kwargs)
+                return build(env, None, *args, **kwargs)
 
-        @functools.wraps(build)
+        @functools.wraps(builder)
         def function(
-            env: ManagerBasedRlEnv,
-            env_ids: torch.Tensor | None,
-            *args: P.args,
-            **kwargs: P.kwargs,
+            env: ManagerBasedRlEnv, env_ids: torch.Tensor | None, *args: Any, **kwargs: Any
         ) -> None:
             prepare(env, *args, **kwargs)(env, env_ids)
             env.sim.recompute_constants(
                 env.sim.recompute_level(fields), resolve_env_ids(env, env_ids)
             )
 
-        signature = inspect.signature(build)
-        first, *others = signature.parameters.values()
-        worlds = inspect.signature(function, follow_wrapped=False).parameters["env_ids"]
-        event = cast("Any", function)
-        event.__signature__ = signature.replace(
-            parameters=[first, worlds, *others], return_annotation="None"
-        )
-        event.prepare, event.reads_fields, event.selects = prepare, reads, frozenset(kinds)
         levels = [MODEL_FIELD_TABLE[field].warp or RecomputeLevel.none for field in fields]
         level = max(levels, default=RecomputeLevel.none)
-        return requires_model_fields(*fields, recompute=level)(event)
+        event: Any = requires_model_fields(*fields, recompute=level)(function)
+        event.__signature__ = signature.replace(return_annotation="None")
+        event.prepare = prepare
+        event.reads_fields = reads
+        event.selects = frozenset(kinds)
+        return event
 
     return declare
 
@@ -272,7 +250,7 @@ class Rows:
     Args:
         env: the environment.
         field: name of the model field.
-        asset_cfg: a resolved selection; None for an option.
+        asset_cfg: the entity and which of its elements; None for an option.
         chosen: which of the selected elements, by position; None for all.
     """
 
@@ -285,6 +263,7 @@ class Rows:
     ) -> None:
         element = MODEL_FIELD_TABLE[field]
         self.field = field
+        asset_cfg = None if asset_cfg is None else resolved(env, asset_cfg)
         names, places = selected_rows(env, field, asset_cfg)
         chosen = list(range(len(names))) if chosen is None else chosen
         counts = torch.tensor([len(places[i]) for i in chosen])
@@ -513,10 +492,10 @@ def field_draw(
     operation: Operation | str,
     axes: Axes = None,
     shared_random: bool = False,
+    clamp: bool = False,
     *,
     default_axes: Axes = None,
     tied: Mapping[int, int] | None = None,
-    clamp: bool = False,
 ) -> FieldDraw:
     """Build a draw of values of a model field for elements of an entity.
 
@@ -529,9 +508,9 @@ def field_draw(
         operation: a name or an `Operation`.
         axes: columns to draw; None for those of `ranges`, else `default_axes`.
         shared_random: whether all elements of a world get the same draw.
+        clamp: whether values beyond the bounds of the field are cut instead of refused.
         default_axes: None for all columns.
         tied: columns that take the draw of another column, where that is drawn.
-        clamp: whether values beyond the bounds of the field are cut instead of refused.
 
     Raises:
         ValueError: a range, an axis, a name, a distribution or an operation does not fit, or values

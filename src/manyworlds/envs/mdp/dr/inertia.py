@@ -8,14 +8,13 @@ import torch
 
 from manyworlds.envs.mdp.dr.distributions import Distribution
 from manyworlds.envs.mdp.dr.field_draws import (
+    ROBOT,
     Randomization,
     Range,
     Rows,
     make_bounds,
     randomizes,
-    resolved,
 )
-from manyworlds.envs.mdp.dr.fields import ROBOT
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.math.inertia import perturb_inertia
 
@@ -67,6 +66,7 @@ class _Perturbation(Randomization):
 @randomizes(*_FIELDS)
 def pseudo_inertia(
     env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
     alpha_range: Range = _NONE,
     d_range: Range | None = None,
     d1_range: Range = _NONE,
@@ -115,7 +115,7 @@ def pseudo_inertia(
         *(s12_range, s13_range, s23_range),
         *_of_axes("t", t_range, (t1_range, t2_range, t3_range)),
     )
-    return _Perturbation(env, resolved(env, asset_cfg), ranges, distribution)
+    return _Perturbation(env, asset_cfg, ranges, distribution)
 
 
 def _of_axes(name: str, shared: Range | None, single: tuple[Range, ...]) -> tuple[Range, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from manyworlds.envs.mdp.dr.distributions import Distribution, Operation
 from manyworlds.envs.mdp.dr.field_draws import Axes, FieldDraw, Ranges, field_draw, randomizes
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 @randomizes("opt.gravity", selects=())
 def gravity(
     env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
     ranges: Ranges,
     distribution: Distribution | str = "uniform",
     operation: Operation | str = "add",

@@ -10,6 +10,7 @@ import torch
 
 from manyworlds.envs.mdp.dr.distributions import Distribution, Operation
 from manyworlds.envs.mdp.dr.field_draws import (
+    ROBOT,
     Axes,
     FieldDraw,
     Randomization,
@@ -20,7 +21,6 @@ from manyworlds.envs.mdp.dr.field_draws import (
     resolved,
     selected,
 )
-from manyworlds.envs.mdp.dr.fields import ROBOT
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def _types_of(env: ManagerBasedRlEnv, entity: str, geom: int) -> set[int]:
 @randomizes("geom_size", "geom_rbound", "geom_aabb")
 def geom_size(
     env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -121,15 +122,7 @@ def geom_size(
         ValueError: a geom is of another type, whose bounds do not follow from its size.
     """
     draw = field_draw(
-        env,
-        "geom_size",
-        ranges,
-        asset_cfg,
-        distribution,
-        operation,
-        axes,
-        shared_random,
-        clamp=clamp,
+        env, "geom_size", ranges, asset_cfg, distribution, operation, axes, shared_random, clamp
     )
     return Sizes(env, asset_cfg.name, draw)
 
@@ -141,6 +134,7 @@ _ISOTROPIC = {1: 0, 4: 3}
 @randomizes("pair_friction")
 def pair_friction(
     env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
     ranges: Ranges,
     asset_cfg: SceneEntityCfg = ROBOT,
     distribution: Distribution | str = "uniform",
@@ -175,8 +169,8 @@ def pair_friction(
         operation,
         axes,
         shared_random,
+        clamp,
         tied=_ISOTROPIC if isotropic else None,
-        clamp=clamp,
     )
 
 
@@ -222,6 +216,7 @@ class _Pick(Randomization):
 @randomizes("geom_matid", selects=("geom", "material"))
 def geom_matid(
     env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
     asset_cfg: SceneEntityCfg = ROBOT,
     shared_random: bool = False,
 ) -> _Pick:
@@ -239,6 +234,7 @@ def geom_matid(
 @randomizes("mat_texid", selects=("material", "texture"))
 def mat_texid(
     env: ManagerBasedRlEnv,
+    env_ids: torch.Tensor | None,
     asset_cfg: SceneEntityCfg = ROBOT,
     role: int = mujoco.mjtTextureRole.mjTEXROLE_RGB.value,
     shared_random: bool = False,

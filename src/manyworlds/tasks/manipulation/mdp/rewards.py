@@ -76,7 +76,8 @@ def multi_cube_staged_position_reward(
         TypeError: the command is not a `MultiCubeLiftingCommand`.
     """
     command = lifting_command(env, command_name, MultiCubeLiftingCommand)
-    hand, position = site_position(env, asset_cfg), command.target_object_pos
+    hand = site_position(env, asset_cfg)
+    position = command.target_object_pos
     return _staged(hand, position, command.target_pos, reaching_std, bringing_std)
 
 

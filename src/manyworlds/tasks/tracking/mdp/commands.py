@@ -277,7 +277,8 @@ class MotionCommand(CommandTerm):
 
     def update_relative_body_poses(self) -> None:
         """Align the motion with the robot's current pose; called once per control step."""
-        pos, quat = self.robot_anchor_pos_w, self.robot_anchor_quat_w
+        pos = self.robot_anchor_pos_w
+        quat = self.robot_anchor_quat_w
         turn = yaw_quat(quat_mul(quat, quat_conjugate(self.anchor_quat_w))).unsqueeze(1)
         start = torch.cat([pos[:, :2], self.anchor_pos_w[:, 2:]], dim=1).unsqueeze(1)
         arm = self.body_pos_w - self.anchor_pos_w.unsqueeze(1)
@@ -434,7 +435,8 @@ class MotionCommand(CommandTerm):
 
     def _put_robots(self, env_ids: torch.Tensor, noisy: bool) -> None:
         """Write the state of the current frames to the given worlds."""
-        cfg, count = self.cfg, len(env_ids)
+        cfg = self.cfg
+        count = len(env_ids)
         frames = self.motion.split(self.motion.frames[self.time_steps[env_ids]])
         joint_pos, joint_vel = frames[:2]
         pos, quat, linear, angular = (part[:, 0] for part in frames[2:])
@@ -444,7 +446,8 @@ class MotionCommand(CommandTerm):
             pos = pos + pose[:, :3]
             quat = quat_mul(quat_from_euler_xyz(*pose[:, 3:].unbind(-1)), quat)
             push = sample_pose_range(cfg.velocity_range, count, self.device)
-            linear, angular = linear + push[:, :3], angular + push[:, 3:]
+            linear = linear + push[:, :3]
+            angular = angular + push[:, 3:]
             low, high = cfg.joint_position_range
             joint_pos = joint_pos + sample_uniform(low, high, tuple(joint_pos.shape), self.device)
             limits = self.robot.data.soft_joint_pos_limits[env_ids]
@@ -490,7 +493,8 @@ class MotionCommand(CommandTerm):
                 )
 
     def _load(self) -> Motion:
-        cfg, robot = self.cfg, self.robot
+        cfg = self.cfg
+        robot = self.robot
         if cfg.motion_file:
             # Other programs write frames at the control rate without stating it.
             motion = Motion.load(cfg.motion_file, default_fps=1.0 / self._env.step_dt)

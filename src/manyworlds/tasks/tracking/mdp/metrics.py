@@ -51,5 +51,6 @@ def compute_ee_orientation_error(
         ValueError: a body is not tracked.
     """
     ids = command.body_index(ee_body_names)
-    asked, actual = command.body_quat_relative_w[:, ids], command.robot_body_quat_w[:, ids]
+    asked = command.body_quat_relative_w[:, ids]
+    actual = command.robot_body_quat_w[:, ids]
     return quat_error_magnitude(asked, actual).mean(dim=-1)

@@ -55,7 +55,8 @@ def motion_command(env: ManagerBasedRlEnv, command_name: str) -> MotionCommand:
 
 
 def _bodies_in_anchor(command: MotionCommand) -> tuple[torch.Tensor, torch.Tensor]:
-    pos, quat = command.robot_body_pos_w, command.robot_body_quat_w
+    pos = command.robot_body_pos_w
+    quat = command.robot_body_quat_w
     anchor_pos = command.robot_anchor_pos_w.unsqueeze(1)
     anchor_quat = command.robot_anchor_quat_w.unsqueeze(1).expand_as(quat)
     return subtract_frame_transforms(anchor_pos, anchor_quat, pos, quat)

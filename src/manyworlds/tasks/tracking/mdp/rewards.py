@@ -53,7 +53,8 @@ def motion_relative_body_position_error_exp(
     """Kernel of position errors of the given (or all) bodies, `std` [m], shape [num_envs]."""
     command = motion_command(env, command_name)
     ids = command.body_index(body_names)
-    asked, actual = command.body_pos_relative_w[:, ids], command.robot_body_pos_w[:, ids]
+    asked = command.body_pos_relative_w[:, ids]
+    actual = command.robot_body_pos_w[:, ids]
     return _kernel(_squared(asked, actual).mean(dim=1), std)
 
 
@@ -63,7 +64,8 @@ def motion_relative_body_orientation_error_exp(
     """Kernel of orientation errors of the given (or all) bodies, `std` [rad], shape [num_envs]."""
     command = motion_command(env, command_name)
     ids = command.body_index(body_names)
-    asked, actual = command.body_quat_relative_w[:, ids], command.robot_body_quat_w[:, ids]
+    asked = command.body_quat_relative_w[:, ids]
+    actual = command.robot_body_quat_w[:, ids]
     return _kernel(quat_error_magnitude(asked, actual).square().mean(dim=1), std)
 
 
@@ -73,7 +75,8 @@ def motion_global_body_linear_velocity_error_exp(
     """Kernel of the bodies' linear velocity errors, `std` [m/s], shape [num_envs]."""
     command = motion_command(env, command_name)
     ids = command.body_index(body_names)
-    asked, actual = command.body_lin_vel_w[:, ids], command.robot_body_lin_vel_w[:, ids]
+    asked = command.body_lin_vel_w[:, ids]
+    actual = command.robot_body_lin_vel_w[:, ids]
     return _kernel(_squared(asked, actual).mean(dim=1), std)
 
 
@@ -83,7 +86,8 @@ def motion_global_body_angular_velocity_error_exp(
     """Kernel of the bodies' angular velocity errors, `std` [rad/s], shape [num_envs]."""
     command = motion_command(env, command_name)
     ids = command.body_index(body_names)
-    asked, actual = command.body_ang_vel_w[:, ids], command.robot_body_ang_vel_w[:, ids]
+    asked = command.body_ang_vel_w[:, ids]
+    actual = command.robot_body_ang_vel_w[:, ids]
     return _kernel(_squared(asked, actual).mean(dim=1), std)
 
 

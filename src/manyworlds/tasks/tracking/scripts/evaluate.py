@@ -117,7 +117,8 @@ def evaluate_policy(env: ManagerBasedRlEnv, policy: Policy) -> dict[str, float]:
     obs, _ = env.reset()
     left = command.motion.time_step_total - command.time_steps
     alive = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
-    failed, steps = torch.zeros_like(alive), torch.zeros(env.num_envs, device=env.device)
+    failed = torch.zeros_like(alive)
+    steps = torch.zeros(env.num_envs, device=env.device)
     sums: dict[str, torch.Tensor] = {}
     for step in range(int(left.max())):
         with torch.inference_mode():
@@ -148,8 +149,10 @@ def run_evaluate(task_id: str, cfg: EvaluateOptions) -> dict[str, float]:
     from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
-    env_cfg, rl_cfg = evaluation_env_cfg(task_id), load_rl_cfg(task_id)
-    path, run = cfg.checkpoint, None
+    env_cfg = evaluation_env_cfg(task_id)
+    rl_cfg = load_rl_cfg(task_id)
+    path = cfg.checkpoint
+    run = None
     if path is None or path.is_dir():
         run = RunFolder.latest(cfg.log_root, task_id) if path is None else RunFolder(path)
         path = run.last_checkpoint()
@@ -159,12 +162,14 @@ def run_evaluate(task_id: str, cfg: EvaluateOptions) -> dict[str, float]:
         trained = run.env_params().get("commands", {})
         name, command = _motion_of(env_cfg)
         command.motion_file = trained.get(name, {}).get("motion_file", command.motion_file)
-    env_cfg.scene.num_envs, env_cfg.seed = cfg.num_envs, cfg.seed
+    env_cfg.scene.num_envs = cfg.num_envs
+    env_cfg.seed = cfg.seed
     env = ManagerBasedRlEnv(env_cfg, device=cfg.device)
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
     runner = OnPolicyRunner(wrapped, rl_cfg, None, str(env.device))
     runner.load(str(path), load_cfg={"actor": True})
-    act, clip = runner.get_inference_policy(), rl_cfg.clip_actions
+    act = runner.get_inference_policy()
+    clip = rl_cfg.clip_actions
 
     def policy(obs: Any) -> torch.Tensor:
         actions = act(obs)

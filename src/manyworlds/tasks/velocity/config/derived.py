@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
@@ -113,16 +113,15 @@ def velocity_env_cfg(
 ) -> ManagerBasedRlEnvCfg:
     """Return the velocity task of a robot; contacts of its trunk with the ground end episodes."""
     cfg = with_robot(robot, rough=ground == "rough", play=play)
-    rewards: dict[str, Any] = cfg.rewards
     controlled = SceneEntityCfg("robot", joint_names=tuple(robot.posture[0]))
-    rewards["pose"].params["asset_cfg"] = controlled  # other joints have no posture
+    cfg.rewards["pose"].params["asset_cfg"] = controlled  # other joints have no posture
     if robot.touches:
         cfg.terminations["illegal_contact"] = TerminationTermCfg(
             func=mdp.illegal_contact, params={"sensor_name": "trunk_ground_touch"}
         )
     if len(robot.feet) > _BIPED:
         for name in ("body_ang_vel", "angular_momentum"):  # as for the built-in quadruped
-            rewards[name].weight = 0.0
+            cfg.rewards[name].weight = 0.0
     return cfg
 
 
@@ -201,7 +200,8 @@ def settled_height(robot: LeggedRobot) -> float:
     The robot starts on its feet, and its joints hold the pose with their gains.
     """
     cfg = velocity_env_cfg(robot, play=True)
-    cfg.scene.num_envs, cfg.terminations = 1, {}
+    cfg.scene.num_envs = 1
+    cfg.terminations = {}
     cfg.events = {"reset": EventTermCfg(func=reset_scene_to_default, mode="reset")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the training's environment repeats them

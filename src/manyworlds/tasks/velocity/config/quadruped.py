@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from manyworlds.asset_zoo.quadruped import LEGS, QUADRUPED_ACTION_SCALE, get_quadruped_cfg
 from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -23,7 +22,8 @@ __all__ = [
     "use_cpu_preset",
 ]
 
-_UPPER, _CALVES = ".*_(hip|thigh)_joint", ".*_calf_joint"
+_UPPER = ".*_(hip|thigh)_joint"
+_CALVES = ".*_calf_joint"
 
 QUADRUPED = LeggedRobot(
     entity=get_quadruped_cfg,
@@ -104,12 +104,16 @@ def quadruped_flat_env_cfg(
 
 def add_touches(cfg: ManagerBasedRlEnvCfg) -> None:
     """Penalize contacts of shanks and trunk with the ground, and end episodes by the thighs'."""
-    for part, sensor in (("shank", "shank"), ("trunk_head", "trunk")):
-        cfg.rewards[f"{part}_collision"] = RewardTermCfg(
-            func=mdp.self_collision_cost,
-            weight=-0.1,
-            params={"sensor_name": f"{sensor}_ground_touch"},
-        )
+    cfg.rewards["shank_collision"] = RewardTermCfg(
+        func=mdp.self_collision_cost,
+        weight=-0.1,
+        params={"sensor_name": "shank_ground_touch"},
+    )
+    cfg.rewards["trunk_head_collision"] = RewardTermCfg(
+        func=mdp.self_collision_cost,
+        weight=-0.1,
+        params={"sensor_name": "trunk_ground_touch"},
+    )
     cfg.terminations["illegal_contact"] = TerminationTermCfg(
         func=mdp.illegal_contact, params={"sensor_name": "thigh_ground_touch"}
     )
@@ -117,8 +121,7 @@ def add_touches(cfg: ManagerBasedRlEnvCfg) -> None:
 
 def align_to_slope(cfg: ManagerBasedRlEnvCfg) -> None:
     """Reward the trunk's alignment to the terrain, and do not end episodes by its inclination."""
-    rewards: dict[str, Any] = cfg.rewards
-    rewards["upright"].params["terrain_sensor_names"] = ("terrain_scan",)
+    cfg.rewards["upright"].params["terrain_sensor_names"] = ("terrain_scan",)
     del cfg.terminations["fell_over"]
 
 

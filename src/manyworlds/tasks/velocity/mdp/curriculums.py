@@ -12,7 +12,8 @@ from manyworlds.tasks.velocity.mdp.velocity_command import UniformVelocityComman
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
-_FOLLOWED, _LOST = 0.8, 0.5
+_FOLLOWED = 0.8
+_LOST = 0.5
 """Shares of the commanded way from which on, and up to which, terrain becomes harder or easier."""
 _ROBOT = SceneEntityCfg("robot")
 Range = tuple[float, float]
@@ -106,7 +107,8 @@ def commands_vel(
         Bounds of the ranges, each of shape [].
     """
     cfg = env.command_manager.get_term_cfg(command_name)
-    ranges, log = cfg.ranges, {}
+    ranges = cfg.ranges
+    log = {}
     for stage in velocity_stages:
         share = stage.get("rel_standing_envs")
         if stage["step"] <= env.common_step_counter and share is not None:

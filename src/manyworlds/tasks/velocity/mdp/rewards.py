@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from manyworlds.validation.worlds import EnvIds
 
 _ROBOT = SceneEntityCfg("robot")
-_NORMAL, _AXIS = (0.9, 0.6, 0.1, 0.7), (0.2, 0.4, 0.9, 0.7)
+_NORMAL = (0.9, 0.6, 0.1, 0.7)
+_AXIS = (0.2, 0.4, 0.9, 0.7)
 _ARROW_LENGTH = 0.4  # [m]
 
 
@@ -172,7 +173,8 @@ class variable_posture(ManagerTermBase):  # noqa: N801
             walking_threshold: speed above which the robot walks [m/s + rad/s].
             running_threshold: speed above which the robot runs [m/s + rad/s].
         """
-        data, ids = env.scene.entity(asset_cfg.name).data, asset_cfg.index("joint")
+        data = env.scene.entity(asset_cfg.name).data
+        ids = asset_cfg.index("joint")
         speed = commanded_speed(env, command_name)
         gait = (speed >= walking_threshold).long() + (speed >= running_threshold)
         error = data.joint_pos[:, ids] - data.default_joint_pos[:, ids]

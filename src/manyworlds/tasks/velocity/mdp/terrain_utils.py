@@ -31,8 +31,11 @@ def fit_terrain_normal(points: torch.Tensor, valid_mask: torch.Tensor) -> torch.
     points = points.masked_fill(~valid_mask.unsqueeze(-1), 0.0)
     centered = (points - points.sum(dim=1, keepdim=True) / count) * weight
     cov = centered.transpose(1, 2) @ centered
-    xx, xy, yy = cov[:, 0, 0], cov[:, 0, 1], cov[:, 1, 1]
-    xz, yz = cov[:, 0, 2], cov[:, 1, 2]
+    xx = cov[:, 0, 0]
+    xy = cov[:, 0, 1]
+    yy = cov[:, 1, 1]
+    xz = cov[:, 0, 2]
+    yz = cov[:, 1, 2]
     determinant = xx * yy - xy * xy
     spans = determinant > _FLAT * (xx + yy).square()
     slope = torch.stack([yy * xz - xy * yz, xx * yz - xy * xz], dim=1)
@@ -55,7 +58,8 @@ def terrain_normal_from_sensors(
     Raises:
         TypeError: a sensor casts no rays.
     """
-    points, valid = [], []
+    points = []
+    valid = []
     for name in sensor_names:
         sensor = env.scene.sensor(name, RayCastSensor)
         every = -(-sensor.num_rays // max_points)

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from manyworlds.managers.mirror import EnvMirror
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 
-_RANGES = ("lin_vel_x", "lin_vel_y", "ang_vel_z", "heading")
-_SHARES = ("rel_standing_envs", "rel_heading_envs", "rel_world_envs", "rel_forward_envs")
-_COMMANDED, _ACTUAL = (0.2, 0.6, 0.2, 0.7), (0.2, 0.4, 0.9, 0.7)
+_COMMANDED = (0.2, 0.6, 0.2, 0.7)
+_ACTUAL = (0.2, 0.4, 0.9, 0.7)
 
 
 @dataclass(kw_only=True)
@@ -84,8 +83,15 @@ class UniformVelocityCommandCfg(CommandTermCfg):
                 "UniformVelocityCommandCfg has heading_command=True, but ranges.heading is None: "
                 "give its bounds in radians, or set heading_command=False."
             )
-        for name in (*_SHARES, "init_velocity_prob"):
-            if not 0.0 <= (share := getattr(self, name)) <= 1.0:
+        probabilities = {
+            "rel_standing_envs": self.rel_standing_envs,
+            "rel_heading_envs": self.rel_heading_envs,
+            "rel_world_envs": self.rel_world_envs,
+            "rel_forward_envs": self.rel_forward_envs,
+            "init_velocity_prob": self.init_velocity_prob,
+        }
+        for name, share in probabilities.items():
+            if not 0.0 <= share <= 1.0:
                 raise ValueError(
                     f"UniformVelocityCommandCfg.{name} is {share}: give a probability in [0, 1]."
                 )
@@ -111,13 +117,28 @@ class UniformVelocityCommand(CommandTerm):
     cfg: UniformVelocityCommandCfg
     state_attributes = (
         *CommandTerm.state_attributes,
-        *("vel_command_b", "vel_command_w", "heading_target"),
-        *("is_standing_env", "is_heading_env", "is_world_env", "ranges", "shares"),
-        *("commanded_way", "progress", "_way_from", "_measured"),
+        "vel_command_b",
+        "vel_command_w",
+        "heading_target",
+        "is_standing_env",
+        "is_heading_env",
+        "is_world_env",
+        "ranges",
+        "shares",
+        "commanded_way",
+        "progress",
+        "_way_from",
+        "_measured",
     )
     # Commands set in a viewer are not part of the state.
     derived_attributes = (
-        *("_low", "_span", "_limits", "_sampled_from", "_speed", "_speed_of", "_steered"),
+        "_low",
+        "_span",
+        "_limits",
+        "_sampled_from",
+        "_speed",
+        "_speed_of",
+        "_steered",
         "_elapsed",
     )
 
@@ -144,7 +165,10 @@ class UniformVelocityCommand(CommandTerm):
             """Mask of worlds that turn to `heading_target`, shape [num_envs]."""
             self.is_world_env = self.is_standing_env.clone()
             """Mask of worlds with a linear velocity in the world frame, shape [num_envs]."""
-            self.metrics = {n: zeros[:, 0].clone() for n in ("error_vel_xy", "error_vel_yaw")}
+            self.metrics = {
+                "error_vel_xy": zeros[:, 0].clone(),
+                "error_vel_yaw": zeros[:, 0].clone(),
+            }
             self.commanded_way = zeros[:, 0].clone()
             """Length of the way that the commands of this episode describe [m], shape [num_envs];
             measured on generated terrain only."""
@@ -183,13 +207,20 @@ class UniformVelocityCommand(CommandTerm):
             return total_speed(command)
         measured, version = self._speed_of
         if command is not measured or command._version != version:
-            self._speed, self._speed_of = total_speed(command), (command, command._version)
+            self._speed = total_speed(command)
+            self._speed_of = (command, command._version)
         return self._speed
 
     @property
     def ranges(self) -> dict[str, tuple[float, float] | None]:
         """Bounds of sampled commands by name, which curricula change."""
-        return {name: getattr(self.cfg.ranges, name) for name in _RANGES}
+        ranges = self.cfg.ranges
+        return {
+            "lin_vel_x": ranges.lin_vel_x,
+            "lin_vel_y": ranges.lin_vel_y,
+            "ang_vel_z": ranges.ang_vel_z,
+            "heading": ranges.heading,
+        }
 
     @ranges.setter
     def ranges(self, ranges: dict[str, tuple[float, float] | None]) -> None:
@@ -199,7 +230,12 @@ class UniformVelocityCommand(CommandTerm):
     @property
     def shares(self) -> dict[str, float]:
         """Probabilities of the kinds of commands by name, of which curricula change some."""
-        return {name: getattr(self.cfg, name) for name in _SHARES}
+        return {
+            "rel_standing_envs": self.cfg.rel_standing_envs,
+            "rel_heading_envs": self.cfg.rel_heading_envs,
+            "rel_world_envs": self.cfg.rel_world_envs,
+            "rel_forward_envs": self.cfg.rel_forward_envs,
+        }
 
     @shares.setter
     def shares(self, shares: dict[str, float]) -> None:
@@ -209,8 +245,12 @@ class UniformVelocityCommand(CommandTerm):
     @property
     def steering(self) -> dict[str, tuple[float, float]]:
         """Bounds of the commands that a viewer may set, by name, in order."""
-        names = ("lin_vel_x", "lin_vel_y", "ang_vel_z")
-        return {name: getattr(self.cfg.ranges, name) for name in names}
+        ranges = self.cfg.ranges
+        return {
+            "lin_vel_x": ranges.lin_vel_x,
+            "lin_vel_y": ranges.lin_vel_y,
+            "ang_vel_z": ranges.ang_vel_z,
+        }
 
     def steer(self, env_idx: int, command: Sequence[float] | None) -> None:
         """Hold a world's command at a value set by a viewer; None returns to the sampled one.
@@ -234,8 +274,9 @@ class UniformVelocityCommand(CommandTerm):
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
         """Resample the commands of given worlds; return the means of their metrics, shape []."""
         log = super().reset(env_ids)
-        for values in (self.commanded_way, self.progress, self._measured):
-            values[env_ids] = 0.0
+        self.commanded_way[env_ids] = 0.0
+        self.progress[env_ids] = 0.0
+        self._measured[env_ids] = 0.0
         if self.cfg.init_velocity_prob > 0.0:
             self._start_moving(env_ids)
         return log
@@ -261,33 +302,31 @@ class UniformVelocityCommand(CommandTerm):
         uniform = torch.rand(self.num_envs, 9, device=self.device)
         drawn = torch.addcmul(low, uniform[:, :5], span)
         standing, heading, world, forward = (uniform[:, 5:] < limits).unbind(1)
+        # Standing has priority over walking ahead, and both over the other kinds.
         plain = ~(standing | forward)
-        x, rest = drawn[:, 0], drawn[:, 1:3]
+        x = drawn[:, 0]
+        y_and_turning = drawn[:, 1:3]
         x.copy_(torch.where(forward, x.abs(), x))
-        rest.mul_(plain.unsqueeze(1))
-        worlds = mask.unsqueeze(1)
-        for new, kept in (
-            (drawn[:, :3], self.vel_command_b),
-            (drawn[:, :2], self.vel_command_w),
-        ):
-            torch.where(worlds, new, kept, out=kept)
-        for new, kept in (
-            (drawn[:, 3], self.heading_target),
-            (standing, self.is_standing_env),
-            (heading & plain, self.is_heading_env),
-            (world & plain, self.is_world_env),
-        ):
-            torch.where(mask, new, kept, out=kept)
+        y_and_turning.mul_(plain.unsqueeze(1))
+        rows = mask.unsqueeze(1)
+        torch.where(rows, drawn[:, :3], self.vel_command_b, out=self.vel_command_b)
+        torch.where(rows, drawn[:, :2], self.vel_command_w, out=self.vel_command_w)
+        torch.where(mask, drawn[:, 3], self.heading_target, out=self.heading_target)
+        torch.where(mask, standing, self.is_standing_env, out=self.is_standing_env)
+        torch.where(mask, heading & plain, self.is_heading_env, out=self.is_heading_env)
+        torch.where(mask, world & plain, self.is_world_env, out=self.is_world_env)
         return drawn[:, 4]
 
     def _sampling(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return lower bounds and widths of samples, and probabilities; updated after changes."""
-        ranges, shares = self.ranges, self.shares
+        ranges = self.ranges
+        shares = self.shares
         if (ranges, shares) != self._sampled_from:
-            rows = [ranges[name] or (0.0, 0.0) for name in _RANGES]
+            rows = [bounds or (0.0, 0.0) for bounds in ranges.values()]
             rows.append(self.cfg.resampling_time_range)
             low, high = torch.tensor(rows, device=self.device).unbind(1)
-            self._low, self._span = low, high - low
+            self._low = low
+            self._span = high - low
             self._limits = torch.tensor([*shares.values()], device=self.device)
             self._sampled_from = ranges, shares
         return self._low, self._span, self._limits
@@ -305,7 +344,8 @@ class UniformVelocityCommand(CommandTerm):
                 turning.copy_(torch.where(self.is_heading_env[rows], rate, turning))
             if cfg.rel_world_envs > 0.0:
                 x, y = self.vel_command_w[rows].unbind(1)
-                cos, sin = now.cos(), now.sin()
+                cos = now.cos()
+                sin = now.sin()
                 turned = torch.stack([cos * x + sin * y, cos * y - sin * x], dim=1)
                 linear = command[:, :2]
                 linear.copy_(torch.where(self.is_world_env[rows].unsqueeze(1), turned, linear))
@@ -327,7 +367,8 @@ class UniformVelocityCommand(CommandTerm):
         x, y = self.command[:, :2].unbind(1)
         speed = torch.hypot(x, y)
         heading = self.robot.data.heading_w
-        cos, sin = heading.cos(), heading.sin()
+        cos = heading.cos()
+        sin = heading.sin()
         moved_x, moved_y = (here - self._way_from).unbind(1)
         along = moved_x * (cos * x - sin * y) + moved_y * (sin * x + cos * y)
         gained = along / speed.clamp(min=1e-6)
@@ -360,13 +401,16 @@ class UniformVelocityCommand(CommandTerm):
 
     def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         """Draw commanded and actual velocities; angular velocity is a vertical arrow."""
-        data, viz, command = self.robot.data, self.cfg.viz, self.command
+        data = self.robot.data
+        viz = self.cfg.viz
+        command = self.command
         actual = torch.cat([data.root_link_lin_vel_b[:, :2], data.root_link_ang_vel_b[:, 2:]], 1)
         for env in visualizer.get_env_indices(self.num_envs):
             start = data.root_link_pos_w[env].cpu().numpy().copy()
             start[2] += viz.z_offset
             heading = data.heading_w[env].item()
-            cos, sin = math.cos(heading), math.sin(heading)
+            cos = math.cos(heading)
+            sin = math.sin(heading)
             for velocity, color in ((command, _COMMANDED), (actual, _ACTUAL)):
                 x, y, turning = (viz.scale * velocity[env]).tolist()
                 along = (cos * x - sin * y, sin * x + cos * y, 0.0)

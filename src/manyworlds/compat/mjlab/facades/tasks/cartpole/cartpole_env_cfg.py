@@ -11,6 +11,7 @@ from manyworlds.asset_zoo.cartpole import MOTOR_FORCE, cartpole_spec
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnvCfg, mdp
 from manyworlds.managers import (
+    EventTermCfg,
     ObservationGroupCfg,
     ObservationTermCfg,
     RewardTermCfg,
@@ -26,7 +27,6 @@ from manyworlds.rl.config import (
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.tasks.cartpole.cartpole_env_cfg import cartpole_smooth_reward, pole_angle_cos_sin
-from manyworlds.tasks.events import reset_joints
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
@@ -43,12 +43,12 @@ _FOREVER = 1e9  # longer than any episode [s]
 
 def cartpole_balance_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Return the task of keeping the pole upright, starting near the upright position."""
-    return _env_cfg(hinge_angle=0.0, slider_range=0.1, play=play)
+    return _env_cfg(hinge_angle=0.0, slider_range=(-0.1, 0.1), play=play)
 
 
 def cartpole_swingup_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Return the task of swinging the hanging pole up and keeping it upright."""
-    return _env_cfg(hinge_angle=math.pi, slider_range=0.0, play=play)
+    return _env_cfg(hinge_angle=math.pi, slider_range=(0.0, 0.0), play=play)
 
 
 def cartpole_ppo_runner_cfg() -> RslRlOnPolicyRunnerCfg:
@@ -78,24 +78,30 @@ def _get_spec() -> mujoco.MjSpec:
     return spec
 
 
-def _joint(name: str) -> SceneEntityCfg:
-    return SceneEntityCfg("cartpole", joint_names=(name,))
-
-
 def _terms() -> dict[str, ObservationTermCfg]:
-    table = (
-        ("cart_pos", mdp.joint_pos_rel, "slider"),
-        ("pole_angle", pole_angle_cos_sin, "hinge_1"),
-        ("cart_vel", mdp.joint_vel_rel, "slider"),
-        ("pole_vel", mdp.joint_vel_rel, "hinge_1"),
-    )
     return {
-        name: ObservationTermCfg(func=func, params={"asset_cfg": _joint(joint)})
-        for name, func, joint in table
+        "cart_pos": ObservationTermCfg(
+            func=mdp.joint_pos_rel,
+            params={"asset_cfg": SceneEntityCfg("cartpole", joint_names=("slider",))},
+        ),
+        "pole_angle": ObservationTermCfg(
+            func=pole_angle_cos_sin,
+            params={"asset_cfg": SceneEntityCfg("cartpole", joint_names=("hinge_1",))},
+        ),
+        "cart_vel": ObservationTermCfg(
+            func=mdp.joint_vel_rel,
+            params={"asset_cfg": SceneEntityCfg("cartpole", joint_names=("slider",))},
+        ),
+        "pole_vel": ObservationTermCfg(
+            func=mdp.joint_vel_rel,
+            params={"asset_cfg": SceneEntityCfg("cartpole", joint_names=("hinge_1",))},
+        ),
     }
 
 
-def _env_cfg(hinge_angle: float, slider_range: float, play: bool) -> ManagerBasedRlEnvCfg:
+def _env_cfg(
+    hinge_angle: float, slider_range: tuple[float, float], play: bool
+) -> ManagerBasedRlEnvCfg:
     cartpole = EntityCfg(
         spec_fn=_get_spec,
         init_state=EntityCfg.InitialStateCfg(joint_pos={"slider": 0.0, "hinge_1": hinge_angle}),
@@ -124,14 +130,33 @@ def _env_cfg(hinge_angle: float, slider_range: float, play: bool) -> ManagerBase
             "effort": mdp.JointEffortActionCfg(entity_name="cartpole", actuator_names=("slider",))
         },
         events={
-            "reset_slider": reset_joints(_joint("slider"), slider_range, velocity=0.01),
-            "reset_hinge": reset_joints(_joint("hinge_1"), 0.034, velocity=0.01),
+            "reset_slider": EventTermCfg(
+                func=mdp.reset_joints_by_offset,
+                mode="reset",
+                params={
+                    "position_range": slider_range,
+                    "velocity_range": (-0.01, 0.01),
+                    "asset_cfg": SceneEntityCfg("cartpole", joint_names=("slider",)),
+                },
+            ),
+            "reset_hinge": EventTermCfg(
+                func=mdp.reset_joints_by_offset,
+                mode="reset",
+                params={
+                    "position_range": (-0.034, 0.034),
+                    "velocity_range": (-0.01, 0.01),
+                    "asset_cfg": SceneEntityCfg("cartpole", joint_names=("hinge_1",)),
+                },
+            ),
         },
         rewards={
             "smooth_reward": RewardTermCfg(
                 func=cartpole_smooth_reward,
                 weight=1.0,
-                params={"cart_cfg": _joint("slider"), "hinge_cfg": _joint("hinge_1")},
+                params={
+                    "cart_cfg": SceneEntityCfg("cartpole", joint_names=("slider",)),
+                    "hinge_cfg": SceneEntityCfg("cartpole", joint_names=("hinge_1",)),
+                },
             )
         },
         terminations={"time_out": TerminationTermCfg(func=mdp.time_out, time_out=True)},

@@ -5,14 +5,13 @@ Its terms are those of this project's task; the names of the robot's parts are e
 
 from __future__ import annotations
 
-from typing import Any
-
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.managers import SceneEntityCfg
 from manyworlds.scene import SceneCfg
 from manyworlds.sensor import ContactMatch, ContactSensorCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.tasks.manipulation import lift_cube_env_cfg as ours
+from manyworlds.tasks.manipulation import mdp
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.utils.viewer_config import ViewerConfig
 
@@ -54,17 +53,16 @@ def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
         elevation=-5.0,
         azimuth=120.0,
     )
-    action: Any = cfg.actions["joint_pos"]
+    action = cfg.actions["joint_pos"]
+    assert isinstance(action, mdp.JointPositionActionCfg)
     action.scale = 0.5
-    command: Any = cfg.commands["lift_height"]
+    command = cfg.commands["lift_height"]
+    assert isinstance(command, mdp.LiftingCommandCfg) and command.object_pose_range is not None
     command.object_pose_range.yaw = (-3.14, 3.14)
-    groups: dict[str, Any] = cfg.observations
-    for group in groups.values():
+    for group in cfg.observations.values():
         group.terms["ee_to_cube"].params["asset_cfg"] = SceneEntityCfg("robot", site_names=())
-    reward: Any = cfg.rewards["lift"]
-    reward.params["asset_cfg"] = SceneEntityCfg("robot", site_names=())
-    reset: Any = cfg.events["reset_base"]
-    reset.params["velocity_range"] = {}
+    cfg.rewards["lift"].params["asset_cfg"] = SceneEntityCfg("robot", site_names=())
+    cfg.events["reset_base"].params["velocity_range"] = {}
     cfg.events |= ours.fingertip_friction(())
     del cfg.terminations["diverged"]
     return cfg

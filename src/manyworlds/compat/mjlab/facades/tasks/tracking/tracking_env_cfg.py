@@ -5,12 +5,11 @@ Its terms are those of this project's task; the names of the robot's parts are e
 
 from __future__ import annotations
 
-from typing import Any
-
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.managers import SceneEntityCfg
 from manyworlds.scene import SceneCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks.tracking import mdp
 from manyworlds.tasks.tracking import tracking_env_cfg as ours
 from manyworlds.tasks.tracking.tracking_env_cfg import VELOCITY_RANGE
 from manyworlds.terrains import TerrainEntityCfg
@@ -40,10 +39,10 @@ def make_tracking_env_cfg() -> ManagerBasedRlEnvCfg:
         azimuth=120.0,
         fovy=55.0,
     )
-    action: Any = cfg.actions["joint_pos"]
+    action = cfg.actions["joint_pos"]
+    assert isinstance(action, mdp.JointPositionActionCfg)
     action.scale = 0.5
-    events: dict[str, Any] = cfg.events
-    events["base_com"].params["asset_cfg"] = SceneEntityCfg("robot", body_names=())
-    events["foot_friction"].params["asset_cfg"] = SceneEntityCfg("robot", geom_names=())
+    cfg.events["base_com"].params["asset_cfg"] = SceneEntityCfg("robot", body_names=())
+    cfg.events["foot_friction"].params["asset_cfg"] = SceneEntityCfg("robot", geom_names=())
     del cfg.terminations["diverged"]
     return cfg

@@ -6,7 +6,6 @@ Its terms are those of this project's task; the names of the robot's parts are e
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp import dr
@@ -20,6 +19,7 @@ from manyworlds.sensor import (
     TerrainHeightSensorCfg,
 )
 from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks.velocity import mdp
 from manyworlds.tasks.velocity import velocity_env_cfg as ours
 from manyworlds.terrains import TerrainEntityCfg
 from manyworlds.terrains.config import ROUGH_TERRAINS_CFG
@@ -59,7 +59,8 @@ def make_velocity_env_cfg() -> ManagerBasedRlEnvCfg:
         distance=3.0,
         elevation=-5.0,
     )
-    action: Any = cfg.actions["joint_pos"]
+    action = cfg.actions["joint_pos"]
+    assert isinstance(action, mdp.JointPositionActionCfg)
     action.scale = 0.5
     _add_noise_of_critic(cfg)
     _leave_out_names(cfg)
@@ -95,15 +96,15 @@ def _sensors() -> tuple[SensorCfg, ...]:
 
 def _add_noise_of_critic(cfg: ManagerBasedRlEnvCfg) -> None:
     """Give the critic's terms noise, which its `enable_corruption` turns off."""
-    actor: Any = cfg.observations["actor"]
-    critic: Any = cfg.observations["critic"]
+    actor = cfg.observations["actor"]
+    critic = cfg.observations["critic"]
     for name in ("base_lin_vel", "base_ang_vel", "projected_gravity", "joint_vel"):
         critic.terms[name].noise = copy.deepcopy(actor.terms[name].noise)
 
 
 def _leave_out_names(cfg: ManagerBasedRlEnvCfg) -> None:
     """Leave the names in rewards empty, and the weights of some to the robot."""
-    rewards: dict[str, Any] = cfg.rewards
+    rewards = cfg.rewards
     for name in ("upright", "body_ang_vel"):
         rewards[name].params["asset_cfg"] = SceneEntityCfg("robot", body_names=())
     for name in ("foot_clearance", "foot_slip"):
@@ -119,7 +120,7 @@ def _leave_out_names(cfg: ManagerBasedRlEnvCfg) -> None:
     del rewards["self_collisions"]
 
 
-def _randomization() -> dict[str, EventTermCfg | None]:
+def _randomization() -> dict[str, EventTermCfg]:
     by_axis = {0: (-0.025, 0.025), 1: (-0.025, 0.025), 2: (-0.03, 0.03)}
     return {
         "foot_friction": EventTermCfg(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from manyworlds.asset_zoo.third_party import G1_ACTION_SCALE
 from manyworlds.compat.mjlab.facades.tasks.velocity.config.robot import with_robot
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.tasks.velocity.config import g1 as ours
 from manyworlds.tasks.velocity.config.g1 import unitree_g1_ppo_runner_cfg, use_cpu_preset
+from manyworlds.tasks.velocity.mdp import UniformVelocityCommandCfg
 
 __all__ = [
     "G1_ACTION_SCALE",
@@ -63,8 +63,8 @@ def unitree_g1_flat_env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
 def _env_cfg(rough: bool, play: bool) -> ManagerBasedRlEnvCfg:
     cfg = with_robot(_G1, self_collisions=-1.0, rough=rough, play=play)
     cfg.sim.nconmax = 70
-    reward: Any = cfg.rewards["self_collisions"]
-    reward.params["force_threshold"] = 10.0
-    command: Any = cfg.commands["twist"]
+    cfg.rewards["self_collisions"].params["force_threshold"] = 10.0
+    command = cfg.commands["twist"]
+    assert isinstance(command, UniformVelocityCommandCfg)
     command.viz.z_offset = 1.15
     return cfg
