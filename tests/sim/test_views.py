@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -13,6 +15,8 @@ from manyworlds.sim import RecomputeLevel, Simulation, SimulationCfg, TorchArray
 from manyworlds.sim.write_mark import WriteMark
 from tests.scenes import HINGE
 from tests.sim.rich_scene import plain_model, rich_model, state_rows, step_plain
+from tests.test_typing import ROOT
+from tools.write_views import HEAD, STUB, render
 
 NUM_ENVS = 3
 
@@ -28,6 +32,40 @@ def sim(request, monkeypatch) -> Simulation:
         monkeypatch.setattr(wp.config, "optimization_level", 0)
     cfg = SimulationCfg(engine=request.param, mujoco=None)
     return Simulation(NUM_ENVS, cfg, rich_model(), "cpu")
+
+
+def test_the_stub_is_current():
+    """Find in the package what the generator writes with this release of MuJoCo."""
+    text = (ROOT / STUB).read_text()
+    if not text.startswith(HEAD):
+        pytest.skip("the stub has the fields of another release of MuJoCo")
+    assert text == render(), "run `python tools/write_views.py`"
+
+
+@pytest.mark.parametrize("name", ["DataView", "ModelView", "OptionView"])
+def test_fields_are_as_the_stub_describes_them(name):
+    """Have all tensors of the native engine in the stub, with their types and dimensions."""
+    sim = Simulation(NUM_ENVS, SimulationCfg(engine="native", mujoco=None), rich_model(), "cpu")
+    view = {"DataView": sim.data, "ModelView": sim.model, "OptionView": sim.model.opt}[name]
+    text = (ROOT / STUB).read_text()
+    classes = (node for node in ast.parse(text).body if isinstance(node, ast.ClassDef))
+    (listed,) = (node for node in classes if node.name == name)
+    names = {ast.unparse(node.target) for node in listed.body if isinstance(node, ast.AnnAssign)}
+    pointers = {"plugin_data", "plugin_attr"}
+    assert set(dir(view)) - names - pointers == set()
+    text = ast.get_source_segment(text, listed)
+    described = re.findall(r"(\w+): torch.Tensor\s+\"\"\"[^\"]*, (\w+),\s+shape\s+\((.*?)\)", text)
+    assert len(described) > 10
+    for field, dtype, shape in described:
+        if field not in dir(view):
+            continue
+        tensor = getattr(view, field)
+        assert str(tensor.dtype) == f"torch.{dtype}", field
+        sizes = [size.strip() for size in shape.split(",") if size.strip()]
+        assert len(sizes) == tensor.dim(), field
+        for size, actual in zip(sizes[1:], tensor.shape[1:], strict=True):
+            known = getattr(sim.mj_model, size, size)
+            assert str(known) == str(actual) or "*" in size, field
 
 
 def test_default_survives_writes_to_worlds_and_to_the_model(sim):

@@ -15,7 +15,7 @@ import torch
 from manyworlds.actuator.parameters import Cell, GainParameter, LimitParameter
 from manyworlds.actuator.targets import COMMAND_FIELDS, CommandField, DriveTargets
 from manyworlds.signals import DelayBuffer
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
@@ -346,7 +346,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         )
 
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the controls and parameters in the compiled model."""
         ids = [actuator.id for actuator in self._mjs_actuators]
@@ -540,7 +540,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         """Return the global ids of the MuJoCo actuators with a gain, one per target."""
         return self.global_actuator_ids
 
-    def _limit_parameter(self, mj_model: mujoco.MjModel, model: WarpBridge) -> LimitParameter:
+    def _limit_parameter(self, mj_model: mujoco.MjModel, model: ModelView) -> LimitParameter:
         rows = {"actuator": self.global_actuator_ids, "ctrl": self.global_ctrl_ids}
         return LimitParameter(
             f"{type(self).__name__} of {self.target_names}",

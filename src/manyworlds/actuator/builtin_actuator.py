@@ -21,7 +21,7 @@ from manyworlds.actuator.actuator import (
 )
 from manyworlds.actuator.parameters import ControlGears, LimitParameter
 from manyworlds.actuator.targets import CommandField
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.spec.edits import (
     apply_target_overrides,
     create_dcmotor_actuator,
@@ -66,7 +66,7 @@ class DirectActuator(Actuator[ActuatorCfgT]):
     """Factors from targets to controls."""
 
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the controls, parameters and gears in the compiled model."""
         super().initialize(mj_model, model, data, device)
@@ -313,7 +313,7 @@ class BuiltinPdActuator(DirectActuator[BuiltinPdActuatorCfg]):
         springs, dampers = self.global_actuator_ids.chunk(2)
         return springs if name == "stiffness" else dampers
 
-    def _limit_parameter(self, mj_model: mujoco.MjModel, model: WarpBridge) -> LimitParameter:
+    def _limit_parameter(self, mj_model: mujoco.MjModel, model: ModelView) -> LimitParameter:
         ids = torch.tensor([target.id for target in self._targets], device=self.target_ids.device)
         owner = f"{type(self).__name__} of {self.target_names}"
         rows, differs = {self.limit_fields[0]: ids}, self.entity.variant_metadata is not None

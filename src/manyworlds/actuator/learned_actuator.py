@@ -13,7 +13,7 @@ from manyworlds.actuator.builtin_actuator import check_positive
 from manyworlds.actuator.dc_actuator import DcMotorActuator, DcMotorActuatorCfg, clip_to_curve
 from manyworlds.actuator.targets import CommandField
 from manyworlds.signals import CircularBuffer
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.utils.overrides import overrides
 from manyworlds.validation.worlds import EnvIds, Worlds
 
@@ -101,7 +101,7 @@ class _LearnedActuator(DcMotorActuator[LearnedCfgT], Generic[LearnedCfgT]):
     param_names = ("force_limit", "saturation_effort", "velocity_limit_motor")
 
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Load the network and evaluate it once."""
         super().initialize(mj_model, model, data, device)

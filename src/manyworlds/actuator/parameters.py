@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import ModelView
 from manyworlds.sim.write_mark import WriteMark
 from manyworlds.validation.worlds import EnvIds, Worlds, assign
 
@@ -33,7 +33,7 @@ class GainParameter:
         rows: the rows of the fields, one per target.
     """
 
-    def __init__(self, model: WarpBridge, cells: Sequence[Cell], rows: torch.Tensor) -> None:
+    def __init__(self, model: ModelView, cells: Sequence[Cell], rows: torch.Tensor) -> None:
         self._model = model
         self._cells = cells
         self._rows = rows
@@ -64,7 +64,7 @@ class ControlGears:
         geared: mask of the controls that are positions or velocities; efforts have the factor 1.
     """
 
-    def __init__(self, model: WarpBridge, rows: torch.Tensor, geared: torch.Tensor) -> None:
+    def __init__(self, model: ModelView, rows: torch.Tensor, geared: torch.Tensor) -> None:
         self.model = model
         self.rows = rows
         self.geared = geared
@@ -100,7 +100,7 @@ class LimitParameter:
         self,
         owner: str,
         mj_model: mujoco.MjModel,
-        model: WarpBridge,
+        model: ModelView,
         rows: Mapping[str, torch.Tensor],
         differs: bool = False,
     ) -> None:

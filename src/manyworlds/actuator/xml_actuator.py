@@ -20,7 +20,7 @@ from manyworlds.actuator.builtin_actuator import (
 )
 from manyworlds.actuator.parameters import Cell
 from manyworlds.actuator.targets import CommandField
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.spec.edits import apply_target_overrides
 from manyworlds.spec.elements import TRANSMISSIONS, detect_command_field
 from manyworlds.utils.declared import declared
@@ -133,7 +133,7 @@ class XmlActuator(DirectActuator[XmlActuatorCfg]):
             apply_target_overrides(spec, name, self.transmission_type, **self._overrides())
 
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the controls; each MuJoCo actuator must have exactly one."""
         for actuator in self._mjs_actuators:

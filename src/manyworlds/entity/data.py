@@ -11,7 +11,7 @@ import torch
 from manyworlds.actuator import DriveState, DriveTargets
 from manyworlds.entity.frames import FrameData, compute_velocity_from_cvel
 from manyworlds.entity.indexing import EntityIndexing
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.sim.write_mark import WriteMark
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.state import Stateful
@@ -65,8 +65,8 @@ class EntityData(FrameData, Stateful):
     def __init__(
         self,
         indexing: EntityIndexing,
-        model: WarpBridge,
-        data: WarpBridge,
+        model: ModelView,
+        data: DataView,
         defaults: EntityDefaults,
         soft_joint_pos_limit_factor: float = 1.0,
         driven: Collection[TransmissionType] = (),

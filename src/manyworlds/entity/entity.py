@@ -25,7 +25,7 @@ from manyworlds.entity.elements import Matches, NamedElements, Names
 from manyworlds.entity.indexing import EntityIndexing, compute_indexing, spec_elements
 from manyworlds.entity.pose_holder import PoseHolder
 from manyworlds.entity.writers import StateWriters
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.spec.config import (
     CameraCfg,
     CollisionCfg,
@@ -277,7 +277,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         return export_spec(self.spec, Path(path).with_suffix(""), zip=True)
 
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the entity in the compiled scene and allocate its data."""
         self.indexing = compute_indexing(self._elements, self._free_joint, mj_model, device)

@@ -6,7 +6,7 @@ import torch
 
 from manyworlds.entity.indexing import EntityIndexing
 from manyworlds.sim.gravity import gravity_direction
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.sim.write_mark import WriteMark
 from manyworlds.utils.declared import declared
 from manyworlds.utils.math import quat_mul
@@ -53,8 +53,8 @@ class FrameReader:
 
     def __init__(
         self,
-        model: WarpBridge,
-        data: WarpBridge,
+        model: ModelView,
+        data: DataView,
         pos: str,
         frame_ids: int | slice | torch.Tensor,
         body_ids: int | slice | torch.Tensor,
@@ -120,7 +120,7 @@ class FrameData:
     device: torch.device = declared()
     """Device of the tensors."""
 
-    def __init__(self, indexing: EntityIndexing, model: WarpBridge, data: WarpBridge) -> None:
+    def __init__(self, indexing: EntityIndexing, model: ModelView, data: DataView) -> None:
         self.indexing = indexing
         self.model = model
         self.data = data

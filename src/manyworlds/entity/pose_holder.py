@@ -8,7 +8,7 @@ import mujoco
 import torch
 
 from manyworlds.entity.indexing import EntityIndexing
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView
 from manyworlds.spec.holding import holding_values
 from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign
 
@@ -62,12 +62,12 @@ class PoseHolder:
                     (int(mj_model.actuator_ctrladr[i]), list(range(first, first + count)))
                 )
 
-    def begin(self, data: WarpBridge, env_ids: EnvIds = None) -> None:
+    def begin(self, data: DataView, env_ids: EnvIds = None) -> None:
         """Write the values in the given worlds; None for all."""
         for field, values, columns in self._writes:
             assign(getattr(data, field), values, env_ids, columns)
 
-    def fill_history(self, data: WarpBridge, worlds: Worlds) -> None:
+    def fill_history(self, data: DataView, worlds: Worlds) -> None:
         """Fill the delays that MuJoCo computes with the present controls of these worlds."""
         for ctrl, columns in self._histories:
             values = data.ctrl[worlds.rows][:, [ctrl]].expand(-1, len(columns))

@@ -15,7 +15,7 @@ import torch
 
 from manyworlds.entity import Entity, EntityCfg, VariantMetadata
 from manyworlds.sensor import BuiltinSensor, Sensor, SensorCfg, SensorContext
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.spec.edits import drop_options, export_spec
 from manyworlds.spec.elements import qpos_width
 from manyworlds.spec.plausibility import doubtful_sizes
@@ -278,7 +278,7 @@ class Scene(Stateful):
             if entity.variant_metadata is not None
         ]
 
-    def initialize(self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge) -> None:
+    def initialize(self, mj_model: mujoco.MjModel, model: ModelView, data: DataView) -> None:
         """Resolve all entities and sensors in the compiled model.
 
         Raises:

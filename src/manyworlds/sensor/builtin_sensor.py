@@ -9,7 +9,7 @@ import mujoco
 import torch
 
 from manyworlds.sensor.sensor import Sensor, SensorCfg
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class BuiltinSensor(Sensor["torch.Tensor"]):
         )
 
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the sensor's columns in `sensordata`."""
         sensor = mj_model.sensor(self.name)

@@ -12,7 +12,7 @@ import torch
 
 from manyworlds.sensor.builtin_sensor import ObjRef, check_exists
 from manyworlds.sensor.sensor import NOT_REQUESTED, Sensor, SensorCfg
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
@@ -144,7 +144,7 @@ class CameraSensor(Sensor[CameraSensorData]):
             camera.fovy = cfg.fovy
 
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the camera's id."""
         self._camera_idx = int(mj_model.camera(self.camera_name).id)

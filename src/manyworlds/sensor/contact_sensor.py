@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from manyworlds.sensor.sensor import NOT_REQUESTED, Sensor, SensorCfg
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
 from manyworlds.validation.checks import check_count
@@ -230,7 +230,7 @@ class ContactSensor(Sensor[ContactData]):
                 spec.sensor(f"{self.cfg.name}_{name}").nsample = count
 
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the sensor's columns in `sensordata`, and allocate tracked data."""
         self._warn_of_untouchable(mj_model)

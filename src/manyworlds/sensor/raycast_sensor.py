@@ -20,7 +20,7 @@ from manyworlds.sensor.ray_patterns import (
 )
 from manyworlds.sensor.sampling import leaves, with_leaves
 from manyworlds.sensor.sensor import Sensor, SensorCfg
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.utils.debug_visualizer import Color
 from manyworlds.utils.math import dot, matrix_from_quat, quat_from_matrix
 from manyworlds.utils.overrides import overrides
@@ -220,7 +220,7 @@ class RayCastSensor(Sensor[RayCastData]):
             self._moved_geoms.update(entity.moved_geoms)
 
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the frames, and precompute constants."""
         cfg = self.cfg

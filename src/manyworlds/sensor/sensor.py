@@ -13,7 +13,7 @@ import torch
 
 from manyworlds.sensor.sampling import Sampler, is_multiple
 from manyworlds.signals import NoiseCfg, NoiseModelCfg
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
 from manyworlds.validation.worlds import EnvIds
@@ -154,7 +154,7 @@ class Sensor(ABC, Generic[T], Stateful):
 
     @abstractmethod
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the sensor's elements in the compiled scene."""
 

@@ -9,7 +9,7 @@ import mujoco
 import torch
 
 from manyworlds.sim.rays import CameraRequest
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.utils.drawing import pose_for_drawing
 from manyworlds.utils.renderer import Renderer
 
@@ -73,8 +73,8 @@ class SensorContext:
     def __init__(
         self,
         mj_model: mujoco.MjModel,
-        model: WarpBridge,
-        data: WarpBridge,
+        model: ModelView,
+        data: DataView,
         camera_sensors: Sequence[ContextSensor] = (),
         raycast_sensors: Sequence[ContextSensor] = (),
         device: torch.device | str | None = None,

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from manyworlds.sim.fields.element_rows import VARIANT_DEPENDENT_FIELDS
     from manyworlds.sim.fields.recompute import RecomputeLevel
     from manyworlds.sim.sim import Simulation
-    from manyworlds.sim.sim_data import WarpBridge
     from manyworlds.sim.torch_array import TorchArray
+    from manyworlds.sim.views import DataView, ModelView, WarpBridge
     from manyworlds.utils.nan_guard import NanGuardCfg
 
 __all__ = [
     "FATAL",
     "VARIANT_DEPENDENT_FIELDS",
     "Contacts",
+    "DataView",
+    "ModelView",
     "MujocoCfg",
     "NanGuardCfg",
     "RecomputeLevel",
@@ -36,7 +38,9 @@ __all__ = [
 
 _MODULES = {
     "Contacts": "manyworlds.sim.contacts",
+    "DataView": "manyworlds.sim.views",
     "FATAL": "manyworlds.sim.diagnostics.status",
+    "ModelView": "manyworlds.sim.views",
     "MujocoCfg": "manyworlds.sim.config",
     "NanGuardCfg": "manyworlds.utils.nan_guard",
     "RecomputeLevel": "manyworlds.sim.fields.recompute",
@@ -44,7 +48,7 @@ _MODULES = {
     "SimulationCfg": "manyworlds.sim.config",
     "TorchArray": "manyworlds.sim.torch_array",
     "VARIANT_DEPENDENT_FIELDS": "manyworlds.sim.fields.element_rows",
-    "WarpBridge": "manyworlds.sim.sim_data",
+    "WarpBridge": "manyworlds.sim.views",
     "WorldStatus": "manyworlds.sim.diagnostics.status",
     "choose_device": "manyworlds.sim.engines.factory",
 }

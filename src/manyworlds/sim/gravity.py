@@ -6,12 +6,12 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import ModelView
 
 _OFF = mujoco.mjtDisableBit.mjDSBL_GRAVITY
 
 
-def gravity_direction(model: WarpBridge) -> torch.Tensor:
+def gravity_direction(model: ModelView) -> torch.Tensor:
     """Return the unit vector of each world's gravity, or zero without, shape [num_envs, 3]."""
     gravity = model.opt.gravity
     if model.opt.disableflags & _OFF:

@@ -19,12 +19,12 @@ from manyworlds.sim.diagnostics.status import status_counts
 from manyworlds.sim.engines.factory import make_engine
 from manyworlds.sim.fields.defaults import as_tensor
 from manyworlds.sim.fields.recompute import RecomputeLevel
-from manyworlds.sim.fields.shared import STATE_FIELDS, check_model_fields, field_shape
+from manyworlds.sim.fields.shared import check_model_fields, field_shape
 from manyworlds.sim.fields.variant_rows import VariantInfo, VariantRows, variant_indices
 from manyworlds.sim.options import check_options, check_timestep
 from manyworlds.sim.rays import CameraRequest, Rays, check_rays
-from manyworlds.sim.sim_data import WarpBridge
 from manyworlds.sim.state import State, check_state, check_target
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.validation.checks import check_count, check_tuple, check_type
 from manyworlds.validation.names import near_matches
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -98,10 +98,8 @@ class Simulation:
         self._recorder = FlightRecorder(*parts) if guard.enabled else None
         self._sensor_context: AttachedSensors | None = None
         self._outdated: Worlds | None = None
-        self._data = WarpBridge(self._engine.data, num_envs)
-        self._model = WarpBridge(
-            self._engine.model, num_envs, engine=self._engine, defaults=self._default_rows
-        )
+        self._data = DataView(self._engine)
+        self._model = ModelView(self._engine, self._default_rows)
 
     @property
     def device(self) -> torch.device:
@@ -132,12 +130,12 @@ class Simulation:
         return self._engine.mj_model
 
     @property
-    def data(self) -> WarpBridge:
+    def data(self) -> DataView:
         """Per-world arrays: state, inputs, and derived fields, each `(num_envs, ...)`."""
         return self._data
 
     @property
-    def model(self) -> WarpBridge:
+    def model(self) -> ModelView:
         """Model arrays, each `(num_envs, ...)`; the first in-place write makes them per-world."""
         return self._model
 
@@ -242,7 +240,7 @@ class Simulation:
         stepper.step(nsubsteps, refresh)
         if self._outdated is not None:
             self._set_outdated(None)
-        self._data._changed(None)
+        self._data.changed(None)
 
     def _worlds(self, env_ids: EnvIds) -> Worlds:
         return Worlds.of(env_ids, self.num_envs, self._engine.device)
@@ -264,7 +262,7 @@ class Simulation:
                 left = np.setdiff1d(outdated.host_ids, worlds.host_ids)
                 if left.size:
                     self._set_outdated(self._worlds(left))
-            self._data._changed(worlds.ids_or_none)
+            self._data.changed(worlds.ids_or_none)
 
     def outdate(self, env_ids: EnvIds = None) -> None:
         """Mark derived fields of some worlds as outdated, because their state was written.
@@ -283,7 +281,7 @@ class Simulation:
             worlds = self._outdated.union(worlds)
         if worlds is not self._outdated:
             self._set_outdated(worlds)
-        self._data._changed(worlds.ids_or_none)
+        self._data.changed(worlds.ids_or_none)
 
     @contextlib.contextmanager
     def outdating(self, env_ids: EnvIds) -> Iterator[None]:
@@ -292,9 +290,9 @@ class Simulation:
         Args:
             env_ids: the worlds that the code in this context may write; None for all.
         """
-        before = self._state_versions()
+        before = self._data.state_versions()
         yield
-        if self._state_versions() != before:
+        if self._data.state_versions() != before:
             self.outdate(env_ids)
 
     def refresh(self) -> None:
@@ -305,10 +303,6 @@ class Simulation:
     def _set_outdated(self, worlds: Worlds | None) -> None:
         self._outdated = worlds
         self._data.before_derived(None if worlds is None else self.refresh)
-
-    def _state_versions(self) -> dict[str, int]:
-        """Return a number for each state field that was accessed, which rises with each write."""
-        return self._data.versions(STATE_FIELDS)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset worlds to the model's default state: `qpos0`, zero velocity, and zero inputs.
@@ -323,7 +317,7 @@ class Simulation:
             if self._recorder is not None:
                 self._recorder.before_restart(worlds)
             self._engine.reset(worlds)
-            self._data._changed(worlds.ids_or_none)
+            self._data.changed(worlds.ids_or_none)
 
     def contacts(self, env_ids: EnvIds = None) -> Contacts:
         """Return all contacts at the present state, with their forces.
@@ -490,7 +484,7 @@ class Simulation:
         self._engine.recompute_constants(level, worlds)
         if len(self._engine.expanded) > before:
             self._model.clear_cache()
-        self._data._changed(worlds.ids_or_none)
+        self._data.changed(worlds.ids_or_none)
 
     def get_default_field(self, field: str) -> torch.Tensor:
         """Return a new tensor with the compiled value of a model field, shape `(...)` of one world.
@@ -575,7 +569,7 @@ class Simulation:
             self.after_assignment(entity, ids)
         self._variants.complete(entity, changed)
         self._model.clear_cache()
-        self._data._changed(ids)
+        self._data.changed(ids)
 
     def variant_fields(self, entity: str) -> frozenset[str]:
         """Return the model fields in which an entity's variants differ; empty without variants.
@@ -654,7 +648,7 @@ class Simulation:
             variants, rest = self._variants.split(state, worlds)
             self._engine.load_state_dict(rest, worlds)
             self._variants.take(variants, worlds)
-            self._data._changed(worlds.ids_or_none)
+            self._data.changed(worlds.ids_or_none)
 
     def bound_tensors(self) -> list[torch.Tensor]:
         """Return the tensors of `data` and `model` accessed so far, in their fields' shapes."""

@@ -9,11 +9,19 @@ import numpy as np
 import torch
 
 _AUGMENTED = {
-    f"__i{name}__"
-    for name in (
-        *("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow"),
-        *("and", "or", "xor", "lshift", "rshift"),
-    )
+    "__iadd__",
+    "__isub__",
+    "__imul__",
+    "__idiv__",
+    "__itruediv__",
+    "__ifloordiv__",
+    "__imod__",
+    "__ipow__",
+    "__iand__",
+    "__ior__",
+    "__ixor__",
+    "__ilshift__",
+    "__irshift__",
 }
 # These return a view of rows, but a copy of what worlds share.
 _VIEWS_OF_ROWS = {"contiguous", "flatten", "ravel", "reshape", "reshape_as"}
@@ -33,15 +41,20 @@ class TorchArray(torch.Tensor):
     """
 
     _rows: Callable[[bool], torch.Tensor | None]
-    _source: Callable[[], Any] | None = None
+    _source: Callable[[], object] | None = None
 
     def __new__(cls, wp_array: Any, nworld: int | None = None) -> TorchArray:
         """Create an array that shares the memory of a Warp array."""
-        return cls._follow(lambda: wp_array, nworld)
+        return cls.follow(lambda: wp_array, nworld)
 
     @classmethod
-    def _follow(cls, source: Callable[[], Any], nworld: int | None) -> TorchArray:
-        """Create an array that shares the memory of the Warp array that `source()` returns."""
+    def follow(cls, source: Callable[[], object], nworld: int | None) -> TorchArray:
+        """Create an array that shares the memory of the Warp array that `source()` returns.
+
+        Args:
+            source: function that returns the present Warp array.
+            nworld: the number of worlds with which to show an array of one row; None for one.
+        """
         from manyworlds.sim.engines.warp_views import to_torch
 
         first = source()
@@ -63,30 +76,36 @@ class TorchArray(torch.Tensor):
                 )
             return None
 
-        array = cls.wrap(tensor, rows)
-        array._source = source
-        return array
+        return cls.wrap(tensor, rows, source)
 
     @property
     def wp_array(self) -> Any:
         """Warp's own array of the whole field; not available on the native engine."""
-        if self._source is None:
+        array = None if self._source is None else self._source()
+        if array is None:
             raise AttributeError(
                 "'wp_array' is not available: only whole fields of the warp engine are Warp arrays."
             )
-        return self._source()
+        return array
 
     @classmethod
-    def wrap(cls, shared: torch.Tensor, rows: Callable[[bool], torch.Tensor | None]) -> TorchArray:
+    def wrap(
+        cls,
+        shared: torch.Tensor,
+        rows: Callable[[bool], torch.Tensor | None],
+        source: Callable[[], object] | None = None,
+    ) -> TorchArray:
         """Wrap a tensor of shared memory.
 
         Args:
             shared: the tensor to show while worlds share the field, shape (num_envs, ...).
             rows: function that returns the per-world tensor, or None if there is none; if called
                 with True, it creates one.
+            source: function that returns the whole field as a Warp array, or None.
         """
         array = shared.as_subclass(cls)
         array._rows = rows
+        array._source = source
         return array
 
     @classmethod

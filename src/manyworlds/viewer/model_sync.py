@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import mujoco
 import numpy as np
@@ -12,10 +12,12 @@ import numpy as np
 if TYPE_CHECKING:
     import torch
 
-    from manyworlds.sim.sim_data import WarpBridge
+    from manyworlds.sim.views import DataView, ModelView
 
-WorldArrays: TypeAlias = "WarpBridge[Any] | SimpleNamespace"
-"""Per-world arrays by field: `sim.data` or `sim.model`, or copies of some of their fields."""
+DataArrays: TypeAlias = "DataView | SimpleNamespace"
+"""Per-world arrays by field: `sim.data`, or copies of some of its fields."""
+ModelArrays: TypeAlias = "ModelView | SimpleNamespace"
+"""Per-world model fields: `sim.model`, or copies of some of them."""
 
 VIEWER_INERTIAL_FIELDS = frozenset({"body_ipos", "body_iquat", "body_mass", "body_inertia"})
 """Model fields from which inertia boxes are drawn."""
@@ -90,7 +92,7 @@ def disable_model_sameframe_shortcuts(model: mujoco.MjModel) -> None:
 
 def sync_model_fields(
     dst_model: mujoco.MjModel,
-    sim_model: WorldArrays,
+    sim_model: ModelArrays,
     fields: Set[str] | Iterable[str],
     env_idx: int,
 ) -> None:

@@ -19,7 +19,7 @@ from manyworlds.viewer.world_mirror import WorldMirror
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.scene import Scene
-    from manyworlds.viewer.model_sync import WorldArrays
+    from manyworlds.viewer.model_sync import DataArrays, ModelArrays
 
 _GAP_PIXELS = 2
 _GAP_COLOR = (24, 26, 30)
@@ -48,7 +48,7 @@ class OffscreenRenderer:
         model: mujoco.MjModel,
         cfg: ViewerConfig,
         scene: Scene | None = None,
-        sim_model: WorldArrays | None = None,
+        sim_model: ModelArrays | None = None,
         expanded_fields: set[str] | None = None,
     ) -> None:
         self._renderer: Renderer | None = None
@@ -94,7 +94,7 @@ class OffscreenRenderer:
 
     def update(
         self,
-        data: WorldArrays,
+        data: DataArrays,
         debug_vis_callback: Callable[[MujocoNativeDebugVisualizer], None] | None = None,
         camera: int | str | None = None,
         *,
@@ -136,7 +136,7 @@ class OffscreenRenderer:
 
     def render_grid(
         self,
-        data: WorldArrays,
+        data: DataArrays,
         env_ids: Sequence[int],
         columns: int | None = None,
         debug_vis_callback: Callable[[MujocoNativeDebugVisualizer], None] | None = None,

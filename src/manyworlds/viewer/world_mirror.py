@@ -14,7 +14,8 @@ from manyworlds.utils.newton import avoid_sparse_newton
 from manyworlds.viewer.model_sync import (
     VIEWER_INERTIAL_FIELDS,
     VIEWER_MODEL_FIELDS,
-    WorldArrays,
+    DataArrays,
+    ModelArrays,
     as_numpy,
     disable_model_sameframe_shortcuts,
     sync_model_fields,
@@ -52,7 +53,7 @@ class WorldMirror:
     def __init__(
         self,
         model: mujoco.MjModel,
-        sim_model: WorldArrays | None = None,
+        sim_model: ModelArrays | None = None,
         expanded_fields: Set[str] | None = None,
     ) -> None:
         self.model = copy.copy(model)
@@ -66,7 +67,7 @@ class WorldMirror:
         if self._drawn:
             disable_model_sameframe_shortcuts(self.model)
 
-    def load(self, data: WorldArrays, env_idx: int, *, dynamics: bool = False) -> None:
+    def load(self, data: DataArrays, env_idx: int, *, dynamics: bool = False) -> None:
         """Copy the state of a world.
 
         Args:

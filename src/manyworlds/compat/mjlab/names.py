@@ -150,6 +150,7 @@ NAMES: dict[str, Any] = {
     "mjlab.rl:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     "mjlab.sim.sim:VARIANT_DEPENDENT_FIELDS": "manyworlds.sim:VARIANT_DEPENDENT_FIELDS",
     "mjlab.sim.sim_data:TorchArray": "manyworlds.sim.torch_array:TorchArray",
+    "mjlab.sim.sim_data:WarpBridge": "manyworlds.sim.views:WarpBridge",
     "mjlab.rl.runner:MjlabOnPolicyRunner": "manyworlds.rl.runner:OnPolicyRunner",
     **{
         f"mjlab.tasks.cartpole:{name}": f"{_FACADES}.cartpole.cartpole_env_cfg:{name}"

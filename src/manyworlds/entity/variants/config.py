@@ -16,7 +16,7 @@ from manyworlds.entity.entity import Entity, EntityCfg
 from manyworlds.entity.variants.assignment import Assignment, allocate_worlds, variant_ids
 from manyworlds.entity.variants.merge import merge_variants
 from manyworlds.entity.variants.metadata import VariantMetadata
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import DataView, ModelView
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class VariantEntity(Entity):
         self.variant_metadata.find_in(self.spec)
 
     def initialize(
-        self, mj_model: mujoco.MjModel, model: WarpBridge, data: WarpBridge, device: torch.device
+        self, mj_model: mujoco.MjModel, model: ModelView, data: DataView, device: torch.device
     ) -> None:
         """Find the entity in the compiled scene and allocate its data."""
         if not self.variant_metadata.in_use:

@@ -31,9 +31,8 @@ class AttachedSensors(Protocol):
 class Engine(Protocol):
     """Steps `num_envs` worlds of one model.
 
-    `data` and `model` are structs whose attributes are tensors, nested structs, or scalars;
-    `WarpBridge` wraps them for users. Worlds are in ascending order, each once; those passed with
-    a state keep the given order.
+    `DataView` and `ModelView` show its fields to users. Worlds are in ascending order, each once;
+    those passed with a state keep the given order.
     """
 
     name: str
@@ -58,10 +57,38 @@ class Engine(Protocol):
     """True if calls replay captured graphs."""
     graphs: dict[str, Any]
     """Captured graphs, by the name of the call."""
-    data: Any
-    """Struct of per-world arrays, each `(num_envs, ...)`."""
-    model: Any
-    """Struct of model arrays; shared ones have a leading dimension of 1."""
+
+    def data_field(self, field: str) -> object:
+        """Return a tensor of shape (num_envs, ...), a number, or a struct of Warp arrays.
+
+        Raises:
+            AttributeError: there is no such field.
+        """
+        ...
+
+    def data_fields(self) -> list[str]:
+        """Return the names of tensors and structs that `data_field` returns."""
+        ...
+
+    def model_field(self, field: str) -> torch.Tensor | int | float:
+        """Return a tensor, (num_envs, ...) once expanded and (1, ...) before, or a number.
+
+        Raises:
+            AttributeError: there is no such field.
+        """
+        ...
+
+    def model_fields(self, prefix: str) -> list[str]:
+        """Return the names of options, for the prefix 'opt.', or of the model's other fields."""
+        ...
+
+    def field_rows(self, field: str) -> torch.Tensor:
+        """Return the rows of an expanded model field, shape (num_envs, ...)."""
+        ...
+
+    def warp_array(self, field: str) -> object:
+        """Return Warp's own array of a model field; None on an engine without Warp."""
+        ...
 
     def create_graph(self) -> None:
         """Discard captured graphs, if any, so that they are captured again."""

@@ -100,8 +100,6 @@ class NativeEngine:
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._rays = NativeRays(self.batch, self.defaults, _call)
         self.graphs: dict[str, Any] = {}
-        self.data = _NativeData(self)
-        self.model = _NativeModel(self)
 
     def create_graph(self) -> None:
         """Do nothing: there are no graphs."""
@@ -286,7 +284,44 @@ class NativeEngine:
             self._rows[field].array[:] = self._compiled(field)
             self._rows[field].refresh()
 
-    def bind(self, field: str) -> torch.Tensor:
+    def model_field(self, field: str) -> torch.Tensor | int | float:
+        """Return a model field: rows of worlds once expanded, else one shared row, or a number."""
+        if field in self._rows:
+            return self._rows[field].tensor
+        value = self.defaults.get(field)
+        if value is None and field.startswith("opt."):
+            value = getattr(self.mj_model.opt, field.removeprefix("opt."), None)
+        elif value is None:
+            value = getattr(self.mj_model, field, None)
+        if isinstance(value, np.ndarray) and (value.ndim or field in OPTION_FIELDS):
+            return Mirror(value[None], engine_shape(field, value[None])).tensor
+        if isinstance(value, np.ndarray):
+            return value.item()
+        if isinstance(value, int | float):
+            return value
+        raise AttributeError(
+            f"'{field}' is not a model field of the native engine."
+            + near_matches(field, MODEL_FIELDS)
+        )
+
+    def model_fields(self, prefix: str) -> list[str]:
+        """Return the names of options, for the prefix 'opt.', or of the model's other fields."""
+        if prefix:
+            return sorted(f.removeprefix("opt.") for f in MODEL_FIELDS if f.startswith("opt."))
+        return sorted({"opt", *(f for f in MODEL_FIELDS if not f.startswith("opt."))})
+
+    def field_rows(self, field: str) -> torch.Tensor:
+        """Return the rows of an expanded model field, shape (num_envs, ...)."""
+        return self._rows[field].tensor
+
+    def warp_array(self, field: str) -> None:
+        """Return None: there are no Warp arrays."""
+
+    def data_fields(self) -> list[str]:
+        """Return the names of the fields that `data_field` returns."""
+        return sorted(f for f in DATA_FIELDS if not conditional_field_reason(self.mj_model, f))
+
+    def data_field(self, field: str) -> torch.Tensor:
         """Return the tensor of a data field, shape (num_envs, ...), bound on its first use."""
         for mirrors in (self._state, self._derived):
             if field in mirrors:
@@ -340,7 +375,7 @@ class NativeEngine:
             if kind == "model":
                 self.expand(field)
             elif kind == "derived":
-                self.bind(field)
+                self.data_field(field)
         rows = self.model_rows()
         arrays = {f"model.{name}": array for name, array in rows.items()}
         arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
@@ -542,58 +577,6 @@ class NativeEngine:
         if sensors is not None and not math.isfinite(sensors.buffer[rows].sum()):
             bad = ~np.isfinite(sensors.buffer[rows]).all(axis=1)
             self._errors[rows] |= bad * np.int32(WorldStatus.NAN)
-
-
-class _NativeData:
-    """Struct of data fields: tensors that are bound on first use."""
-
-    def __init__(self, engine: NativeEngine) -> None:
-        self._engine = engine
-
-    def __getattr__(self, field: str) -> torch.Tensor:
-        if field.startswith("_"):
-            raise AttributeError(field)
-        return self._engine.bind(field)
-
-    def __dir__(self) -> list[str]:
-        model = self._engine.mj_model
-        return sorted(f for f in DATA_FIELDS if not conditional_field_reason(model, f))
-
-
-class _NativeModel:
-    """Struct of model fields: per-world rows once expanded, else one shared row."""
-
-    def __init__(self, engine: NativeEngine, prefix: str = "") -> None:
-        self._engine = engine
-        self._prefix = prefix
-        self._scalars = engine.mj_model.opt if prefix else engine.mj_model
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        field = self._prefix + name
-        if field in self._engine._rows:
-            return self._engine._rows[field].tensor
-        if field == "opt":
-            return _NativeModel(self._engine, "opt.")
-        value = self._engine.defaults.get(field)
-        if value is None:
-            value = getattr(self._scalars, name, None)
-        if isinstance(value, np.ndarray) and (value.ndim or field in OPTION_FIELDS):
-            return Mirror(value[None], engine_shape(field, value[None])).tensor
-        if isinstance(value, np.ndarray):
-            return value.item()
-        if isinstance(value, int | float):
-            return value
-        raise AttributeError(
-            f"'{field}' is not a model field of the native engine."
-            + near_matches(field, MODEL_FIELDS)
-        )
-
-    def __dir__(self) -> list[str]:
-        if self._prefix:
-            return sorted(f[len("opt.") :] for f in MODEL_FIELDS if f.startswith("opt."))
-        return sorted({"opt", *(f for f in MODEL_FIELDS if not f.startswith("opt."))})
 
 
 def _check_supported(mj_model: mujoco.MjModel) -> None:

@@ -39,9 +39,10 @@ try:
     from manyworlds.sim.engines.warp_cameras import CameraRenderer, cast_rays
     from manyworlds.sim.engines.warp_spare import SpareData
     from manyworlds.sim.engines.warp_views import (
-        WarpData,
-        WarpModel,
-        WarpStruct,
+        DataFields,
+        ModelFields,
+        OptionFields,
+        WarpFields,
         repeat_rows,
         to_torch,
     )
@@ -181,8 +182,9 @@ class WarpEngine:
         self._camera_renderer = CameraRenderer()
         self._shared: dict[str, Any] = {}
         self._spare_data: SpareData | None = None
-        self.data = WarpData(self.wp_data, mj_model, self.device)
-        self.model = WarpModel(self.wp_model, mj_model, self.device)
+        self._data = DataFields(self.wp_data, mj_model, self.device)
+        self._model = ModelFields(self.wp_model, mj_model, self.device)
+        self._options = OptionFields(self.wp_model.opt, mj_model, self.device)
         # Derived fields are zero until the first call computes them.
         self.forward(Worlds(None, num_envs, self.device))
 
@@ -208,7 +210,7 @@ class WarpEngine:
             self.run("step", mjw.step)
         if refresh:
             # step1 clears all sensors; those that need accelerations keep their last value.
-            sensors = self.data.sensordata
+            sensors = self._data.tensor("sensordata")
             values = sensors[:, self._late_sensors]
             self.run("refresh", mjw.step1)
             sensors[:, self._late_sensors] = values
@@ -245,12 +247,13 @@ class WarpEngine:
 
     def status(self) -> torch.Tensor:
         """Return bits of `WorldStatus`, int32, shape (num_envs,); does not wait for the GPU."""
-        data = self.data
         # A sum is finite only if every element is (or cancels an infinity, which gives NaN).
-        sensors = data.sensordata.sum(dim=1).masked_fill(self._unsensed, 0.0)
-        total = data.qpos.sum(dim=1) + data.qvel.sum(dim=1) + sensors
+        sensors = self._data.tensor("sensordata").sum(dim=1).masked_fill(self._unsensed, 0.0)
+        total = (
+            self._data.tensor("qpos").sum(dim=1) + self._data.tensor("qvel").sum(dim=1) + sensors
+        )
         self._status |= (~torch.isfinite(total)).int() * int(WorldStatus.NAN)
-        overflow = data.overflow
+        overflow = self._data.tensor("overflow")
         for bit, kinds in _STATUS.items():
             self._status |= ((overflow & int(kinds)) != 0).int() * int(bit)
         return self._status.clone()
@@ -261,7 +264,7 @@ class WarpEngine:
 
     def state_rows(self, out: torch.Tensor | None = None) -> torch.Tensor:
         """Return a copy of the state in `mj_getState`'s layout, float32, (num_envs, nstate)."""
-        fields = [getattr(self.data, field) for field in _ROW]
+        fields = [self._data.tensor(field) for field in _ROW]
         rows = [field.reshape(self.num_envs, -1).float() for field in fields]
         return torch.cat(rows, dim=1, out=out)
 
@@ -281,7 +284,7 @@ class WarpEngine:
 
     def model_rows(self) -> dict[str, np.ndarray]:
         """Return rows of expanded fields under MuJoCo C's names, float32, (num_envs, ...)."""
-        rows = {name: self._rows(name).cpu().numpy() for name in sorted(self.expanded)}
+        rows = {name: self.field_rows(name).cpu().numpy() for name in sorted(self.expanded)}
         if (inverse_root := rows.pop("opt.impratio_invsqrt", None)) is not None:
             rows["opt.impratio"] = inverse_root**-2.0
         return rows
@@ -347,13 +350,14 @@ class WarpEngine:
 
     def expansion_problem(self, field: str) -> str | None:
         """Return the reason why a model field cannot have one row per world; None if it can."""
-        struct, name = self._owner(field)
-        if not struct._per_world(name):
-            options = filter(self.model.opt._per_world, dir(self.model.opt))
-            fields = [*filter(self.model._per_world, dir(self.model))]
+        fields, name = self._owner(field)
+        if not fields.is_per_world(name):
+            known = [name for name in self._model.names() if self._model.is_per_world(name)]
+            options = [name for name in self._options.names() if self._options.is_per_world(name)]
+            known += [f"opt.{name}" for name in options]
             return (
                 f"Model field '{field}' cannot differ between worlds on the warp engine."
-                + near_matches(field, [*fields, *(f"opt.{option}" for option in options)])
+                + near_matches(field, known)
             )
         flag = _PASSES.get(field)
         if self.wp_model.opt.integrator == mujoco.mjtIntegrator.mjINT_DISCRETE:
@@ -375,9 +379,9 @@ class WarpEngine:
             return
         if problem := self.expansion_problem(field):
             raise ValueError(problem)
-        struct, name = self._owner(field)
-        shared = getattr(struct._struct, name)
-        setattr(struct._struct, name, repeat_rows(shared, self.num_envs))
+        fields, name = self._owner(field)
+        shared = getattr(fields.struct, name)
+        setattr(fields.struct, name, repeat_rows(shared, self.num_envs))
         self._shared[field] = shared
         self.expanded.add(field)
         self.create_graph()
@@ -387,21 +391,46 @@ class WarpEngine:
     ) -> None:
         """Write elements of a model field; ids as in numpy's indexing."""
         self.expand(field)
-        rows = self._rows(field)
+        rows = self.field_rows(field)
         worlds = torch.from_numpy(env_ids).long().to(self.device)
         shape = np.broadcast_shapes(env_ids.shape, columns.shape)
         new = torch.from_numpy(values.reshape(*shape, *rows.shape[2:])).to(self.device, rows.dtype)
         rows[worlds, torch.from_numpy(columns).to(self.device)] = new
 
-    def _owner(self, field: str) -> tuple[WarpStruct, str]:
-        """Return the struct that holds a model field, and the field's name in that struct."""
-        if field.startswith("opt."):
-            return self.model.opt, field.removeprefix("opt.")
-        return self.model, field
+    def data_field(self, field: str) -> object:
+        """Return a tensor of shape (num_envs, ...), a number, or a struct of Warp arrays."""
+        return self._data.get(field)
 
-    def _rows(self, field: str) -> torch.Tensor:
-        struct, name = self._owner(field)
-        return getattr(struct, name)
+    def data_fields(self) -> list[str]:
+        """Return the names of tensors and structs that `data_field` returns."""
+        return self._data.names()
+
+    def model_field(self, field: str) -> torch.Tensor | int | float:
+        """Return a tensor, (num_envs, ...) once expanded and (1, ...) before, or a number."""
+        fields, name = self._owner(field)
+        value = fields.get(name)
+        assert isinstance(value, torch.Tensor | int | float)
+        return value
+
+    def model_fields(self, prefix: str) -> list[str]:
+        """Return the names of options, for the prefix 'opt.', or of the model's other fields."""
+        return self._options.names() if prefix else self._model.names()
+
+    def warp_array(self, field: str) -> object:
+        """Return Warp's own array of a model field."""
+        fields, name = self._owner(field)
+        return getattr(fields.struct, name)
+
+    def _owner(self, field: str) -> tuple[WarpFields, str]:
+        """Return the fields to which a model field belongs, and its name there."""
+        if field.startswith("opt."):
+            return self._options, field.removeprefix("opt.")
+        return self._model, field
+
+    def field_rows(self, field: str) -> torch.Tensor:
+        """Return the rows of an expanded model field, shape (num_envs, ...)."""
+        fields, name = self._owner(field)
+        return fields.tensor(name)
 
     def recompute_constants(self, level: RecomputeLevel, worlds: Worlds) -> None:
         """Compute constants and static geom poses of all worlds; keep those of the given worlds."""
@@ -412,7 +441,7 @@ class WarpEngine:
             self.expand(field)
         others = np.setdiff1d(np.arange(self.num_envs), worlds.host_ids)
         others = torch.from_numpy(others).to(self.device)
-        kept = [(rows, rows[others]) for rows in map(self._rows, outputs)]
+        kept = [(rows, rows[others]) for rows in map(self.field_rows, outputs)]
         spare = self._spare.data
         with _quiet(), wp.ScopedDevice(self.wp_device):
             mjw.set_const(self.wp_model, spare, _CONST_GROUPS[level], restore=False)
@@ -422,22 +451,22 @@ class WarpEngine:
         # MuJoCo C leaves the inverse weight of a body that only slides at zero for rotations.
         if "body_invweight0" in outputs:
             weights = torch.from_numpy(self.mj_model.body_invweight0 == 0).to(self.device)
-            self.model.body_invweight0.masked_fill_(weights, 0.0)
+            self._model.tensor("body_invweight0").masked_fill_(weights, 0.0)
         for rows, values in kept:
             rows[others] = values
         static = torch.from_numpy(_static_geoms(self.mj_model)).to(self.device)
         index = slice(None) if worlds.is_all else worlds.ids[:, None], static
         for name in ("geom_xpos", "geom_xmat"):
             moved = to_torch(getattr(spare, name))
-            getattr(self.data, name)[index] = moved[index]
-        self.model._forget(_SHARED_OUTPUTS)
+            self._data.tensor(name)[index] = moved[index]
+        self._model.forget(_SHARED_OUTPUTS)
 
     def state_dict(self, worlds: Worlds) -> State:
         """Return state, expanded model rows, derived fields as last computed, and status."""
-        state = {field: getattr(self.data, field) for field in _STATE}
+        state = {field: self._data.tensor(field) for field in _STATE}
         for field in sorted(self.expanded):
-            state[f"model.{field}"] = self._rows(field)
-        for field, tensor in self.data._bound().items():
+            state[f"model.{field}"] = self.field_rows(field)
+        for field, tensor in self._data.bound().items():
             if field not in _STATE:
                 state[f"derived.{field}"] = tensor
         state["status"] = self.status()
@@ -445,22 +474,22 @@ class WarpEngine:
 
     def load_state_dict(self, state: State, worlds: Worlds) -> None:
         """Restore state, model rows, derived fields and status."""
-        targets = {field: getattr(self.data, field) for field in _STATE}
+        targets = {field: self._data.tensor(field) for field in _STATE}
         _check_rows(state, targets, worlds)
         for key in state:
             kind, _, field = key.partition(".")
             if kind == "model":
                 self.expand(field)
-                targets[key] = self._rows(field)
+                targets[key] = self.field_rows(field)
             elif kind == "derived":
-                targets[key] = getattr(self.data, field)
+                targets[key] = self._data.tensor(field)
             elif key == "status":
                 targets[key] = self._status
         check_known(state, targets)
         _check_rows(state, targets, worlds)
         ids = worlds.rows
         for field, shared in self._shared.items():
-            self._rows(field)[ids] = to_torch(shared)
+            self.field_rows(field)[ids] = to_torch(shared)
         for key, target in targets.items():
             target[ids] = state[key].to(self.device)
         if "status" not in state:

@@ -1,4 +1,4 @@
-"""MuJoCo Warp's dataclasses as structs of tensors that share their memory."""
+"""Tensors over the arrays of MuJoCo Warp's dataclasses."""
 
 from __future__ import annotations
 
@@ -32,103 +32,115 @@ def repeat_rows(array: Any, nworld: int) -> Any:
     return rows
 
 
-class WarpStruct:
-    """Attributes of a MuJoCo Warp dataclass, as tensors that share their memory."""
+class WarpFields:
+    """Arrays of a MuJoCo Warp dataclass as tensors that share their memory, by field.
 
-    _kind = ""
-    _batched = ""
+    Args:
+        struct: the dataclass.
+        mj_model: the compiled model.
+        device: device of the tensors.
+    """
+
+    kind = ""
+    """Word for a field in messages."""
+    batched = ""
     """Name of the leading dimension of arrays with one row per world."""
-    _nested: tuple[str, ...] = ()
-    """Names of nested dataclasses, which are returned unwrapped."""
+    nested: tuple[str, ...] = ()
+    """Names of nested dataclasses, which are returned as they are."""
 
     def __init__(self, struct: Any, mj_model: mujoco.MjModel, device: torch.device) -> None:
-        self._struct = struct
+        self.struct = struct
         self._mj_model = mj_model
         self._device = device
         self._specs: dict[str, Any] = {f.name: f.type for f in dataclasses.fields(struct)}
         # The Warp array behind each tensor, which may have been replaced since.
         self._tensors: dict[str, tuple[Any, torch.Tensor]] = {}
 
-    def _per_world(self, field: str) -> bool:
+    def is_per_world(self, field: str) -> bool:
         """Return whether an array has, or may have, one row per world."""
-        return getattr(self._specs.get(field), "shape", ())[:1] == (self._batched,)
+        return getattr(self._specs.get(field), "shape", ())[:1] == (self.batched,)
 
-    def __getattr__(self, field: str) -> Any:
-        if field.startswith("_"):
-            raise AttributeError(field)
-        value = getattr(self._struct, field, None)
-        if isinstance(value, int | float) or field in self._nested:
+    def get(self, field: str) -> object:
+        """Return a tensor, a number or a nested dataclass.
+
+        Raises:
+            AttributeError: there is no such field.
+        """
+        value = getattr(self.struct, field, None)
+        if isinstance(value, int | float) or field in self.nested:
             return value
+        return self.tensor(field)
+
+    def tensor(self, field: str) -> torch.Tensor:
+        """Return the tensor of an array."""
+        array = getattr(self.struct, field, None)
         shown = self._tensors.get(field)
-        if shown is None or shown[0] is not value:
-            shown = self._tensors[field] = value, self._wrap(field, value)
+        if shown is None or shown[0] is not array:
+            shown = (array, self._wrap(field, array))
+            self._tensors[field] = shown
         return shown[1]
 
-    def _wrap(self, field: str, value: Any) -> torch.Tensor:
-        if reason := self._absence(field):
-            raise AttributeError(f"'{field}' is not available: {reason}.")
-        tensor = to_torch(value) if isinstance(value, wp.array) else None
-        tensor = self._view(field, tensor)
-        if tensor is None:
-            raise AttributeError(
-                f"'{field}' is not a {self._kind} field of the warp engine."
-                + near_matches(field, dir(self))
-            )
-        return tensor
+    def names(self) -> list[str]:
+        """Return the names of arrays and nested dataclasses."""
+        arrays = [f for f in self._specs if isinstance(getattr(self.struct, f), wp.array)]
+        return sorted([*self.nested, *(f for f in arrays if not self.absence(f))])
 
-    def _wp_array(self, field: str) -> Any:
-        """Return Warp's own array of a field."""
-        return getattr(self._struct, field)
-
-    def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
-        """Return the final view of an array; `tensor` is None if Warp has no such array."""
-        return tensor
-
-    def _absence(self, field: str) -> str | None:
+    def absence(self, field: str) -> str | None:
         """Return the reason why an existing Warp array is not shown; None if it is."""
         return None
 
-    def __dir__(self) -> list[str]:
-        arrays = [f for f in self._specs if isinstance(getattr(self._struct, f), wp.array)]
-        return sorted([*self._nested, *(f for f in arrays if not self._absence(f))])
+    def view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
+        """Return the final view of an array; `tensor` is None if Warp has no such array."""
+        return tensor
+
+    def _wrap(self, field: str, value: Any) -> torch.Tensor:
+        if reason := self.absence(field):
+            raise AttributeError(f"'{field}' is not available: {reason}.")
+        tensor = to_torch(value) if isinstance(value, wp.array) else None
+        tensor = self.view(field, tensor)
+        if tensor is None:
+            raise AttributeError(
+                f"'{field}' is not a {self.kind} field of the warp engine."
+                + near_matches(field, self.names())
+            )
+        return tensor
 
 
-class WarpData(WarpStruct):
+class DataFields(WarpFields):
     """State, inputs, and outputs of steps."""
 
-    _kind = "data"
-    _batched = "nworld"
-    _nested = ("contact", "efc")
+    kind = "data"
+    batched = "nworld"
+    nested = ("contact", "efc")
 
-    def _absence(self, field: str) -> str | None:
+    def absence(self, field: str) -> str | None:
+        """Return the reason why an array is not shown: it is internal, or not computed."""
         if field in _INTERNAL:
             return "MuJoCo Warp uses it for its own purposes"
         return conditional_field_reason(self._mj_model, field)
 
-    def _bound(self) -> dict[str, torch.Tensor]:
-        """Per-world tensors that have been accessed."""
-        return {field: getattr(self, field) for field in self._tensors if self._per_world(field)}
+    def bound(self) -> dict[str, torch.Tensor]:
+        """Return the per-world tensors that have been accessed."""
+        return {field: self.tensor(field) for field in self._tensors if self.is_per_world(field)}
 
 
-class WarpModel(WarpStruct):
-    """The model, including MuJoCo's fields that Warp does not need, and options as `opt`."""
+class ModelFields(WarpFields):
+    """The model, including MuJoCo's fields that Warp does not need; without options."""
 
-    _kind = "model"
-    _batched = "*"
-    _nested = ("opt",)
+    kind = "model"
+    batched = "*"
+    nested = ("opt",)
 
-    def __init__(self, struct: Any, mj_model: mujoco.MjModel, device: torch.device) -> None:
-        super().__init__(struct, mj_model, device)
-        self.opt = _WarpOptions(struct.opt, mj_model, device)
-        self._stale: frozenset[str] = frozenset()
+    _stale: frozenset[str] = frozenset()
 
-    def _forget(self, fields: Collection[str]) -> None:
+    def forget(self, fields: Collection[str]) -> None:
         """Hide fields whose compiled values may no longer be valid."""
         self._stale = frozenset(fields)
         for field in self._stale:
             self._tensors.pop(field, None)
 
-    def _absence(self, field: str) -> str | None:
+    def absence(self, field: str) -> str | None:
+        """Return the reason why an array is not shown: it may be outdated."""
         if field not in self._stale:
             return None
         return (
@@ -136,7 +148,8 @@ class WarpModel(WarpStruct):
             "recompute_constants its compiled value may be wrong; use engine='native'"
         )
 
-    def _view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
+    def view(self, field: str, tensor: torch.Tensor | None) -> torch.Tensor | None:
+        """Return an array with a leading dimension for worlds; MuJoCo's, if Warp has none."""
         if tensor is None:
             # Colors, groups and similar fields do not affect physics, but users read them.
             value = getattr(self._mj_model, field, None)
@@ -145,10 +158,11 @@ class WarpModel(WarpStruct):
             dtype = np.float32 if value.dtype.kind == "f" else value.dtype
             with torch.inference_mode(False):
                 tensor = torch.from_numpy(value.astype(dtype)).to(self._device)
-        return tensor if self._per_world(field) else tensor[None]
+        return tensor if self.is_per_world(field) else tensor[None]
 
 
-class _WarpOptions(WarpStruct):
-    _kind = "option"
-    _batched = "*"
-    _prefix = "opt."
+class OptionFields(WarpFields):
+    """Physics options."""
+
+    kind = "option"
+    batched = "*"

@@ -79,7 +79,7 @@ class AbsentRows:
         if len(self._engine.expanded) != self._num_expanded:
             self._num_expanded = len(self._engine.expanded)
             fields = sorted(self._fields & self._engine.expanded)
-            self._tensors = {field: getattr(self._engine.model, field) for field in fields}
+            self._tensors = {field: self._engine.field_rows(field) for field in fields}
         for field, tensor in self._tensors.items():
             if tensor._version == self._versions.get(field):
                 continue

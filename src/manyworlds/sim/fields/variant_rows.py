@@ -295,7 +295,7 @@ class VariantRows:
         for field in sorted(_SOURCES & engine.expanded):
             columns = torch.from_numpy(self._ids[entity].get(kind_of(field), _NO_ROWS))
             index = (worlds[:, None], columns.to(engine.device))
-            rows = getattr(engine.model, field)[index].flatten(1)
+            rows = engine.field_rows(field)[index].flatten(1)
             plain &= (rows == self.default(field)[index].flatten(1)).all(dim=1)
         return plain.cpu().numpy()
 

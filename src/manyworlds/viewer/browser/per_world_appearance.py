@@ -15,7 +15,7 @@ from manyworlds.viewer.browser.textures import COLOR_ROLES
 from manyworlds.viewer.model_sync import VIEWER_MODEL_FIELDS, as_numpy
 
 if TYPE_CHECKING:
-    from manyworlds.viewer.model_sync import WorldArrays
+    from manyworlds.viewer.model_sync import ModelArrays
 
 _FIELDS = {
     kind: tuple(sorted(name for name in VIEWER_MODEL_FIELDS if name.startswith(f"{kind}_")))
@@ -56,7 +56,7 @@ class PerWorldAppearance:
     """
 
     def __init__(
-        self, model: mujoco.MjModel, sim_model: WorldArrays | None, expanded_fields: Set[str] | None
+        self, model: mujoco.MjModel, sim_model: ModelArrays | None, expanded_fields: Set[str] | None
     ) -> None:
         self._model = model
         self._sim_model = sim_model

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import trimesh
     import viser
 
-    from manyworlds.viewer.model_sync import WorldArrays
+    from manyworlds.viewer.model_sync import ModelArrays
 
 BodyAt = Callable[[int | None, np.ndarray], int]
 """Body of an instance of a mesh, or at a point of a skin or flex."""
@@ -108,7 +108,7 @@ class WorldGrid:
         cfg: ViewerConfig,
         count: int,
         *,
-        sim_model: WorldArrays | None = None,
+        sim_model: ModelArrays | None = None,
         expanded_fields: Set[str] | None = None,
         on_click: Callable[[int], None] | None = None,
         can_select: bool = True,

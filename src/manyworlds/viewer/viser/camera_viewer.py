@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import viser
 
     from manyworlds.sensor.camera_sensor import CameraSensor
-    from manyworlds.viewer.model_sync import WorldArrays
+    from manyworlds.viewer.model_sync import DataArrays
 
 _FRUSTUM_METERS = 0.15
 
@@ -52,7 +52,7 @@ class ViserCameraViewer:
         )
 
     def update(
-        self, sim_data: WorldArrays, env_idx: int = 0, scene_offset: np.ndarray | None = None
+        self, sim_data: DataArrays, env_idx: int = 0, scene_offset: np.ndarray | None = None
     ) -> None:
         """Show the images of a world.
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from manyworlds.managers.manager_base import ManagerBase
     from manyworlds.sensor.camera_sensor import CameraSensor
     from manyworlds.viewer.base import BaseViewer, EnvProtocol
-    from manyworlds.viewer.model_sync import WorldArrays
+    from manyworlds.viewer.model_sync import DataArrays, ModelArrays
 
 _PATH = "/over"
 _CHART = cast("viser.IconName", "chart-bar")
@@ -129,7 +129,7 @@ class ViserCameraOverlays:
             ViserCameraViewer(self.server, sensor, self.mj_model) for sensor in self._sensors()
         ]
 
-    def update(self, sim_data: WorldArrays, env_idx: int, scene_offset: np.ndarray | None) -> None:
+    def update(self, sim_data: DataArrays, env_idx: int, scene_offset: np.ndarray | None) -> None:
         """Show the images of a world, if they are on."""
         if self._enabled is None or not self._enabled.value:
             return
@@ -187,7 +187,7 @@ class SelectedWorldOverlays:
         self,
         server: viser.ViserServer,
         model: mujoco.MjModel,
-        sim_model: WorldArrays | None = None,
+        sim_model: ModelArrays | None = None,
         expanded_fields: Set[str] | None = None,
     ) -> None:
         self._world = WorldMirror(model, sim_model, expanded_fields)
@@ -235,7 +235,7 @@ class SelectedWorldOverlays:
         """Return True if an overlay is on."""
         return bool(self.mujoco.option.flags[FLAGS[name]]) if name in FLAGS else name in self.on
 
-    def show(self, data: WorldArrays, env_idx: int, offset: np.ndarray) -> None:
+    def show(self, data: DataArrays, env_idx: int, offset: np.ndarray) -> None:
         """Draw the overlays that are on; nothing is copied or computed while all are off.
 
         Args:

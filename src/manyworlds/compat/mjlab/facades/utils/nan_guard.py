@@ -18,7 +18,7 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.sim.sim_data import WarpBridge
+from manyworlds.sim.views import WarpBridge
 from manyworlds.utils.files import atomic_path
 from manyworlds.utils.nan_guard import NanGuardCfg
 
