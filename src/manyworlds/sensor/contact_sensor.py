@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -277,10 +276,10 @@ class ContactSensor(Sensor[ContactData]):
         if self._tracks:
             steps = round(dt / self._timestep)
             if 1 < steps <= self._kept:
-                for sample in self._last_samples(steps):
-                    self._track(sample, self._timestep)
+                self._track(self._last_samples(steps), self._timestep)
             else:
-                self._track(self._measure(), dt)
+                now = {name: value.unsqueeze(0) for name, value in self._measure().items()}
+                self._track(now, dt)
         super().update(dt)
 
     def compute_first_contact(self, dt: float, abs_tol: float = 1e-6) -> torch.Tensor:
@@ -360,8 +359,11 @@ class ContactSensor(Sensor[ContactData]):
             self._source, self._now = source, self._split(source[:, self._columns])
         return self._turned(self._now)
 
-    def _last_samples(self, steps: int) -> Iterator[dict[str, torch.Tensor]]:
-        """Yield the fields of all slots at each of the last physics steps, oldest first."""
+    def _last_samples(self, steps: int) -> dict[str, torch.Tensor]:
+        """Return each field of all slots at the last physics steps, [steps, num_envs, ...].
+
+        The oldest step is the first.
+        """
         # For each primary: a user value, the position of the newest sample, times, and samples.
         kept = self._sim_data.history[:, self._kept_columns]
         kept = kept.unflatten(1, (len(self.primary_names), -1))
@@ -370,9 +372,7 @@ class ContactSensor(Sensor[ContactData]):
         positions = (newest - self._distances[-steps:]) % self._kept
         # All steps at once, shape (steps, num_envs, primaries, values of a primary).
         taken = samples.movedim(2, 0).take_along_dim(positions[:, :, None, None], dim=0)
-        fields = self._turned(self._split(taken.flatten(2)))
-        for step in range(steps):
-            yield {name: value[step] for name, value in fields.items()}
+        return self._turned(self._split(taken.flatten(2)))
 
     def _turned(self, fields: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """Return the fields with forces and torques in the frame that `cfg` selects."""
@@ -392,20 +392,23 @@ class ContactSensor(Sensor[ContactData]):
             fields[name] = fields[name].squeeze(-1)
         return fields
 
-    def _track(self, now: dict[str, torch.Tensor], dt: float) -> None:
+    def _track(self, samples: dict[str, torch.Tensor], dt: float) -> None:
+        """Track samples that are `dt` [s] apart, each field of shape [steps, num_envs, ...]."""
         if self._history:
-            # The ring is written backwards: reading forward from the newest goes back in time.
-            self._newest = (self._newest - 1) % self.cfg.history_length
-            for name, ring in self._history.items():
-                ring[self._newest] = now[name]
+            for step in range(len(samples["found"])):
+                # The ring is written backwards: reading forward from the newest goes back in time.
+                self._newest = (self._newest - 1) % self.cfg.history_length
+                for name, ring in self._history.items():
+                    ring[self._newest] = samples[name][step]
         if not self.cfg.track_air_time or self._times is None:
             return
+        current = self._times[::2]
+        last = self._times[1::2]
         # The first slot is filled if any is.
-        touching = now["found"][:, :: self.cfg.num_slots] > 0
-        ended = torch.stack([touching, ~touching])  # air phases, contacts
-        current, last = self._times[::2], self._times[1::2]
-        torch.where(ended & (current > 0), current, last, out=last)
-        current.add_(dt).masked_fill_(ended, 0.0)
+        for touching in samples["found"][:, :, :: self.cfg.num_slots] > 0:
+            ended = torch.stack([touching, ~touching])  # air phases, contacts
+            torch.where(ended & (current > 0), current, last, out=last)
+            current.add_(dt).masked_fill_(ended, 0.0)
 
     def _began(self, name: str, limit: float) -> torch.Tensor:
         if not self.cfg.track_air_time or self._times is None:

@@ -31,7 +31,7 @@ from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.sim.contacts import Contacts
-    from manyworlds.sim.engines.engine import AttachedSensors
+    from manyworlds.sim.engines.engine import AttachedSensors, Engine
 
 
 class Simulation:
@@ -235,12 +235,19 @@ class Simulation:
                 depend on accelerations (forces, accelerometers) stay one substep behind.
         """
         check_count("nsubsteps", nsubsteps, 1)
-        self._variants.absent.restore()
-        stepper = self._engine if self._recorder is None else self._recorder
+        engine = self._ready_engine
+        stepper = engine if self._recorder is None else self._recorder
         stepper.step(nsubsteps, refresh)
         if self._outdated is not None:
             self._set_outdated(None)
         self._data.changed(None)
+
+    @property
+    def _ready_engine(self) -> Engine:
+        """The engine, for calls that read model rows: those that worlds lack are restored."""
+        if self._variants.absent.exist:
+            self._variants.absent.restore()
+        return self._engine
 
     def _worlds(self, env_ids: EnvIds) -> Worlds:
         return Worlds.of(env_ids, self.num_envs, self._engine.device)
@@ -256,8 +263,7 @@ class Simulation:
             outdated = self._outdated
             if outdated is not None:
                 self._set_outdated(None)
-            self._variants.absent.restore()
-            self._engine.forward(worlds)
+            self._ready_engine.forward(worlds)
             if outdated is not None and not worlds.is_all:
                 left = np.setdiff1d(outdated.host_ids, worlds.host_ids)
                 if left.size:
@@ -335,8 +341,7 @@ class Simulation:
             New tensors over all contacts of these worlds, by ascending world. A world in which
             MuJoCo raised an error has no contacts, and `status` reports the error.
         """
-        self._variants.absent.restore()
-        return self._engine.contacts(self._worlds(env_ids).ascending)
+        return self._ready_engine.contacts(self._worlds(env_ids).ascending)
 
     def ray(
         self,
@@ -379,8 +384,7 @@ class Simulation:
                 f"{tuple(exclude.shape)}: give -1 for a ray that excludes no body."
             )
         exclude = exclude.expand(pnt.shape[1])
-        self._variants.absent.restore()
-        rays = self._engine.ray(pnt, vec, geomgroup, flg_static, exclude, worlds)
+        rays = self._ready_engine.ray(pnt, vec, geomgroup, flg_static, exclude, worlds)
         return rays if cutoff == math.inf else rays.within_(cutoff)
 
     def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
@@ -392,8 +396,7 @@ class Simulation:
             -1 for none, shape (num_envs, height, width, 2). None on the native engine, which does
             not render: render `world_copies` with `mujoco.Renderer`.
         """
-        self._variants.absent.restore()
-        return self._engine.render_cameras(view)
+        return self._ready_engine.render_cameras(view)
 
     def world_copies(
         self, env_ids: EnvIds = None
@@ -406,8 +409,7 @@ class Simulation:
         Args:
             env_ids: the worlds, in ascending order; None for all.
         """
-        self._variants.absent.restore()
-        return self._engine.world_copies(self._worlds(env_ids).ascending)
+        return self._ready_engine.world_copies(self._worlds(env_ids).ascending)
 
     def set_sensor_context(self, ctx: AttachedSensors) -> None:
         """Attach a sensor context, whose sensors cast rays and render in this simulation.
@@ -480,8 +482,7 @@ class Simulation:
         if level == RecomputeLevel.none or not worlds:
             return
         before = len(self._engine.expanded)
-        self._variants.absent.restore()
-        self._engine.recompute_constants(level, worlds)
+        self._ready_engine.recompute_constants(level, worlds)
         if len(self._engine.expanded) > before:
             self._model.clear_cache()
         self._data.changed(worlds.ids_or_none)
@@ -626,8 +627,7 @@ class Simulation:
             env_ids: the worlds, in the order of the returned rows; None for all.
         """
         worlds = self._worlds(env_ids)
-        self._variants.absent.restore()
-        return self._engine.state_dict(worlds) | self._variants.state(worlds)
+        return self._ready_engine.state_dict(worlds) | self._variants.state(worlds)
 
     def set_state(self, state: State, env_ids: EnvIds = None) -> None:
         """Restore a state that `get_state` returned, of these or other worlds of the same model.

@@ -46,6 +46,8 @@ class AbsentRows:
         compiled: Callable[[str, str, np.ndarray, np.ndarray], np.ndarray],
     ) -> None:
         self._engine = engine
+        self.exist = bool(lacks)
+        """True if some variant lacks an element."""
         self._lacks = lacks
         self._compiled = compiled
         concerned = {kind for by_kind in lacks.values() for kind in by_kind}
@@ -74,8 +76,6 @@ class AbsentRows:
 
     def restore(self) -> None:
         """Write the compiled values of absent elements to the fields that were written since."""
-        if not self._lacks:
-            return
         if len(self._engine.expanded) != self._num_expanded:
             self._num_expanded = len(self._engine.expanded)
             fields = sorted(self._fields & self._engine.expanded)
