@@ -60,6 +60,17 @@ def commands(line: str) -> Iterator[list[str]]:
             yield found
 
 
+def with_load(words: list[str], lines: list[list[str]]) -> list[str]:
+    """Add the `--load` of a line that trains the same task, which its run remembers."""
+    for line in lines:
+        if line[:2] != ["manyworlds", "train"] or "--load" not in line:
+            continue
+        if words[1:] == ["play", line[-1]]:
+            start = line.index("--load")
+            return [*words, *line[start : start + 2]]
+    return words
+
+
 def problem(words: list[str]) -> str:
     """Return what is wrong with a command; empty if nothing is."""
     program, *args = words
@@ -106,7 +117,8 @@ def test_command_lines_are_right(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in dict.fromkeys(re.findall(r"--load (\w+\.py)", path.read_text())):
         Path(name).write_text(_own_task(path, tmp_path))
-    found = [words for line in command_lines(path) for words in commands(line)]
+    lines = [words for line in command_lines(path) for words in commands(line)]
+    found = [with_load(words, lines) for words in lines]
     wrong = [f"{shlex.join(words)}: {text}" for words in found if (text := problem(words))]
     found = [words for line in named_lines(path) for words in commands(line)]
     wrong += [

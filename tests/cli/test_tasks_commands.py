@@ -7,9 +7,7 @@ import os
 import re
 import shlex
 import socket
-import sys
 from pathlib import Path
-from unittest import mock
 
 import mujoco
 import numpy as np
@@ -18,7 +16,6 @@ import torch
 
 from manyworlds.cli import play as play_module
 from manyworlds.cli.main import main
-from manyworlds.cli.task_files import load_modules
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import registry, run_configs
 from manyworlds.tasks.run_configs import play_env_cfg
@@ -604,22 +601,6 @@ def test_files_with_near_names_are_suggested(tmp_path, monkeypatch, capsys):
     ):
         assert main(args) == 1
         assert meant in capsys.readouterr().err, args
-
-
-@mock.patch.dict(sys.modules)
-def test_files_are_modules_by_their_own_names(tmp_path):
-    """Load a file as `import` would, but never in place of a module that exists."""
-    for name in ("own_to_a_test", "random", "gymnasium", "a-b"):
-        (tmp_path / f"{name}.py").write_text("HERE = 1\n")
-        load_modules((str(tmp_path / f"{name}.py"),))
-    (tmp_path / "other").mkdir()
-    (other := tmp_path / "other" / "own_to_a_test.py").write_text("HERE = 2\n")
-    load_modules((str(other),))
-    assert sys.modules["own_to_a_test"].HERE == 1
-    assert sys.modules["manyworlds_loaded_own_to_a_test"].HERE == 2
-    for name in ("random", "gymnasium", "a-b"):
-        assert not hasattr(sys.modules.get(name), "HERE")
-        assert sys.modules[f"manyworlds_loaded_{name}"].HERE == 1
 
 
 @pytest.mark.parametrize("is_relative", [False, True])

@@ -1,4 +1,4 @@
-"""`manyworlds lab --attach [RUN]`: go on from a world of a training that runs."""
+"""`manyworlds lab --attach [RUN]`: enter a world of a running training."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _EPISODE_S = 5.0
 
 @dataclass(kw_only=True)
 class AttachOptions:
-    """Enter a world of a running training: it goes on in a lab, with the present policy.
+    """Enter a world of a running training: continue it in a lab, with the current policy.
 
-    The training must have been started with `--enter` or `--view`. It goes on meanwhile; of what
-    is done in the lab, only what is sent back reaches it.
+    The training must have been started with `--enter` or `--view`. It continues meanwhile; only
+    what the lab sends back reaches it.
     """
 
     run: RunningTraining = ""
@@ -61,7 +61,7 @@ class AttachOptions:
     episode: int | None = None
     """Rewind to one of the worst episodes instead, 0 for the latest: its last 5 s, or --back."""
     wait: bool = False
-    """Enter worlds whose numbers come by standard input, a line each; for the training's page."""
+    """Read worlds to enter from standard input, one number per line; for the training's page."""
     paused: bool = False
     """Start paused."""
     headless: bool = False
@@ -129,7 +129,7 @@ def _entered(cfg: AttachOptions, folder: Path) -> EnteredWorld:
 
 
 def _wait(cfg: AttachOptions) -> None:
-    """Load what a lab needs after the first line of input; enter a world for each further line."""
+    """Load the lab after the first line of input; enter a world for each further line."""
     if not sys.stdin.readline():
         return
     _limit_threads()
@@ -196,7 +196,7 @@ def _worst_episode(folder: Path, number: int) -> tuple[int, int]:
     if not 0 <= number < len(worst):
         raise ValueError(
             f"There is no episode {number}: the training remembers {len(worst)} (`manyworlds why` "
-            "tells them)."
+            "explains them)."
         )
     print(worst[number]["text"])
     return worst[number]["env_id"], worst[number]["step"]

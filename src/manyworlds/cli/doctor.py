@@ -23,7 +23,7 @@ _BOUND = re.compile(r"\s*(>=|<)\s*([\d.]+)\s*")
 
 @dataclass(kw_only=True)
 class DoctorOptions:
-    """Check the installed packages, OpenGL, the GPU, ports and disk; say what mends each.
+    """Check the installed packages, OpenGL, the GPU, ports and disk; name remedies.
 
     The exit code is 1 if a package does not fit this release, else 0. An extra that is not
     installed is no problem.

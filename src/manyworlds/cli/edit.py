@@ -17,8 +17,8 @@ from manyworlds.cli.runs import running_training
 class EditOptions:
     """Change a value of a running training, or list the edits of a run.
 
-    The training must have been started with `--enter` or `--view`. It applies edits in their order
-    after its present iteration, and writes them to `edits.jsonl` of its run folder.
+    The training must have been started with `--enter` or `--view`. It applies edits in order after
+    its current iteration, and appends them to `edits.jsonl` in its run folder.
     """
 
     run: RunningTraining = ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import arg
 
 from manyworlds.cli.options import PolicyOptions, parse_task_command
-from manyworlds.cli.runs import find_run, find_task_or_run
+from manyworlds.cli.runs import find_run, find_task
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -44,7 +44,7 @@ class EvaluateOptions(PolicyOptions):
 def main(argv: list[str]) -> int:
     """Run `manyworlds evaluate`: one episode in each world, and a table."""
     options, words = parse_task_command(EvaluateOptions, argv, "evaluate")
-    task = find_task_or_run(options, "evaluate")
+    task = find_task(options, "evaluate")
     from manyworlds.cli.task_fields import EnvConfig, parse_fields, take_num_envs
     from manyworlds.tasks import load_env_cfg
     from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level

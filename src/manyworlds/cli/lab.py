@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class LabOptions:
-    """Run one world live: view it, pull its bodies, control its robot.
+    """Run one world live: view it, apply forces to bodies, control its robot.
 
     TARGET is a model file (MJCF or URDF), a mesh file, a world of the gallery (`manyworlds list
     --worlds`), a task, or a run: its folder, one of its checkpoints, or its policy.onnx. The policy
     of a run controls the robot. `manyworlds lab --attach [RUN]` instead enters a world of a
-    training that runs; `manyworlds lab --attach --help` has its options.
+    running training; `manyworlds lab --attach --help` has its options.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
@@ -69,7 +69,7 @@ class LabOptions:
     """Add a floor to a model file without one."""
     missing_meshes: MissingMeshes = "error"
     validate: bool = True
-    """Warn of what is probably wrong with a model file that compiles, as `validate` does."""
+    """Warn of probable mistakes in a model file that compiles, as `manyworlds validate` does."""
     paused: bool = False
     """Start paused."""
     start: Literal["drawn", "now"] = "drawn"
@@ -92,13 +92,13 @@ class LabOptions:
         ),
     ] = ""
     serve: bool = False
-    """Let programs on this machine talk to the world; see docs/lab_protocol.md."""
+    """Accept clients on this machine; see docs/lab_protocol.md."""
     port_shift: int = 0
-    """Number that is added to the ports of `--serve`: 5555 to 5561, 5571 and 5580."""
+    """Offset added to the ports of `--serve`: 5555 to 5561, 5571 and 5580."""
     takeover: bool = False
-    """With `--serve`, let the newest program drive; otherwise the first one does until it ends."""
+    """With `--serve`, the newest client takes control; otherwise the first one keeps it."""
     on_loss: Literal["hold", "zero"] = "hold"
-    """Targets of robots after the program that drove them is lost: unchanged, or zero."""
+    """Targets of robots after the controlling client is lost: unchanged, or zero."""
     collapsed: bool = False
     """Hide the panel until Tab is pressed."""
     log_root: LogRoot = RUNS

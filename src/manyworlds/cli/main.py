@@ -1,4 +1,4 @@
-"""Entry point of the `manyworlds` command, which imports only the command that runs."""
+"""Entry point of the `manyworlds` program, which imports only the command that it runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("manyworlds.cli.report", "write a page about a training run"),
     "compare": ("manyworlds.cli.compare", "draw the curves of several runs in one picture"),
     "play": ("manyworlds.cli.play", "watch a trained policy"),
-    "lab": ("manyworlds.cli.lab", "run one world live: view it, pull at it, control it"),
-    "edit": ("manyworlds.cli.edit", "change a training that runs, or list its edits"),
-    "why": ("manyworlds.cli.why", "say why episodes of a training that runs have ended"),
-    "peek": ("manyworlds.cli.peek", "open MuJoCo's window on a world that another program runs"),
-    "ros2": ("manyworlds.cli.ros2", "turn a live world into ROS 2 messages"),
+    "lab": ("manyworlds.cli.lab", "run one world live: view, perturb and control it"),
+    "edit": ("manyworlds.cli.edit", "edit a running training, or list its edits"),
+    "why": ("manyworlds.cli.why", "explain why episodes of a running training ended"),
+    "peek": ("manyworlds.cli.peek", "view a world of another program in MuJoCo's window"),
+    "ros2": ("manyworlds.cli.ros2", "publish a live world as ROS 2 messages"),
     "motion": ("manyworlds.cli.motion", "write motions for tracking tasks"),
     "terrain": ("manyworlds.cli.terrain", "show a terrain"),
     "list": ("manyworlds.cli.list", "list the tasks"),
@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "diff": ("manyworlds.cli.diff", "compare two model files"),
     "doctor": ("manyworlds.cli.doctor", "check packages, OpenGL, GPU, ports and disk"),
-    "replay-dump": ("manyworlds.cli.replay_dump", "find the first bad value of a recorded world"),
+    "replay-dump": ("manyworlds.cli.replay_dump", "replay a dump of the NaN guard in MuJoCo C"),
 }
 """Commands by name: the module with `main(argv) -> int`, and one line of help."""
 
@@ -46,7 +46,7 @@ WELCOME = """Train robots in many different worlds at once; walk into any one of
 Three things to try:
 
   manyworlds demo                     train a pusher in 4 minutes, and film it
-  manyworlds lab quadruped-on-hills   pull at a robot, live in the browser
+  manyworlds lab quadruped-on-hills   push a robot, live in the browser
   manyworlds train Cartpole-Swingup   train a policy; then: manyworlds play
 
 All commands: manyworlds --help. Something does not work: manyworlds doctor."""
@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader, such as `head`, has had enough. Nothing may write to the pipe at exit either.
+        # The reader, such as `head`, has closed the pipe. Nothing may write to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:

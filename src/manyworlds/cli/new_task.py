@@ -48,7 +48,7 @@ class NewTaskOptions:
         ),
     ] = None
     feet: tuple[str, ...] = ()
-    """Last bodies of the robot's legs, if they cannot be found."""
+    """Last bodies of the robot's legs, if they cannot be derived."""
     effort_limit: Annotated[
         tyro.conf.UseAppendAction[tuple[str, ...]],
         tyro.conf.arg(
@@ -72,8 +72,9 @@ def main(argv: list[str]) -> int:
         limits = effort_limits(cfg.effort_limit)
         path = write_robot_task(name, Path(), cfg.robot, cfg.feet, limits)
     print(f"{path}: edit it, and try it with")
-    for command in ("validate", "train", "play"):
-        print(f"  manyworlds {command} {name} --load {path}")
+    print(f"  manyworlds validate {name} --load {path}")
+    print(f"  manyworlds train {name} --load {path}")
+    print(f"  manyworlds play {name}")
     return 0
 
 

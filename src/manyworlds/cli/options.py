@@ -28,8 +28,8 @@ Device = Annotated[
 Load = Annotated[
     tyro.conf.UseAppendAction[tuple[str, ...]],
     arg(
-        help="Python file, or module, that registers tasks; a run remembers it for all commands "
-        "that use the run."
+        help="Python file or module that registers tasks; recorded in the run folder, so that "
+        "later commands for the run do not need it."
     ),
 ]
 NumEnvs = Annotated[

@@ -1,4 +1,4 @@
-"""`manyworlds peek [HOST]`: open MuJoCo's window on a world that another program runs."""
+"""`manyworlds peek [HOST]`: view a world of another program in MuJoCo's window."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from manyworlds.cli.options import parse
 
 @dataclass(kw_only=True)
 class PeekOptions:
-    """Open MuJoCo's window on a world that another program runs.
+    """View a world of another program in MuJoCo's window.
 
     Worlds of `manyworlds lab TARGET --serve` and `manyworlds train TASK --view` on this machine are
-    found by themselves. Double-click a body and drag it while holding Ctrl to pull (right button)
+    found automatically. Double-click a body and drag it while holding Ctrl to pull (right button)
     or turn it (left button).
     """
 

@@ -20,7 +20,7 @@ from manyworlds.cli.options import (
     WebOrigins,
     parse_task_command,
 )
-from manyworlds.cli.runs import FoundRun, downloaded_checkpoint, find_run, find_task_or_run
+from manyworlds.cli.runs import FoundRun, downloaded_checkpoint, find_run, find_task
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def main(argv: list[str]) -> int:
 
         return play_onnx.main(argv)
     options, words = parse_task_command(PlayOptions, argv, "play")
-    run(find_task_or_run(options, "play"), options, words)
+    run(find_task(options, "play"), options, words)
     return 0
 
 

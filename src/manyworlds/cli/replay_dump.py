@@ -1,4 +1,4 @@
-"""`manyworlds replay-dump FILE`: find the first bad value of recorded worlds."""
+"""`manyworlds replay-dump FILE`: replay a dump of the NaN guard in MuJoCo C."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from manyworlds.cli.options import parse
 
 @dataclass(kw_only=True)
 class ReplayDumpOptions:
-    """Replay a file of the NaN guard in MuJoCo C.
+    """Replay a dump of the NaN guard in MuJoCo C.
 
     For each world, this prints the first field, element and step with a bad value.
     """
 
     file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
-    """File that the NaN guard wrote."""
+    """Dump of the NaN guard (NPZ)."""
 
 
 def main(argv: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""`manyworlds ros2 [HOST]`: a live world as ROS 2 messages."""
+"""`manyworlds ros2 [HOST]`: publish a live world as ROS 2 messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class RosOptions:
-    """Turn the states of a live world into ROS 2 messages.
+    """Publish the states of a live world as ROS 2 messages.
 
     The world is that of `manyworlds lab TARGET --serve`. Messages are joint states, transforms,
     IMUs, images and the clock. They go to ROS where Python has `rclpy`, to a file, or to both.
@@ -27,13 +27,13 @@ class RosOptions:
     output: Path | None = None
     """MCAP file for `ros2 bag play`, Foxglove or PlotJuggler; ROS is not needed then."""
     cameras: tuple[str, ...] = ()
-    """Cameras of the lab whose images are taken."""
+    """Cameras of the lab whose images are published."""
     depth: bool = False
-    """Take depth images of these cameras, too [m]."""
+    """Also publish depth images of these cameras [m]."""
     rate: float = 100.0
-    """Largest number of states per simulated second."""
+    """Maximum number of states per simulated second."""
     camera_rate: float = 10.0
-    """Largest number of images of each camera per second."""
+    """Maximum number of images of each camera per second."""
     seconds: float | None = None
     """Time until it stops [s]; None runs until Ctrl-C, or until the lab ends."""
 

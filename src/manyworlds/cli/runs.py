@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from manyworlds.validation.names import near_matches
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from manyworlds.cli.options import PolicyOptions, TaskOptions
+    from manyworlds.cli.options import TaskOptions
     from manyworlds.cli.play import PlayOptions
     from manyworlds.cli.train import TrainOptions
     from manyworlds.rl.run_folder import RunFolder
@@ -110,8 +109,12 @@ def find_run(
         if folder.is_run() or checkpoints:
             last = checkpoints[-1] if checkpoints else None
             return FoundRun(text, folder if folder.is_run() else None, last)
-    if text in list_tasks() or newest_run(log_root, text) is not None:
+    try:
         newest = RunFolder.latest(log_root, text)
+    except FileNotFoundError:
+        if text in list_tasks():
+            raise
+    else:
         return FoundRun(text, newest, newest.last_checkpoint())
     kind = "checkpoint" if text.endswith(".pt") else "run"
     raise FileNotFoundError(
@@ -121,28 +124,37 @@ def find_run(
     )
 
 
-def find_task(options: TaskOptions, *, has_trained: bool) -> str:
-    """Load the modules that the options name, and return the name of a task that exists.
+def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -> str:
+    """Load the modules that register the task of a command line, and return the task's name.
 
     Args:
-        options: the options; `load` becomes what the run of the task remembers if that is loaded.
-        has_trained: whether the command needs a run of the task, which then tells where a task that
-            is not known is registered.
+        options: the options. Without a task, it is that of the run; a path of a run or of a
+            checkpoint in the place of the task becomes `checkpoint`. If the task is not known, what
+            the run remembers becomes `load`.
+        command: name of the command.
+        has_trained: whether the command uses a run of the task.
 
     Raises:
-        UsageError: several tasks are named, or a path.
+        UsageError: several tasks are named, or a path beside `checkpoint`.
         KeyError: the task does not exist.
+        FileNotFoundError: the run does not exist, or the file that registers its task.
+        ValueError: the checkpoint is in no run folder, so that its task is not known.
     """
     from manyworlds.tasks.registry import require_task, task_of_robot
 
-    task, *others = options.task
-    if others:
+    if len(options.task) > 1:
         raise UsageError(f"Name one task, not {len(options.task)}: {' '.join(options.task)}.")
     load_modules(options.load)
+    task = "".join(options.task)
+    if has_trained and options.checkpoint is None and _is_path(task):
+        options.checkpoint = Path(task)
+        task = ""
     if "/" in task or "\\" in task:
         raise UsageError(
             f"'{task}' is no task: name the task, and a run or a policy with --checkpoint."
         )
+    if not task:
+        return _task_of_run(options, command)
     if options.robot:
         return task_of_robot(task, options.robot)
     try:
@@ -161,45 +173,33 @@ def find_task(options: TaskOptions, *, has_trained: bool) -> str:
         return require_task(task)
 
 
-def find_task_or_run(options: PolicyOptions, command: str) -> str:
-    """Load the modules that the options name, and return the task of the policy that they name.
+def _is_path(text: str) -> bool:
+    """Return True for the path of a run folder or of a checkpoint; tasks have no such names."""
+    path = Path(text)
+    return path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
 
-    Args:
-        options: the options. Without a task, it is that of the run; a path of a run or a checkpoint
-            in the place of the task becomes `checkpoint`.
-        command: name of the command.
 
-    Raises:
-        UsageError: several tasks are named, or a path beside `checkpoint`.
-        KeyError: the task does not exist.
-        FileNotFoundError: the run does not exist.
-        ValueError: the checkpoint is in no run folder, so its task is not known.
-    """
+def _task_of_run(options: TaskOptions, command: str) -> str:
+    """Return the task of the named or the newest run."""
     from manyworlds.tasks.registry import require_task
 
-    if options.checkpoint is None and len(options.task) == 1 and _is_path(options.task[0]):
-        options.checkpoint = Path(options.task[0])
-        options.task = ()
-    if options.task:
-        return find_task(options, has_trained=True)
-    load_modules(options.load)
     found = find_run(options.checkpoint, options.log_root)
     if found.folder is None:
         raise ValueError(
             f"'{found.checkpoint}' is in no run folder: name its task, manyworlds {command} TASK "
             f"--checkpoint {found.checkpoint}."
         )
-    load_task_of(found.folder)
+    options.load = options.load or load_task_of(found.folder)
     return require_task(found.need_task())
 
 
-def newest_run(log_root: Path, task: str | None = None) -> RunFolder | None:
-    """Return the newest run that has a checkpoint, of one task or of any; None if there is none."""
-    from manyworlds.rl.run_folder import RunFolder
-
-    with contextlib.suppress(FileNotFoundError):
-        return RunFolder.latest(log_root, task)
-    return None
+def _run_of_task(task: str, options: TaskOptions) -> RunFolder | None:
+    """Return the named or the newest run of a task; None if there is none."""
+    try:
+        run = find_run(options.checkpoint, options.log_root, task).folder
+    except FileNotFoundError:
+        return None
+    return run if run is not None and run.task == task else None
 
 
 def running_training(name: str, log_root: Path) -> RunFolder:
@@ -260,18 +260,3 @@ def _places(path: Path, log_root: Path) -> Iterator[Path]:
     """Yield a path relative to this folder, to the log root, and to each experiment's folder."""
     for folder in (Path(), log_root, *sorted(log_root.glob("*"))):
         yield folder / path
-
-
-def _is_path(text: str) -> bool:
-    """Return True for the path of a run folder or of a checkpoint; tasks have no such names."""
-    path = Path(text)
-    return path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
-
-
-def _run_of_task(task: str, options: TaskOptions) -> RunFolder | None:
-    """Return the named or the newest run of a task; None if there is none."""
-    try:
-        run = find_run(options.checkpoint, options.log_root, task).folder
-    except FileNotFoundError:
-        return None
-    return run if run is not None and run.task == task else None

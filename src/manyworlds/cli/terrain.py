@@ -39,7 +39,7 @@ class TerrainOptions:
     ] = field(default_factory=dict)
     """Fields of the kinds to change, such as "{'step_width': 0.5}"."""
     seed: int = 0
-    """Seed of everything random."""
+    """Random seed."""
     robot: str = "none"
     """Robot in the middle cell: none, quadruped, humanoid, arm, go1, g1 or yam."""
     patches: bool = False

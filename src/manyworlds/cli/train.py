@@ -131,7 +131,7 @@ def main(argv: list[str]) -> int:
         raise UsageError(f"Name a task: manyworlds train TASK; tasks: {', '.join(list_tasks())}.")
     continues = options.resume or options.auto_resume or options.checkpoint is not None
     continues = continues or given_text(words, "--agent.resume") is not None
-    task = find_task(options, has_trained=continues)
+    task = find_task(options, "train", has_trained=continues)
     config, resume = read_config(task, options, words)
     if options.seeds is not None or options.seeds_parallel:
         return train_seeds(task, options, config, argv)

@@ -1,4 +1,4 @@
-"""`manyworlds why [RUN]`: why episodes of a running training have ended."""
+"""`manyworlds why [RUN]`: explain why episodes of a running training ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyworlds.cli.task_files import load_modules, load_task_of
 
 @dataclass(kw_only=True)
 class WhyOptions:
-    """Say why episodes of a running training have ended.
+    """Explain why episodes of a running training ended.
 
     The training must have been started with `--remember`, and with `--enter` or `--view`. The last
     seconds are simulated again from what it remembers.
@@ -21,7 +21,7 @@ class WhyOptions:
     episodes: int = 1
     """Number of the worst episodes of the last iterations to explain, the latest first."""
     world: int | None = None
-    """World whose present episode is told, instead of the worst ones."""
+    """World whose current episode is explained, instead of the worst ones."""
     log_root: LogRoot = RUNS
     load: Load = ()
 
