@@ -172,7 +172,8 @@ def read_command(
     data: EntityData, transmission: TransmissionType, columns: slice | torch.Tensor
 ) -> ActuatorCmd:
     """Read targets and state of some elements of an entity."""
-    targets, state = data.drive_targets(transmission), data.drive_state(transmission)
+    targets = data.drive_targets(transmission)
+    state = data.drive_state(transmission)
     return ActuatorCmd(
         position_target=pick_columns(targets.position, columns),
         velocity_target=pick_columns(targets.velocity, columns),

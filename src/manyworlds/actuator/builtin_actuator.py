@@ -316,7 +316,8 @@ class BuiltinPdActuator(DirectActuator[BuiltinPdActuatorCfg]):
     def _limit_parameter(self, mj_model: mujoco.MjModel, model: ModelView) -> LimitParameter:
         ids = torch.tensor([target.id for target in self._targets], device=self.target_ids.device)
         owner = f"{type(self).__name__} of {self.target_names}"
-        rows, differs = {self.limit_fields[0]: ids}, self.entity.variant_metadata is not None
+        rows = {self.limit_fields[0]: ids}
+        differs = self.entity.variant_metadata is not None
         return LimitParameter(owner, mj_model, model, rows, differs)
 
 
@@ -507,7 +508,8 @@ class BuiltinDcMotorActuatorCfg(ActuatorCfg):
             ValueError: they do not; the message names the field.
         """
         super().__post_init__()
-        name, mode = type(self).__name__, self.mode.name
+        name = type(self).__name__
+        mode = self.mode.name
         _reject_site(self, "a site has no speed for a motor to turn at")
         gains = ("stiffness", "damping", "integral_gain", "integral_limit", "slew_rate")
         check_positive(self, *gains, "voltage_limit", or_zero=True)
@@ -570,7 +572,8 @@ class BuiltinDcMotorActuator(DirectActuator[BuiltinDcMotorActuatorCfg]):
 
     def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
         """Create the motors of some targets."""
-        cfg, motor = self.cfg, self.cfg.motor_params
+        cfg = self.cfg
+        motor = self.cfg.motor_params
         if isinstance(motor, DcMotorDatasheetParams):
             values: dict[str, Any] = {
                 "nominal": (motor.nominal_voltage, motor.stall_torque, motor.no_load_speed)

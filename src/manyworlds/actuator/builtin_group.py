@@ -37,9 +37,13 @@ class _CopyGroup:
     def initialize(self, num_envs: int, device: torch.device) -> None:
         """Find the columns in the order of the controls, which are then a slice if possible."""
         self._sources: list[tuple[int, slice | torch.Tensor]] = []
-        ctrl_ids, gear_rows, geared = [], [], []
+        ctrl_ids = []
+        gear_rows = []
+        geared = []
         for name in self._fields:
-            ctrl, target, rows = [], [], []
+            ctrl = []
+            target = []
+            rows = []
             for member in self._members:
                 start = member.command_fields.index(name) * len(member.target_ids)
                 block = slice(start, start + len(member.target_ids))
@@ -104,7 +108,8 @@ class BuiltinActuatorGroup:
             if not is_passthrough(actuator):
                 leftovers.append(actuator)
                 continue
-            delay, transmission = actuator.cfg.delay_key, actuator.transmission_type
+            delay = actuator.cfg.delay_key
+            transmission = actuator.transmission_type
             late = tuple(
                 f for f in actuator.command_fields if delay and f in actuator.cfg.delay_fields
             )

@@ -105,7 +105,8 @@ class _LearnedActuator(DcMotorActuator[LearnedCfgT], Generic[LearnedCfgT]):
     ) -> None:
         """Load the network and evaluate it once."""
         super().initialize(mj_model, model, data, device)
-        cfg, name = self.cfg, type(self.cfg).__name__
+        cfg = self.cfg
+        name = type(self.cfg).__name__
         self._shape = (data.qpos.shape[0], len(self.target_ids))
         try:
             self.network: Any = torch.jit.load(cfg.network_file, map_location=device).eval()

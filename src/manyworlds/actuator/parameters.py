@@ -155,9 +155,11 @@ class LimitParameter:
             shape = self._shape[field]
             if self._differs:
                 shape = _shape_of(self._model.default_rows(field)[:, ids])
-            ranges, rows = value * self._of_worlds(shape, env_ids)[:, targets], ids[targets]
+            ranges = value * self._of_worlds(shape, env_ids)[:, targets]
+            rows = ids[targets]
             if limited is not None:
-                ranges, rows = ranges[:, limited[i]], rows[limited[i]]
+                ranges = ranges[:, limited[i]]
+                rows = rows[limited[i]]
             assign(getattr(self._model, field), ranges, env_ids, rows)
 
     @staticmethod

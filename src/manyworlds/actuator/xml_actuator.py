@@ -137,7 +137,8 @@ class XmlActuator(DirectActuator[XmlActuatorCfg]):
     ) -> None:
         """Find the controls; each MuJoCo actuator must have exactly one."""
         for actuator in self._mjs_actuators:
-            if (count := mj_model.actuator_ctrlnum[actuator.id]) != 1:
+            count = mj_model.actuator_ctrlnum[actuator.id]
+            if count != 1:
                 raise ValueError(
                     f"The XML actuator on '{actuator.target}' has {count} controls instead of one: "
                     "leave it out, and write its controls with write_ctrl_to_sim."
@@ -213,7 +214,8 @@ def _cells_of(actuator: mujoco.MjsActuator) -> str | None:
         return "pid"
     if actuator.biastype != mujoco.mjtBias.mjBIAS_AFFINE:
         return None
-    gain, bias = actuator.gainprm[0], actuator.biasprm
+    gain = actuator.gainprm[0]
+    bias = actuator.biasprm
     if gain == -bias[1]:
         return "spring"
     return "damper" if bias[1] == 0.0 and gain == -bias[2] else None

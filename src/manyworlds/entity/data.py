@@ -48,16 +48,34 @@ class EntityData(FrameData, Stateful):
     """
 
     state_attributes = (
-        *("joint_pos_target", "joint_vel_target", "joint_effort_target"),
-        *("tendon_len_target", "tendon_vel_target", "tendon_effort_target", "site_effort_target"),
-        *("default_root_state", "_default_joint_pos", "default_joint_vel", "encoder_bias"),
-        *("default_ball_joint_quat", "_qpos0", "has_wrench"),
+        "joint_pos_target",
+        "joint_vel_target",
+        "joint_effort_target",
+        "tendon_len_target",
+        "tendon_vel_target",
+        "tendon_effort_target",
+        "site_effort_target",
+        "default_root_state",
+        "_default_joint_pos",
+        "default_joint_vel",
+        "encoder_bias",
+        "default_ball_joint_quat",
+        "_qpos0",
+        "has_wrench",
     )
     derived_attributes = (
-        *("_gravity_mark", "_qpos0_mark", "_range_mark", "_gravity", "_hard", "_soft"),
+        "_gravity_mark",
+        "_qpos0_mark",
+        "_range_mark",
+        "_gravity",
+        "_hard",
+        "_soft",
     )
 
-    POS_DIM, QUAT_DIM, LIN_VEL_DIM, ANG_VEL_DIM = 3, 4, 3, 3
+    POS_DIM = 3
+    QUAT_DIM = 4
+    LIN_VEL_DIM = 3
+    ANG_VEL_DIM = 3
     ROOT_POSE_DIM = POS_DIM + QUAT_DIM
     ROOT_VEL_DIM = LIN_VEL_DIM + ANG_VEL_DIM
     ROOT_STATE_DIM = ROOT_POSE_DIM + ROOT_VEL_DIM
@@ -313,5 +331,6 @@ class EntityData(FrameData, Stateful):
             limits = torch.where(limited.unsqueeze(-1), limits, infinite)
             middle = limits.mean(dim=-1, keepdim=True)
             soft = middle + self._soft_factor * (limits - middle)
-            self._hard, self._soft = limits, torch.where(limits.isinf(), limits, soft)
+            self._hard = limits
+            self._soft = torch.where(limits.isinf(), limits, soft)
         return self._hard, self._soft

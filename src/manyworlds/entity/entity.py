@@ -342,7 +342,8 @@ class Entity(StateWriters, NamedElements, Stateful):
             name: [q] for name, q in zip(self.joint_names, self._initial_joint_pos(), strict=True)
         }
         qpos |= dict(zip(self.ball_joint_names, self._initial_ball_quat(), strict=True))
-        if (free := self._free_joint) is not None:
+        free = self._free_joint
+        if free is not None:
             qpos[free.name] = [*init.pos, *init.rot]
         return qpos
 
@@ -536,7 +537,8 @@ class Entity(StateWriters, NamedElements, Stateful):
         doubled: dict[tuple[str | None, str], list[str]] = {}
         for element in of_file:
             key = (_KINDS.get(mujoco.mjtTrn(element.trntype)), element.target)
-            creator, follower = created.get(key), followers.get(element.id)
+            creator = created.get(key)
+            follower = followers.get(element.id)
             # Two that follow targets of different kinds are meant to add up.
             apart = follower is not None and not any(
                 creator is None or (creator.reads(field) and follower.reads(field))

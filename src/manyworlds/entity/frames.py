@@ -61,9 +61,13 @@ class FrameReader:
         tree_ids: int | slice | torch.Tensor,
         quat: str | None = None,
     ) -> None:
-        self._model, self._data = model, data
-        self._pos, self._quat = pos, quat
-        self._frame_ids, self._body_ids, self._tree_ids = frame_ids, body_ids, tree_ids
+        self._model = model
+        self._data = data
+        self._pos = pos
+        self._quat = quat
+        self._frame_ids = frame_ids
+        self._body_ids = body_ids
+        self._tree_ids = tree_ids
 
     def pos_w(self) -> torch.Tensor:
         """Return positions in the world [m], shape [..., 3]."""
@@ -134,7 +138,8 @@ class FrameData:
         root_tree = int(indexing.tree_root_ids[root])
         self._root_link = FrameReader(model, data, "xpos", root, root, root_tree)
         self._root_com = FrameReader(model, data, "xipos", root, root, root_tree, "body_iquat")
-        bodies, body_trees = indexing.body_index, _tree_index(indexing, indexing.body_ids)
+        bodies = indexing.body_index
+        body_trees = _tree_index(indexing, indexing.body_ids)
         self._body_link = FrameReader(model, data, "xpos", bodies, bodies, body_trees)
         self._body_com = FrameReader(model, data, "xipos", bodies, bodies, body_trees, "body_iquat")
         self._geom = FrameReader(

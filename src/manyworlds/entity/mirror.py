@@ -17,7 +17,8 @@ from manyworlds.entity.mirror_search import PARITY, Reference, search
 
 REFLECTION = np.diag(PARITY)
 """Reflection at the xz plane, shape [3, 3]."""
-_BALL, _FREE = mujoco.mjtJoint.mjJNT_BALL, mujoco.mjtJoint.mjJNT_FREE
+_BALL = mujoco.mjtJoint.mjJNT_BALL
+_FREE = mujoco.mjtJoint.mjJNT_FREE
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class MirrorTable:
 
     def mirror_qpos(self, qpos: np.ndarray) -> np.ndarray:
         """Return the mirror image of positions, shape [nq]; other objects keep theirs."""
-        model, mirrored = self.model, np.array(qpos, dtype=np.float64)
+        model = self.model
+        mirrored = np.array(qpos, dtype=np.float64)
         for joint, image in self._joints():
             source, target = model.jnt_qposadr[[joint, image]]
             kind = mujoco.mjtJoint(model.jnt_type[joint])
@@ -73,13 +75,15 @@ class MirrorTable:
 
     def mirror_qvel(self, qvel: np.ndarray) -> np.ndarray:
         """Return the mirror image of velocities, or of forces or accelerations, shape [nv]."""
-        model, mirrored = self.model, np.array(qvel, dtype=np.float64)
+        model = self.model
+        mirrored = np.array(qvel, dtype=np.float64)
         for joint, image in self._joints():
             source, target = model.jnt_dofadr[[joint, image]]
             kind = mujoco.mjtJoint(model.jnt_type[joint])
             if kind == _FREE:
                 mirrored[target : target + 3] = PARITY * qvel[source : source + 3]
-                source, target = source + 3, target + 3
+                source = source + 3
+                target = target + 3
             if kind in (_BALL, _FREE):
                 turn = qvel[source : source + 3]
                 mirrored[target : target + 3] = -self._frame(joint).T @ turn
@@ -127,7 +131,8 @@ class MirrorTable:
         for actuator, image in enumerate(self.actuator_ids):
             count = 1 if num is None else num[actuator]
             if image >= 0 and count:
-                sign, at = self.actuator_sign[actuator], adr[actuator]
+                sign = self.actuator_sign[actuator]
+                at = adr[actuator]
                 mirrored[adr[image] : adr[image] + count] = sign * values[at : at + count]
         return mirrored
 
@@ -184,7 +189,9 @@ def _mirror_turn(quat: np.ndarray, frame: np.ndarray) -> np.ndarray:
 
     A reflection is a half turn about its normal, followed by an inversion, and inversions cancel.
     """
-    first, turned, result = np.zeros(4), np.zeros(4), np.zeros(4)
+    first = np.zeros(4)
+    turned = np.zeros(4)
+    result = np.zeros(4)
     mujoco.mju_mat2Quat(first, -frame.ravel())
     mujoco.mju_mulQuat(turned, np.ascontiguousarray(quat, dtype=np.float64), first)
     mujoco.mju_mulQuat(result, np.array([0.0, 0.0, 1.0, 0.0]), turned)

@@ -17,7 +17,9 @@ from manyworlds.entity.mirror_search import (
     relative,
 )
 
-_JOINT, _TRN, _WRAP = mujoco.mjtJoint, mujoco.mjtTrn, mujoco.mjtWrap
+_JOINT = mujoco.mjtJoint
+_TRN = mujoco.mjtTrn
+_WRAP = mujoco.mjtWrap
 _EQ = mujoco.mjtEq
 _RIGID = (_EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD)
 _SCALARS = (_JOINT.mjJNT_HINGE, _JOINT.mjJNT_SLIDE)
@@ -69,7 +71,8 @@ def mirror_tendons(reference: Reference, found: Found) -> Images:
 def _path(reference: Reference, tendon: int) -> list[tuple[mujoco.mjtWrap, int, float]]:
     """Return type, id and parameter of the elements of a tendon; empty for another object's."""
     model = reference.model
-    start, count = model.tendon_adr[tendon], model.tendon_num[tendon]
+    start = model.tendon_adr[tendon]
+    count = model.tendon_num[tendon]
     rows = range(start, start + count)
     path = [(_WRAP(model.wrap_type[k]), int(model.wrap_objid[k]), model.wrap_prm[k]) for k in rows]
     bodies = {
@@ -165,10 +168,8 @@ def _actuator(
             return [Deviation(field, 1.0, "", np.inf)], 1.0
     if _target(reference, own, found, tendons) != model.actuator_trnid[image, 0]:
         return [Deviation("target", 1.0, "", np.inf)], 1.0
-    reflected, actual = (
-        _effect(reference, own, found, tendons)[1],
-        _effect(reference, image, found, tendons)[0],
-    )
+    reflected = _effect(reference, own, found, tendons)[1]
+    actual = _effect(reference, image, found, tendons)[0]
     sign = 1.0 if reflected @ actual >= 0 else -1.0
     bias = model.actuator_biasprm[own].copy()
     bias[0] *= sign
@@ -195,7 +196,8 @@ def _effect(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the effect of a unit of force on the target's coordinates, and its reflection."""
     model = reference.model
-    kind, target = _TRN(model.actuator_trntype[actuator]), model.actuator_trnid[actuator, 0]
+    kind = _TRN(model.actuator_trntype[actuator])
+    target = model.actuator_trnid[actuator, 0]
     gear = model.actuator_gear[model.actuator_outadr[actuator]]
     if kind == _TRN.mjTRN_TENDON:
         return gear[:1], tendons.sign[target] * gear[:1]
@@ -207,7 +209,8 @@ def _effect(
     if kind == _TRN.mjTRN_BODY:
         return gear[:1], gear[:1]
     matrix = np.eye(3) if kind in _JOINTS else reference.site_matrices[target]
-    force, torque = matrix @ gear[:3], matrix @ gear[3:]
+    force = matrix @ gear[:3]
+    torque = matrix @ gear[3:]
     return np.concatenate([force, torque]), np.concatenate([PARITY * force, -PARITY * torque])
 
 
@@ -219,7 +222,8 @@ def check_constraints(reference: Reference, found: Found, tendons: Images) -> No
     Raises:
         ValueError: one has none.
     """
-    model, bodies = reference.model, np.maximum(found.ids["body"], 0)
+    model = reference.model
+    bodies = np.maximum(found.ids["body"], 0)
     pairs = {(int(s) >> 16, int(s) & 0xFFFF) for s in model.exclude_signature}
     for pair in pairs:
         image = tuple(int(bodies[body]) for body in pair)
@@ -238,7 +242,8 @@ def check_constraints(reference: Reference, found: Found, tendons: Images) -> No
         }
         between = found.ids["site" if is_site else "body"]
         images = scalars.get(kind, Images(between, np.ones(len(between))))
-        first, second = int(model.eq_obj1id[own]), int(model.eq_obj2id[own])
+        first = int(model.eq_obj1id[own])
+        second = int(model.eq_obj2id[own])
         if kind not in (*scalars, *_RIGID) or images.ids[first] < 0:
             continue
         # The second object may be the world's body, or none.

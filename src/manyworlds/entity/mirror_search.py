@@ -16,7 +16,8 @@ from manyworlds.sim.gravity import plain_gravity_direction
 
 PARITY = np.array([1.0, -1.0, 1.0])
 """Signs of a polar vector in its image at the xz plane; those of an axial vector are opposite."""
-_GEOM, _JOINT = mujoco.mjtGeom, mujoco.mjtJoint
+_GEOM = mujoco.mjtGeom
+_JOINT = mujoco.mjtJoint
 # Directions that are closed under reflection, shape [n, 3], and the index of each one's image.
 _DIRECTIONS = np.array([d for d in product((-1.0, 0.0, 0.5, -0.5, 1.0), repeat=3) if any(d)])
 _DIRECTIONS /= np.linalg.norm(_DIRECTIONS, axis=1, keepdims=True)
@@ -52,7 +53,9 @@ class Reference:
     def __init__(
         self, model: mujoco.MjModel, root: int, normal: Sequence[float], tolerance: float
     ) -> None:
-        self.model, self.root, self.tolerance = model, root, tolerance
+        self.model = model
+        self.root = root
+        self.tolerance = tolerance
         self.asymmetry: dict[str, tuple[str, float]] = {}
         data = mujoco.MjData(model)
         data.qpos[:] = model.qpos0
@@ -65,12 +68,17 @@ class Reference:
         def rotate(matrices: np.ndarray) -> np.ndarray:
             return turn.T @ matrices.reshape(-1, 3, 3)
 
-        self.positions, self.matrices = place(data.xpos), rotate(data.xmat)
-        self.centers, inertial = place(data.xipos), rotate(data.ximat)
+        self.positions = place(data.xpos)
+        self.matrices = rotate(data.xmat)
+        self.centers = place(data.xipos)
+        inertial = rotate(data.ximat)
         self.inertia = np.einsum("bij,bj,bkj->bik", inertial, model.body_inertia, inertial)
-        self.anchors, self.axes = place(data.xanchor), data.xaxis @ turn
-        self.geom_positions, self.geom_matrices = place(data.geom_xpos), rotate(data.geom_xmat)
-        self.site_positions, self.site_matrices = place(data.site_xpos), rotate(data.site_xmat)
+        self.anchors = place(data.xanchor)
+        self.axes = data.xaxis @ turn
+        self.geom_positions = place(data.geom_xpos)
+        self.geom_matrices = rotate(data.geom_xmat)
+        self.site_positions = place(data.site_xpos)
+        self.site_matrices = rotate(data.site_xmat)
         self.bodies = _subtree(model, root)
         geoms = np.isin(model.geom_bodyid, self.bodies)
         points = np.concatenate([self.geom_positions[geoms], self.centers[self.bodies]])
@@ -100,7 +108,8 @@ class Reference:
         Raises:
             ValueError: one is greater than the tolerance.
         """
-        name, other = self.name(kind, own), self.name(kind, image)
+        name = self.name(kind, own)
+        other = self.name(kind, image)
         for found in deviations:
             if not found.fraction <= self.tolerance:
                 raise ValueError(
@@ -124,7 +133,8 @@ def relative(
     what: str, value: ArrayLike, image: ArrayLike, scale: float | None = None
 ) -> Deviation:
     """Return the deviation of values as a fraction of their magnitude, or of `scale`."""
-    value, image = np.asarray(value, dtype=float), np.asarray(image, dtype=float)
+    value = np.asarray(value, dtype=float)
+    image = np.asarray(image, dtype=float)
     if value.shape != image.shape:
         return Deviation(what, np.inf, "", np.inf)
     difference = float(np.abs(value - image).max(initial=0.0))
@@ -294,7 +304,8 @@ def _joint(reference: Reference, own: int, image: int) -> tuple[list[Deviation],
 def _pair_joints(reference: Reference, found: Found, own: int, image: int) -> None:
     model = reference.model
     for k in range(model.body_jntnum[own]):
-        joint, other = model.body_jntadr[own] + k, model.body_jntadr[image] + k
+        joint = model.body_jntadr[own] + k
+        other = model.body_jntadr[image] + k
         found.ids["joint"][joint], found.ids["joint"][other] = other, joint
         found.joint_sign[[joint, other]] = _joint(reference, joint, other)[1]
 
@@ -385,7 +396,8 @@ def _support(reference: Reference, geom: int) -> np.ndarray:
             extent = np.linalg.norm(local * (x, y, z), axis=1)
         case _GEOM.mjGEOM_MESH | _GEOM.mjGEOM_SDF:
             mesh = model.geom_dataid[geom]
-            start, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
+            start = model.mesh_vertadr[mesh]
+            count = model.mesh_vertnum[mesh]
             extent = (local @ model.mesh_vert[start : start + count].T).max(axis=1)
         case _:  # a box; height fields and planes are fixed to the world
             extent = np.abs(local) @ (x, y, z)

@@ -245,7 +245,8 @@ class MeshProp(PropSpec):
         if self.mass is not None:
             density = self.mass / volume
         body.explicitinertial = True
-        body.mass, body.ipos = density * volume, center
+        body.mass = density * volume
+        body.ipos = center
         xx, yy, zz = density * np.diag(inertia)
         xy, xz, yz = density * inertia[[0, 0, 1], [1, 2, 2]]
         body.fullinertia[:] = [xx, yy, zz, xy, xz, yz]
@@ -295,7 +296,8 @@ class PrimitiveProp(PropSpec):
             raise ValueError(
                 f"There is no primitive '{self.shape}': use {', '.join(PRIMITIVE_SIZES)}."
             )
-        size, count = _numbers(self.size), PRIMITIVE_SIZES[self.shape]
+        size = _numbers(self.size)
+        count = PRIMITIVE_SIZES[self.shape]
         if len(size) != count or not all(_is_number(s) and s > 0 for s in size):
             raise ValueError(
                 f"The size of a {self.shape} must be {count} positive number"

@@ -86,7 +86,8 @@ class AdjustedAlgorithm:
                 "is 'adaptive', which sets the learning rate: leave one of them out, or set "
                 "schedule to 'fixed'."
             )
-        if (symmetry := getattr(self, "symmetry", None)) is not None:
+        symmetry = getattr(self, "symmetry", None)
+        if symmetry is not None:
             self.symmetry = _mirrored(symmetry)
         self._bootstraps = is_known(PPO.process_env_step)
         """True if time-outs are bootstrapped here; otherwise rsl_rl's method gets them."""
@@ -139,7 +140,8 @@ class AdjustedAlgorithm:
             )
         st = self.storage
         obs = cast("TensorDict", st.observations[0])
-        steps, actions = st.num_transitions_per_env, st.actions_shape[0]
+        steps = st.num_transitions_per_env
+        actions = st.actions_shape[0]
         self.collector = Collector(cast("PPO", self).get_policy(), obs, actions, steps, device)
 
     def act(self, obs: TensorDict) -> torch.Tensor:
@@ -217,7 +219,8 @@ class AdjustedAlgorithm:
         state: dict[str, object] = {
             name: net.get_hidden_state() for name, net in self._networks().items()
         }
-        if (rnd := getattr(self, "rnd", None)) is not None:
+        rnd = getattr(self, "rnd", None)
+        if rnd is not None:
             average = rnd.reward_normalizer.disc_avg.avg if rnd.reward_normalization else None
             state["rnd"] = {"steps": rnd.update_counter, "average": average}
         return state
@@ -234,7 +237,8 @@ class AdjustedAlgorithm:
             networks: Any = self
             pair = networks.student, networks.teacher
             self.last_hidden_states = tuple(network.get_hidden_state() for network in pair)
-        rnd, rewards = getattr(self, "rnd", None), cast("dict[str, Any] | None", state.get("rnd"))
+        rnd = getattr(self, "rnd", None)
+        rewards = cast("dict[str, Any] | None", state.get("rnd"))
         if rnd is not None and rewards is not None:
             rnd.update_counter = rewards["steps"]
             if rnd.reward_normalization and rewards["average"] is not None:
@@ -266,7 +270,8 @@ class AdjustedAlgorithm:
         self, optimizer: torch.optim.Optimizer, critic_learning_rate: float | None
     ) -> torch.optim.Optimizer:
         """Return the optimizer with one kernel for many parameters, and the critic's own rate."""
-        groups, kind = optimizer.param_groups, type(optimizer)
+        groups = optimizer.param_groups
+        kind = type(optimizer)
         if critic_learning_rate is not None:
             if not critic_learning_rate > 0.0:
                 raise ValueError(

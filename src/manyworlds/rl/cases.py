@@ -58,7 +58,8 @@ def case_env(
         ValueError: the case is of another model.
     """
     cfg = copy.deepcopy(cfg)
-    cfg.episode_length_s, cfg.auto_reset = case.seconds, True
+    cfg.episode_length_s = case.seconds
+    cfg.auto_reset = True
     start = EventTermCfg(
         func=start_from_moments,
         mode="reset",
@@ -93,7 +94,8 @@ def evaluate_case(
         begins = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
         for entity, variant in case.state.variants.items():
             begins &= (env.sim.world_to_variant[entity] == variant).to(env.device)
-        running, failed = begins.clone(), torch.zeros_like(begins)
+        running = begins.clone()
+        failed = torch.zeros_like(begins)
         ends = dict.fromkeys(env.termination_manager.active_terms, 0)
         pushed = 0 if case.push is None else case.push.steps(env)
         for step in range(env.max_episode_length):

@@ -29,9 +29,15 @@ _GRID = 200
 _SHOWN_SETTINGS = 3
 # Settings in which repetitions of a training may differ: seeds, names, and use of the machine.
 _OWN_SETTINGS = (
-    *("env.seed", "agent.seed", "agent.run_name", "agent.experiment_name"),
-    *("agent.resume", "agent.load_run", "agent.load_checkpoint"),
-    *("env.sim.num_threads", "env.sim.nan_guard.output_dir"),
+    "env.seed",
+    "agent.seed",
+    "agent.run_name",
+    "agent.experiment_name",
+    "agent.resume",
+    "agent.load_run",
+    "agent.load_checkpoint",
+    "env.sim.num_threads",
+    "env.sim.nan_guard.output_dir",
 )
 
 
@@ -102,7 +108,8 @@ def _draw(axes: Axes, group: Sequence[RunCurves], positions: Any, key: str, colo
     """Draw the curves of a group: one run, or repetitions with their mean and range."""
     curves = []
     for run in group:
-        x, y = np.array(positions(run.records), float), np.array(curve(run.records, key))
+        x = np.array(positions(run.records), float)
+        y = np.array(curve(run.records, key))
         found = np.isfinite(y)
         if found.any():
             curves.append((x[found], y[found]))
@@ -113,7 +120,8 @@ def _draw(axes: Axes, group: Sequence[RunCurves], positions: Any, key: str, colo
         marker = "o" if len(x) == 1 else None
         lw, alpha = (0.7, 0.5) if is_repeated else (1.8, 1.0)
         axes.plot(x, y, color=color, lw=lw, alpha=alpha, marker=marker, markersize=4)
-    start, end = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+    start = max(x[0] for x, _ in curves)
+    end = min(x[-1] for x, _ in curves)
     if is_repeated and len(curves) == len(group) and start < end:
         grid = np.linspace(start, end, _GRID)
         values = np.array([np.interp(grid, x, y) for x, y in curves])

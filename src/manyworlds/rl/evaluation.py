@@ -68,7 +68,8 @@ def evaluate(env: ManagerBasedRlEnv, policy: Callable[[VecEnvObs], torch.Tensor]
     """
     with torch_threads(1):
         obs, _ = env.reset()
-        rewards, terminations = env.reward_manager, env.termination_manager
+        rewards = env.reward_manager
+        terminations = env.termination_manager
         names = rewards.active_terms
         sums = torch.zeros(len(names), device=env.device)
         total = torch.zeros((), device=env.device)

@@ -64,7 +64,8 @@ class InferencePolicy:
     def estimate(self, obs: TensorDict | VecEnvObs) -> PolicyEstimate:
         """Return value and deviation; the memory of a recurrent policy stays as it is."""
         value = deviation = None
-        if (distribution := self.actor.distribution) is not None:
+        distribution = self.actor.distribution
+        if distribution is not None:
             memory = self.state_dict()
             distribution.update(self.actor.mlp(self.actor.get_latent(obs)))  # type: ignore[arg-type]
             deviation = distribution.std

@@ -200,7 +200,8 @@ class OnnxPolicy:
             if name.endswith("_out"):
                 self._hidden[name.replace("_out", "_in")] = value
         self.action = outputs[0][0]
-        if (bound := self.description["clip_actions"]) is not None:
+        bound = self.description["clip_actions"]
+        if bound is not None:
             self.action = self.action.clip(-bound, bound)
         return self.action
 
@@ -275,7 +276,8 @@ class OnnxPolicy:
         lag = (term.get("delay_min_lag", 0) + term.get("delay_max_lag", 0)) // 2
         if lag:
             value = self._remember(f"{group}/{name}/delay", value, lag + 1)[0]
-        if length := term.get("history_length", 0):
+        length = term.get("history_length", 0)
+        if length:
             value = self._remember(f"{group}/{name}/history", value, length)
         return value.astype(np.float32)
 
@@ -374,7 +376,8 @@ class OnnxPolicy:
             for group in groups:
                 for name, term in self.description["observations"][group]["terms"].items():
                     function = self._function(name, term)
-                    if command := term["params"].get("command_name"):
+                    command = term["params"].get("command_name")
+                    if command:
                         flat = term.get("flatten_history_dim", True)
                         rows = (term.get("history_length") or 1) if flat else 1
                         size = term["shape"][-1] // rows

@@ -103,7 +103,8 @@ def _update_actor(
     Returns:
         Mean surrogate loss and mean entropy.
     """
-    actor, optimizer = alg.actor, _part(alg.optimizer, alg.actor.parameters())
+    actor = alg.actor
+    optimizer = _part(alg.optimizer, alg.actor.parameters())
     surrogates = entropies = 0.0
     for batch in batches:
         with _precision(alg):
@@ -127,11 +128,13 @@ def _update_actor(
 
 def _update_critic(alg: PPO, batches: list[Batch], rates: SimpleQueue[float | None]) -> float:
     """Update the critic with all mini-batches and the actor's rates; return the mean loss."""
-    critic, optimizer = alg.critic, _part(alg.optimizer, alg.critic.parameters())
+    critic = alg.critic
+    optimizer = _part(alg.optimizer, alg.critic.parameters())
     losses = 0.0
     for batch in batches:
         with _precision(alg):
-            values, returns = critic(batch.observations), _given(batch.returns)
+            values = critic(batch.observations)
+            returns = _given(batch.returns)
             loss = (returns - values).pow(2)
             if alg.use_clipped_value_loss:
                 old = _given(batch.values)

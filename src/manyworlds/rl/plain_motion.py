@@ -35,7 +35,8 @@ class PlainMotion:
         self._prefix = prefix
         self._bodies: list[str] = about["body_names"]
         self._anchor = self._bodies.index(about["anchor_body_name"])
-        self._arrays, self._joints = arrays, joints
+        self._arrays = arrays
+        self._joints = joints
 
     @classmethod
     def of(
@@ -85,7 +86,8 @@ class PlainMotion:
         The position has shape [3], the matrix shape [3, 3].
         """
         body = model.body(self._prefix + self._bodies[self._anchor]).id
-        matrix, actual = np.zeros(9), data.xmat[body].reshape(3, 3)
+        matrix = np.zeros(9)
+        actual = data.xmat[body].reshape(3, 3)
         quat = self.frame("body_quat_w", time_step)[self._anchor].astype(float)
         mujoco.mju_quat2Mat(matrix, quat)
         offset = self.frame("body_pos_w", time_step)[self._anchor] - data.xpos[body]
@@ -113,5 +115,6 @@ class PlainMotion:
             mujoco.mju_quat2Mat(turn, quat)
             # A free joint's angular velocity is in the body's frame.
             local = turn.reshape(3, 3).T @ angular
-            q, v = model.jnt_qposadr[start], model.jnt_dofadr[start]
+            q = model.jnt_qposadr[start]
+            v = model.jnt_dofadr[start]
             data.qpos[q : q + 7], data.qvel[v : v + 6] = [*pos, *quat], [*linear, *local]

@@ -178,7 +178,8 @@ class Collector:
         extras: Mapping[str, object],
     ) -> None:
         """Record the result of the actions: next observations, rewards, dones and extras."""
-        tensors, step = self._block.tensors, self._step
+        tensors = self._block.tensors
+        step = self._step
         tensors["rewards"][step].copy_(rewards)
         tensors["dones"][step].copy_(dones)
         self._has_time_outs = "time_outs" in extras
@@ -192,7 +193,8 @@ class Collector:
 
     def take(self, device: torch.device | str) -> Iterator[Step]:
         """Move the rollout to a device, yield its steps, and begin the next rollout."""
-        moved, count = self._block.to(device), self._step
+        moved = self._block.to(device)
+        count = self._step
         self._step = 0
         for i in range(count):
             extras: dict[str, Any] = {}

@@ -78,7 +78,8 @@ class SentEdit:
 
     def finish(self, record: EditRecord | None, refusal: str = "") -> None:
         """Set the result."""
-        self.record, self.refusal = record, refusal
+        self.record = record
+        self.refusal = refusal
         self._done.set()
 
 
@@ -94,7 +95,8 @@ class RunEdits:
     """
 
     def __init__(self, env: ManagerBasedRlEnv, device: str = "cpu") -> None:
-        self._env, self._device = env, device
+        self._env = env
+        self._device = device
         self._sent: collections.deque[SentEdit] = collections.deque()
         self._due: list[EditRecord] = []
         self._folder: Path | None = None
@@ -151,7 +153,9 @@ class RunEdits:
                 raise ValueError(f"An edit of the run that is repeated does not fit: {refusal}")
 
     def _apply(self, plain: Mapping[str, Any], done: int) -> tuple[EditRecord | None, str]:
-        refusal, undo, edit = "", None, edit_from_plain(plain)
+        refusal = ""
+        undo = None
+        edit = edit_from_plain(plain)
         try:
             undo = apply_edit(self._env, edit)
         except ValueError as error:

@@ -168,7 +168,8 @@ class RunFolder:
         Raises:
             FileNotFoundError: there is none.
         """
-        if not (found := self.checkpoints(pattern)):
+        found = self.checkpoints(pattern)
+        if not found:
             raise FileNotFoundError(
                 f"There is no checkpoint in '{self.path}' whose name matches '{pattern}': give the "
                 "folder of a run that has one."

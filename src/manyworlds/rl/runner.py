@@ -84,7 +84,8 @@ class _Logger(_RslRlLogger):
                 super().log(**kwargs)
         self.ep_extras.clear()
         times = kwargs["collect_time"], kwargs["learn_time"]
-        before, self._env_times = self._env_times, self._read_env_times()
+        before = self._env_times
+        self._env_times = self._read_env_times()
         if self.on_iteration is not None:
             self.on_iteration(
                 IterationRecord(
@@ -250,7 +251,8 @@ class OnPolicyRunner(_RslRlRunner):
     def _configure_multi_gpu(self) -> None:
         """Connect the processes, also on CPUs, which rsl_rl does not support."""
         ranks = self.ranks
-        self.gpu_world_size, self.gpu_global_rank = ranks.world_size, ranks.rank
+        self.gpu_world_size = ranks.world_size
+        self.gpu_global_rank = ranks.rank
         self.gpu_local_rank = ranks.local_rank
         # `learn` broadcasts the parameters, since rsl_rl prints a line when it does so.
         self.is_distributed = False
@@ -447,7 +449,8 @@ def _observed(settings: Mapping[str, Any], env: RslRlVecEnvWrapper) -> dict[str,
         groups.setdefault("rnd_state", groups.get("actor", ["actor"]))
         needed = (*needed, "rnd_state")
     for name in needed:
-        if missing := set(groups.get(name, [name])) - available:
+        missing = set(groups.get(name, [name])) - available
+        if missing:
             raise ValueError(
                 f"The {name} observes {sorted(missing)}, but the environment has observation "
                 f"groups {sorted(available)}: name one of them in obs_groups['{name}']."

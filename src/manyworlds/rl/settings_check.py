@@ -11,12 +11,20 @@ from manyworlds.rl.config import NETWORKS
 from manyworlds.validation.checks import check_count
 
 _COUNTS = (
-    *("num_steps_per_env", "max_iterations", "save_interval"),
-    *("algorithm.num_learning_epochs", "algorithm.num_mini_batches", "algorithm.gradient_length"),
+    "num_steps_per_env",
+    "max_iterations",
+    "save_interval",
+    "algorithm.num_learning_epochs",
+    "algorithm.num_mini_batches",
+    "algorithm.gradient_length",
 )
 _POSITIVE = (
-    *("max_minutes", "clip_actions", "algorithm.learning_rate"),
-    *("algorithm.desired_kl", "algorithm.max_grad_norm", "algorithm.clip_param"),
+    "max_minutes",
+    "clip_actions",
+    "algorithm.learning_rate",
+    "algorithm.desired_kl",
+    "algorithm.max_grad_norm",
+    "algorithm.clip_param",
     *(f"{network}.distribution_cfg.init_std" for network in NETWORKS),
 )
 _NOT_NEGATIVE = ("algorithm.entropy_coef", "algorithm.value_loss_coef")
@@ -41,7 +49,8 @@ def check_settings(settings: Mapping[str, object], num_envs: int) -> None:
         ValueError: a number is out of its range; the message has its name, value and bound.
     """
     for path in _COUNTS:
-        if (value := _at(settings, path)) is not None:
+        value = _at(settings, path)
+        if value is not None:
             check_count(f"The learner's {path}", value, 1, _remedy(path))
     _check(settings, _POSITIVE, "positive and finite", lambda x: 0.0 < x < math.inf)
     _check(settings, _NOT_NEGATIVE, "finite, and at least 0", lambda x: 0.0 <= x < math.inf)

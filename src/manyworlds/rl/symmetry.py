@@ -224,7 +224,8 @@ class SymmetricLinear(nn.Linear):
 
     def __init__(self, layer: nn.Linear, inputs: Reflection, outputs: Reflection) -> None:
         super().__init__(layer.in_features, layer.out_features)
-        self.inputs, self.outputs = ReflectionLayer(inputs), ReflectionLayer(outputs)
+        self.inputs = ReflectionLayer(inputs)
+        self.outputs = ReflectionLayer(outputs)
         with torch.no_grad():
             # The average of two independent values has a spread that is smaller by this factor.
             self.weight.copy_(layer.weight * 2.0**0.5)

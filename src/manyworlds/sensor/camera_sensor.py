@@ -128,7 +128,8 @@ class CameraSensor(Sensor[CameraSensorData]):
         Raises:
             ValueError: the camera or body does not exist.
         """
-        cfg, who = self.cfg, f"Sensor '{self.cfg.name}'"
+        cfg = self.cfg
+        who = f"Sensor '{self.cfg.name}'"
         if cfg.camera_name is not None:
             check_exists(who, ObjRef("camera", cfg.camera_name), scene_spec, entities)
             camera = scene_spec.camera(cfg.camera_name)

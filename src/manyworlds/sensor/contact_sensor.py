@@ -237,7 +237,8 @@ class ContactSensor(Sensor[ContactData]):
         kept: list[int] = []
         for name in self.primary_names:
             sensor = mj_model.sensor(f"{self.cfg.name}_{name}")
-            width, adr = sensor.dim[0], mj_model.sensor_historyadr[sensor.id]
+            width = sensor.dim[0]
+            adr = mj_model.sensor_historyadr[sensor.id]
             columns += range(sensor.adr[0], sensor.adr[0] + width)
             kept += range(adr, adr + 2 + self._kept * (1 + width))
         self._columns, self._kept_columns = (
@@ -318,9 +319,11 @@ class ContactSensor(Sensor[ContactData]):
 
     def _warn_of_untouchable(self, mj_model: mujoco.MjModel) -> None:
         """Warn of patterns whose elements have no geom that can be in contact."""
-        primary, secondary = self.cfg.primary, self.cfg.secondary
+        primary = self.cfg.primary
+        secondary = self.cfg.secondary
         sensors = [mj_model.sensor(f"{self.cfg.name}_{name}").id for name in self.primary_names]
-        kinds, ids = mj_model.sensor_objtype[sensors], mj_model.sensor_objid[sensors]
+        kinds = mj_model.sensor_objtype[sensors]
+        ids = mj_model.sensor_objid[sensors]
         touchable = [
             _is_touchable(mj_model, kind, index) for kind, index in zip(kinds, ids, strict=True)
         ]
@@ -330,7 +333,8 @@ class ContactSensor(Sensor[ContactData]):
             found = match_ids(pattern, self.primary_names)
             if found and not any(touchable[i] for i in found):
                 silent.append(("primary", pattern))
-        kind, index = mj_model.sensor_reftype[sensors[0]], mj_model.sensor_refid[sensors[0]]
+        kind = mj_model.sensor_reftype[sensors[0]]
+        index = mj_model.sensor_refid[sensors[0]]
         if secondary is not None and index >= 0 and not _is_touchable(mj_model, kind, index):
             silent.append(("secondary", secondary.pattern))
         for role, pattern in silent:
@@ -438,7 +442,8 @@ def _is_touchable(model: mujoco.MjModel, kind: int, index: int) -> bool:
 
 def _check(cfg: ContactSensorCfg) -> None:
     who = f"Contact sensor '{cfg.name}'"
-    if unknown := set(cfg.fields) - set(FIELDS):
+    unknown = set(cfg.fields) - set(FIELDS)
+    if unknown:
         raise ValueError(f"{who}: unknown fields {sorted(unknown)}: choose from {list(FIELDS)}.")
     if cfg.reduce not in _REDUCE:
         raise ValueError(f"{who}: unknown reduce '{cfg.reduce}': choose from {_REDUCE}.")
@@ -471,10 +476,12 @@ def _resolve(
     kind = "geom" if match.mode == "geom" else "body"
     if match.entity is None:
         elements = scene_spec.geoms if kind == "geom" else scene_spec.bodies
-        names, prefix = [element.name for element in elements], ""
+        names = [element.name for element in elements]
+        prefix = ""
     elif match.entity in entities:
         entity = entities[match.entity]
-        names, prefix = list(entity.names(kind)), f"{match.entity}/" if entity.has_prefix else ""
+        names = list(entity.names(kind))
+        prefix = f"{match.entity}/" if entity.has_prefix else ""
     else:
         raise ValueError(
             f"{who} names the entity '{match.entity}', but the scene has {sorted(entities)}."

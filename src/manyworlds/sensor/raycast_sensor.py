@@ -95,7 +95,9 @@ class RayCastData:
         frame_quat_w: torch.Tensor | None = None,
         frame_mat_w: torch.Tensor | None = None,
     ) -> None:
-        self.distances, self.normals_w, self.hit_pos_w = distances, normals_w, hit_pos_w
+        self.distances = distances
+        self.normals_w = normals_w
+        self.hit_pos_w = hit_pos_w
         self.pos_w = pos_w
         self.frame_pos_w = pos_w.unsqueeze(1) if frame_pos_w is None else frame_pos_w
         if frame_quat_w is None and quat_w is not None:
@@ -224,7 +226,8 @@ class RayCastSensor(Sensor[RayCastData]):
     ) -> None:
         """Find the frames, and precompute constants."""
         cfg = self.cfg
-        self._sim_data, self._device = data, torch.device(device)
+        self._sim_data = data
+        self._device = torch.device(device)
         self._offsets, self._directions = cfg.pattern.generate_rays(mj_model, device)
         parallel = bool((self._directions == self._directions[0]).all())
         self._distinct = self._directions[:1] if parallel else self._directions
@@ -238,7 +241,8 @@ class RayCastSensor(Sensor[RayCastData]):
         types = [ref.type for ref in cfg.frames]
         if cfg.ray_alignment != "base":
             _warn_about_swinging_frames(cfg, mj_model, ids)
-        self._ids, order = {}, []
+        self._ids = {}
+        order = []
         for kind in dict.fromkeys(types):
             rows = [row for row, other in enumerate(types) if other == kind]
             self._ids[kind] = torch.tensor([ids[row] for row in rows], device=device)
@@ -250,7 +254,8 @@ class RayCastSensor(Sensor[RayCastData]):
             for kind, i in zip(types, ids, strict=True)
         ]
         for old, new in self._moved_geoms.items():
-            own, has_geoms = mj_model.body(old).id, mj_model.body(new).id
+            own = mj_model.body(old).id
+            has_geoms = mj_model.body(new).id
             bodies = [has_geoms if body == own else body for body in bodies]
         exclude = torch.tensor(bodies, dtype=torch.int32, device=device)
         self._bodyexclude: int | torch.Tensor = -1
@@ -296,13 +301,17 @@ class RayCastSensor(Sensor[RayCastData]):
         """Draw hits as spheres, and rays and normals as arrows, as `cfg.viz` specifies."""
         if not self.cfg.debug_vis:
             return
-        viz, size, data = self.cfg.viz, visualizer.meansize, self.data
+        viz = self.cfg.viz
+        size = visualizer.meansize
+        data = self.data
         origins, directions = (part.cpu().numpy() for part in self._rays(None)[:2])
-        hits, normals = data.hit_pos_w.cpu().numpy(), data.normals_w.cpu().numpy()
+        hits = data.hit_pos_w.cpu().numpy()
+        normals = data.normals_w.cpu().numpy()
         missed = (data.distances < 0).cpu().numpy()
         for env in visualizer.get_env_indices(len(missed)):
             for ray in range(self.num_rays):
-                start, end = origins[env, ray], hits[env, ray]
+                start = origins[env, ray]
+                end = hits[env, ray]
                 if missed[env, ray]:
                     end = start + self.cfg.max_distance * directions[env, ray]
                 if viz.show_rays:
@@ -317,7 +326,8 @@ class RayCastSensor(Sensor[RayCastData]):
                     visualizer.add_arrow(end, tip, viz.normal_color, width=0.1 * size)
 
     def _compute_data(self) -> RayCastData:
-        last, fresh = self._last, self._fresh
+        last = self._last
+        fresh = self._fresh
         worlds = None
         if last is not None and fresh is not None:
             worlds = (~fresh).nonzero().flatten()
@@ -370,16 +380,19 @@ class RayCastSensor(Sensor[RayCastData]):
         self, worlds: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return origins and directions of the rays, and positions and matrices of the frames."""
-        positions, matrices = [], []
+        positions = []
+        matrices = []
         for kind, ids in self._ids.items():
             pos, mat, _ = _FRAMES[kind]
             # Index directly, to avoid a copy of the frames of all worlds.
             index = (slice(None), ids) if worlds is None else (worlds[:, None], ids)
             positions.append(getattr(self._sim_data, pos)[index])
             matrices.append(getattr(self._sim_data, mat)[index])
-        pos, mat = torch.cat(positions, dim=1), torch.cat(matrices, dim=1)
+        pos = torch.cat(positions, dim=1)
+        mat = torch.cat(matrices, dim=1)
         if self._order is not None:
-            pos, mat = pos[:, self._order], mat[:, self._order]
+            pos = pos[:, self._order]
+            mat = mat[:, self._order]
         if self.cfg.ray_alignment == "world":
             origins = pos[:, :, None] + self._offsets
             directions = self._distinct.expand(*pos.shape[:2], -1, -1)
@@ -414,7 +427,8 @@ def heading(matrices: torch.Tensor) -> torch.Tensor:
     The heading is the direction of the x axis. If that is vertical, it is the direction of the y
     axis minus a quarter turn, which is the same direction whenever the y axis is horizontal.
     """
-    x, y = matrices[..., :2, 0], matrices[..., :2, 1]
+    x = matrices[..., :2, 0]
+    y = matrices[..., :2, 1]
     beside = torch.stack([y[..., 1], -y[..., 0]], dim=-1)
     level = torch.where(dot(x, x)[..., None] > _SINGULAR**2, x, beside)
     level = level / dot(level, level)[..., None].sqrt()

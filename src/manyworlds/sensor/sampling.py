@@ -66,7 +66,8 @@ class Sampler(Stateful, Generic[T]):
         self._like = sample
         tensors = leaves(sample)
         first = next(iter(tensors.values()))
-        num_envs, device = len(first), first.device
+        num_envs = len(first)
+        device = first.device
         self._min_latency, self._max_latency = cfg.latency_range
         self._interval = max(cfg.update_period * (1 - _TOLERANCE), 1e-9)
         self._samples: dict[str, torch.Tensor] = {}

@@ -79,7 +79,9 @@ class SensorContext:
         raycast_sensors: Sequence[ContextSensor] = (),
         device: torch.device | str | None = None,
     ) -> None:
-        self.mj_model, self.model, self.data = mj_model, model, data
+        self.mj_model = mj_model
+        self.model = model
+        self.data = data
         self.device = torch.device(data.qpos.device if device is None else device)
         self._sim: Simulation | None = None
         self._cameras: list[Camera] = []
@@ -106,7 +108,8 @@ class SensorContext:
         """
         for name in ("use_textures", "use_shadows", "enabled_geom_groups"):
             for other in self._cameras:
-                mine, theirs = getattr(sensor.cfg, name), getattr(other.cfg, name)
+                mine = getattr(sensor.cfg, name)
+                theirs = getattr(other.cfg, name)
                 if mine != theirs:
                     raise ValueError(
                         f"All cameras in a scene must agree on {name}, but sensor "
@@ -209,7 +212,8 @@ class SensorContext:
         Raises:
             RuntimeError: no simulation is attached, or OpenGL is not available.
         """
-        sim, cfg = self._simulation, sensor.cfg
+        sim = self._simulation
+        cfg = sensor.cfg
         option = mujoco.MjvOption()
         option.geomgroup[:] = [group in cfg.enabled_geom_groups for group in range(6)]
         option.sitegroup[:] = 0

@@ -109,7 +109,8 @@ class UniformNoiseCfg(NoiseCfg):
 
     def sample(self, data: torch.Tensor) -> torch.Tensor:
         """Sample each element independently; the result has the shape of `data`."""
-        low, high = self._param("n_min", data), self._param("n_max", data)
+        low = self._param("n_min", data)
+        high = self._param("n_max", data)
         return low + (high - low) * torch.rand_like(data)
 
 

@@ -114,7 +114,8 @@ def _decompose(
     """Return the vertices and triangles of one piece after the other."""
     check_extra("coacd", "meshes")
     with tempfile.TemporaryDirectory(prefix="manyworlds-") as folder:
-        source, target = Path(folder, "mesh.npz"), Path(folder, "pieces.npz")
+        source = Path(folder, "mesh.npz")
+        target = Path(folder, "pieces.npz")
         np.savez(source, vertices=vertices, faces=faces, settings=json.dumps(cfg.arguments()))
         if on_progress is None:
             _with_bar(lambda report: _run(source, target, report))
@@ -149,7 +150,9 @@ def _run(source: Path, target: Path, on_progress: Progress) -> None:
 
 def _follow(process: subprocess.Popen[bytes], on_progress: Progress) -> str:
     """Report the progress of CoACD by its messages until it ends; return the last one."""
-    level, share, last = 0, 0.0, ""
+    level = 0
+    share = 0.0
+    last = ""
     said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     # A thread, because Windows cannot wait for a pipe for a time.
     pipe = cast(io.BufferedReader, process.stdout)

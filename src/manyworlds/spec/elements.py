@@ -41,8 +41,16 @@ _WIDTHS = {
 }
 # Attributes that define the identity or location of a spec element, not its properties.
 _IDENTITY = {
-    *("alt", "classname", "compiler", "frame", "id"),
-    *("info", "name", "parent", "plugin", "signature"),
+    "alt",
+    "classname",
+    "compiler",
+    "frame",
+    "id",
+    "info",
+    "name",
+    "parent",
+    "plugin",
+    "signature",
 }
 
 
@@ -84,7 +92,8 @@ def is_velocity_actuator(actuator: mujoco.MjsActuator) -> bool:
         return True
     if actuator.dyntype == mujoco.mjtDyn.mjDYN_INTEGRATOR:
         return _pulls_to_position(actuator)
-    gain, bias = actuator.gainprm[0], actuator.biasprm
+    gain = actuator.gainprm[0]
+    bias = actuator.biasprm
     return _is_affine(actuator) and gain == -bias[2] != 0 and bias[1] == 0
 
 

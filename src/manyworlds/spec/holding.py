@@ -21,7 +21,8 @@ def holding_values(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[np.ndarr
         model: the model.
         data: its data, with lengths of actuators at the pose.
     """
-    ctrl, act = np.zeros(model.nu), np.zeros(model.na)
+    ctrl = np.zeros(model.nu)
+    act = np.zeros(model.na)
     for actuator in range(len(model.actuator_trntype)):
         setpoint = _setpoint(model, data, actuator)
         if setpoint is None:

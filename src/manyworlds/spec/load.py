@@ -43,7 +43,9 @@ class ModelFileError(ValueError):
     """
 
     def __init__(self, path: Path, error: str, hints: Iterable[str] = ()) -> None:
-        self.path, self.error, self.hints = path, error, list(hints)
+        self.path = path
+        self.error = error
+        self.hints = list(hints)
         end = "." if self.hints and not error.endswith((".", "?", ":")) else ""
         hints = "".join(f" Hint: {hint}" for hint in self.hints)
         super().__init__(f"{path}: {error}{end}{hints}")
@@ -84,7 +86,8 @@ def load_spec(
     path = Path(path)
     if path.suffix.lower() in MESH_SUFFIXES and path.is_file():
         return _spec_of_mesh(path, up_axis)
-    if problem := model_hints.unreadable(path):
+    problem = model_hints.unreadable(path)
+    if problem:
         raise ModelFileError(path, *problem)
     found: list[str] = []
     with MujocoWarnings(lambda message: found.append(" ".join(message.split()))):
@@ -150,7 +153,8 @@ def explained(path: Path, error: Exception) -> ModelFileError:
     message = str(error)
     if isinstance(error, ModelFileError):
         return error
-    if decoder := re.search("could not find decoder for resource '([^']*)'", message):
+    decoder = re.search("could not find decoder for resource '([^']*)'", message)
+    if decoder:
         attached = Path(decoder[1]).name
         hint = "rename it to end in .xml or .urdf, if it is a model in MJCF or URDF."
         return ModelFileError(path, f"MuJoCo does not attach '{attached}' by its ending.", [hint])
@@ -289,7 +293,8 @@ class _Converter:
         """Convert the file of a mesh, and give its look to geoms without one; return warnings."""
         parts = read_mesh(path, self._up_axis)
         mesh.name = mesh.name or Path(mesh.file).stem
-        mesh.file, mesh.content_type = self._add_file(path.stem, "msh", _joined(parts).to_msh()), ""
+        mesh.file = self._add_file(path.stem, "msh", _joined(parts).to_msh())
+        mesh.content_type = ""
         material = self.add_material(parts[0])
         for geom in self._spec.geoms:
             if (
@@ -352,7 +357,8 @@ def _spec_of_mesh(path: Path, up_axis: UpAxis) -> tuple[mujoco.MjSpec, list[str]
     """Return a spec of one fixed body with the shape of a mesh file, and warnings."""
     spec = mujoco.MjSpec()
     spec.modelname = path.stem
-    if problem := model_hints.no_content(path):
+    problem = model_hints.no_content(path)
+    if problem:
         raise ModelFileError(path, *problem)
     try:
         if path.suffix.lower() == ".msh":  # which only MuJoCo reads

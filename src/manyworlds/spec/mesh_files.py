@@ -105,12 +105,14 @@ def check_mesh_size(path: Path) -> None:
     Raises:
         ValueError: it is larger than the limits.
     """
-    if (size := path.stat().st_size) > MAX_MESH_BYTES:
+    size = path.stat().st_size
+    if size > MAX_MESH_BYTES:
         raise ValueError(
             f"{path.name} has {size / 2**20:.0f} MiB, and a file may have "
             f"{MAX_MESH_BYTES // 2**20}: reduce the mesh."
         )
-    if (count := triangle_count(path)) > MAX_TRIANGLES:
+    count = triangle_count(path)
+    if count > MAX_TRIANGLES:
         raise ValueError(
             f"{path.name} has {count} triangles, and a mesh may have {MAX_TRIANGLES}: reduce it, "
             "for instance with Blender's Decimate modifier."
@@ -119,7 +121,8 @@ def check_mesh_size(path: Path) -> None:
 
 def triangle_count(path: Path) -> int:
     """Return the number of triangles that a file announces; 0 where it cannot be told."""
-    suffix, size = path.suffix.lower(), path.stat().st_size
+    suffix = path.suffix.lower()
+    size = path.stat().st_size
     with path.open("rb") as file:
         if suffix == ".stl":
             return (
@@ -138,7 +141,8 @@ def triangle_count(path: Path) -> int:
 
 
 def _occurrences(file: io.BufferedReader, pattern: bytes) -> int:
-    count, tail = 0, b"\n"
+    count = 0
+    tail = b"\n"
     while chunk := file.read(_CHUNK):
         block = tail + chunk
         end = block.rfind(b"\n") + 1 or len(block)
@@ -327,7 +331,8 @@ def _look(
     visual: Any = mesh.visual
     if getattr(visual, "kind", None) != "texture":
         return None, None, _rgba(visual.main_color) if getattr(visual, "defined", False) else None
-    material, uv = visual.material, visual.uv
+    material = visual.material
+    uv = visual.uv
     picture = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
     factor = getattr(material, "baseColorFactor", None)
     if uv is None or len(uv) != len(mesh.vertices):

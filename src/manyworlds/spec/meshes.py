@@ -58,7 +58,8 @@ def check_triangles(name: str, parts: list[MeshPart]) -> None:
                 f"The mesh '{name}' has triangles of vertices that are not there: repair it first."
             )
     vertices = np.concatenate([part.vertices for part in parts])
-    if bad := len(vertices) - int(np.isfinite(vertices).all(axis=1).sum()):
+    bad = len(vertices) - int(np.isfinite(vertices).all(axis=1).sum())
+    if bad:
         raise ValueError(
             f"The mesh '{name}' has {bad} of {len(vertices)} vertices that are not finite numbers: "
             "repair it first."
@@ -125,7 +126,8 @@ def is_closed(faces: np.ndarray) -> bool:
     """Return True if each edge of welded triangles has two sides, as the surface of a solid."""
     edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]).astype(np.int64)
     base = faces.max() + 1
-    one_way, other_way = np.sort(edges @ [base, 1]), np.sort(edges @ [1, base])
+    one_way = np.sort(edges @ [base, 1])
+    other_way = np.sort(edges @ [1, base])
     return bool((np.diff(one_way) > 0).all() and np.array_equal(one_way, other_way))
 
 
@@ -136,7 +138,9 @@ def mass_properties(solids: Iterable[Triangles]) -> tuple[float, np.ndarray, np.
         The volume [m^3], the center of mass [m], shape [3], and the inertia about it [m^5], shape
         [3, 3].
     """
-    volume, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
+    volume = 0.0
+    first = np.zeros(3)
+    second = np.zeros((3, 3))
     for vertices, faces in solids:
         corners = vertices[faces]  # [num_faces, corner, axis]
         origin = vertices.mean(axis=0)

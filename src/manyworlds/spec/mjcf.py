@@ -43,7 +43,8 @@ def write_buffer_textures(spec: mujoco.MjSpec, folder: Path) -> None:
         if texture.type != mujoco.mjtTexture.mjTEXTURE_2D and texture.height == 6 * texture.width:
             texture.gridsize = (6, 1)
             texture.gridlayout = "RLUDFB"
-        texture.file, texture.data = str(path), b""
+        texture.file = str(path)
+        texture.data = b""
 
 
 def _png(pixels: np.ndarray) -> bytes:

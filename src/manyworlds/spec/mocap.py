@@ -15,9 +15,27 @@ MOCAP_BASE = "mocap_base"
 
 # Settings of a whole spec, which attaching does not copy.
 _SETTINGS = (
-    *("option", "visual", "stat", "compiler", "modelname", "modelfiledir", "comment", "memory"),
-    *("nconmax", "njmax", "nemax", "nstack", "nuserdata", "nuser_actuator", "nuser_body"),
-    *("nuser_cam", "nuser_geom", "nuser_jnt", "nuser_sensor", "nuser_site", "nuser_tendon"),
+    "option",
+    "visual",
+    "stat",
+    "compiler",
+    "modelname",
+    "modelfiledir",
+    "comment",
+    "memory",
+    "nconmax",
+    "njmax",
+    "nemax",
+    "nstack",
+    "nuserdata",
+    "nuser_actuator",
+    "nuser_body",
+    "nuser_cam",
+    "nuser_geom",
+    "nuser_jnt",
+    "nuser_sensor",
+    "nuser_site",
+    "nuser_tendon",
 )
 
 _KEY_FIELDS = ("qpos", "qvel", "act", "ctrl")

@@ -87,7 +87,8 @@ def _files_of(
     total = sum(copies.values())
     found = list(_urdf_files(text) if text.is_urdf else _mjcf_files(text))
     for element in text.find("model"):
-        if file := element.attributes.get("file"):
+        file = element.attributes.get("file")
+        if file:
             child = path.parent / file
             if child.is_file() and child.suffix.lower() in ("", ".xml", ".mjcf", ".urdf"):
                 files, count = _files_of(child, (*chain, path), texts)
@@ -178,7 +179,8 @@ def _folders(text: ModelText) -> dict[str, str]:
     """Return the settings of all `<compiler>`; the last one counts, as in MuJoCo."""
     folders: dict[str, str] = {}
     for compiler in text.find("compiler"):
-        if both := compiler.attributes.get("assetdir"):
+        both = compiler.attributes.get("assetdir")
+        if both:
             folders |= {"meshdir": both, "texturedir": both}
         folders |= compiler.attributes
     return folders

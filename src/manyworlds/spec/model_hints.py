@@ -48,7 +48,8 @@ def unreadable(path: Path) -> tuple[str, list[str]] | None:
             return "there is no such file.", [f"the folder '{folder}' does not exist either."]
         near = _near(path.name, (p.name for p in itertools.islice(folder.iterdir(), 5000)))
         return "there is no such file.", [f"did you mean {near}?"] if near else []
-    if problem := no_content(path):
+    problem = no_content(path)
+    if problem:
         return problem
     if zipfile.is_zipfile(path):
         return "this is an archive, not a model file.", [
@@ -106,7 +107,8 @@ def hints(path: Path, message: str) -> list[str]:
     text = read_elements(path)
     found = []
     for pattern, rule in _RULES:
-        if (match := re.search(pattern, message)) and (hint := rule(text, match)):
+        match = re.search(pattern, message)
+        if match and (hint := rule(text, match)):
             found.append(hint)
     return found
 
@@ -140,7 +142,8 @@ def _root(text: ModelText, match: re.Match[str]) -> str:
 
 
 def _element(text: ModelText, match: re.Match[str]) -> str | None:
-    schema, tag = mjcf_schema(), match["tag"]
+    schema = mjcf_schema()
+    tag = match["tag"]
     for element in text.find(tag, int(match["line"])):
         parent = element.parent.tag if element.parent else ""
         allowed = schema.children.get(parent, set())
@@ -150,23 +153,28 @@ def _element(text: ModelText, match: re.Match[str]) -> str | None:
         start += f"in <{parent}>" if parent else "at the top"
         if tag in _REMOVED:
             return f"{start}: {_REMOVED[tag]}."
-        if near := _near(tag, allowed):
+        near = _near(tag, allowed)
+        if near:
             return f"{start}: did you mean {near}?"
-        if homes := [home for home in schema.parents(tag) if home != "default"]:
+        homes = [home for home in schema.parents(tag) if home != "default"]
+        if homes:
             return f"{start}: its place is in {' or '.join(f'<{home}>' for home in homes[:4])}."
         return f"{start}: that takes {', '.join(sorted(allowed)) or 'no elements'}."
     return None
 
 
 def _attribute(text: ModelText, match: re.Match[str]) -> str | None:
-    schema, tag, name = mjcf_schema(), match["tag"], match[1]
+    schema = mjcf_schema()
+    tag = match["tag"]
+    name = match[1]
     for element in text.find(tag, int(match["line"])):
         parent = element.parent.tag if element.parent else ""
         allowed = schema.attributes.get((parent, tag))
         if not allowed or name not in element.attributes:
             continue
         start = f"<{tag}> ({text.where(element)}) has no '{name}'"
-        if near := _near(name, allowed):
+        near = _near(name, allowed)
+        if near:
             return f"{start}: did you mean {near}?"
         return f"{start}: it takes {', '.join(sorted(allowed))}."
     return None
@@ -196,7 +204,8 @@ def _numbers(text: ModelText, match: re.Match[str]) -> str | None:
 
 
 def _duplicate(text: ModelText, match: re.Match[str]) -> str | None:
-    name, kind = match[1], match[2]
+    name = match[1]
+    kind = match[2]
     same = [e for e in text.elements if _name(e) == name]
     same = [e for e in same if e.tag == kind] if sum(e.tag == kind for e in same) > 1 else same
     if not same and kind == "key":
@@ -248,7 +257,8 @@ def _file(text: ModelText, match: re.Match[str]) -> str | None:
     start = f"MuJoCo looked for {looked.resolve()}"
     if looked.is_file():
         return f"{start}, which cannot be read: check its permissions."
-    if same := [p for p in _files_below(folder) if p.name.lower() == looked.name.lower()]:
+    same = [p for p in _files_below(folder) if p.name.lower() == looked.name.lower()]
+    if same:
         place = same[0].relative_to(folder)
         return (
             f"{start}; there is {place}: correct file= or the meshdir or texturedir of <compiler>."
@@ -282,7 +292,8 @@ def _reference(text: ModelText, match: re.Match[str]) -> str | None:
     kinds |= {e.attributes["class"]: "default class" for e in text.find("default") if _class(e)}
     if name in kinds:
         return f"'{name}' is the name of a {kinds[name]}, which cannot stand here."
-    if close := near_names(name, kinds):
+    close = near_names(name, kinds)
+    if close:
         return "did you mean " + ", ".join(f"'{other}' ({kinds[other]})" for other in close) + "?"
     return f"no element or default class has the name '{name}'."
 

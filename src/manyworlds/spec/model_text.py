@@ -78,7 +78,8 @@ def _read(
     path: Path, folder: Path, parent: Element | None, elements: list[Element], seen: set[Path]
 ) -> None:
     seen.add(path)
-    if (size := path.stat().st_size) > MAX_MODEL_BYTES:
+    size = path.stat().st_size
+    if size > MAX_MODEL_BYTES:
         raise LimitError(
             f"{path.name} has {size / 2**20:.0f} MiB, and a model file may have "
             f"{MAX_MODEL_BYTES // 2**20}: put meshes and height fields into files of their own."
@@ -133,7 +134,8 @@ def mjcf_schema() -> Schema:
     stack: list[str] = []
     attributes: set[str] = set()
     for line in mujoco.mj_printSchema(False, False).splitlines():
-        if match := re.match(r"( *)(\S+) \(.\) *(.*)", line):
+        match = re.match(r"( *)(\S+) \(.\) *(.*)", line)
+        if match:
             indent, tag, rest = match.groups()
             tag = "worldbody" if tag == "(world)body" else tag
             stack = [*stack[: len(indent) // 3], tag]

@@ -7,8 +7,15 @@ import mujoco
 from manyworlds.validation.names import free_name
 
 _LISTS = (
-    *("pairs", "excludes", "equalities", "tendons", "actuators", "sensors"),
-    *("tuples", "skins", "flexes"),
+    "pairs",
+    "excludes",
+    "equalities",
+    "tendons",
+    "actuators",
+    "sensors",
+    "tuples",
+    "skins",
+    "flexes",
 )
 """Elements that refer to others."""
 
@@ -29,7 +36,8 @@ def copy_spec(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     check_keyframes(spec)
     copy = spec.copy()
     for name in _LISTS:
-        if (count := len(getattr(spec, name))) != (kept := len(getattr(copy, name))):
+        count = len(getattr(spec, name))
+        if count != (kept := len(getattr(copy, name))):
             spec.compile()  # raises MuJoCo's error, which names the reference
             raise ValueError(f"MuJoCo copies {kept} of {count} {name}: check what they refer to.")
     return copy

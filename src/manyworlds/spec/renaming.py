@@ -10,14 +10,52 @@ import mujoco
 from manyworlds.spec.elements import copy_spec_data
 
 _KINDS = (
-    *("bodies", "joints", "geoms", "sites", "cameras", "lights", "frames", "actuators", "sensors"),
-    *("tendons", "equalities", "excludes", "pairs", "keys", "meshes", "hfields", "textures"),
-    *("materials", "skins", "flexes", "tuples", "numerics", "texts", "plugins"),
+    "bodies",
+    "joints",
+    "geoms",
+    "sites",
+    "cameras",
+    "lights",
+    "frames",
+    "actuators",
+    "sensors",
+    "tendons",
+    "equalities",
+    "excludes",
+    "pairs",
+    "keys",
+    "meshes",
+    "hfields",
+    "textures",
+    "materials",
+    "skins",
+    "flexes",
+    "tuples",
+    "numerics",
+    "texts",
+    "plugins",
 )
 _REFERENCES = (
-    *("target", "refsite", "slidersite", "objname", "refname", "name1", "name2", "targetbody"),
-    *("bodyname1", "bodyname2", "geomname1", "geomname2", "bodyname", "nodebody", "vertbody"),
-    *("material", "meshname", "hfieldname", "textures", "texture"),
+    "target",
+    "refsite",
+    "slidersite",
+    "objname",
+    "refname",
+    "name1",
+    "name2",
+    "targetbody",
+    "bodyname1",
+    "bodyname2",
+    "geomname1",
+    "geomname2",
+    "bodyname",
+    "nodebody",
+    "vertbody",
+    "material",
+    "meshname",
+    "hfieldname",
+    "textures",
+    "texture",
 )
 _ADD_WRAP: dict[mujoco.mjtWrap, Callable[[mujoco.MjsTendon, Any, str], object]] = {
     mujoco.mjtWrap.mjWRAP_JOINT: lambda tendon, wrap, name: tendon.wrap_joint(name, wrap.coef),
@@ -93,6 +131,7 @@ def _replace_wraps(spec: mujoco.MjSpec, new_name: Callable[[str], str]) -> None:
                 side = name_of(wrap.sidesite)
                 copy.wrap_geom(target, new_name(side) if side else "")
         # What refers to the tendon by its name must not be deleted with it.
-        name, tendon.name = tendon.name, f"{i}/replaced"
+        name = tendon.name
+        tendon.name = f"{i}/replaced"
         copy.name = name
         spec.delete(tendon)

@@ -97,7 +97,8 @@ def _unpack(name: str, content: bytes, folder: Path) -> None:
 def _check_entries(name: str, entries: list[zipfile.ZipInfo]) -> None:
     if len(entries) > MAX_ENTRIES:
         raise ValueError(f"'{name}' has {len(entries)} files, and {MAX_ENTRIES} are allowed.")
-    if (total := sum(entry.file_size for entry in entries)) > MAX_UPLOAD_BYTES:
+    total = sum(entry.file_size for entry in entries)
+    if total > MAX_UPLOAD_BYTES:
         raise ValueError(
             f"'{name}' has {total / 2**20:.0f} MiB unpacked, and {MAX_UPLOAD_BYTES // 2**20} are "
             "allowed."

@@ -30,7 +30,8 @@ class PitTerrainCfg(SubTerrainCfg):
         self, spec: mujoco.MjSpec, border_width: float
     ) -> tuple[mujoco.MjsBody, np.ndarray, list[mujoco.MjsGeom]]:
         """Add floor, border and platform; return body, extent of the pit [m] and the geoms."""
-        body, inner = spec.body("terrain"), self.inner_size(border_width, self.platform_width)
+        body = spec.body("terrain")
+        inner = self.inner_size(border_width, self.platform_width)
         platform = 2 * [self.platform_width]
         geoms = [
             add_floor(body, self.size, -self.floor_depth),
@@ -115,7 +116,8 @@ class BoxNarrowBeamsTerrainCfg(PitTerrainCfg):
             fitting = int((inner[across] - width) / self.spacing + 1e-6) + 1
             offsets = (np.arange(min(count, fitting)) + 0.5) * self.spacing
             for offset in offsets - offsets.mean() if len(offsets) else offsets:
-                center, size = self.center.copy(), np.full(2, width)
+                center = self.center.copy()
+                size = np.full(2, width)
                 center[across] += offset
                 size[axis] = inner[axis]
                 geoms.append(add_block(body, center, size, -self.beam_height, 0.0))
@@ -140,7 +142,8 @@ class BoxNestedRingsTerrainCfg(PitTerrainCfg):
     ) -> TerrainOutput:
         """Add four boxes per ring; see `SubTerrainCfg.function`."""
         width = lerp(self.ring_width_range, 1.0 - difficulty)
-        gap, highest = lerp(self.gap_range, difficulty), lerp(self.height_range, difficulty)
+        gap = lerp(self.gap_range, difficulty)
+        highest = lerp(self.height_range, difficulty)
         room = self.inner_size(self.border_width, self.platform_width).min() - self.platform_width
         count = min(self.num_rings, int((room / 2 - gap) / (width + gap) + 1e-6))
         # The border extends to the outermost gap.
@@ -191,10 +194,12 @@ def _add_tile(
 ) -> mujoco.MjsGeom:
     """Add a box tilted about the center of its top, as large as fits in its area."""
     axis = np.array([math.cos(direction), math.sin(direction), 0.0])
-    quat, matrix = np.zeros(4), np.zeros(9)
+    quat = np.zeros(4)
+    matrix = np.zeros(9)
     mujoco.mju_axisAngle2Quat(quat, axis, tilt)
     mujoco.mju_quat2Mat(matrix, quat)
-    rotation, thickness = matrix.reshape(3, 3), _TILE_THICKNESS / 2
+    rotation = matrix.reshape(3, 3)
+    thickness = _TILE_THICKNESS / 2
     normal = rotation[:, 2]
     # Its thickness offsets the center of the tilted box, and its corners move as well.
     room = place / 2 - 2 * thickness * np.abs(normal[:2])

@@ -133,8 +133,10 @@ def cast_rays(
     model = _copy_for_rays(model, chosen)
     reach = np.where(model.geom_rbound > 0, model.geom_rbound, 0.0)
     top = float((data.geom_xpos[:, 2] + reach)[chosen].max()) + 1.0
-    groups, down = np.array([1, 0, 0, 0, 0, 0], np.uint8), np.array([0.0, 0.0, -1.0])
-    hit, heights = np.full(1, -1, np.int32), np.full((len(y), len(x)), np.nan)
+    groups = np.array([1, 0, 0, 0, 0, 0], np.uint8)
+    down = np.array([0.0, 0.0, -1.0])
+    hit = np.full(1, -1, np.int32)
+    heights = np.full((len(y), len(x)), np.nan)
     # A ray that meets an edge of a mesh exactly may miss both triangles. With meshes, rays start
     # slightly off the grid, toward its center, where a surface that ends with the grid still is.
     off_grid = _OFF_GRID if (model.geom_type[chosen] == _MESH).any() else (0.0, 0.0)

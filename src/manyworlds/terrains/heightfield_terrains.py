@@ -121,7 +121,8 @@ def add_height_field(
         center: center along x and y [m].
         base_thickness: depth of solid ground below the lowest sample [m].
     """
-    low, extent = heights.min(), max(np.ptp(heights), _MIN_RANGE)
+    low = heights.min()
+    extent = max(np.ptp(heights), _MIN_RANGE)
     hfield = spec.add_hfield(
         name=f"terrain_hfield_{len(spec.hfields)}",
         nrow=heights.shape[0],
@@ -271,7 +272,8 @@ class HfDiscreteObstaclesTerrainCfg(HfTerrainCfg):
         for _ in range(self.num_obstacles):
             width, length = rng.uniform(*self.obstacle_width_range, 2)
             length = width if self.square_obstacles else length
-            center_x, center_y = rng.uniform(x[0], x[-1]), rng.uniform(y[0], y[-1])
+            center_x = rng.uniform(x[0], x[-1])
+            center_y = rng.uniform(y[0], y[-1])
             rows = np.abs(y - center_y) <= length / 2
             cols = np.abs(x - center_x) <= width / 2
             heights[np.ix_(rows, cols)] = rng.choice(choices)
@@ -300,12 +302,15 @@ class HfPerlinNoiseTerrainCfg(HfTerrainCfg):
         self, difficulty: float, x: np.ndarray, y: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Return heights of rolling ground, shape [len(y), len(x)]; see base class."""
-        total, weight, spacing = np.zeros((len(y), len(x))), 1.0, self.scale
+        total = np.zeros((len(y), len(x)))
+        weight = 1.0
+        spacing = self.scale
         for _ in range(self.octaves):
             if spacing < self.resolution:
                 break
             total += weight * gradient_noise(x / spacing, y / spacing, rng)
-            weight, spacing = weight * self.persistence, spacing / self.lacunarity
+            weight = weight * self.persistence
+            spacing = spacing / self.lacunarity
         total = (total - total.min()) / max(np.ptp(total), 1e-9)
         # Within the outer eighth, heights fall to that of the neighboring cells.
         share = np.clip(_edge_distance(x, y) / (min(x[-1], y[-1]) / 4), 0.0, 1.0)
@@ -324,8 +329,10 @@ def gradient_noise(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np
         Noise with mean 0, shape [len(y), len(x)].
     """
     x, y = (axis - axis[0] + rng.uniform() for axis in (x, y))
-    col, row = x.astype(int), y.astype(int)
-    u, v = (x - col)[None, :], (y - row)[:, None]
+    col = x.astype(int)
+    row = y.astype(int)
+    u = (x - col)[None, :]
+    v = (y - row)[:, None]
     angle = rng.uniform(0, 2 * np.pi, (row[-1] + 2, col[-1] + 2))
 
     def corner(down: int, right: int) -> np.ndarray:

@@ -84,7 +84,8 @@ class BoxRandomGridTerrainCfg(SubTerrainCfg):
         Raises:
             ValueError: no column fits.
         """
-        body, room = spec.body("terrain"), self.inner_size(self.border_width, self.platform_width)
+        body = spec.body("terrain")
+        room = self.inner_size(self.border_width, self.platform_width)
         counts = (room / self.grid_width + 1e-6).astype(int)
         if not counts.all():
             raise ValueError(
@@ -122,7 +123,8 @@ class BoxRandomGridTerrainCfg(SubTerrainCfg):
                 continue
             top = heights[row, col]
             similar = free & (np.abs(heights - top) <= self.height_merge_threshold)
-            width, length = 1, 1
+            width = 1
+            length = 1
             while width < reach and similar[row, col + width : col + width + 1].any():
                 width += 1
             span = slice(col, col + width)
@@ -159,7 +161,8 @@ class BoxRandomSpreadTerrainCfg(SubTerrainCfg):
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
     ) -> TerrainOutput:
         """Add the boxes; see `SubTerrainCfg.function`."""
-        body, inner = spec.body("terrain"), self.inner_size(self.border_width, self.platform_width)
+        body = spec.body("terrain")
+        inner = self.inner_size(self.border_width, self.platform_width)
         if self.add_floor:
             geoms = [add_floor(body, self.size, 0.0)]
         else:
@@ -171,7 +174,8 @@ class BoxRandomSpreadTerrainCfg(SubTerrainCfg):
             half = np.array(
                 [rng.uniform(*self.box_width_range), rng.uniform(*self.box_length_range)]
             )
-            half, yaw = half / 2, np.radians(rng.uniform(*self.box_yaw_range))
+            half = half / 2
+            yaw = np.radians(rng.uniform(*self.box_yaw_range))
             height = rng.uniform(self.box_height_range[0], highest)
             offset = self._free_place(inner, half, yaw, rng)
             if offset is not None:
@@ -184,7 +188,8 @@ class BoxRandomSpreadTerrainCfg(SubTerrainCfg):
         self, inner: np.ndarray, half: np.ndarray, yaw: float, rng: np.random.Generator
     ) -> np.ndarray | None:
         """Return a random position off platform and border, relative to the cell's center [m]."""
-        cos, sin = abs(np.cos(yaw)), abs(np.sin(yaw))
+        cos = abs(np.cos(yaw))
+        sin = abs(np.sin(yaw))
         extent = np.array([cos * half[0] + sin * half[1], sin * half[0] + cos * half[1]])
         limit = np.maximum(inner / 2 - extent, 0.0)
         places = rng.uniform(-limit, limit, (_SPREAD_ATTEMPTS, 2))

@@ -46,15 +46,18 @@ class BoxPyramidStairsTerrainCfg(SubTerrainCfg):
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
     ) -> TerrainOutput:
         """Add one box per step, each on top of the previous; see `SubTerrainCfg.function`."""
-        body, inner = spec.body("terrain"), self.inner_size(self.border_width, self.platform_width)
-        height, count = lerp(self.step_height_range, difficulty), self._num_steps(inner)
+        body = spec.body("terrain")
+        inner = self.inner_size(self.border_width, self.platform_width)
+        height = lerp(self.step_height_range, difficulty)
+        count = self._num_steps(inner)
         # One slab serves as the border, unless there is a pit beside the stairs.
         geoms = [add_floor(body, self.size, -DEPTH if self.holes else 0.0)]
         if self.holes:
             geoms += add_rim(body, self.size, inner, DEPTH)
         # Steps of height 0 would all be in the plane of the first, or of the slab.
         for step in range(count + 1 if height else int(self.holes)):
-            size, top = inner - 2 * step * self.step_width, (step + 1) * height
+            size = inner - 2 * step * self.step_width
+            top = (step + 1) * height
             geoms += [add_block(body, *shape, -DEPTH, top) for shape in self._shapes(size)]
         return self.output((count + 1) * height, geoms, rng)
 
@@ -67,7 +70,8 @@ class BoxPyramidStairsTerrainCfg(SubTerrainCfg):
         if not self.holes:
             return [(self.center, size)]
         width = self.platform_width
-        offset, arm = np.array([0.0, (size[1] + width) / 4]), [width, (size[1] - width) / 2]
+        offset = np.array([0.0, (size[1] + width) / 4])
+        arm = [width, (size[1] - width) / 2]
         arms = [(self.center + sign * offset, np.array(arm)) for sign in (-1, 1) if arm[1] > 1e-6]
         return [(self.center, np.array([size[0], width])), *arms]
 
@@ -80,13 +84,16 @@ class BoxInvertedPyramidStairsTerrainCfg(BoxPyramidStairsTerrainCfg):
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
     ) -> TerrainOutput:
         """Add four boxes per step; see `SubTerrainCfg.function`."""
-        body, inner = spec.body("terrain"), self.inner_size(self.border_width, self.platform_width)
-        height, count = lerp(self.step_height_range, difficulty), self._num_steps(inner)
+        body = spec.body("terrain")
+        inner = self.inner_size(self.border_width, self.platform_width)
+        height = lerp(self.step_height_range, difficulty)
+        count = self._num_steps(inner)
         low = -(count + 1) * height
         bottom = low - DEPTH
         geoms = add_rim(body, self.size, inner, -bottom)
         for step in range(count):
-            size, top = inner - 2 * step * self.step_width, -(step + 1) * height
+            size = inner - 2 * step * self.step_width
+            top = -(step + 1) * height
             if self.holes:
                 geoms += self._arms(body, size, bottom, top)
                 continue
@@ -105,7 +112,8 @@ class BoxInvertedPyramidStairsTerrainCfg(BoxPyramidStairsTerrainCfg):
         """Add the step on each of the four arms."""
         geoms = []
         for axis in (0, 1):
-            offset, extent = np.zeros(2), np.full(2, self.platform_width)
+            offset = np.zeros(2)
+            extent = np.full(2, self.platform_width)
             offset[axis], extent[axis] = (size[axis] - self.step_width) / 2, self.step_width
             for sign in (-1, 1):
                 center = self.center + sign * offset
@@ -134,7 +142,8 @@ class BoxOpenStairsTerrainCfg(SubTerrainCfg):
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
     ) -> TerrainOutput:
         """Add four boxes per step; see `SubTerrainCfg.function`."""
-        body, inner = spec.body("terrain"), self.inner_size(self.border_width, self.platform_width)
+        body = spec.body("terrain")
+        inner = self.inner_size(self.border_width, self.platform_width)
         rise = lerp(self.step_height_range, difficulty) * (-1 if self.inverted else 1)
         width = lerp(self.step_width_range, 1.0 - difficulty)
         count = int((inner.min() - self.platform_width) / (2 * width) + 1e-6)
@@ -144,7 +153,8 @@ class BoxOpenStairsTerrainCfg(SubTerrainCfg):
         if self.inverted and rise:  # a rim without height is no geom
             geoms += add_rim(body, self.size, inner, -top)
         for step in range(count):
-            size, height = inner - 2 * step * width, (step + 1) * rise
+            size = inner - 2 * step * width
+            height = (step + 1) * rise
             position = (*self.center, height - self.step_thickness / 2)
             geoms += make_border(
                 body, tuple(size), tuple(size - 2 * width), self.step_thickness, position
@@ -172,7 +182,8 @@ class BoxRandomStairsTerrainCfg(SubTerrainCfg):
         self, difficulty: float, spec: mujoco.MjSpec, rng: np.random.Generator
     ) -> TerrainOutput:
         """Add one box per step, each on top of the previous; see `SubTerrainCfg.function`."""
-        body, inner = spec.body("terrain"), self.inner_size(self.border_width, self.platform_width)
+        body = spec.body("terrain")
+        inner = self.inner_size(self.border_width, self.platform_width)
         count = int((inner.min() - self.platform_width) / (2 * self.step_width) + 1e-6)
         highest = lerp(self.step_height_range, difficulty)
         tops = np.cumsum(rng.uniform(self.step_height_range[0], highest, count + 1))

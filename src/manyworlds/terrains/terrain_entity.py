@@ -154,7 +154,7 @@ class TerrainEntity(Entity):
             proportions = self._generator.proportions if self._generator.cfg.curriculum else None
             self.configure_env_origins(self._generator.terrain_origins, proportions)
             self._flat_patches = {
-                name: self._tensor(patches)
+                name: self._new_tensor(patches)
                 for name, patches in self._generator.flat_patches.items()
             }
 
@@ -189,13 +189,14 @@ class TerrainEntity(Entity):
                     "TerrainEntityCfg.env_spacing is None, but worlds on a plane need a distance: "
                     "give it in meters."
                 )
-            self.terrain_origins, self.max_terrain_level = None, 0
+            self.terrain_origins = None
+            self.max_terrain_level = 0
             self.terrain_levels.zero_()
             self.terrain_types.zero_()
             grid = grid_origins(self.cfg.num_envs, self.cfg.env_spacing)
-            self.env_origins.copy_(self._tensor(grid))
+            self.env_origins.copy_(self._new_tensor(grid))
             return
-        self.terrain_origins = self._tensor(origins)
+        self.terrain_origins = self._new_tensor(origins)
         self.max_terrain_level = self.terrain_origins.shape[0]
         self.env_origins.copy_(
             self._compute_env_origins_curriculum(
@@ -304,7 +305,8 @@ class TerrainEntity(Entity):
         """Return the kind, row, column and difficulty of a world's cell; None on a plane."""
         if self._generator is None:
             return None
-        row, col = int(self.terrain_levels[env_id]), int(self.terrain_types[env_id])
+        row = int(self.terrain_levels[env_id])
+        col = int(self.terrain_types[env_id])
         kind, difficulty, _ = self._generator.cell(row, col)
         return kind, row, col, difficulty
 
@@ -330,7 +332,9 @@ class TerrainEntity(Entity):
                     f"has the kinds {', '.join(kinds)}: change it, or leave it out."
                 )
         cells = self._generator.kinds
-        return self._tensor(np.array([[shares.get(kind, 1.0) for kind in row] for row in cells]))
+        return self._new_tensor(
+            np.array([[shares.get(kind, 1.0) for kind in row] for row in cells])
+        )
 
     def _place(self, mask: torch.Tensor, levels: torch.Tensor, types: torch.Tensor) -> None:
         """Assign rows, columns and the origins there to the worlds of a mask."""
@@ -340,7 +344,7 @@ class TerrainEntity(Entity):
         origins = self.terrain_origins[self.terrain_levels, self.terrain_types]
         self.env_origins.copy_(torch.where(mask[:, None], origins, self.env_origins))
 
-    def _tensor(self, values: np.ndarray | torch.Tensor) -> torch.Tensor:
+    def _new_tensor(self, values: np.ndarray | torch.Tensor) -> torch.Tensor:
         with torch.inference_mode(False):
             return torch.as_tensor(values, dtype=torch.float32, device=self._device).clone()
 
@@ -367,7 +371,8 @@ class TerrainEntity(Entity):
 
 def _move_geoms_to_world(spec: mujoco.MjSpec, body: mujoco.MjsBody) -> mujoco.MjsBody:
     """Move the geoms of a body to the world's; return a body of the same name without geoms."""
-    name, moved = body.name, []
+    name = body.name
+    moved = []
     for geom in body.geoms:
         moved.append((geom.name, spec.worldbody.add_geom()))
         copy_spec_data(geom, moved[-1][1])
@@ -433,7 +438,8 @@ def _check(cfg: TerrainEntityCfg) -> None:
         raise ValueError(
             f"TerrainEntityCfg.num_envs must be at least 1, got {cfg.num_envs}: use one or more."
         )
-    if (level := cfg.max_init_terrain_level) is not None and level < 0:
+    level = cfg.max_init_terrain_level
+    if level is not None and level < 0:
         raise ValueError(
             f"TerrainEntityCfg.max_init_terrain_level must be at least 0, got {level}: "
             "0 starts all worlds in the first row."

@@ -257,9 +257,11 @@ class TerrainGenerator:
         rng = np.random.default_rng(seed)
         kinds = list(self.cfg.sub_terrains)
         if self.cfg.curriculum:
-            kind, share = col, row / max(self.cfg.num_rows - 1, 1)
+            kind = col
+            share = row / max(self.cfg.num_rows - 1, 1)
         else:
-            kind, share = int(rng.choice(len(kinds), p=self.proportions)), rng.uniform()
+            kind = int(rng.choice(len(kinds), p=self.proportions))
+            share = rng.uniform()
         return kinds[kind], lerp(self.cfg.difficulty_range, share), rng
 
     def _place(self, output: TerrainOutput, row: int, col: int) -> None:
@@ -278,7 +280,8 @@ class TerrainGenerator:
     def _color(self, spec: mujoco.MjSpec, output: TerrainOutput, rng: np.random.Generator) -> None:
         cell_rgb = random_rgb(rng) if self.cfg.color_scheme == "random" else None
         for geometry in output.geometries:
-            geom, hfield = geometry.geom, geometry.hfield
+            geom = geometry.geom
+            hfield = geometry.hfield
             if geom is None:
                 continue
             if geometry.color is not None:

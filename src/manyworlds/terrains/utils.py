@@ -33,7 +33,8 @@ def grid_origins(num_envs: int, spacing: float) -> np.ndarray:
 
 def add_box(body: mujoco.MjsBody, lower: Point, upper: Point) -> mujoco.MjsGeom:
     """Add the box between two opposite corners [m]."""
-    lower, upper = np.asarray(lower, float), np.asarray(upper, float)
+    lower = np.asarray(lower, float)
+    upper = np.asarray(upper, float)
     return body.add_geom(
         type=mujoco.mjtGeom.mjGEOM_BOX,
         pos=((lower + upper) / 2).tolist(),
@@ -45,7 +46,8 @@ def add_block(
     body: mujoco.MjsBody, center: Point, size: Point, bottom: float, top: float
 ) -> mujoco.MjsGeom:
     """Add an upright box from the height `bottom` to `top`, with a footprint of `size` [m]."""
-    middle, half = np.asarray(center, float)[:2], np.asarray(size, float) / 2
+    middle = np.asarray(center, float)[:2]
+    half = np.asarray(size, float) / 2
     return add_box(body, [*middle - half, bottom], [*middle + half, top])
 
 
@@ -94,7 +96,8 @@ def make_border(
             "make inner_size at most size."
         )
     (x, y, z), bottom = position, position[2] - height / 2
-    width_x, width_y = (size[0] - inner_size[0]) / 2, (size[1] - inner_size[1]) / 2
+    width_x = (size[0] - inner_size[0]) / 2
+    width_y = (size[1] - inner_size[1]) / 2
     # The sides along x are as long as the ring; those along y are between them.
     sides = [((x, y + s * (inner_size[1] + width_y) / 2), (size[0], width_y)) for s in (-1, 1)] + [
         ((x + s * (inner_size[0] + width_x) / 2, y), (width_x, inner_size[1])) for s in (-1, 1)
@@ -132,7 +135,8 @@ def height_map(
     x, y = (np.arange(math.floor(length / resolution + 1e-6) + 1) * resolution for length in size)
     heights = np.full((len(y), len(x)), -np.inf)
     for geometry in geometries:
-        if (geom := geometry.geom) is None:
+        geom = geometry.geom
+        if geom is None:
             continue
         if geom.type == mujoco.mjtGeom.mjGEOM_BOX:
             half = np.abs(geom_rotation(geom)) @ geom.size
@@ -150,7 +154,8 @@ def height_map(
         cols = np.flatnonzero(np.abs(x - geom.pos[0]) <= half[0] + 1e-9)
         if len(rows) and len(cols):
             part = heights[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
-            at_x, at_y = x[cols][None, :] - geom.pos[0], y[rows][:, None] - geom.pos[1]
+            at_x = x[cols][None, :] - geom.pos[0]
+            at_y = y[rows][:, None] - geom.pos[1]
             np.maximum(part, geom.pos[2] + surface(geometry, at_x, at_y), out=part)
     return heights
 
@@ -161,7 +166,8 @@ def _box_height(geometry: TerrainGeometry, x: np.ndarray, y: np.ndarray) -> np.n
     The result is in meters, and -inf for lines that miss the box.
     """
     assert geometry.geom is not None
-    rotation, size = geom_rotation(geometry.geom), geometry.geom.size
+    rotation = geom_rotation(geometry.geom)
+    size = geometry.geom.size
     enter = np.full(np.broadcast_shapes(x.shape, y.shape), -np.inf)
     leave = -enter
     # A line is inside the box where it is between all three pairs of faces.
@@ -191,10 +197,12 @@ def _hfield_height(geometry: TerrainGeometry, x: np.ndarray, y: np.ndarray) -> n
 def interpolate(grid: np.ndarray, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
     """Interpolate a grid bilinearly at fractional rows and columns, in their broadcast shape."""
     # Positions that differ from a node only by rounding must give the node's value.
-    rows, cols = np.round(rows, 9), np.round(cols, 9)
+    rows = np.round(rows, 9)
+    cols = np.round(cols, 9)
     row = np.clip(rows.astype(int), 0, grid.shape[0] - 2)
     col = np.clip(cols.astype(int), 0, grid.shape[1] - 2)
-    v, u = np.clip(rows - row, 0.0, 1.0), np.clip(cols - col, 0.0, 1.0)
+    v = np.clip(rows - row, 0.0, 1.0)
+    u = np.clip(cols - col, 0.0, 1.0)
     lower = (1 - u) * grid[row, col] + u * grid[row, col + 1]
     upper = (1 - u) * grid[row + 1, col] + u * grid[row + 1, col + 1]
     return (1 - v) * lower + v * upper

@@ -75,9 +75,11 @@ class DebugVisualizer(ABC):
         axis_colors: tuple[tuple[float, float, float], ...] | None = None,
     ) -> None:
         """Draw the axes of a frame at a position [m], with a 3 x 3 rotation matrix."""
-        position, axes = np.asarray(position), np.asarray(rotation_matrix).reshape(3, 3).T
+        position = np.asarray(position)
+        axes = np.asarray(rotation_matrix).reshape(3, 3).T
         for i, (axis, rgb) in enumerate(zip(axes, axis_colors or _AXIS_COLORS, strict=True)):
-            end, color = position + scale * axis, (*rgb, alpha)
+            end = position + scale * axis
+            color = (*rgb, alpha)
             self.add_cylinder(position, end, axis_radius, color, None if i else label)
 
     @abstractmethod

@@ -39,7 +39,8 @@ def as_device(device: str | torch.device) -> torch.device:
 
 def same_device(a: str | torch.device, b: str | torch.device) -> bool:
     """Return True if both name one device; a type without an index is its first device."""
-    first, second = torch.device(a), torch.device(b)
+    first = torch.device(a)
+    second = torch.device(b)
     return first.type == second.type and (first.index or 0) == (second.index or 0)
 
 

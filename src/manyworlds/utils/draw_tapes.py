@@ -96,7 +96,8 @@ class DrawRecorder(Tape):
 
     def begin(self, env_ids: Iterable[int]) -> None:
         """Record the draws of these worlds from now on."""
-        self.draws, self.coupled = {i: {} for i in env_ids}, set()
+        self.draws = {i: {} for i in env_ids}
+        self.coupled = set()
         self._places = {i: {self._num_envs: i} for i in self.draws}
 
     @contextlib.contextmanager
@@ -150,7 +151,8 @@ class WholeRecorder(Tape):
 
     def begin(self) -> None:
         """Begin a step."""
-        self.draws, self.coupled = [], np.zeros_like(self.coupled)
+        self.draws = []
+        self.coupled = np.zeros_like(self.coupled)
 
     @contextlib.contextmanager
     def part(self, name: str, worlds: EnvIds) -> Iterator[None]:

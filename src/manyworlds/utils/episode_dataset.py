@@ -56,7 +56,9 @@ class EpisodeDatasetWriter:
         check_writable(self.folder)
         self._aside = self.folder.with_name(f".{self.folder.name}.unfinished")
         shutil.rmtree(self._aside, ignore_errors=True)
-        self._fps, self._task, self._robot = fps, task, robot
+        self._fps = fps
+        self._task = task
+        self._robot = robot
         self._names = dict(names)
         self._features: dict[str, Any] = {}
         self._episodes: list[dict[str, Any]] = []
@@ -166,7 +168,8 @@ class EpisodeDatasetWriter:
 
         if self._writer is not None and self._path().stat().st_size > _DATA_MB * 2**20:
             self._writer.close()
-            self._writer, self._file = None, self._file + 1
+            self._writer = None
+            self._file = self._file + 1
         if self._writer is None:
             self._path().parent.mkdir(parents=True, exist_ok=True)
             self._writer = pq.ParquetWriter(self._path(), table.schema)

@@ -134,7 +134,8 @@ def get_wandb_checkpoint_path(
             f"{', '.join(found) or 'none'}."
         )
     folder = Path(log_path) / "wandb_checkpoints" / Path(run_path).name
-    if cached := (folder / name).is_file():
+    cached = (folder / name).is_file()
+    if cached:
         return folder / name, cached
     folder.mkdir(parents=True, exist_ok=True)
     run.file(name).download(root=str(folder), replace=True)

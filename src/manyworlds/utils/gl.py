@@ -91,7 +91,8 @@ def use_working_gl() -> None:
     Raises:
         RuntimeError: there is no backend; the message has the packages to install.
     """
-    if (reason := gl_available()) is not None:
+    reason = gl_available()
+    if reason is not None:
         raise RuntimeError(reason)
     from mujoco.rendering.classic import gl_context
 
@@ -116,7 +117,8 @@ def _settings() -> tuple[str, bool]:
 @functools.cache
 def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
     """Try the backends in turn; return the first that works, or None and the reason."""
-    if refusal := _refusal(asked):
+    refusal = _refusal(asked)
+    if refusal:
         return None, f"Cannot render images with MUJOCO_GL='{asked}' ({refusal}): {_remedy()}."
     if asked:
         candidates = [asked]

@@ -26,7 +26,8 @@ def select_gpus(gpu_ids: Sequence[int] | Literal["all"] | None) -> tuple[list[Gp
     if gpu_ids is None:
         return None, 0
     visible: list[GpuId]
-    if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is None:
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is None:
         import torch
 
         visible = list(range(torch.cuda.device_count()))

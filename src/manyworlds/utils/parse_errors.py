@@ -47,7 +47,8 @@ def parse_errors_as_sentences(*options: object) -> Iterator[None]:
         return
 
     def report(event: Any) -> None:
-        if text := _sentence(event, options):
+        text = _sentence(event, options)
+        if text:
             see = " See" if text.endswith("?") else ": see"
             raise UsageError(f"{text}{see} `{event.prog} --help`.")
 
@@ -73,7 +74,8 @@ def _sentence(event: Any, options: Sequence[object]) -> str | None:
         message = " ".join(event.message.split())
         if event.argument is None:
             return message.rstrip(".")
-        if value := _OF_WRONG_TYPE.match(message) or _QUOTED.search(message):
+        value = _OF_WRONG_TYPE.match(message) or _QUOTED.search(message)
+        if value:
             return f"{_name(event.argument)} takes {_kind(event.argument)}, got '{value[1]}'"
         return f"{_name(event.argument)}: {message.rstrip('.')}"
     return None

@@ -52,5 +52,6 @@ def _leave_context() -> None:
         return
     from OpenGL import EGL
 
-    if display := EGL.eglGetCurrentDisplay():
+    display = EGL.eglGetCurrentDisplay()
+    if display:
         EGL.eglMakeCurrent(display, EGL.EGL_NO_SURFACE, EGL.EGL_NO_SURFACE, EGL.EGL_NO_CONTEXT)

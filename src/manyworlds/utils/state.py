@@ -259,7 +259,8 @@ def _save(value: object, name: str, world: _World | None = None) -> object:
         return tuple(items) if isinstance(value, tuple) else items
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc":
         return {_ARRAY: _save(torch.from_numpy(np.array(value)), name, world)}
-    if (state := generator_state(value)) is not None:
+    state = generator_state(value)
+    if state is not None:
         return _save(state, name)
     if is_dataclass(value):
         return _save(fields_of(value), name, world)

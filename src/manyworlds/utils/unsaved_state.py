@@ -51,7 +51,9 @@ class UnsavedState:
         engine_memory: Callable[[], Iterable[torch.Tensor]] = tuple,
         others: Iterable[object] = (),
     ) -> None:
-        self._root, self._name, self._engine_memory = root, name, engine_memory
+        self._root = root
+        self._name = name
+        self._engine_memory = engine_memory
         self._others = (self, *others)
         self._warned: set[tuple[object, str]] = set()
         owners = self._owners()
@@ -79,7 +81,8 @@ class UnsavedState:
             }
             if changed and has_state(owner) and owner is not self._root:
                 state = owner.state_dict()
-                keys, saved = {key.lstrip("_") for key in state}, prints.of_items(state)
+                keys = {key.lstrip("_") for key in state}
+                saved = prints.of_items(state)
                 changed = {n: p for n, p in changed.items() if n.lstrip("_") not in keys}
                 changed = {n: p for n, p in changed.items() if p not in saved}
             for name in changed:
@@ -201,7 +204,8 @@ def _parts(value: object) -> list[tuple[object, object]] | None:
         return [*value.state_dict().items()]
     if isinstance(value, type | types.ModuleType | types.FunctionType | types.MethodType):
         return None
-    if (state := generator_state(value)) is not None:
+    state = generator_state(value)
+    if state is not None:
         return [("generator", state)]
     return [*vars(value).items()] if hasattr(value, "__dict__") else None
 

@@ -59,10 +59,13 @@ def assign_worlds(
     """
     what = f"The assignment of entity '{entity}'"
     if callable(assignment):
-        what, remedy = f"{what} returned", "return"
+        what = f"{what} returned"
+        remedy = "return"
         indices = variant_ids(assignment(nworld), num_variants, what, what, remedy)
     elif isinstance(assignment, np.ndarray):
-        what, remedy, indices = f"{what} has", "give", assignment
+        what = f"{what} has"
+        remedy = "give"
+        indices = assignment
     else:
         return np.array(allocate_worlds(assignment, nworld), np.int64)
     if len(indices) != nworld:

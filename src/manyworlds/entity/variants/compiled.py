@@ -97,7 +97,8 @@ class _Chunk:
 
         Arrays have shape [num_variants, num_elements, ...].
         """
-        model, elements = self._model.result(), self._elements
+        model = self._model.result()
+        elements = self._elements
         # All variants have as many of everything, but not of geoms.
         together = {kind: [e for own in elements for e in own[kind]] for kind in elements[0]}
         ids = element_ids(model, together)

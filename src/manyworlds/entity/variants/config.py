@@ -81,7 +81,8 @@ class VariantEntityCfg(EntityCfg):
         self._check_assignment()
 
     def _check_assignment(self) -> None:
-        where, given = "VariantEntityCfg.assignment", self.assignment
+        where = "VariantEntityCfg.assignment"
+        given = self.assignment
         if given is None or callable(given):
             return
         if not isinstance(given, Mapping):

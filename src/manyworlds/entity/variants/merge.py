@@ -256,11 +256,13 @@ def _rebuild_geoms(
     own = {geom.name: geom for geom in template.geoms}
     behind: set[str] = set()
     for place in places:
-        path, first = place.key.body_path, place.geoms[0]
+        path = place.key.body_path
+        first = place.geoms[0]
         geom = None if first is None else own[first.name]
         if geom is None or path in behind:
             behind.add(path)
-            source, geom = geom, paths[path].add_geom()
+            source = geom
+            geom = paths[path].add_geom()
             like = source or place.geoms[place.filler]
             assert like is not None  # a filler is one of the place's geoms
             copy_spec_data(like, geom)

@@ -17,8 +17,21 @@ RESERVED_NAME_PREFIXES: tuple[str, ...] = ("manyworlds/pad/", "mjlab/pad/")
 """Beginnings of names that merged geoms may get."""
 
 _NAMED = (
-    *("bodies", "joints", "geoms", "sites", "cameras", "lights", "meshes", "materials"),
-    *("textures", "tendons", "actuators", "sensors", "equalities", "pairs", "excludes"),
+    "bodies",
+    "joints",
+    "geoms",
+    "sites",
+    "cameras",
+    "lights",
+    "meshes",
+    "materials",
+    "textures",
+    "tendons",
+    "actuators",
+    "sensors",
+    "equalities",
+    "pairs",
+    "excludes",
 )
 _REFUSED = ("hfields", "flexes", "skins", "plugins")
 _GEOM = mujoco.mjtObj.mjOBJ_GEOM
@@ -111,7 +124,8 @@ def _check_alone(name: str, lists: dict[str, list[Any]]) -> None:
                 name, f"it has {kind}, which variants cannot have", "make it an entity of its own"
             )
     for attribute, kind in (("meshname", "sites"), ("texture", "lights")):
-        if found := [e.name for e in lists[kind] if getattr(e, attribute)]:
+        found = [e.name for e in lists[kind] if getattr(e, attribute)]
+        if found:
             what = attribute.removesuffix("name")
             raise variant_error(
                 name,
@@ -207,7 +221,8 @@ def _raise_mismatch(first: str, other: str, what: str, wanted: object, found: ob
     if isinstance(wanted, dict) and isinstance(found, dict):
         path = next(p for p in [*wanted, *found] if wanted.get(p) != found.get(p))
         where = f" at body '{path or 'world'}'"
-        wanted, found = wanted.get(path), found.get(path)
+        wanted = wanted.get(path)
+        found = found.get(path)
     raise variant_error(
         other,
         f"its {what} must be those of variant '{first}', but{where} it has {_show(found)} "

@@ -55,7 +55,10 @@ def perturb_inertia(
         New masses [kg], centers of mass [m], principal moments [kg m^2] and orientations (wxyz), in
         float64, with the shapes of the inputs.
     """
-    mass, ipos, inertia, iquat = mass.double(), ipos.double(), inertia.double(), iquat.double()
+    mass = mass.double()
+    ipos = ipos.double()
+    inertia = inertia.double()
+    iquat = iquat.double()
     density = torch.exp(2.0 * alpha.double())
     # A - 1, so that zero parameters change nothing, and small ones keep their precision.
     change = torch.zeros(*stretch.shape, 3, dtype=torch.float64, device=stretch.device)
@@ -90,12 +93,14 @@ def diagonalize(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     w, *axis = torch.ones_like(beside[0]), *(torch.zeros_like(each) for each in beside)
     tiny = torch.finfo(matrix.dtype).tiny
     for p, q, r in _PLANES * _ROUNDS:
-        twice, gap = 2.0 * beside[r], diagonal[p] - diagonal[q]
+        twice = 2.0 * beside[r]
+        gap = diagonal[p] - diagonal[q]
         tan = twice.where(gap >= 0.0, -twice) / (
             gap.abs() + (gap * gap + twice * twice).sqrt() + tiny
         )
         cos = torch.rsqrt(1.0 + tan * tan)
-        sin, step = tan * cos, tan * beside[r]
+        sin = tan * cos
+        step = tan * beside[r]
         diagonal[p], diagonal[q] = diagonal[p] + step, diagonal[q] - step
         beside[p], beside[q] = cos * beside[p] - sin * beside[q], cos * beside[q] + sin * beside[p]
         beside[r] = torch.zeros_like(cos)

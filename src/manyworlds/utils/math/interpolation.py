@@ -98,7 +98,8 @@ def interpolate_poses(
 def _rotations(
     first: torch.Tensor, last: torch.Tensor, tau: torch.Tensor, axis_angle: bool
 ) -> torch.Tensor:
-    q1, q2 = quat_from_matrix(first), quat_from_matrix(last)
+    q1 = quat_from_matrix(first)
+    q2 = quat_from_matrix(last)
     if axis_angle:
         return matrix_from_quat(quat_box_plus(q1, tau[:, None] * quat_box_minus(q2, q1)))
     return matrix_from_quat(quat_slerp(q1, q2, tau))

@@ -67,7 +67,10 @@ def quat_mul(q1: torch.Tensor, q2: torch.Tensor) -> torch.Tensor:
     """
     require_shape("q1", q1, (4,))
     require_shape("q2", q2, (4,))
-    w1, v1, w2, v2 = q1[..., :1], q1[..., 1:], q2[..., :1], q2[..., 1:]
+    w1 = q1[..., :1]
+    v1 = q1[..., 1:]
+    w2 = q2[..., :1]
+    v2 = q2[..., 1:]
     try:
         w = w1 * w2 - (v1 * v2).sum(dim=-1, keepdim=True)
     except RuntimeError:
@@ -80,7 +83,8 @@ def quat_mul(q1: torch.Tensor, q2: torch.Tensor) -> torch.Tensor:
 
 def quat_apply(quat: torch.Tensor, vec: torch.Tensor) -> torch.Tensor:
     """Rotate vectors, shape [..., 3], by unit quaternions, shape [..., 4]."""
-    w, xyz = quat[..., :1], quat[..., 1:]
+    w = quat[..., :1]
+    xyz = quat[..., 1:]
     t = 2.0 * cross(xyz, vec)
     return vec + w * t + cross(xyz, t)
 
@@ -123,7 +127,8 @@ def axis_angle_from_quat(quat: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
         Logarithms of the rotations, shape [..., 3].
     """
     quat = quat_unique(quat)
-    w, xyz = quat[..., :1], quat[..., 1:]
+    w = quat[..., :1]
+    xyz = quat[..., 1:]
     square = (xyz * xyz).sum(dim=-1, keepdim=True)
     small = square <= eps**2
     sine = torch.where(small, 1.0, square).sqrt()
@@ -205,7 +210,8 @@ def euler_xyz_from_quat(
 
 def matrix_from_quat(quaternions: torch.Tensor) -> torch.Tensor:
     """Return rotation matrices, shape [..., 3, 3], of quaternions of any norm, shape [..., 4]."""
-    w, xyz = quaternions[..., :1, None], quaternions[..., 1:]
+    w = quaternions[..., :1, None]
+    xyz = quaternions[..., 1:]
     square = (quaternions * quaternions).sum(dim=-1)[..., None, None]
     scale = 2.0 / square.clamp_min(torch.finfo(square.dtype).tiny)
     outer = xyz.unsqueeze(-1) * xyz.unsqueeze(-2)

@@ -64,7 +64,8 @@ def sample_pose_range(
     Raises:
         ValueError: a name is not one of the six.
     """
-    if unknown := set(ranges) - set(_POSE_AXES):
+    unknown = set(ranges) - set(_POSE_AXES)
+    if unknown:
         raise ValueError(
             f"A range of poses or velocities has keys {sorted(unknown)}, but keys must "
             f"be among {', '.join(_POSE_AXES)}."
