@@ -33,9 +33,9 @@ with the code, and the code with the models that the figures are from.
 
 ![A quadruped, a humanoid and an arm](media/robots.png)
 
-This package contains three robots, built in Python from capsules, boxes and cylinders, without
-meshes or downloads. Each is a table of links in one file of `src/manyworlds/asset_zoo/`; the links
-of one side are mirrored for the other.
+This package contains three robots of capsules, boxes and cylinders, without meshes or downloads.
+Each is an MJCF file in `src/manyworlds/asset_zoo/`, which any MuJoCo viewer opens (`python -m
+mujoco.viewer --mjcf=quadruped.xml`); the module of the same name adds actuators and collisions.
 
 ```python
 from manyworlds.asset_zoo.quadruped import get_quadruped_cfg

@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.actuator import BuiltinPositionActuatorCfg
+from manyworlds.asset_zoo.imu import add_imu
 from manyworlds.asset_zoo.legged_feet import (
     NEW_TASK,
     colliding_geoms,
@@ -28,7 +29,6 @@ from manyworlds.asset_zoo.legged_feet import (
     wheel_warning,
     wheels_among,
 )
-from manyworlds.asset_zoo.links import add_imu
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.spec.config import CollisionCfg
 from manyworlds.spec.edits import drop_options

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import mujoco
 
-from manyworlds.asset_zoo.links import add_imu
+from manyworlds.asset_zoo.imu import add_imu
 
 _KINDS = {
     "body": mujoco.mjtObj.mjOBJ_BODY,

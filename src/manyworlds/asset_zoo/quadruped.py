@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 
 from manyworlds.asset_zoo.motors import action_scale, leg_collisions, position_control
-from manyworlds.asset_zoo.quadruped_links import FOOT_RADIUS, get_spec
+from manyworlds.asset_zoo.quadruped_links import get_spec
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.spec.transmissions import ElectricActuator, reflected_inertia
 
@@ -24,6 +24,8 @@ __all__ = [
     "get_spec",
 ]
 
+FOOT_RADIUS = 0.023
+"""Radius of the sphere at the end of the leg, as in `quadruped.xml` [m]."""
 LEGS = ("FR", "FL", "RR", "RL")
 """Front and rear, right and left: prefixes of a leg's names, and names of the foot sites."""
 
