@@ -308,8 +308,8 @@ class BaseAction(ActionTerm):
     def process_actions(self, actions: torch.Tensor) -> None:
         """Scale, offset and clip actions of shape [num_envs, action_dim]."""
         self._raw_actions.copy_(actions)
-        self._follow_defaults()
-        torch.addcmul(self._offset, actions, self._scale, out=self._processed_actions)
+        # The property, which subclasses override.
+        torch.addcmul(self.offset, actions, self._scale, out=self._processed_actions)
         if self._clip is not None:
             self._processed_actions.clamp_(*self._clip.unbind(-1))
 
