@@ -34,13 +34,15 @@ from manyworlds.spec.config import CollisionCfg
 from manyworlds.spec.edits import drop_options
 from manyworlds.validation.names import resolve_field
 
-_OMEGA, _DAMPING_RATIO = 2.0 * math.pi * 10.0, 2.0  # as in `motors`
+_OMEGA = 2.0 * math.pi * 10.0  # as in `motors`
+_DAMPING_RATIO = 2.0
 _MARGIN = 0.05  # of a joint's range: distance of the default position from its ends
 _SAG = 0.1  # [rad]: largest deflection of a leg's joint under its share of the robot's weight
 _SOFT_LIMITS = 0.9
 _NAMED = 6  # joints that an error names
 _POSES = ("home", "stand", "standing", "default")
-IMU, ANGMOM = "imu_lin_vel", "root_angmom"
+IMU = "imu_lin_vel"
+ANGMOM = "root_angmom"
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,8 @@ def _turn_root(spec: mujoco.MjSpec, root: mujoco.MjsBody) -> None:
     if root.explicitinertial:
         root.ipos = turned.T @ axes @ model.body_ipos[body]
         mujoco.mju_mulQuat(root.iquat, between, model.body_iquat[body])
-        root.inertia, root.fullinertia = model.body_inertia[body], np.full(6, np.nan)
+        root.inertia = model.body_inertia[body]
+        root.fullinertia = np.full(6, np.nan)
         root.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
     mujoco.mju_mat2Quat(root.quat, turned.ravel())
     root.alt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
@@ -365,7 +368,8 @@ def _bend_leg(
     data.qpos[model.jnt_qposadr[knee]] = 0.5 * (low + high)
     mujoco.mj_kinematics(model, data)
     axis = data.xaxis[hip]
-    leg, down = data.geom_xpos[sole].mean(axis=0) - data.xanchor[hip], np.array([0.0, 0.0, -1.0])
+    leg = data.geom_xpos[sole].mean(axis=0) - data.xanchor[hip]
+    down = np.array([0.0, 0.0, -1.0])
     leg, down = (vector - axis * (axis @ vector) for vector in (leg, down))
     address = model.jnt_qposadr[hip]
     data.qpos[address] += math.atan2(axis @ np.cross(leg, down), leg @ down)
@@ -396,7 +400,8 @@ def _holding_torque(
 
 def _leg_joints(model: mujoco.MjModel, root: int, foot: int) -> Iterator[int]:
     """Yield the hinges from the root to a foot."""
-    path, body = [], foot
+    path = []
+    body = foot
     while body not in (root, 0):
         path.append(body)
         body = model.body_parentid[body]
@@ -444,9 +449,11 @@ def _drives(
     given = resolve_field(effort_limit, [model.joint(j).name for j in driven])
     efforts: dict[int, float] = {}
     for j, limit in zip(driven, given, strict=True):
-        if effort := limit or _effort(model, j, by_joint.get(j)):
+        effort = limit or _effort(model, j, by_joint.get(j))
+        if effort:
             efforts[j] = effort
-    if lacking := [model.joint(j).name for j in driven if j not in efforts]:
+    lacking = [model.joint(j).name for j in driven if j not in efforts]
+    if lacking:
         more = f" and {len(lacking) - _NAMED} others" if len(lacking) > _NAMED else ""
         raise ValueError(
             f"The model has no largest torque of {', '.join(lacking[:_NAMED])}{more}: add "

@@ -21,10 +21,12 @@ def find_feet(
     """Return the feet, by their bodies, in the order of the model."""
     if names:
         known = [model.body(b).name for b in range(1, model.nbody)]
-        if unknown := [name for name in names if name not in known]:
+        unknown = [name for name in names if name not in known]
+        if unknown:
             raise ValueError(f"The model has no body {unknown}: choose feet from {known}.")
         found = sorted(int(model.body_weldid[model.body(name).id]) for name in names)
-        if bare := [model.body(b).name for b in found if not colliding_geoms(model, b)]:
+        bare = [model.body(b).name for b in found if not colliding_geoms(model, b)]
+        if bare:
             raise ValueError(
                 f"The feet {bare} have no geom that collides: name bodies that touch the ground, "
                 "or give them geoms."
@@ -175,7 +177,8 @@ def _own_lowest(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float 
 
 def _lowest_point(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
     down = data.geom_xmat[geom].reshape(3, 3)[2]
-    height, size = float(data.geom_xpos[geom, 2]), model.geom_size[geom]
+    height = float(data.geom_xpos[geom, 2])
+    size = model.geom_size[geom]
     kind = model.geom_type[geom]
     if kind == mujoco.mjtGeom.mjGEOM_SPHERE:
         return height - size[0]

@@ -99,7 +99,8 @@ def _rename(spec: mujoco.MjSpec, kind: str, old: str, new: str) -> None:
         coupling = equality.type == mujoco.mjtEq.mjEQ_JOINT
         of = mujoco.mjtObj.mjOBJ_JOINT if coupling else equality.objtype
         references += [(equality, "name1", of), (equality, "name2", of)]
-    body, geom = _KINDS["body"], _KINDS["geom"]
+    body = _KINDS["body"]
+    geom = _KINDS["geom"]
     references += [(e, f"bodyname{i}", body) for e in spec.excludes for i in (1, 2)]
     references += [(e, f"geomname{i}", geom) for e in spec.pairs for i in (1, 2)]
     references += [(e, "targetbody", body) for e in (*spec.cameras, *spec.lights)]

@@ -84,7 +84,8 @@ def third_party_file(name: str) -> Path:
     path = None if folder is None else folder / robot.file
     if path is not None and path.is_file():
         return path
-    if copy := _menagerie_copy(name):
+    copy = _menagerie_copy(name)
+    if copy:
         return copy
     module = f"robot_descriptions.{robot.description}"
     try:

@@ -101,7 +101,8 @@ def bowl_and_ball() -> mujoco.MjSpec:
     spec = _ground("bowl_and_ball")
     bowl = spec.worldbody.add_body(name="bowl", pos=(0.0, 0.0, 0.02))
     bowl.add_geom(name="bottom", type=_GEOM.mjGEOM_CYLINDER, size=(0.14, 0.015, 0), rgba=_COLORS[3])
-    radius, pieces = 0.5, 20  # of the sphere whose lower part is the bowl
+    radius = 0.5  # of the sphere whose lower part is the bowl
+    pieces = 20
     for ring, polar in enumerate(np.radians((24.0, 40.0, 56.0, 72.0))):
         for i in range(pieces):
             around = 2.0 * math.pi * i / pieces
@@ -166,14 +167,18 @@ def cloth_on_a_pole() -> mujoco.MjSpec:
 def swinging_bridge() -> mujoco.MjSpec:
     """Build a bridge of planks between two towers, and crates on it."""
     spec = _ground("swinging_bridge")
-    planks, length, height, slack = 14, 0.2, 1.2, 0.2
+    planks = 14
+    length = 0.2
+    height = 1.2
+    slack = 0.2
     half = 0.5 * planks * length
     for name, x in (("west", -half - 0.27), ("east", half - slack + 0.27)):
         tower = spec.worldbody.add_body(name=name, pos=(x, 0.0, 0.5 * height))
         tower.add_geom(
             type=_GEOM.mjGEOM_BOX, size=(0.25, 0.4, 0.5 * height), rgba=_STONE, friction=(1, 0, 0)
         )
-    parent, place = spec.worldbody, (-half, 0.0, height)
+    parent = spec.worldbody
+    place = (-half, 0.0, height)
     for i in range(planks):
         parent = parent.add_body(name=f"plank_{i}", pos=place)
         # The two axes let it sag and swing.
@@ -215,7 +220,8 @@ def swinging_bridge() -> mujoco.MjSpec:
         place = (0.35 * (i - 1) - 0.1, 0.05, height + 0.2)
         _box(spec, f"crate_{i}", place, (0.09, 0.09, 0.09), 1.5, _COLORS[i])
     # It hangs in an arc, which is longer than the gap.
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     slopes = np.linspace(1.0, -1.0, planks)
     while high - low > 1e-9:
         steepest = 0.5 * (low + high)
@@ -233,8 +239,10 @@ def _ground(name: str, spec: mujoco.MjSpec | None = None, floor: bool = True) ->
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.visual.headlight.ambient[:] = 0.35
     spec.visual.headlight.diffuse[:] = 0.45
-    spec.visual.global_.offwidth, spec.visual.global_.offheight = 1280, 960
-    checker, sky = mujoco.mjtBuiltin.mjBUILTIN_CHECKER, mujoco.mjtBuiltin.mjBUILTIN_GRADIENT
+    spec.visual.global_.offwidth = 1280
+    spec.visual.global_.offheight = 960
+    checker = mujoco.mjtBuiltin.mjBUILTIN_CHECKER
+    sky = mujoco.mjtBuiltin.mjBUILTIN_GRADIENT
     spec.add_texture(
         name="sky",
         type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
@@ -318,7 +326,8 @@ def _start(spec: mujoco.MjSpec, angles: Mapping[str, float]) -> mujoco.MjSpec:
 
 def _turned(yaw: float, pitch: float) -> list[float]:
     """Return the orientation (wxyz) after a turn about z, then about the turned y axis."""
-    half_yaw, half_pitch = 0.5 * yaw, 0.5 * pitch
+    half_yaw = 0.5 * yaw
+    half_pitch = 0.5 * pitch
     about_z = np.array([math.cos(half_yaw), 0.0, 0.0, math.sin(half_yaw)])
     about_y = np.array([math.cos(half_pitch), 0.0, math.sin(half_pitch), 0.0])
     both = np.zeros(4)

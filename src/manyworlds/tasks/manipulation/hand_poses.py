@@ -50,7 +50,11 @@ def hand_poses(
         ValueError: no position can be reached.
     """
     solver = _Hand(cfg, site, posture)
-    solved = [pose for position in positions if (pose := solver.solve(position)) is not None]
+    solved = []
+    for position in positions:
+        pose = solver.solve(position)
+        if pose is not None:
+            solved.append(pose)
     if not solved:
         raise ValueError(
             f"The hand '{site}' reaches none of {len(positions)} positions from the given posture."

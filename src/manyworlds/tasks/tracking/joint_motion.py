@@ -43,7 +43,8 @@ class JointMotion:
     def __post_init__(self) -> None:
         if not self.fps > 0.0:
             raise ValueError(f"Frames per second of {self.source} must be above 0, not {self.fps}.")
-        if (frames := len(self.root_pos)) < 2:
+        frames = len(self.root_pos)
+        if frames < 2:
             raise ValueError(f"A motion needs 2 frames or more, but {self.source} has {frames}.")
         rows = torch.cat([self.root_pos, self.root_quat, self.joint_pos], dim=1)
         bad = ~rows.isfinite().all(dim=1) | (self.root_quat.norm(dim=1) < 0.5)
@@ -243,7 +244,8 @@ def _read_csv(path: Path, joint_names: Sequence[str]) -> np.ndarray:
     header = [name.strip() for name in lines[0]] if lines and not _is_number(lines[0][0]) else None
     wanted = [*ROOT_COLUMNS, *joint_names]
     if header is not None:
-        if missing := [name for name in wanted if name not in header]:
+        missing = [name for name in wanted if name not in header]
+        if missing:
             raise ValueError(
                 f"'{path}' has no columns {missing}, but its first line names other columns: name "
                 "all columns of the root and of the robot's joints, or remove that line."

@@ -158,7 +158,8 @@ class Motion:
                     f"The motion file '{path}' has no '{key}' ({shape}), only {sorted(arrays)}: "
                     f"{_REMEDY}."
                 )
-        if (fps := arrays["fps"]).size != 1:
+        fps = arrays["fps"]
+        if fps.size != 1:
             raise ValueError(
                 f"'fps' of the motion file '{path}' has shape {fps.shape}, expected one number: "
                 f"{_REMEDY}."

@@ -38,7 +38,8 @@ def describe_draw(term: EventTermCfg) -> str:
     }
     words = [params.pop(name) for name in ("operation", "distribution") if name in params]
     shown = [str(w.name if isinstance(w, Operation | Distribution) else w) for w in words]
-    if ranges := params.pop("ranges", None):
+    ranges = params.pop("ranges", None)
+    if ranges:
         shown.append(str(ranges))
     return " ".join([*shown, *(f"{name}={value}" for name, value in params.items())])
 

@@ -90,7 +90,8 @@ def _parameter_draws(
 ) -> _ParameterDraws:
     """Find parameters of the selected actuators, whatever their kinds."""
     asset_cfg = resolved(env, asset_cfg)
-    names, operation = " or ".join(ranges), resolve_operation(operation)
+    names = " or ".join(ranges)
+    operation = resolve_operation(operation)
     if operation == ADD:
         raise ValueError(
             f"An actuator's {names} cannot be randomized by operation '{operation.name}': use "
@@ -188,7 +189,10 @@ def pd_gains(
 
 
 @randomizes(
-    *("actuator_forcerange", "actuator_ctrlrange", "jnt_actfrcrange", "tendon_actfrcrange"),
+    "actuator_forcerange",
+    "actuator_ctrlrange",
+    "jnt_actfrcrange",
+    "tendon_actfrcrange",
     reads=("actuator_gear",),
     selects=("actuator", *_DRIVEN),
 )

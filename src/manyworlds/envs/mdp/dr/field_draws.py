@@ -280,7 +280,8 @@ class Rows:
         self.width = element.shape[0] if element.shape else 1
         """Columns of the field; a scalar field has one."""
         self._scalar = not element.shape
-        self._sim, self._default = env.sim, None
+        self._sim = env.sim
+        self._default = None
         if field not in env.sim.per_world_default_fields:
             default = env.sim.get_default_of_variants(field)[0]
             default = default.unsqueeze(0) if asset_cfg is None else default
@@ -391,7 +392,8 @@ class Bounds:
     def sample(self, worlds: int, elements: int) -> torch.Tensor:
         """Draw, shape [worlds, elements, columns]."""
         shape = (worlds, 1 if self.shared else elements, self.low.shape[1])
-        low, high = self.low.expand(shape), self.high.expand(shape)
+        low = self.low.expand(shape)
+        high = self.high.expand(shape)
         drawn = self.distribution.sample(low, high, shape, str(self.low.device))
         return drawn.expand(worlds, elements, -1)
 
@@ -523,7 +525,8 @@ def field_draw(
     names, _ = selected_rows(env, field, asset_cfg)
     chosen, table = _table(names, ranges, by_axis, columns)
     written, source = _spread(columns, tied or {})
-    how, device = resolve_operation(operation), env.sim.device
+    how = resolve_operation(operation)
+    device = env.sim.device
     bounds = make_bounds(table, distribution, device, shared_random)
     rows = Rows(env, field, asset_cfg, chosen)
     # What follows from an own operation, between the ends of a range, is not known.
@@ -593,7 +596,8 @@ def _table(
 ) -> tuple[list[int] | None, list[list[Range]]]:
     """Positions of names that have ranges, None for all, and their ranges by column."""
     if by_axis is not None:
-        if missing := set(columns) - set(by_axis):
+        missing = set(columns) - set(by_axis)
+        if missing:
             raise ValueError(f"ranges={dict(by_axis)} has none for axes {sorted(missing)}.")
         return None, [[by_axis[axis] for axis in columns]]
     if isinstance(ranges, Mapping):

@@ -200,7 +200,9 @@ class _Pick(Randomization):
 
     def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
         """Pick for some worlds."""
-        rows, elements, shared = self._rows, len(self._rows.ids), self._shared
+        rows = self._rows
+        elements = len(self._rows.ids)
+        shared = self._shared
         drawn = rows.draw(
             draws,
             f"pick {'one' if shared else 'each'}",

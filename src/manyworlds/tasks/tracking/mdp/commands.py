@@ -100,11 +100,19 @@ class MotionCommand(CommandTerm):
     cfg: MotionCommandCfg
     state_attributes = (
         *CommandTerm.state_attributes,
-        *("time_steps", "bin_failed_count", "_new_failures", "velocity_range"),
+        "time_steps",
+        "bin_failed_count",
+        "_new_failures",
+        "velocity_range",
     )
     shared_attributes = ("bin_failed_count", "_new_failures")
     derived_attributes = (
-        *("_rows", "_now", "_updates", "_relative", "_relative_of", "_indexes"),
+        "_rows",
+        "_now",
+        "_updates",
+        "_relative",
+        "_relative_of",
+        "_indexes",
         "_scrubber",  # belongs to a viewer and is not part of the state
     )
 
@@ -295,7 +303,8 @@ class MotionCommand(CommandTerm):
         if body_names is None:
             return slice(None)
         if body_names not in self._indexes:
-            if missing := [name for name in body_names if name not in self.cfg.body_names]:
+            missing = [name for name in body_names if name not in self.cfg.body_names]
+            if missing:
                 raise ValueError(
                     f"Bodies {missing} are not tracked: choose among {list(self.cfg.body_names)}, "
                     "or add them to MotionCommandCfg.body_names."
@@ -355,7 +364,8 @@ class MotionCommand(CommandTerm):
         Raises:
             ValueError: the frame does not exist.
         """
-        if not 0 <= frame < (total := self.motion.time_step_total):
+        total = self.motion.time_step_total
+        if not 0 <= frame < total:
             raise ValueError(f"There is no frame {frame}: the motion has frames 0 to {total - 1}.")
         self.time_steps[env_ids] = frame
         self._put_robots(env_ids, noisy=False)
@@ -465,7 +475,8 @@ class MotionCommand(CommandTerm):
                 "with a free joint."
             )
         names = self.robot.body_names
-        if missing := [name for name in cfg.body_names if name not in names]:
+        missing = [name for name in cfg.body_names if name not in names]
+        if missing:
             raise ValueError(
                 f"MotionCommandCfg.body_names has {missing}, which '{cfg.entity_name}' does not "
                 f"have: choose among {list(names)}."
@@ -486,7 +497,8 @@ class MotionCommand(CommandTerm):
             ("adaptive_uniform_ratio", 1e-9, np.inf),
             ("adaptive_alpha", 0.0, 1.0),
         ):
-            if not low <= (value := getattr(cfg, name)) <= high:
+            value = getattr(cfg, name)
+            if not low <= value <= high:
                 raise ValueError(
                     f"MotionCommandCfg.{name} is {value}: it must be at least {low} and at most "
                     f"{high}."

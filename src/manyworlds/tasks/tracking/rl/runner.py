@@ -16,8 +16,12 @@ from manyworlds.tasks.tracking.mdp.motion_loader import MotionLoader
 from manyworlds.utils.wandb import use_wandb_artifact
 
 _OUTPUTS = (
-    *("joint_pos", "joint_vel"),
-    *("body_pos_w", "body_quat_w", "body_lin_vel_w", "body_ang_vel_w"),
+    "joint_pos",
+    "joint_vel",
+    "body_pos_w",
+    "body_quat_w",
+    "body_lin_vel_w",
+    "body_ang_vel_w",
 )
 
 
@@ -127,7 +131,8 @@ class MotionTrackingOnPolicyRunner(OnPolicyRunner):
     def _command(self) -> tuple[str, MotionCommand]:
         manager = self.env.unwrapped.command_manager
         for name in manager.active_terms:
-            if isinstance(command := manager.get_term(name), MotionCommand):
+            command = manager.get_term(name)
+            if isinstance(command, MotionCommand):
                 return name, command
         raise ValueError(
             "MotionTrackingOnPolicyRunner exports the motion of a MotionCommand, but the "

@@ -141,7 +141,8 @@ def cpu_preset(robot: LeggedRobot) -> CpuPreset:
     def use(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
         usual = rl_cfg.actor.class_name
         use_symmetric(env_cfg, rl_cfg)
-        if why := _asymmetry(env_cfg, rl_cfg.obs_groups["actor"]):
+        why = _asymmetry(env_cfg, rl_cfg.obs_groups["actor"])
+        if why:
             rl_cfg.actor.class_name = usual
             warnings.warn(
                 f"The policy is trained without mirror symmetry, with which it would learn faster: "
