@@ -73,7 +73,9 @@ class Worlds:
         return Worlds(ids, self.num_envs, self.device)
 
     def __len__(self) -> int:
-        return self.num_envs if self.is_all else len(self.ids)
+        if self.is_all:
+            return self.num_envs
+        return len(self.host_ids if self._on_device is None else self.ids)
 
     @functools.cached_property
     def host_ids(self) -> np.ndarray:
