@@ -17,25 +17,15 @@ ROOT = Path(__file__).parents[1]
 KNOWN = {
     "03_own_reward.py": 1,
     "08_train.py": 1,
-    "09_gymnasium.py": 5,
-    "12_onnx_in_mujoco.py": 1,
-    "README.py": 2,
-    "docs_coming_from_mjlab.py": 2,
     "docs_domain_randomization.py": 1,
     "docs_howto_own_reward.py": 1,
-    "docs_howto_sim_to_real.py": 1,
-    "docs_lab.py": 6,
-    "docs_lab_client.py": 9,
-    "docs_lab_protocol.py": 9,
-    "docs_managers_index.py": 2,
-    "docs_own_task.py": 4,
-    "docs_terrains.py": 2,
-    "docs_tour.py": 3,
-    "docs_tracking.py": 5,
-    "docs_viewing.py": 1,
-    "examples_quick_start.py": 1,
-    "user.py": 33,
+    "docs_managers_index.py": 1,
+    "docs_own_task.py": 3,
+    "docs_tour.py": 2,
+    "user.py": 11,
 }
+# What exists only at run time: the alias for packages that are written for mjlab.
+AT_RUN_TIME = 'Import "mjlab.'
 
 
 def blocks_of_page(page: Path) -> str:
@@ -77,7 +67,7 @@ def errors(tmp_path_factory) -> dict[str, list[str]]:
     assert report["summary"]["filesAnalyzed"] == len(files)
     found: dict[str, list[str]] = {file.name: [] for file in files}
     for note in report["generalDiagnostics"]:
-        if note["severity"] == "error":
+        if note["severity"] == "error" and not note["message"].startswith(AT_RUN_TIME):
             line = note["range"]["start"]["line"] + 1
             found[Path(note["file"]).name].append(f"{line}: {note['message']}")
     return found
