@@ -1,4 +1,4 @@
-"""What a user types, for pyright's standard mode: `tests/test_typing.py` counts its errors.
+"""What a user types, for pyright's standard mode: `tests/test_typing.py` finds no error in it.
 
 Each line with `assert_type` completes in an editor. Each line with `pyright: ignore` has a typo,
 which must be an error: pyright reports an ignore comment that nothing needs.
