@@ -16,7 +16,7 @@ from manyworlds.entity.mirror import mirror_table
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab import LabCfg, LiveLab, world_from_file
 from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg
-from manyworlds.managers.mirror import Reflection
+from manyworlds.managers.symmetry import Reflection
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.config import SYMMETRIC_MLP, RslRlOnPolicyRunnerCfg, runner_settings
 from manyworlds.rl.evaluation import evaluate

@@ -35,7 +35,7 @@ PAGES = {
     "sensor": ("manyworlds.sensor",),
     "signals": ("manyworlds.signals",),
     "terrains": ("manyworlds.terrains", "manyworlds.terrains.config"),
-    "managers": ("manyworlds.managers", "manyworlds.managers.mirror"),
+    "managers": ("manyworlds.managers", "manyworlds.managers.symmetry"),
     "envs": ("manyworlds.envs", "manyworlds.envs.edits", "manyworlds.utils.draws"),
     "mdp": ("manyworlds.envs.mdp",),
     "dr": ("manyworlds.envs.mdp.dr",),

@@ -12,7 +12,7 @@ from rsl_rl.utils import resolve_callable
 from torch import nn
 from torch.nn.utils import parametrize
 
-from manyworlds.managers.mirror import EnvMirror, Reflection
+from manyworlds.managers.symmetry import EnvSymmetry, Reflection
 
 if TYPE_CHECKING:
     from rsl_rl.modules.distribution import Distribution
@@ -72,7 +72,7 @@ def add_mirror(
     groups = {group for name in (models if augments else networks) for group in obs_groups[name]}
     if not groups:
         return
-    env.mirror = mirror = EnvMirror(env.unwrapped, sorted(groups))
+    env.mirror = mirror = EnvSymmetry(env.unwrapped, sorted(groups))
     for name in networks:
         obs = Reflection.join(mirror.groups[group].to("cpu") for group in obs_groups[name])
         value = Reflection.of([0], [1.0])  # of a state's mirror image, which is as good

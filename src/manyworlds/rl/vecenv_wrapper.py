@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import gymnasium
 
     from manyworlds.envs import ManagerBasedRlEnvCfg
-    from manyworlds.managers.mirror import EnvMirror
+    from manyworlds.managers.symmetry import EnvSymmetry
 
 
 class RslRlVecEnvWrapper(VecEnv):
@@ -38,7 +38,7 @@ class RslRlVecEnvWrapper(VecEnv):
         self.device = str(env.device)
         self.step_time = 0.0
         """Time of all steps so far [s]."""
-        self.mirror: EnvMirror | None = None
+        self.mirror: EnvSymmetry | None = None
         """Mirror images of observations and actions, if learning uses them."""
 
     @property

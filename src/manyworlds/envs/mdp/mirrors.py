@@ -1,6 +1,6 @@
-"""Rules by which observation terms mirror, for `mirrored_by`.
+"""Rules by which observation terms mirror, for `symmetry`.
 
-Each rule receives the `EnvMirror` and the term's parameters.
+Each rule receives the `EnvSymmetry` and the term's parameters.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import mujoco
 import numpy as np
 
 from manyworlds.entity.mirror import REFLECTION
-from manyworlds.managers.mirror import EnvMirror, Reflection
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.managers.symmetry import EnvSymmetry, Reflection
 from manyworlds.sensor import BuiltinSensor, ContactSensor, ObjRef, RayCastSensor
 
 _SENSOR = mujoco.mjtSensor
@@ -47,42 +47,42 @@ _FRAME_KINDS = {
 }
 
 
-def unchanged(mirror: EnvMirror, **_: object) -> None:
+def unchanged(mirror: EnvSymmetry, **_: object) -> None:
     """Keep values that do not depend on side, such as heights and phases."""
 
 
-def polar(mirror: EnvMirror, asset_cfg: SceneEntityCfg, **_: object) -> Reflection:
+def polar(mirror: EnvSymmetry, asset_cfg: SceneEntityCfg, **_: object) -> Reflection:
     """Mirror a velocity, a force or a direction in the frame of the root."""
     return mirror.vector(asset_cfg, 1)
 
 
-def axial(mirror: EnvMirror, asset_cfg: SceneEntityCfg, **_: object) -> Reflection:
+def axial(mirror: EnvSymmetry, asset_cfg: SceneEntityCfg, **_: object) -> Reflection:
     """Mirror an angular velocity or a torque in the frame of the root."""
     return mirror.vector(asset_cfg, -1)
 
 
-def joints(mirror: EnvMirror, asset_cfg: SceneEntityCfg, **_: object) -> Reflection:
+def joints(mirror: EnvSymmetry, asset_cfg: SceneEntityCfg, **_: object) -> Reflection:
     """Mirror one value per joint, such as velocities."""
     return mirror.joints(asset_cfg)
 
 
-def joint_positions(mirror: EnvMirror, asset_cfg: SceneEntityCfg, **_: object) -> Reflection:
+def joint_positions(mirror: EnvSymmetry, asset_cfg: SceneEntityCfg, **_: object) -> Reflection:
     """Mirror joint positions relative to their defaults, which must be symmetric."""
     defaults = mirror.env.scene.entity(asset_cfg.name).data.default_joint_pos[0]
     return mirror.joints(asset_cfg, defaults)
 
 
-def actions(mirror: EnvMirror, action_name: str | None = None, **_: object) -> Reflection:
+def actions(mirror: EnvSymmetry, action_name: str | None = None, **_: object) -> Reflection:
     """Mirror the actions of one term, or of all."""
     return mirror.action.to("cpu") if action_name is None else mirror.action_term(action_name)
 
 
-def command(mirror: EnvMirror, command_name: str, **_: object) -> Reflection:
+def command(mirror: EnvSymmetry, command_name: str, **_: object) -> Reflection:
     """Mirror a command, by the method `mirror` of its term."""
     return mirror.command(command_name)
 
 
-def rays(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
+def rays(mirror: EnvSymmetry, sensor_name: str, **_: object) -> Reflection:
     """Mirror one value per ray of a ray sensor, such as its heights."""
     sensor = mirror.env.scene.sensor(sensor_name, RayCastSensor)
     model = mirror.env.sim.mj_model
@@ -114,7 +114,7 @@ def rays(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
     return Reflection.of(index, [1.0] * len(index))
 
 
-def ray_frames(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
+def ray_frames(mirror: EnvSymmetry, sensor_name: str, **_: object) -> Reflection:
     """Mirror one value per frame of a ray sensor, such as heights of feet."""
     sensor = mirror.env.scene.sensor(sensor_name, RayCastSensor)
     if getattr(sensor.cfg, "reduction", "") == "none":
@@ -124,7 +124,7 @@ def ray_frames(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
     return Reflection.of(frames, [1.0] * len(frames))
 
 
-def contacts(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
+def contacts(mirror: EnvSymmetry, sensor_name: str, **_: object) -> Reflection:
     """Mirror one value per slot of a contact sensor, such as `found`."""
     cfg = mirror.env.scene.sensor(sensor_name, ContactSensor).cfg
     slots = cfg.num_slots
@@ -137,13 +137,13 @@ def contacts(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
     return Reflection.of(index, [1.0] * len(index))
 
 
-def contact_times(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
+def contact_times(mirror: EnvSymmetry, sensor_name: str, **_: object) -> Reflection:
     """Mirror one value per primary of a contact sensor, such as air times."""
     index = _primaries(mirror, sensor_name)
     return Reflection.of(index, [1.0] * len(index))
 
 
-def contact_forces(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
+def contact_forces(mirror: EnvSymmetry, sensor_name: str, **_: object) -> Reflection:
     """Mirror contact forces in the world frame."""
     cfg = mirror.env.scene.sensor(sensor_name, ContactSensor).cfg
     if not (cfg.global_frame or cfg.reduce == "netforce"):
@@ -155,7 +155,7 @@ def contact_forces(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflecti
     return Reflection.of(index, [1.0, -1.0, 1.0] * (len(index) // 3))
 
 
-def builtin_sensor(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflection:
+def builtin_sensor(mirror: EnvSymmetry, sensor_name: str, **_: object) -> Reflection:
     """Mirror the output of a MuJoCo sensor whose object is its own mirror image."""
     model = mirror.env.sim.mj_model
     sensor = model.sensor(mirror.env.scene.sensor(sensor_name, BuiltinSensor).name).id
@@ -184,7 +184,7 @@ def builtin_sensor(mirror: EnvMirror, sensor_name: str, **_: object) -> Reflecti
     return mirror.of_matrix(_IN_REFERENCE[kind] * matrix)
 
 
-def _entity_of(mirror: EnvMirror, body: int) -> str:
+def _entity_of(mirror: EnvSymmetry, body: int) -> str:
     """Return the name of the entity that has a body of the scene."""
     for name, entity in mirror.env.scene.entities.items():
         if body in entity.indexing.body_ids.tolist():
@@ -192,7 +192,9 @@ def _entity_of(mirror: EnvMirror, body: int) -> str:
     raise ValueError("its sensor is on no entity: attach it to a body or site of one.")
 
 
-def _own_frame(mirror: EnvMirror, sensor_name: str, kind: mujoco.mjtObj, index: int) -> np.ndarray:
+def _own_frame(
+    mirror: EnvSymmetry, sensor_name: str, kind: mujoco.mjtObj, index: int
+) -> np.ndarray:
     """Return the reflection of vectors in the frame of an object that is its own image."""
     model = mirror.env.sim.mj_model
     if kind not in _FRAME_KINDS:
@@ -216,7 +218,7 @@ def _own_frame(mirror: EnvMirror, sensor_name: str, kind: mujoco.mjtObj, index: 
     return local.T @ table.body_frames[body].T @ local
 
 
-def _warn_beside_plane(mirror: EnvMirror, sensor_name: str, site: int) -> None:
+def _warn_beside_plane(mirror: EnvSymmetry, sensor_name: str, site: int) -> None:
     model = mirror.env.sim.mj_model
     body = int(model.site_bodyid[site])
     if not body:
@@ -239,7 +241,7 @@ def _matrix(quat: np.ndarray) -> np.ndarray:
     return matrix.reshape(3, 3)
 
 
-def _ray_frames(mirror: EnvMirror, sensor: RayCastSensor) -> list[int]:
+def _ray_frames(mirror: EnvSymmetry, sensor: RayCastSensor) -> list[int]:
     """Return the position of each frame's mirror image among a sensor's frames."""
     model = mirror.env.sim.mj_model
     refs = sensor.cfg.frames
@@ -254,7 +256,7 @@ def _ray_frames(mirror: EnvMirror, sensor: RayCastSensor) -> list[int]:
     return mirror.elements(kind, ids, str(entities.pop()))
 
 
-def _frame_matrix(mirror: EnvMirror, ref: ObjRef) -> np.ndarray:
+def _frame_matrix(mirror: EnvSymmetry, ref: ObjRef) -> np.ndarray:
     """Return the reflection from the frame of an object to that of its mirror image."""
     model = mirror.env.sim.mj_model
     table = mirror.table(str(ref.entity))
@@ -268,7 +270,7 @@ def _frame_matrix(mirror: EnvMirror, ref: ObjRef) -> np.ndarray:
     return other.T @ table.body_frames[body].T @ local
 
 
-def _primaries(mirror: EnvMirror, sensor_name: str) -> list[int]:
+def _primaries(mirror: EnvSymmetry, sensor_name: str) -> list[int]:
     """Return the position of each primary's mirror image among a contact sensor's."""
     sensor = mirror.env.scene.sensor(sensor_name, ContactSensor)
     primary = sensor.cfg.primary

@@ -8,8 +8,8 @@ import mujoco
 import torch
 
 from manyworlds.envs.mdp import mirrors
-from manyworlds.managers.mirror import mirrored_by
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.managers.symmetry import symmetry
 from manyworlds.sensor import BuiltinSensor, RayCastSensor, Sensor
 from manyworlds.sensor.builtin_sensor import ROTATIONS
 from manyworlds.sim.gravity import gravity_direction
@@ -21,25 +21,25 @@ _ROBOT = SceneEntityCfg("robot")
 _BODIES = (mujoco.mjtObj.mjOBJ_BODY, mujoco.mjtObj.mjOBJ_XBODY)
 
 
-@mirrored_by(mirrors.polar)
+@symmetry(mirrors.polar)
 def base_lin_vel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Linear velocity of the root in its own frame [m/s], shape [num_envs, 3]."""
     return env.scene.entity(asset_cfg.name).data.root_link_lin_vel_b
 
 
-@mirrored_by(mirrors.axial)
+@symmetry(mirrors.axial)
 def base_ang_vel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Angular velocity of the root in its own frame [rad/s], shape [num_envs, 3]."""
     return env.scene.entity(asset_cfg.name).data.root_link_ang_vel_b
 
 
-@mirrored_by(mirrors.polar)
+@symmetry(mirrors.polar)
 def projected_gravity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Unit vector of gravity in the root's frame, or zero without gravity, shape [num_envs, 3]."""
     return env.scene.entity(asset_cfg.name).data.projected_gravity_b
 
 
-@mirrored_by(mirrors.joint_positions)
+@symmetry(mirrors.joint_positions)
 def joint_pos_rel(
     env: ManagerBasedRlEnv, biased: bool = False, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
@@ -56,7 +56,7 @@ def joint_pos_rel(
     return position[:, ids] - data.default_joint_pos[:, ids]
 
 
-@mirrored_by(mirrors.joints)
+@symmetry(mirrors.joints)
 def joint_vel_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Joint velocities relative to their defaults [rad/s or m/s], shape [num_envs, joints]."""
     data = env.scene.entity(asset_cfg.name).data
@@ -64,7 +64,7 @@ def joint_vel_rel(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = _ROBOT) ->
     return data.joint_vel[:, ids] - data.default_joint_vel[:, ids]
 
 
-@mirrored_by(mirrors.unchanged)
+@symmetry(mirrors.unchanged)
 def variant_id(
     env: ManagerBasedRlEnv, one_hot: bool = False, asset_cfg: SceneEntityCfg = _ROBOT
 ) -> torch.Tensor:
@@ -82,7 +82,7 @@ def variant_id(
     return torch.nn.functional.one_hot(variants, count).float()
 
 
-@mirrored_by(mirrors.actions)
+@symmetry(mirrors.actions)
 def last_action(env: ManagerBasedRlEnv, action_name: str | None = None) -> torch.Tensor:
     """Unprocessed last action of one term or of all terms, shape [num_envs, action_dim].
 
@@ -95,19 +95,19 @@ def last_action(env: ManagerBasedRlEnv, action_name: str | None = None) -> torch
     return env.action_manager.get_term(action_name).raw_action
 
 
-@mirrored_by(mirrors.command)
+@symmetry(mirrors.command)
 def generated_commands(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
     """Current command of a command term, shape [num_envs, ...]."""
     return env.command_manager.get_command(command_name)
 
 
-@mirrored_by(mirrors.builtin_sensor)
+@symmetry(mirrors.builtin_sensor)
 def builtin_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Output of a MuJoCo sensor, in the sensor's units, shape [num_envs, sensor_dim]."""
     return env.scene.sensor(sensor_name, Sensor).data
 
 
-@mirrored_by(mirrors.builtin_sensor)
+@symmetry(mirrors.builtin_sensor)
 def projected_gravity_from_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Unit vector of gravity in a sensor's frame, or zero without gravity, shape [num_envs, 3].
 
@@ -141,7 +141,7 @@ def projected_gravity_from_sensor(env: ManagerBasedRlEnv, sensor_name: str) -> t
     return torch.matmul(rest.unsqueeze(1), rotation).squeeze(1) - up
 
 
-@mirrored_by(mirrors.rays)
+@symmetry(mirrors.rays)
 def height_scan(
     env: ManagerBasedRlEnv,
     sensor_name: str,

@@ -17,7 +17,7 @@ from manyworlds.actuator.targets import COMMAND_FIELDS, CommandField
 from manyworlds.entity import Entity
 from manyworlds.entity.driven import DrivenTargets
 from manyworlds.managers.action_manager import ActionTerm, ActionTermCfg, TargetColumns
-from manyworlds.managers.mirror import Reflection, check_alike
+from manyworlds.managers.symmetry import Reflection, check_alike
 from manyworlds.spec.elements import TRANSMISSIONS
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
@@ -26,7 +26,7 @@ from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.managers.mirror import EnvMirror
+    from manyworlds.managers.symmetry import EnvSymmetry
 
 
 def find_targets(
@@ -277,7 +277,7 @@ class BaseAction(ActionTerm):
         """Unprocessed slice of the policy's action, shape [num_envs, action_dim]."""
         return self._raw_actions
 
-    def mirror(self, mirror: EnvMirror) -> Reflection:
+    def mirror(self, mirror: EnvSymmetry) -> Reflection:
         """Return the mirror image of the term's slice.
 
         Raises:

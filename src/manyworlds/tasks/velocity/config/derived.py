@@ -23,7 +23,7 @@ from manyworlds.asset_zoo.legged import (
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.mdp import reset_scene_to_default
 from manyworlds.managers import EventTermCfg, SceneEntityCfg, TerminationTermCfg
-from manyworlds.managers.mirror import EnvMirror
+from manyworlds.managers.symmetry import EnvSymmetry
 from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.sensor import ContactMatch, RingPatternCfg
 from manyworlds.sim import MujocoCfg
@@ -168,7 +168,7 @@ def _asymmetry(cfg: ManagerBasedRlEnvCfg, groups: Sequence[str]) -> str:
         warnings.simplefilter("ignore")  # the training's environment repeats them
         env = ManagerBasedRlEnv(needed, device="cpu")
         try:
-            EnvMirror(env, groups)
+            EnvSymmetry(env, groups)
         except ValueError as error:
             return str(error)
         finally:

@@ -7,32 +7,32 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.envs.mdp import mirrors
-from manyworlds.managers.mirror import mirrored_by
+from manyworlds.managers.symmetry import symmetry
 from manyworlds.sensor import ContactSensor, TerrainHeightSensor
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
 
 
-@mirrored_by(mirrors.ray_frames)
+@symmetry(mirrors.ray_frames)
 def foot_height(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Height of each foot above the terrain [m], shape [num_envs, feet]."""
     return env.scene.sensor(sensor_name, TerrainHeightSensor).data.heights
 
 
-@mirrored_by(mirrors.contact_times)
+@symmetry(mirrors.contact_times)
 def foot_air_time(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Time since each foot's last contact [s], 0 during contact, shape [num_envs, feet]."""
     return env.scene.sensor(sensor_name, ContactSensor).data.current_air_time
 
 
-@mirrored_by(mirrors.contacts)
+@symmetry(mirrors.contacts)
 def foot_contact(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """One for each foot in contact, else zero, shape [num_envs, feet]."""
     return (env.scene.sensor(sensor_name, ContactSensor).data.found > 0).float()
 
 
-@mirrored_by(mirrors.contact_forces)
+@symmetry(mirrors.contact_forces)
 def foot_contact_forces(env: ManagerBasedRlEnv, sensor_name: str) -> torch.Tensor:
     """Contact forces of the feet [N] on a logarithmic scale, shape [num_envs, 3 * feet].
 

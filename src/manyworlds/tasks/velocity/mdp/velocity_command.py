@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
-from manyworlds.managers.mirror import Reflection
+from manyworlds.managers.symmetry import Reflection
 from manyworlds.utils.draws import COMMAND, draws_of
 from manyworlds.utils.math import dot, wrap_to_pi
 from manyworlds.utils.overrides import overrides
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.managers.mirror import EnvMirror
+    from manyworlds.managers.symmetry import EnvSymmetry
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 _COMMANDED = (0.2, 0.6, 0.2, 0.7)
@@ -195,7 +195,7 @@ class UniformVelocityCommand(CommandTerm):
             command[env_idx] = steered
         return command
 
-    def mirror(self, mirror: EnvMirror) -> Reflection:
+    def mirror(self, mirror: EnvSymmetry) -> Reflection:
         """Return the mirror image of a command: the opposite y and angular velocity."""
         return Reflection.of(range(3), (1.0, -1.0, -1.0))
 

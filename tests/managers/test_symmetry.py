@@ -11,7 +11,7 @@ import torch
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.envs.mdp import mirrors
 from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg, SceneEntityCfg
-from manyworlds.managers.mirror import EnvMirror, Reflection, mirrored_by
+from manyworlds.managers.symmetry import EnvSymmetry, Reflection, symmetry
 from manyworlds.sensor import BuiltinSensorCfg, ObjRef
 from manyworlds.tasks import load_env_cfg
 
@@ -45,7 +45,7 @@ def imu_offset(env: ManagerBasedRlEnv) -> float:
     return float(model.site_pos[model.sensor("robot/imu_lin_vel").objid[0], 1])
 
 
-def step_images(env: ManagerBasedRlEnv, mirror: EnvMirror, steps: int) -> None:
+def step_images(env: ManagerBasedRlEnv, mirror: EnvSymmetry, steps: int) -> None:
     """Step world 0 with random actions from a random state, and world 1 with their images."""
     table = mirror.table("robot")
     rng = np.random.default_rng(0)
@@ -71,7 +71,7 @@ def step_images(env: ManagerBasedRlEnv, mirror: EnvMirror, steps: int) -> None:
 def test_observations_of_a_mirrored_world_are_the_mirrored_observations(task: str) -> None:
     """Step a world and its image with images of actions, and compare all observation groups."""
     env = ManagerBasedRlEnv(exact(task), device="cpu")
-    mirror = EnvMirror(env, ("actor", "critic"))
+    mirror = EnvSymmetry(env, ("actor", "critic"))
     step_images(env, mirror, TASKS[task])
     observed: Any = env.observation_manager.compute(update_history=True)
     if TASKS[task]:
@@ -94,11 +94,11 @@ def test_observations_of_a_mirrored_world_are_the_mirrored_observations(task: st
 def test_a_velocimeter_far_beside_the_plane_is_told(recwarn: pytest.WarningsRecorder) -> None:
     """Say nothing of a distance that matters little, as on Go1; warn of 0.3 m."""
     env = ManagerBasedRlEnv(exact("Velocity-Flat-Quadruped"), device="cpu")
-    mirrors.builtin_sensor(EnvMirror(env, ()), "robot/imu_lin_vel")
+    mirrors.builtin_sensor(EnvSymmetry(env, ()), "robot/imu_lin_vel")
     assert not [w for w in recwarn if "plane" in str(w.message)]
     env.sim.mj_model.site("robot/imu").pos[1] = 0.3
     with pytest.warns(UserWarning, match="'robot/imu' is 0.30 m beside the sagittal plane"):
-        mirrors.builtin_sensor(EnvMirror(env, ()), "robot/imu_lin_vel")
+        mirrors.builtin_sensor(EnvSymmetry(env, ()), "robot/imu_lin_vel")
     env.close()
 
 
@@ -106,7 +106,7 @@ def test_height_scan_is_reordered_row_by_row() -> None:
     """The grid of a terrain scan, x fastest, is flipped along y."""
     cfg = exact("Velocity-Rough-Quadruped")
     env = ManagerBasedRlEnv(cfg, device="cpu")
-    rule = mirrors.rays(EnvMirror(env, ()), "terrain_scan")
+    rule = mirrors.rays(EnvSymmetry(env, ()), "terrain_scan")
     scan = torch.randn(3, 11 * 17)
     assert torch.equal(rule(scan), scan.view(3, 11, 17).flip(1).flatten(1))
     env.close()
@@ -117,14 +117,14 @@ def undeclared(env: Any) -> torch.Tensor:
     return torch.zeros(env.num_envs, 1)
 
 
-@mirrored_by(mirrors.joints)
+@symmetry(mirrors.joints)
 def matrix(env: Any, asset_cfg: SceneEntityCfg) -> torch.Tensor:
     """Return positions and velocities of the joints as two rows."""
     robot = env.scene["robot"].data
     return torch.stack([robot.joint_pos, robot.joint_vel], dim=1)
 
 
-@mirrored_by(mirrors.unchanged)
+@symmetry(mirrors.unchanged)
 def base_height(env: Any) -> torch.Tensor:
     """Return the height of the root [m]."""
     return env.scene["robot"].data.root_link_pos_w[:, 2:]
@@ -141,12 +141,12 @@ class Twice:
         rate = env.scene["robot"].data.root_link_ang_vel_b[:, 2:]
         return torch.cat([rate, -rate], dim=1)
 
-    def mirror(self, mirror: EnvMirror) -> Reflection:
+    def mirror(self, mirror: EnvSymmetry) -> Reflection:
         """Exchange the columns."""
         return Reflection.of((1, 0), (1.0, 1.0))
 
 
-@mirrored_by(lambda mirror: Reflection.of((1, 0), (1.0, -1.0)))
+@symmetry(lambda mirror: Reflection.of((1, 0), (1.0, -1.0)))
 def inconsistent(env: Any) -> torch.Tensor:
     """Return two values, with a rule that does not undo itself."""
     return torch.zeros(env.num_envs, 2)
@@ -159,10 +159,10 @@ def with_terms(**terms: ObservationTermCfg) -> ManagerBasedRlEnvCfg:
     return cfg
 
 
-def mirror_own(cfg: ManagerBasedRlEnvCfg) -> tuple[ManagerBasedRlEnv, EnvMirror]:
+def mirror_own(cfg: ManagerBasedRlEnvCfg) -> tuple[ManagerBasedRlEnv, EnvSymmetry]:
     """Build the environment and the images of its group "own"."""
     env = ManagerBasedRlEnv(cfg, device="cpu")
-    return env, EnvMirror(env, ("own",))
+    return env, EnvSymmetry(env, ("own",))
 
 
 @pytest.mark.parametrize("flatten", [True, False])
@@ -205,7 +205,7 @@ def test_terms_without_a_mirror_image_raise(term: dict[str, Any], message: str) 
     cfg = with_terms(term=ObservationTermCfg(**term))
     env = ManagerBasedRlEnv(cfg, device="cpu")
     with pytest.raises(ValueError, match=message):
-        EnvMirror(env, ("own",))
+        EnvSymmetry(env, ("own",))
     env.close()
 
 
@@ -215,20 +215,20 @@ def test_asymmetric_poses_scales_and_selections_raise() -> None:
     cfg.actions["joint_pos"].scale = {"FL_hip_joint": 0.1, "(?!FL_hip).*": 0.2}
     env = ManagerBasedRlEnv(cfg, device="cpu")
     with pytest.raises(ValueError, match="scales of .*hip_joint .* 0.1"):
-        EnvMirror(env, ())
+        EnvSymmetry(env, ())
     env.close()
     cfg = exact("Velocity-Flat-Quadruped")
     init = cfg.scene.entities["robot"].init_state
     init.joint_pos = {"FL_calf_joint": -1.5, "(?!FL_calf).*": 0.0}
     env = ManagerBasedRlEnv(cfg, device="cpu")
     with pytest.raises(ValueError, match="FL_calf_joint"):
-        EnvMirror(env, ())
+        EnvSymmetry(env, ())
     env.close()
     left = SceneEntityCfg("robot", joint_names=("[FR]L_.*",))
     cfg = with_terms(left=ObservationTermCfg(func=mdp.joint_vel_rel, params={"asset_cfg": left}))
     env = ManagerBasedRlEnv(cfg, device="cpu")
     with pytest.raises(ValueError, match="without their mirror images .*robot/FR_calf_joint"):
-        EnvMirror(env, ("own",))
+        EnvSymmetry(env, ("own",))
     env.close()
 
 
@@ -289,5 +289,5 @@ def test_sensors_without_a_mirror_image_raise(sensor: dict[str, Any], message: s
     """A sensor of one side, and a kind of vector without a rule."""
     env = ManagerBasedRlEnv(with_sensors(**sensor), device="cpu")
     with pytest.raises(ValueError, match=message):
-        EnvMirror(env, ("own",))
+        EnvSymmetry(env, ("own",))
     env.close()

@@ -68,7 +68,7 @@ MirrorRule = Callable[..., Reflection | None]
 None for values that do not change."""
 
 
-def mirrored_by(rule: MirrorRule) -> Callable[[Declared], Declared]:
+def symmetry(rule: MirrorRule) -> Callable[[Declared], Declared]:
     """Declare how the values of an observation term mirror: a decorator of its function or class.
 
     A class may define a method `mirror(self, mirror, **params)` instead. `mirrors` in
@@ -83,7 +83,7 @@ def mirrored_by(rule: MirrorRule) -> Callable[[Declared], Declared]:
     return declare
 
 
-class EnvMirror:
+class EnvSymmetry:
     """Mirror images of observation groups and of actions at the robots' sagittal planes.
 
     Args:
@@ -205,7 +205,7 @@ class EnvMirror:
             name = getattr(func, "__qualname__", type(func).__qualname__)
             raise ValueError(
                 f"{where} does not declare how it mirrors: decorate '{name}' with "
-                "@mirrored_by(rule), such as mirrored_by(mirrors.polar), give its class a method "
+                "@symmetry(rule), such as symmetry(mirrors.polar), give its class a method "
                 "`mirror(self, mirror, **params)`, or train without symmetry."
             )
         try:
