@@ -82,9 +82,16 @@ def config() -> ManagerBasedRlEnvCfg:
     cfg.observations["actor"].terms["joint_pos"].scale = 0.5
     cfg.terminations["fell_over"].params["limit_angle"] = 1.0
     cfg.rewards["near"] = RewardTermCfg(func=mdp.is_alive, weight=0.5)
+    cfg.actions["joint_pos"].clip = {".*": (-1.0, 1.0)}
+    cfg.commands["twist"].resampling_time_range = (2.0, 4.0)
+    cfg.curriculum["command_vel"].params["velocity_stages"] = []
+    cfg.metrics["mean_action_acc"].reduce = "max"
+    del cfg.rewards["pose"]
     cfg.scene.num_env = 64  # pyright: ignore[reportAttributeAccessIssue]
     cfg.rewards["upright"].wieght = 2.0  # pyright: ignore[reportAttributeAccessIssue]
     cfg.observations["actor"].terms["joint_pos"].scal = 0.5  # pyright: ignore[reportAttributeAccessIssue]
+    cfg.commands["twist"].resampling_time = (2.0, 4.0)  # pyright: ignore[reportAttributeAccessIssue]
+    cfg.rewards["upright"] = EventTermCfg(func=dr.geom_friction, mode="reset")  # pyright: ignore[reportArgumentType]
     RewardTermCfg(func=mdp.is_alive, wight=0.5)  # pyright: ignore[reportCallIssue]
     return cfg
 
@@ -98,8 +105,12 @@ def randomization(cfg: ManagerBasedRlEnvCfg, env: ManagerBasedRlEnv) -> None:
     )
     dr.geom_friction(env, None, ranges=(0.5, 1.5), asset_cfg=SceneEntityCfg("robot"))
     dr.body_mass(env, None, ranges=(0.9, 1.1), operation="scale")
+    dr.dof_damping(env, torch.tensor([0]), {".*knee": (0.9, 1.1)}, distribution="log_uniform")
+    assert_type(dr.body_quat(env, None, yaw_range=(-0.1, 0.1)), None)
     dr.geom_frictoin(env, None, ranges=(0.5, 1.5))  # pyright: ignore[reportAttributeAccessIssue]
     dr.geom_friction(env, None, rangse=(0.5, 1.5))  # pyright: ignore[reportCallIssue]
+    dr.geom_friction(env, None, ranges=0.5)  # pyright: ignore[reportArgumentType]
+    dr.body_quat(env, None, ranges=(0.5, 1.5))  # pyright: ignore[reportCallIssue]
     EventTermCfg(func=dr.geom_friction, mode="restart")  # pyright: ignore[reportArgumentType]
 
 
