@@ -61,7 +61,8 @@ def build(num_envs: int) -> tuple[Scene, Simulation]:
 
 def reach(scene: Scene, sim: Simulation, targets: torch.Tensor, num_steps: int) -> torch.Tensor:
     """Move the arm to joint targets [rad], shape [num_envs, 2]; return the final positions."""
-    arm, box = scene["arm"], scene["box"]
+    arm = scene.entity("arm")
+    box = scene.entity("box")
     pose = box.data.default_root_state.clone()
     pose[:, :3] += scene.env_origins  # each world has a place of its own on the ground
     box.write_root_state_to_sim(pose)
@@ -77,7 +78,7 @@ def reach(scene: Scene, sim: Simulation, targets: torch.Tensor, num_steps: int) 
 if __name__ == "__main__":
     scene, sim = build(num_envs=8)
     print(scene)
-    arm = scene["arm"]
+    arm = scene.entity("arm")
     print("joints:", arm.joint_names, "bodies:", arm.body_names)
     ids, names = arm.find_joints("el.*")
     print(f"the pattern 'el.*' finds {names} with the ids {list(ids)}")

@@ -19,7 +19,8 @@ CART = SceneEntityCfg("cartpole", joint_names="slider")
 
 def near_middle(env: ManagerBasedRlEnv, width: float, asset_cfg: SceneEntityCfg) -> torch.Tensor:
     """Return 1 for a cart in the middle of the rail, about 0 far from it, shape [num_envs]."""
-    position = env.scene[asset_cfg.name].data.joint_pos[:, asset_cfg.index("joint")].squeeze(1)
+    cart = env.scene.entity(asset_cfg.name)
+    position = cart.data.joint_pos[:, asset_cfg.index("joint")].squeeze(1)
     return torch.exp(-(position / width).square())
 
 
@@ -38,7 +39,8 @@ class DistanceDriven(ManagerTermBase):
 
     def __call__(self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
         """Return the distance so far [m], shape [num_envs]."""
-        speed = env.scene[asset_cfg.name].data.joint_vel[:, asset_cfg.index("joint")].squeeze(1)
+        cart = env.scene.entity(asset_cfg.name)
+        speed = cart.data.joint_vel[:, asset_cfg.index("joint")].squeeze(1)
         self.distance += speed.abs() * env.step_dt
         return self.distance.clone()
 

@@ -59,7 +59,7 @@ def task(num_envs: int) -> ManagerBasedRlEnvCfg:
 def survivors(env: ManagerBasedRlEnv, seconds: float) -> torch.Tensor:
     """Balance with fixed gains; return where the pole is upright at the end, shape [num_envs]."""
     env.reset()
-    robot = env.scene["cartpole"].data
+    robot = env.scene.entity("cartpole").data
     upright = torch.ones(env.num_envs, dtype=torch.bool)
     for _ in range(round(seconds / env.step_dt)):
         state = torch.cat([robot.joint_pos, robot.joint_vel], dim=1)
@@ -74,7 +74,7 @@ if __name__ == "__main__":
     upright = survivors(env, seconds=4.0)
     pole = env.sim.mj_model.body("cartpole/pole").id
     mass = env.sim.model.body_mass[:, pole]
-    limit = env.scene["cartpole"].actuators[0].force_limit.flatten()
+    limit = env.scene.entity("cartpole").actuators[0].force_limit.flatten()
     print(f"{int(upright.sum())} of {env.num_envs} worlds balance.")
     for name, values in (("mass of the pole [kg]", mass), ("strength of the cart [N]", limit)):
         for kind, mask in (("balance", upright), ("fall", ~upright)):

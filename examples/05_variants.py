@@ -66,7 +66,7 @@ def fall(env: ManagerBasedRlEnv, seconds: float) -> torch.Tensor:
     nothing = torch.zeros(env.num_envs, env.action_manager.total_action_dim)
     for _ in range(round(seconds / env.step_dt)):
         env.step(nothing)
-    return env.scene["thing"].data.root_link_pos_w[:, 2]
+    return env.scene.entity("thing").data.root_link_pos_w[:, 2]
 
 
 if __name__ == "__main__":

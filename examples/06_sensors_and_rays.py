@@ -15,11 +15,14 @@ from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.managers import EventTermCfg
 from manyworlds.scene import SceneCfg
 from manyworlds.sensor import (
+    BuiltinSensor,
     BuiltinSensorCfg,
     ContactMatch,
+    ContactSensor,
     ContactSensorCfg,
     GridPatternCfg,
     ObjRef,
+    RayCastSensor,
     RayCastSensorCfg,
 )
 from manyworlds.signals import GaussianNoiseCfg
@@ -89,8 +92,9 @@ def stand(num_envs: int, seconds: float) -> ManagerBasedRlEnv:
 
 if __name__ == "__main__":
     env = stand(num_envs=4, seconds=1.0)
-    feet, ground = env.scene["feet"].data, env.scene["ground"].data
-    print("gyro of world 0 [rad/s]:", env.scene["gyro"].data[0].tolist())
+    feet = env.scene.sensor("feet", ContactSensor).data
+    ground = env.scene.sensor("ground", RayCastSensor).data
+    print("gyro of world 0 [rad/s]:", env.scene.sensor("gyro", BuiltinSensor).data[0].tolist())
     print("forces of its feet on the ground [N]:", feet.force[0, :, 2].tolist())
     print("time in contact [s]:", feet.current_contact_time[0].tolist())
     print("heights of the ground at the trunk, above the world's origin [m]; rows from right to")

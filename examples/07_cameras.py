@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.sensor import CameraSensorCfg
+from manyworlds.sensor import CameraSensor, CameraSensorCfg
 from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer import OffscreenRenderer, gl_available, write_video
@@ -68,7 +68,7 @@ if __name__ == "__main__":
     folder.mkdir(exist_ok=True)
     env = ManagerBasedRlEnv(task(num_envs=4), device="cpu")
     env.reset()
-    images = env.scene["eye"].data  # drawn now
+    images = env.scene.sensor("eye", CameraSensor).data  # drawn now
     print("colors:", tuple(images.rgb.shape), images.rgb.dtype)
     print("distances in world 0 [m]:", images.depth[0].min().item(), "and more")
     pole = env.sim.mj_model.geom("cartpole/pole").id

@@ -33,13 +33,15 @@ class WorldsForSb3(VecEnv):
 
     def __init__(self, env: GymVectorEnv) -> None:
         self.env = env
-        self._actions = np.zeros(env.action_space.shape, np.float32)
+        self._actions = np.empty(0, np.float32)  # until the first step
         self.render_mode = None
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
     def reset(self) -> np.ndarray:
         """Reset all worlds; return observations, shape [num_envs, ...]."""
-        return self.env.reset()[0]
+        obs, _ = self.env.reset()
+        assert isinstance(obs, np.ndarray)  # of one group of observations
+        return obs
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take the actions of the next step."""
@@ -48,6 +50,7 @@ class WorldsForSb3(VecEnv):
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all worlds; the last observation of an episode is in its info."""
         obs, rewards, terminated, truncated, infos = self.env.step(self._actions)
+        assert isinstance(obs, np.ndarray)
         dones = terminated | truncated
         per_world: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for world in np.flatnonzero(dones):
@@ -90,6 +93,7 @@ if __name__ == "__main__":
     env = make(num_envs=4)
     obs, info = env.reset(seed=1)
     obs, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    assert isinstance(obs, np.ndarray)
     print("gymnasium:", obs.shape, reward.shape, env.metadata["autoreset_mode"])
     learner, mean_return = learn(num_envs=64, num_steps=320)
     print(f"stable-baselines3: {learner.num_timesteps} steps, mean return {mean_return:.2f} of 2.5")

@@ -36,7 +36,8 @@ def deploy(run: Path, seconds: float) -> tuple[mujoco.MjData, float]:
     data = mujoco.MjData(model)
     policy = OnnxPolicy(run / "policy.onnx", model)
     policy.reset(data)  # default pose of the robot, empty histories and delays
-    period, decimation = (policy.description[k] for k in ("control_period_s", "decimation"))
+    period = policy.description["control_period_s"]
+    decimation = policy.description["decimation"]
     slowest = 0.0
     for _ in range(round(seconds / period)):
         start = time.perf_counter()

@@ -38,7 +38,7 @@ _NAME = re.compile(r"\w[\w .-]{0,99}(\.mcap|\.csv|\.json)")
 class RecorderCfg:
     """Settings of recordings."""
 
-    folder: Path = Path("recordings")
+    folder: str | Path = Path("recordings")
     """Folder of the recordings; created when the first one is written."""
     to_file: bool = True
     """True to write the live session to a file while it is recorded."""

@@ -19,7 +19,7 @@ from manyworlds.utils.extras import MissingExtraError
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
-Reply = dict[str, object]
+Reply = dict[str, Any]
 """Reply of a verb: values by the names of the protocol."""
 _Call = Callable[..., Reply]
 _T = TypeVar("_T")
