@@ -284,7 +284,8 @@ class Scene(Stateful):
         Raises:
             ValueError: the simulation has a different number of worlds.
         """
-        if (num_envs := data.qpos.shape[0]) != self.num_envs:
+        num_envs = data.qpos.shape[0]
+        if num_envs != self.num_envs:
             raise ValueError(
                 f"The simulation has {num_envs} worlds, but the scene has {self.num_envs}: build "
                 "it with num_envs=scene.num_envs."
@@ -415,7 +416,8 @@ class Scene(Stateful):
             return set()
         check_tuple("SceneCfg.kept_sensors", kept, str)
         names = {sensor.name for sensor in self.spec.sensors}
-        if unknown := sorted(set(kept) - names):
+        unknown = sorted(set(kept) - names)
+        if unknown:
             raise ValueError(
                 f"SceneCfg.kept_sensors names {unknown}, which are not sensors of any entity's "
                 f"model: choose from {sorted(names)}."
@@ -447,7 +449,8 @@ class Scene(Stateful):
             entity = cfg.build()
         except ValueError as error:
             raise ValueError(f"Entity '{name}': {error}") from error
-        if options := drop_options(entity.spec):
+        options = drop_options(entity.spec)
+        if options:
             warnings.warn(
                 f"Entity '{name}' sets <option> {', '.join(options)}, which a scene ignores: "
                 "set them in SimulationCfg.mujoco.",
@@ -516,9 +519,12 @@ def _adopt_sizes_and_looks(part: mujoco.MjSpec, whole: mujoco.MjSpec) -> None:
     """
     for name in (name for name in dir(part) if name.startswith("nuser_")):
         setattr(part, name, getattr(whole, name))
-    part.njmax, part.nconmax, part.memory = whole.njmax, whole.nconmax, whole.memory
+    part.njmax = whole.njmax
+    part.nconmax = whole.nconmax
+    part.memory = whole.memory
     for group in (name for name in dir(part.visual) if not name.startswith("_")):
-        own, other = getattr(part.visual, group), getattr(whole.visual, group)
+        own = getattr(part.visual, group)
+        other = getattr(whole.visual, group)
         for name in (name for name in dir(own) if not name.startswith("_")):
             setattr(own, name, getattr(other, name))
 

@@ -76,7 +76,8 @@ def check_options(cfg: SimulationCfg) -> None:
             stacklevel=3,
         )
     for name, least in _MINIMA.items():
-        if (value := getattr(cfg, name)) is not None or name not in _OPTIONAL:
+        value = getattr(cfg, name)
+        if value is not None or name not in _OPTIONAL:
             check_count(f"SimulationCfg.{name}", value, least)
     for name, choices in _CHOICES.items():
         value = getattr(cfg, name)
@@ -143,7 +144,8 @@ def refuse_warp_options(cfg: SimulationCfg) -> None:
         ValueError: an option of the warp engine is set together with engine='native'.
     """
     for name, unset in _WARP_ONLY.items():
-        if (value := getattr(cfg, name)) == unset:
+        value = getattr(cfg, name)
+        if value == unset:
             continue
         message = (
             f"SimulationCfg.{name} is an option of the warp engine, got {value!r} with the native "

@@ -26,7 +26,8 @@ def expand_model_fields(model: Any, nworld: int, fields_to_expand: Sequence[str]
     places = [(model.opt, f[4:]) if f.startswith("opt.") else (model, f) for f in fields_to_expand]
     found: list[Any] = [getattr(owner, name, None) for owner, name in places]
     arrays = dict(zip(fields_to_expand, found, strict=True))
-    if unknown := [name for name, a in arrays.items() if not getattr(a, "shape", ())]:
+    unknown = [name for name, a in arrays.items() if not getattr(a, "shape", ())]
+    if unknown:
         raise ValueError(f"Fields not found in model: {', '.join(map(repr, unknown))}.")
     for (owner, name), array in zip(places, found, strict=True):
         if array.shape[0] != nworld:

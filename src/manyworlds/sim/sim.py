@@ -447,7 +447,8 @@ class Simulation:
             raise ValueError(f"fields must be a tuple of names, got '{fields}': add a comma.")
         check_tuple("fields", fields, str)
         check_model_fields(self.mj_model, fields, self._engine.defaults)
-        if problems := list(filter(None, map(self._engine.expansion_problem, fields))):
+        problems = list(filter(None, map(self._engine.expansion_problem, fields)))
+        if problems:
             raise ValueError(" ".join(problems))
         for name in fields:
             if name not in self._engine.expanded:

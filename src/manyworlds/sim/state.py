@@ -15,7 +15,16 @@ State = dict[str, "torch.Tensor"]
 
 # Sizes that determine the layout of a state row.
 _SIZES = (
-    *("nq", "nv", "na", "nu", "nhistory", "nbody", "neq", "nmocap", "nuserdata", "npluginstate"),
+    "nq",
+    "nv",
+    "na",
+    "nu",
+    "nhistory",
+    "nbody",
+    "neq",
+    "nmocap",
+    "nuserdata",
+    "npluginstate",
 )
 
 
@@ -86,7 +95,8 @@ def check_known(state: Mapping[str, torch.Tensor], known: Collection[str]) -> No
     Raises:
         ValueError: it has; the message names them.
     """
-    if unknown := sorted(state.keys() - set(known)):
+    unknown = sorted(state.keys() - set(known))
+    if unknown:
         raise ValueError(
             f"The saved state has {', '.join(map(repr, unknown))}, which this simulation lacks: "
             "use the same engine, model, and number of worlds."

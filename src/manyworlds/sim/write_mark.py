@@ -18,5 +18,6 @@ class WriteMark:
         with torch._C.DisableTorchFunctionSubclass():
             version = tensor._version
         same = self._tensor is tensor and self._version == version
-        self._tensor, self._version = tensor, version
+        self._tensor = tensor
+        self._version = version
         return not same

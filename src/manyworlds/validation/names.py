@@ -141,7 +141,8 @@ def match_ids(pattern: str, names: Sequence[str]) -> list[int]:
     Raises:
         ValueError: it is not a regular expression, or it matches an ambiguous name.
     """
-    if whole := match_whole(pattern, names):
+    whole = match_whole(pattern, names)
+    if whole:
         return whole
     matches = re.compile(pattern).fullmatch
     by_end: dict[str, list[int]] = {}
@@ -220,10 +221,13 @@ def _differs_little(wrong: str, right: str) -> bool:
 
 def _num_mistakes(wrong: str, right: str) -> int:
     """Return how many letters to insert, leave out, replace, or swap with the next one."""
-    before, last = [], []
+    before = []
+    last = []
     row = list(range(len(right) + 1))
     for i, letter in enumerate(wrong, 1):
-        before, last, row = last, row, [i]
+        before = last
+        last = row
+        row = [i]
         for j, other in enumerate(right, 1):
             cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (letter != other))
             if i > 1 and j > 1 and letter == right[j - 2] and wrong[i - 2] == other:
@@ -234,7 +238,9 @@ def _num_mistakes(wrong: str, right: str) -> int:
 
 def free_name(name: str, taken: Container[str]) -> str:
     """Return the first of `name`, `name_1`, `name_2`, ... that is not taken."""
-    candidate, i = name, 1
+    candidate = name
+    i = 1
     while candidate in taken:
-        candidate, i = f"{name}_{i}", i + 1
+        candidate = f"{name}_{i}"
+        i = i + 1
     return candidate

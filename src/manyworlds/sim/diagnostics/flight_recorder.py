@@ -118,7 +118,8 @@ class FlightRecorder:
         )
 
     def _record(self, worlds: np.ndarray, status: np.ndarray, bad: np.ndarray) -> dict[str, Any]:
-        engine, oldest = self._engine, self._oldest
+        engine = self._engine
+        oldest = self._oldest
         slots = np.arange(oldest, self._count) % len(self._slots)
         calls = np.array([self._calls[slot] for slot in slots], np.int64)
         ids = torch.from_numpy(worlds).to(engine.device)
@@ -180,7 +181,8 @@ class _ModelRows:
                 compiled = self._engine.defaults[field].ravel()[: rows[0].size]
                 self._seen[field] = np.tile(compiled, (len(rows), 1)).reshape(rows.shape)
             seen = self._seen[field]
-            now, before = rows[worlds], seen[worlds]
+            now = rows[worlds]
+            before = seen[worlds]
             changed = (now != before).reshape(len(worlds), -1).any(axis=1)
             if changed.any():
                 self._changes.append((call, field, worlds[changed], before[changed]))

@@ -86,7 +86,8 @@ class FlightRecord:
             ValueError: an array has a wrong shape, or there are no calls.
         """
         a = self.arrays
-        calls, worlds = len(a["nsubsteps"]), len(a["worlds"])
+        calls = len(a["nsubsteps"])
+        worlds = len(a["worlds"])
         nstate = mujoco.mj_stateSize(self.model, _INTEGRATION)
         wanted = {
             "states": (calls, worlds, nstate),
@@ -136,10 +137,12 @@ class FlightRecord:
         for entity, calls in self.metadata["variants"].items():
             names = [worlds[index] for worlds in calls][int(self.arrays["begins"][index]) :]
             since = first + len(calls) - len(names)
-            text, last = f"{entity} was '{names[0]}'", names[0]
+            text = f"{entity} was '{names[0]}'"
+            last = names[0]
             for call, name in enumerate(names):
                 if name != last:
-                    text, last = f"{text}, from step call {since + call} on '{name}'", name
+                    text = f"{text}, from step call {since + call} on '{name}'"
+                    last = name
             yield text
 
     def bad_model_values(self, index: int) -> Iterator[str]:
@@ -150,7 +153,8 @@ class FlightRecord:
             first = self.metadata["first_call"]
             since = ["", *(f" since step call {first + call}" for call in calls[mine])]
             for row, when in zip([rows[index], *changed[mine]], since, strict=True):
-                if (where := _first_bad(row, bounded=True)) is not None:
+                where = _first_bad(row, bounded=True)
+                if where is not None:
                     who = element_name(self.model, name, where)
                     yield f"model field {name} of {who} is {row.reshape(-1)[where]:g}{when}"
                     break
@@ -178,7 +182,8 @@ def replay(record: FlightRecord, index: int) -> str:
     """
     a = record.arrays
     first = record.metadata["first_call"]
-    begins, calls = int(a["begins"][index]), len(a["nsubsteps"])
+    begins = int(a["begins"][index])
+    calls = len(a["nsubsteps"])
     model = record.model_of(index, begins)
     data = mujoco.MjData(model)
     before = mujoco.MjData(model)
@@ -188,7 +193,8 @@ def replay(record: FlightRecord, index: int) -> str:
                 record.apply_changes(model, index, call)
             avoid_sparse_newton(model)
             mujoco.mj_setState(model, data, a["states"][call, index], _INTEGRATION)
-            if found := _bad_field(model, data, _INPUTS):
+            found = _bad_field(model, data, _INPUTS)
+            if found:
                 return f"{found} before step call {first + call}, written there from outside"
             for substep in range(int(a["nsubsteps"][call])):
                 when = f"in step call {first + call}, substep {substep} (time {data.time:.6g} s)"
@@ -197,7 +203,8 @@ def replay(record: FlightRecord, index: int) -> str:
                     mujoco.mj_step(model, data)
                 except mujoco.FatalError as error:
                     return f"MuJoCo raised {when}: {' '.join(str(error).split())}"
-                if found := _what_broke(model, before, data):
+                found = _what_broke(model, before, data)
+                if found:
                     return f"{found} {when}"
     bits = WorldStatus(int(a["status"][index]))
     return (

@@ -129,12 +129,15 @@ class _NearPairs:
 
     def count(self, data: mujoco.MjData) -> int:
         """Count the pairs that are near each other, and the model's explicit pairs."""
-        a, b, model = self.first, self.second, self.model
+        a = self.first
+        b = self.second
+        model = self.model
         offset = data.geom_xpos[a] - data.geom_xpos[b]
         above = np.einsum("ij,ij->i", offset, data.geom_xmat[b][:, 2::3])
         distance = np.where(self.plane, above, np.linalg.norm(offset, axis=1))
         near = distance <= self.reach[a] + self.reach[b]
-        a, b = a[near], b[near]
+        a = a[near]
+        b = b[near]
         rotation = data.geom_xmat.reshape(-1, 3, 3)
         center = data.geom_xpos + np.einsum("nij,nj->ni", rotation, model.geom_aabb[:, :3])
         extent = np.einsum("nij,nj->ni", np.abs(rotation), model.geom_aabb[:, 3:])

@@ -13,7 +13,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 FLAG_SOURCES = (
-    *("body_gravcomp", "geom_adhesion", "geom_dataid", "geom_surfacevel", "geom_type"),
+    "body_gravcomp",
+    "geom_adhesion",
+    "geom_dataid",
+    "geom_surfacevel",
+    "geom_type",
     "pair_adhesion",
 )
 """Model fields that the flags are computed from."""

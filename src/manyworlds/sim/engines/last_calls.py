@@ -87,7 +87,8 @@ class LastCalls:
             worlds: in ascending order.
         """
         batch = self._batch
-        state, warnings = batch.state.copy(), batch.warning.copy()
+        state = batch.state.copy()
+        warnings = batch.warning.copy()
         present = {field: rows[field].copy() for field in self._rows}
         try:
             self._state_columns[:] = self._start
@@ -133,7 +134,8 @@ class LastCalls:
             states[worlds] = saved["state"]
         self._take(worlds, states, saved.get("call", _FORWARD))
         for field, present in rows.items():
-            if (values := saved.get(f"model.{field}")) is not None:
+            values = saved.get(f"model.{field}")
+            if values is not None:
                 self.keep(field, present, worlds)
                 self._rows[field][0][worlds] = values
 

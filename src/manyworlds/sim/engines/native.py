@@ -147,7 +147,8 @@ class NativeEngine:
 
     def contacts(self, worlds: Worlds) -> Contacts:
         """Run `mj_forward` on copies of the given worlds, one after another."""
-        reader, counters = ContactReader(), self.batch.warning.copy()
+        reader = ContactReader()
+        counters = self.batch.warning.copy()
         with quiet_mujoco():
             copied = zip(worlds.host_ids.tolist(), self.world_copies(worlds), strict=True)
             for world, copies in copied:
@@ -222,7 +223,8 @@ class NativeEngine:
         """Give a model field one float64 row per world."""
         if field in self.expanded:
             return
-        if problem := self.expansion_problem(field):
+        problem = self.expansion_problem(field)
+        if problem:
             raise ValueError(problem)
         array = self.batch.expand(field)
         self._rows[field] = Mirror(array, engine_shape(field, array))
@@ -236,7 +238,8 @@ class NativeEngine:
             return
         self._push()
         # The batch resets bounds of mesh geoms to the template's, which mj_setConst keeps.
-        rbound, types = self._rows.get("geom_rbound"), self._rows.get("geom_type")
+        rbound = self._rows.get("geom_rbound")
+        types = self._rows.get("geom_type")
         geom_type = self.mj_model.geom_type[None] if types is None else types.array
         meshes = np.broadcast_to(geom_type == _MESH, (self.num_envs, self.mj_model.ngeom))
         kept = None if rbound is None else rbound.array[meshes]
@@ -336,7 +339,8 @@ class NativeEngine:
                 f"'{field}' is not a data field of the native engine."
                 + near_matches(field, DATA_FIELDS)
             )
-        if reason := conditional_field_reason(self.mj_model, field):
+        reason = conditional_field_reason(self.mj_model, field)
+        if reason:
             raise AttributeError(f"'{field}' is not available: {reason}.")
         array = self.batch.bind(field)
         mirrors = self._state if array.flags.writeable else self._derived
@@ -399,7 +403,8 @@ class NativeEngine:
             source[ids] = rows[field][ids] if value is None else value.cpu().numpy()
         self._apply_flags()
         for field, mirror in self._derived.items():
-            if (value := state.get(f"derived.{field}")) is not None:
+            value = state.get(f"derived.{field}")
+            if value is not None:
                 mirror.buffer[ids] = value.cpu().numpy()
         self.batch.state[ids] = state["state"].cpu().numpy()
         last = {
@@ -464,7 +469,8 @@ class NativeEngine:
 
     def take_written_worlds(self) -> np.ndarray | None:
         """Return a mask, (num_envs,), of worlds with rows written since the last call, or None."""
-        written, self._written = self._written, None
+        written = self._written
+        self._written = None
         return written
 
     def model_rows(self) -> dict[str, np.ndarray]:
@@ -545,7 +551,8 @@ class NativeEngine:
         if newton.newton_defect() and self._unchecked & newton.SPARSITY_FIELDS:
             for field in newton.SPARSITY_FIELDS:
                 self.expand(field)
-            solver, jacobian = self._rows["opt.solver"], self._rows["opt.jacobian"]
+            solver = self._rows["opt.solver"]
+            jacobian = self._rows["opt.jacobian"]
             newton.avoid_sparse_rows(self.mj_model, solver.array, jacobian.array)
             solver.refresh()
             jacobian.refresh()

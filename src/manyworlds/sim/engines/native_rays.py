@@ -28,7 +28,10 @@ _FIELDS = _GEOM_FIELDS | _BODY_FIELDS | _VISIBILITY_FIELDS
 # Typical times [ns]: of MuJoCo for the pose of a body or geom of one world, and for a ray and a
 # geom, on one of its threads; of `VerticalRays`, which uses one thread, for a ray and for a call.
 # The time for a pose is an estimate, not a measurement.
-_POSE_NS, _GEOM_NS, _RAY_NS, _CALL_NS = 30, 10, 60, 200_000
+_POSE_NS = 30
+_GEOM_NS = 10
+_RAY_NS = 60
+_CALL_NS = 200_000
 
 
 class RayRequest(NamedTuple):
@@ -73,7 +76,9 @@ class NativeRays:
     def __init__(
         self, batch: Any, compiled: Mapping[str, np.ndarray], call: Callable[..., Any]
     ) -> None:
-        self._batch, self._compiled, self._call = batch, compiled, call
+        self._batch = batch
+        self._compiled = compiled
+        self._call = call
         # MuJoCo's rays call these static. Bodies of motion capture are not welded to the world.
         self._bodies = compiled["body_weldid"] == 0
         self._geoms = self._bodies[compiled["geom_bodyid"]]
@@ -101,7 +106,8 @@ class NativeRays:
     def _mujoco(self, request: RayRequest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cast rays on the thread pool, which computes kinematics from each world's state."""
         pnt, vec, *others = request
-        origins, directions = self._doubles.copy("pnt", pnt), self._doubles.copy("vec", vec)
+        origins = self._doubles.copy("pnt", pnt)
+        directions = self._doubles.copy("vec", vec)
         return self._call(self._batch.ray, origins, directions, *others, True)
 
     def _search(self, request: RayRequest, rows: Mapping[str, np.ndarray]) -> VerticalHits | None:
@@ -109,9 +115,11 @@ class NativeRays:
         pnt, vec, geomgroup, flg_static, exclude, _ = request
         if not (flg_static and self._worthwhile(pnt) and self._fixed_alike(rows)):
             return None
-        if (table := self._table(geomgroup, rows)) is None:
+        table = self._table(geomgroup, rows)
+        if table is None:
             return None
-        if (hits := table.fixed.cast(pnt.numpy(), vec.numpy())) is None:
+        hits = table.fixed.cast(pnt.numpy(), vec.numpy())
+        if hits is None:
             return None
         hits.undecided |= np.isin(exclude, table.bodies)
         counts = hits.undecided.sum(axis=1)
@@ -153,7 +161,8 @@ class NativeRays:
 
     def _worthwhile(self, pnt: torch.Tensor) -> bool:
         """Return whether MuJoCo alone would take longer for rays of shape (n, nray, 3)."""
-        worlds, count = pnt.shape[0], pnt.shape[0] * pnt.shape[1]
+        worlds = pnt.shape[0]
+        count = pnt.shape[0] * pnt.shape[1]
         threads = max(min(worlds, self._batch.nthread), 1)
         theirs = _POSE_NS * worlds * self._num_poses + _GEOM_NS * count * self._num_fixed
         return theirs / threads > _RAY_NS * count + _CALL_NS
@@ -161,9 +170,11 @@ class NativeRays:
     def _fixed_alike(self, rows: Mapping[str, np.ndarray]) -> bool:
         """Return whether fixed geoms are in all worlds as compiled."""
         for field in self._written:
-            written, compiled = rows[field], self._compiled[field]
+            written = rows[field]
+            compiled = self._compiled[field]
             if field in _COLOR_FIELDS:
-                written, compiled = written[..., 3] == 0, compiled[:, 3] == 0
+                written = written[..., 3] == 0
+                compiled = compiled[:, 3] == 0
             differs = (written.reshape(len(written), *compiled.shape) != compiled).any(axis=0)
             differs = differs.reshape(len(compiled), -1).any(axis=1)
             for fields, changed in (

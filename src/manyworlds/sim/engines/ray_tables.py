@@ -9,7 +9,9 @@ MARGIN = 1e-9
 """Differences below this are MuJoCo's to decide [m; fraction of a cell of a height field]."""
 
 # Bounds of the grid: cell size [m], number of cells, and number of geoms in all cells.
-_MIN_CELL, _MAX_CELLS, _MAX_ENTRIES = 0.1, 2**20, 2**22
+_MIN_CELL = 0.1
+_MAX_CELLS = 2**20
+_MAX_ENTRIES = 2**22
 _PADDING = 1e-6
 
 
@@ -32,9 +34,13 @@ class Heights:
         )
         self._adr = np.append(model.hfield_adr, 0)[fields].astype(np.int64)
         self._data = model.hfield_data.copy()
-        self.cols, self.rows = cols, rows
-        self._half_x, self._half_y, self.scale = size[:, 0], size[:, 1], size[:, 2]
-        self._step_x, self._step_y = 2 * size[:, 0] / (cols - 1), 2 * size[:, 1] / (rows - 1)
+        self.cols = cols
+        self.rows = rows
+        self._half_x = size[:, 0]
+        self._half_y = size[:, 1]
+        self.scale = size[:, 2]
+        self._step_x = 2 * size[:, 0] / (cols - 1)
+        self._step_y = 2 * size[:, 1] / (rows - 1)
 
     def of(self, geom: int) -> np.ndarray:
         """Return the elements of a geom's height field, shape (nrow * ncol,)."""
@@ -51,11 +57,14 @@ class Heights:
             y, shape (2 * cells,).
         """
         points = self.of(geom).reshape(self.rows[geom], self.cols[geom]) * self.scale[geom]
-        low, high = points[:-1, :-1], points[1:, 1:]
-        beside, behind = points[:-1, 1:], points[1:, :-1]
+        low = points[:-1, :-1]
+        high = points[1:, 1:]
+        beside = points[:-1, 1:]
+        behind = points[1:, :-1]
         rise_x = np.stack([high - behind, beside - low], axis=-1).ravel()
         rise_y = np.stack([behind - low, high - beside], axis=-1).ravel()
-        step_x, step_y = self._step_x[geom], self._step_y[geom]
+        step_x = self._step_x[geom]
+        step_y = self._step_y[geom]
         return low.repeat(2, axis=1).ravel(), rise_x, rise_y, rise_x / step_x, rise_y / step_y
 
     def at(
@@ -68,22 +77,28 @@ class Heights:
             x: points within the field, relative to its center [m], shape (n,).
             y: likewise.
         """
-        step_x, step_y = self._step_x[geom], self._step_y[geom]
-        u, v = (x + self._half_x[geom]) / step_x, (y + self._half_y[geom]) / step_y
+        step_x = self._step_x[geom]
+        step_y = self._step_y[geom]
+        u = (x + self._half_x[geom]) / step_x
+        v = (y + self._half_y[geom]) / step_y
         count = self.cols[geom]
-        col, row = u.astype(np.int64), v.astype(np.int64)
-        u, v = u - col, v - row
+        col = u.astype(np.int64)
+        row = v.astype(np.int64)
+        u = u - col
+        v = v - row
         # Each cell has two triangles, which share the diagonal from its lower corner.
         edge = np.abs(u - v) < MARGIN
         for part in (u, v):
             edge |= (part < MARGIN) | (part > 1 - MARGIN)
         first = self._adr[geom] + row * count + col
         last = first + count + 1
-        data, scale = self._data, self.scale[geom]
+        data = self._data
+        scale = self.scale[geom]
         low = data[first] * scale
         corner = data[np.where(u > v, first + 1, last - 1)] * scale
         high = data[last] * scale
-        along_x, along_y = corner - low, high - corner
+        along_x = corner - low
+        along_y = high - corner
         along_x, along_y = np.where(u > v, (along_x, along_y), (along_y, along_x))
         return low + u * along_x + v * along_y, along_x / step_x, along_y / step_y, edge
 
@@ -99,12 +114,17 @@ class Grid:
 
     def __init__(self, geoms: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
         if not len(geoms):
-            geoms, lower, upper = np.zeros(0, np.int64), np.zeros((1, 3)), np.zeros((1, 3))
-        low, high = lower[:, :2] - _PADDING, upper[:, :2] + _PADDING
-        area, total = np.prod(high.max(axis=0) - low.min(axis=0)), (high - low).prod(axis=1).sum()
+            geoms = np.zeros(0, np.int64)
+            lower = np.zeros((1, 3))
+            upper = np.zeros((1, 3))
+        low = lower[:, :2] - _PADDING
+        high = upper[:, :2] + _PADDING
+        area = np.prod(high.max(axis=0) - low.min(axis=0))
+        total = (high - low).prod(axis=1).sum()
         cell = max(_MIN_CELL, (area / _MAX_CELLS) ** 0.5, (total / _MAX_ENTRIES) ** 0.5)
         # Cells at the margin have no geoms.
-        self._origin, self._scale = low.min(axis=0) - 2 * cell, 1.0 / cell
+        self._origin = low.min(axis=0) - 2 * cell
+        self._scale = 1.0 / cell
         first, last = (((end - self._origin) * self._scale).astype(int) for end in (low, high))
         self._shape = (last.max(axis=0) + 2).tolist()
         tops = upper[:, 2]
@@ -133,10 +153,8 @@ class Grid:
         Points beyond the grid have any cell: they are outside of all geoms.
         """
         (start_x, start_y), scale = self._origin, self._scale
-        col, row = (
-            ((x - start_x) * scale).astype(np.int32),
-            ((y - start_y) * scale).astype(np.int32),
-        )
+        col = ((x - start_x) * scale).astype(np.int32)
+        row = ((y - start_y) * scale).astype(np.int32)
         col *= self._shape[1]
         col += row
         return col.astype(np.int64)

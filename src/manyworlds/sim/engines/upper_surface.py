@@ -54,13 +54,16 @@ class UpperSurface:
         pos: np.ndarray,
         half: np.ndarray,
     ) -> None:
-        self._grid, self._base = grid, pos[2]
+        self._grid = grid
+        self._base = pos[2]
         cols, rows = (
             np.where(hfields, count - 1, np.where(boxes, 1, 0))
             for count in (heights.cols, heights.rows)
         )
         # Positions in cells are linear functions of x and y; others have no cells to be in.
-        self._factors, self._summands, self._ends = [], [], []
+        self._factors = []
+        self._summands = []
+        self._ends = []
         for axis, count in enumerate((cols, rows)):
             factor = count / np.where(count > 0, 2 * half[axis], 1.0)
             self._factors.append(factor)
@@ -104,8 +107,10 @@ class UpperSurface:
         rows = rows[self._outside(origins[:, rows], geom[rows])]
         entry = self._grid.start.take(cell[rows], mode="clip")
         more = np.flatnonzero(self._grid.below.take(entry) > -np.inf)
-        rows, entry = rows[more], entry[more] + 1
-        geom, floor = self._grid.geoms.take(entry), self._grid.below.take(entry) + MARGIN
+        rows = rows[more]
+        entry = entry[more] + 1
+        geom = self._grid.geoms.take(entry)
+        floor = self._grid.below.take(entry) + MARGIN
         for array, part in zip(hits, self._meet(origins[:, rows], slope, geom, floor), strict=True):
             array[rows] = part
         return hits
@@ -115,7 +120,8 @@ class UpperSurface:
         x, y, z = origins
         u, v = self._position(x, y, geom)
         found = (u < self._ends[0].take(geom)) & (v < self._ends[1].take(geom))
-        col, row = u.astype(np.int32), v.astype(np.int32)
+        col = u.astype(np.int32)
+        row = v.astype(np.int32)
         u -= col
         v -= row
         across = u - v

@@ -26,8 +26,10 @@ _LEVEL, _TURNED, _TILTED, _PLANE, _HFIELD, _OTHER = range(6)
 
 # MuJoCo discards intersections with determinants below 1e-15. Within these bounds, none of the hits
 # that are found here has such a small one.
-_MIN_SIZE, _MAX_COORDINATE = 1e-4, 1e3
-_MIN_SLOPE, _MAX_SLOPE = 1e-3, 1e3
+_MIN_SIZE = 1e-4
+_MAX_COORDINATE = 1e3
+_MIN_SLOPE = 1e-3
+_MAX_SLOPE = 1e3
 _MIN_TILT = 1e-6
 
 # Number of rays at a time, which bounds the memory of temporary arrays to some MB.
@@ -67,7 +69,8 @@ class VerticalRays:
         self._size = np.ascontiguousarray(model.geom_size.T)
         self._heights = Heights(model)
         # Boxes with horizontal faces, and the boxes below the surfaces of height fields.
-        self._center, self._half = self._pos[2].copy(), self._size[2].copy()
+        self._center = self._pos[2].copy()
+        self._half = self._size[2].copy()
         hfields = np.flatnonzero(model.geom_type == _TYPE.mjGEOM_HFIELD)
         sizes = model.hfield_size[model.geom_dataid[hfields]]
         self._size[:2, hfields] = sizes[:, :2].T
@@ -92,7 +95,8 @@ class VerticalRays:
         self._surface = UpperSurface(self._grid, self._heights, *kinds, self._pos, self._size)
 
     def _kind_of(self, model: mujoco.MjModel, geom: int) -> int:
-        kind, mat = model.geom_type[geom], self._mat[:, geom]
+        kind = model.geom_type[geom]
+        mat = self._mat[:, geom]
         lengths = self._size[:, geom]
         if kind == _TYPE.mjGEOM_HFIELD:
             lengths = model.hfield_size[model.geom_dataid[geom]]
@@ -123,7 +127,8 @@ class VerticalRays:
 
         Other rays are undecided. `vec` may be a view with repeated directions.
         """
-        shape, points = pnt.shape[:2], pnt.reshape(-1, 3)
+        shape = pnt.shape[:2]
+        points = pnt.reshape(-1, 3)
         # One element for each axis along which the directions are repeated, which saves time.
         distinct = vec[tuple(slice(1 if stride == 0 else None) for stride in vec.strides[:2])]
         slopes = distinct[..., 2].astype(float)
@@ -133,7 +138,8 @@ class VerticalRays:
         if not len(directions):
             return None
         count = len(points)
-        dist, geomid = np.full(count, -1.0), np.full(count, -1, np.int32)
+        dist = np.full(count, -1.0)
+        geomid = np.full(count, -1, np.int32)
         normal = np.zeros((count, 3), np.float32)
         undecided = np.ones(count, bool)
         for slope in directions.tolist():
@@ -194,7 +200,8 @@ class VerticalRays:
 
     def _meet_turned_box(self, rays: _Rays, rows: np.ndarray, geom: np.ndarray) -> None:
         """Likewise for a box that is turned about the vertical."""
-        x, y = rays.x[rows] - self._pos[0][geom], rays.y[rows] - self._pos[1][geom]
+        x = rays.x[rows] - self._pos[0][geom]
+        y = rays.y[rows] - self._pos[1][geom]
         local_x = np.abs(self._mat[0][geom] * x + self._mat[3][geom] * y)
         local_y = np.abs(self._mat[1][geom] * x + self._mat[4][geom] * y)
         outside = np.maximum(local_x - self._size[0][geom], local_y - self._size[1][geom])
@@ -221,7 +228,8 @@ class VerticalRays:
     @np.errstate(divide="ignore")
     def _meet_tilted_box(self, rays: _Rays, rows: np.ndarray, geom: np.ndarray) -> None:
         """Intersect with the six faces of a box of any orientation."""
-        mat, size = self._mat[:, geom], self._size[:, geom]
+        mat = self._mat[:, geom]
+        size = self._size[:, geom]
         x, y, z = (
             along[rows] - self._pos[axis][geom]
             for axis, along in enumerate((rays.x, rays.y, rays.z))
@@ -229,7 +237,8 @@ class VerticalRays:
         local = mat[0:3] * x + mat[3:6] * y + mat[6:9] * z
         along = mat[6:9] * rays.slope
         nearest = np.full(len(rows), np.inf)
-        face, sign = np.zeros(len(rows), np.int64), np.zeros(len(rows))
+        face = np.zeros(len(rows), np.int64)
+        sign = np.zeros(len(rows))
         close = np.zeros(len(rows), bool)
         for axis in range(3):
             others = [i for i in range(3) if i != axis]
@@ -247,7 +256,8 @@ class VerticalRays:
 
     def _meet_hfield(self, rays: _Rays, rows: np.ndarray, geom: np.ndarray) -> None:
         """Intersect with the surface of a height field and the box below it."""
-        x, y = rays.x[rows] - self._pos[0][geom], rays.y[rows] - self._pos[1][geom]
+        x = rays.x[rows] - self._pos[0][geom]
+        y = rays.y[rows] - self._pos[1][geom]
         outside = np.maximum(np.abs(x) - self._size[0][geom], np.abs(y) - self._size[1][geom])
         rays.undecided[rows[np.abs(outside) < MARGIN]] = True
         rows, geom, x, y = _select(outside <= -MARGIN, rows, geom, x, y)
@@ -283,7 +293,8 @@ class _Rays:
         self.origins = pnt.T.astype(float, order="C")
         self.x, self.y, self.z = self.origins
         self.slope = slope
-        self.dist, self.geomid = np.full(len(pnt), np.inf), np.full(len(pnt), -1, np.int32)
+        self.dist = np.full(len(pnt), np.inf)
+        self.geomid = np.full(len(pnt), -1, np.int32)
         self.normal = np.zeros((len(pnt), 3), np.float32)
         self.undecided = np.abs(self.z) > _MAX_COORDINATE
         self.untouched = True
@@ -365,7 +376,8 @@ def _bounds(
     model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return lower and upper bounds of geoms [m], shape (n, 3), infinite for infinite planes."""
-    center, half = model.geom_aabb[geoms, :3].copy(), model.geom_aabb[geoms, 3:].copy()
+    center = model.geom_aabb[geoms, :3].copy()
+    half = model.geom_aabb[geoms, 3:].copy()
     planes = model.geom_type[geoms] == _TYPE.mjGEOM_PLANE
     size = model.geom_size[geoms[planes]]
     center[planes], half[planes] = 0.0, size * [1.0, 1.0, 0.0]

@@ -109,9 +109,18 @@ _CONST_GROUPS = {
 _CONST_OUTPUTS = {
     RecomputeLevel.set_const_fixed: ("body_subtreemass", "geom_aabb", "geom_rbound"),
     RecomputeLevel.set_const_0: (
-        *("dof_invweight0", "body_invweight0", "tendon_invweight0", "actuator_acc0"),
-        *("tendon_length0", "eq_data", "cam_pos0", "cam_poscom0", "cam_mat0"),
-        *("light_pos0", "light_poscom0", "light_dir0"),
+        "dof_invweight0",
+        "body_invweight0",
+        "tendon_invweight0",
+        "actuator_acc0",
+        "tendon_length0",
+        "eq_data",
+        "cam_pos0",
+        "cam_poscom0",
+        "cam_mat0",
+        "light_pos0",
+        "light_poscom0",
+        "light_dir0",
     ),
 }
 _CONST_OUTPUTS[RecomputeLevel.set_const] = sum(_CONST_OUTPUTS.values(), ())
@@ -285,7 +294,8 @@ class WarpEngine:
     def model_rows(self) -> dict[str, np.ndarray]:
         """Return rows of expanded fields under MuJoCo C's names, float32, (num_envs, ...)."""
         rows = {name: self.field_rows(name).cpu().numpy() for name in sorted(self.expanded)}
-        if (inverse_root := rows.pop("opt.impratio_invsqrt", None)) is not None:
+        inverse_root = rows.pop("opt.impratio_invsqrt", None)
+        if inverse_root is not None:
             rows["opt.impratio"] = inverse_root**-2.0
         return rows
 
@@ -294,7 +304,8 @@ class WarpEngine:
         with _quiet(), wp.ScopedDevice(self.wp_device):
             data = _clone(self.wp_data)
             mjw.forward(self.wp_model, data)
-            found, pairs = int(to_torch(data.nacon)), int(to_torch(data.ncollision))
+            found = int(to_torch(data.nacon))
+            pairs = int(to_torch(data.ncollision))
             if max(found, pairs) > data.naconmax:
                 self._status |= int(WorldStatus.CONTACT_OVERFLOW)
             ids = wp.array(np.arange(min(found, data.naconmax)), dtype=int)
@@ -377,7 +388,8 @@ class WarpEngine:
         """Give a model field one row per world."""
         if field in self.expanded:
             return
-        if problem := self.expansion_problem(field):
+        problem = self.expansion_problem(field)
+        if problem:
             raise ValueError(problem)
         fields, name = self._owner(field)
         shared = getattr(fields.struct, name)
@@ -495,7 +507,8 @@ class WarpEngine:
         if "status" not in state:
             self._status[ids] = 0
         self._unsensed[ids] = False
-        if unsaved := [f for f in self._spare.fields if f"derived.{f}" not in state]:
+        unsaved = [f for f in self._spare.fields if f"derived.{f}" not in state]
+        if unsaved:
             self._forward_some(worlds, unsaved, f"forward {unsaved}")
 
     def run(self, name: str, function: Callable[[Any, Any], None]) -> None:

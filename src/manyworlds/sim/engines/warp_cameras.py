@@ -46,7 +46,8 @@ def cast_rays(
     # Warp takes over a tensor of a GPU much faster than torch takes over an array of Warp. Tensors
     # created in inference mode could not be written in place outside of it.
     with torch.inference_mode(False):
-        distance, normal = origins.new_empty(shape), torch.empty_like(origins)
+        distance = origins.new_empty(shape)
+        normal = torch.empty_like(origins)
         geomid = torch.empty(shape, dtype=torch.int32, device=pnt.device)
     rays: list[Any] = [wp.from_torch(part, dtype=wp.vec3) for part in (origins, directions)]
     found: list[Any] = [

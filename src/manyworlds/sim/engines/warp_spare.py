@@ -19,8 +19,15 @@ from manyworlds.validation.worlds import Worlds
 
 # Data that MuJoCo Warp keeps from one call to the next, besides the state.
 _KEPT = {
-    *("overflow", "flex_hessian_valid", "ntree_awake", "nbody_awake", "nv_awake"),
-    *("tree_awake", "body_awake", "body_awake_ind", "dof_awake_ind"),
+    "overflow",
+    "flex_hessian_valid",
+    "ntree_awake",
+    "nbody_awake",
+    "nv_awake",
+    "tree_awake",
+    "body_awake",
+    "body_awake_ind",
+    "dof_awake_ind",
 }
 # Inputs of `forward`: poses of static geoms, and samples that sensors hold.
 _INPUTS = ("geom_xpos", "geom_xmat", "sensordata")

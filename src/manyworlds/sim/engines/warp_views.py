@@ -94,7 +94,8 @@ class WarpFields:
         return tensor
 
     def _wrap(self, field: str, value: Any) -> torch.Tensor:
-        if reason := self.absence(field):
+        reason = self.absence(field)
+        if reason:
             raise AttributeError(f"'{field}' is not available: {reason}.")
         tensor = to_torch(value) if isinstance(value, wp.array) else None
         tensor = self.view(field, tensor)

@@ -13,9 +13,17 @@ from manyworlds.sim.fields.recompute import RecomputeLevel
 from manyworlds.spec.elements import SpecElement, dof_width, qpos_width
 
 VARIANT_DEPENDENT_FIELDS = (
-    *("geom_size", "geom_rbound", "geom_aabb", "geom_pos", "geom_quat"),
-    *("body_mass", "body_subtreemass", "body_inertia", "body_invweight0"),
-    *("body_ipos", "body_iquat"),
+    "geom_size",
+    "geom_rbound",
+    "geom_aabb",
+    "geom_pos",
+    "geom_quat",
+    "body_mass",
+    "body_subtreemass",
+    "body_inertia",
+    "body_invweight0",
+    "body_ipos",
+    "body_iquat",
 )
 """Fields that derive from a geom's mesh."""
 
@@ -41,8 +49,14 @@ _PARTS = ("dof", "qpos", "wrap")
 _STRUCTURE = ("id", "adr", "num", "plugin", "signature", "sameframe", "history", "user", "length0")
 _COMPUTED = frozenset(
     (
-        *("body_simple", "body_contype", "body_conaffinity", "body_margin", "pair_geom1"),
-        *("pair_geom2", "dof_M0", "dof_length"),
+        "body_simple",
+        "body_contype",
+        "body_conaffinity",
+        "body_margin",
+        "pair_geom1",
+        "pair_geom2",
+        "dof_M0",
+        "dof_length",
         *(set(derived_fields(RecomputeLevel.set_const)) - {"geom_aabb", "geom_rbound"}),
     )
 )
@@ -93,7 +107,8 @@ def element_ids(model: mujoco.MjModel, elements: Elements) -> dict[str, np.ndarr
         kind: np.array([e.id for e in items], np.int64) if items else _NONE
         for kind, items in elements.items()
     }
-    joints, tendons = ids["jnt"], ids["tendon"]
+    joints = ids["jnt"]
+    tendons = ids["tendon"]
     types = model.jnt_type[joints]
     ids["dof"] = _ranges(model.jnt_dofadr[joints], _DOFS[types])
     ids["qpos"] = _ranges(model.jnt_qposadr[joints], _POSITIONS[types])

@@ -322,7 +322,8 @@ MODEL_FIELD_TABLE: dict[str, ModelField] = {
 
 # Elements that tendons and actuators may attach to, and the kinds of attachment.
 _AT_PATHS = {"geom_pos", "geom_quat", "geom_size", "site_pos", "site_quat"}
-_WRAP, _TRN = mujoco.mjtWrap, mujoco.mjtTrn
+_WRAP = mujoco.mjtWrap
+_TRN = mujoco.mjtTrn
 _WRAPS = [int(_WRAP.mjWRAP_SITE), int(_WRAP.mjWRAP_SPHERE), int(_WRAP.mjWRAP_CYLINDER)]
 _SITES = [int(_TRN.mjTRN_SITE), int(_TRN.mjTRN_SLIDERCRANK)]
 

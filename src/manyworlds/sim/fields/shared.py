@@ -47,8 +47,18 @@ MATRIX_SHAPES: dict[str, tuple[int, int]] = {
 OPTION_FIELDS = frozenset(
     f"opt.{name}"
     for name in (
-        *("timestep", "tolerance", "ls_tolerance", "noslip_tolerance", "ccd_tolerance"),
-        *("sleep_tolerance", "gravity", "wind", "magnetic", "density", "viscosity", "impratio"),
+        "timestep",
+        "tolerance",
+        "ls_tolerance",
+        "noslip_tolerance",
+        "ccd_tolerance",
+        "sleep_tolerance",
+        "gravity",
+        "wind",
+        "magnetic",
+        "density",
+        "viscosity",
+        "impratio",
     )
 )
 

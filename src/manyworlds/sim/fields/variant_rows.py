@@ -136,7 +136,8 @@ class VariantRows:
         self._check_variants(entity, variants)
         worlds = self.worlds[entity]
         changed = worlds.cpu().numpy()[env_ids] != variants
-        env_ids, variants = env_ids[changed], variants[changed]
+        env_ids = env_ids[changed]
+        variants = variants[changed]
         if env_ids.size:
             self._snapshot = None
             worlds[torch.from_numpy(env_ids)] = torch.tensor(variants, device=worlds.device)
@@ -165,7 +166,8 @@ class VariantRows:
             ids: model ids of the entity's elements.
         """
         values = self._engine.defaults[field][np.broadcast_arrays(ids, variants)[0]]
-        if (table := self._tables[entity].get(field)) is not None:
+        table = self._tables[entity].get(field)
+        if table is not None:
             order = np.argsort(table.columns)
             found = order[np.searchsorted(table.columns[order], ids) % len(order)]
             differs = np.broadcast_to(
@@ -208,7 +210,8 @@ class VariantRows:
         """
         saved = {k.removeprefix(_STATE): v for k, v in state.items() if k.startswith(_STATE)}
         check_shapes(state, {f"{_STATE}{name}": (len(worlds),) for name in self.worlds})
-        if unknown := saved.keys() - self.worlds.keys():
+        unknown = saved.keys() - self.worlds.keys()
+        if unknown:
             raise ValueError(
                 f"The saved state has variants of '{min(unknown)}', which has none here: use the "
                 "same model."
@@ -231,7 +234,8 @@ class VariantRows:
         value = as_tensor(compiled, field_shape(field, compiled.shape), engine.device)
         rows = value.repeat(engine.num_envs, *[1] * value.ndim)
         for name, tables in self._tables.items():
-            if (table := tables.get(field, self._derived[name].get(field))) is not None:
+            table = tables.get(field, self._derived[name].get(field))
+            if table is not None:
                 shape = (*table.values.shape[:2], *rows.shape[2:])
                 values = as_tensor(table.values, shape, engine.device)
                 columns = torch.from_numpy(table.columns).to(engine.device)
@@ -250,7 +254,8 @@ class VariantRows:
         value = as_tensor(compiled, field_shape(field, compiled.shape), engine.device)
         found = []
         for name, tables in self._tables.items():
-            if (table := tables.get(field, self._derived[name].get(field))) is not None:
+            table = tables.get(field, self._derived[name].get(field))
+            if table is not None:
                 rows = value.repeat(len(table.values), *[1] * value.ndim)
                 shape = (*table.values.shape[:2], *rows.shape[2:])
                 columns = torch.from_numpy(table.columns).to(engine.device)
@@ -268,7 +273,8 @@ class VariantRows:
         compiled = torch.from_numpy(engine.defaults["body_subtreemass"]).to(engine.device)
         masses = compiled.repeat(engine.num_envs, 1)
         for name, derived in self._derived.items():
-            if (table := derived.get("body_subtreemass")) is not None:
+            table = derived.get("body_subtreemass")
+            if table is not None:
                 values = torch.from_numpy(table.values).to(engine.device)
                 masses[:, torch.from_numpy(table.columns).to(engine.device)] = values[
                     self.worlds[name]
@@ -371,7 +377,8 @@ def _check_pairs(engine: Engine, entity: str, info: VariantMetadata, geoms: np.n
     for pair, ends in enumerate(zip(model.pair_geom1, model.pair_geom2, strict=True)):
         found = np.argwhere(gone & np.isin(geoms, ends))
         if len(found):
-            variant, geom = info.variant_names[found[0, 0]], model.geom(geoms[found[0, 1]]).name
+            variant = info.variant_names[found[0, 0]]
+            geom = model.geom(geoms[found[0, 1]]).name
             raise ValueError(
                 f"Contact pair '{model.pair(pair).name}' lets geom '{geom}' collide in all worlds, "
                 f"but variant '{variant}' of entity '{entity}' lacks it: let contype and "
