@@ -72,11 +72,11 @@ def gpu(monkeypatch):
 def test_gpu(gpu):
     """Tell a GPU that works from one that lacks a build, a driver or an extra, and from none."""
     assert gpu(True, True, "12.8") == MachineCheck("GPU", "Some GPU")
-    assert "pip install 'manyworlds-rl[gpu]'" in gpu(True, True, "12.8", warp=False).mend
+    assert "pip install 'manyworlds-rl[gpu]'" in gpu(True, True, "12.8", warp=False).remedy
     assert gpu(False, False, None) == MachineCheck("GPU", "none of NVIDIA; the CPU is used")
     for_cpu = gpu(False, True, None)
-    assert "a build for the CPU" in for_cpu.found and "pip install 'torch<2.14'" in for_cpu.mend
-    assert "nvidia-smi" in gpu(False, True, "12.8").mend
+    assert "a build for the CPU" in for_cpu.found and "pip install 'torch<2.14'" in for_cpu.remedy
+    assert "nvidia-smi" in gpu(False, True, "12.8").remedy
 
 
 def test_ports(monkeypatch):
@@ -87,7 +87,7 @@ def test_ports(monkeypatch):
         number = holder.getsockname()[1]
         monkeypatch.setattr(machine_checks, "PAGE_PORT", number)
         found = [finding for finding in check_ports() if finding.what == f"port {number}"]
-    assert len(found) == 1 and "--port" in found[0].mend
+    assert len(found) == 1 and "--port" in found[0].remedy
     if sys.platform == "linux":
         assert "in use by process" in found[0].found
     assert f"port {number}" not in [finding.what for finding in check_ports()]
@@ -100,7 +100,7 @@ def test_ports_of_programs(monkeypatch):
     assert used == MachineCheck(
         "port 5559", "in use", f"end that process, or {machine_checks._SHIFTED}"
     )
-    assert free.what == "free ports" and free.found.startswith("8080, 5555") and not free.mend
+    assert free.what == "free ports" and free.found.startswith("8080, 5555") and not free.remedy
     assert "5559" not in free.found
 
 
@@ -109,7 +109,7 @@ def test_ports_of_one_process(monkeypatch):
     taken = {8080: " by process 7", 5555: " by process 7", 5556: " by process 7"}
     monkeypatch.setattr(machine_checks, "_holder", taken.get)
     page, programs, free = check_ports()
-    assert page.what == "port 8080" and "--port NUMBER" in page.mend
+    assert page.what == "port 8080" and "--port NUMBER" in page.remedy
     assert programs.what == "ports 5555, 5556" and programs.found == "in use by process 7"
     assert free.found.startswith("5557")
 
@@ -120,21 +120,21 @@ def test_disk(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there"))
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=50 * 10**9))
-    assert [finding.mend for finding in check_disk()] == ["", "", ""]
+    assert [finding.remedy for finding in check_disk()] == ["", "", ""]
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=10**9))
     runs, caches, temporary = check_disk()
-    assert "1.0 GB free" in runs.found and "--log-root FOLDER" in runs.mend
-    assert "XDG_CACHE_HOME=FOLDER" in caches.mend and "TMPDIR=FOLDER" in temporary.mend
+    assert "1.0 GB free" in runs.found and "--log-root FOLDER" in runs.remedy
+    assert "XDG_CACHE_HOME=FOLDER" in caches.remedy and "TMPDIR=FOLDER" in temporary.remedy
 
     def refuse(dir: Path):
         raise PermissionError(13, "Permission denied", str(dir))
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
-    assert all("cannot be written" in finding.found and finding.mend for finding in check_disk())
+    assert all("cannot be written" in finding.found and finding.remedy for finding in check_disk())
 
 
 def test_the_doctor_shows_all(monkeypatch, capsys):
-    """Print findings and what mends them; a package alone decides the exit code."""
+    """Print findings and remedies; a package alone decides the exit code."""
     findings = [MachineCheck("GPU", "fine"), MachineCheck("OpenGL", "absent", "apt-get install it")]
     monkeypatch.setattr(machine_checks, "check_machine", lambda: findings)
     assert main(["doctor"]) == 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from unittest import mock
 
+import pytest
+
 from manyworlds.cli.task_files import absolute, load_modules, remembered
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.utils.config import dump_yaml
@@ -36,16 +38,21 @@ def test_values_are_absolute_paths_or_names_of_modules(tmp_path, monkeypatch):
     )
 
 
-def test_a_run_remembers_its_files(tmp_path):
-    """Read what a run folder records, or the command of a run that is older than the record."""
-    run = RunFolder(tmp_path)
+@pytest.mark.parametrize(
+    ("recorded", "names"),
+    [
+        (["/x/a.py", "my.tasks"], ("/x/a.py", "my.tasks")),
+        ([], ()),
+        (None, ()),
+        ("/x/a.py", ()),
+        (["a.py", "../a.py", "RUN/a.py", "RUN/../b/../run/a.py"], ()),
+    ],
+)
+def test_a_run_remembers_its_files(recorded, names, tmp_path):
+    """Take absolute paths and modules, and no file that comes with a run folder."""
+    run = RunFolder(tmp_path / "run")
     assert remembered(run) == ()
-    command = "manyworlds train T --load 'a b.py' --load=c.py --agent.run-name --load=d"
-    for origin, names in (
-        ({"load": ["/x/a.py", "my.tasks"], "command": command}, ("/x/a.py", "my.tasks")),
-        ({"load": [], "command": command}, ()),
-        ({"command": command}, ("a b.py", "c.py", "d")),
-        ({"command": None}, ()),
-    ):
-        dump_yaml(tmp_path / "params" / "run.yaml", {"task": "T", **origin})
-        assert remembered(run) == names
+    if isinstance(recorded, list):
+        recorded = [name.replace("RUN", str(run.path)) for name in recorded]
+    dump_yaml(run.path / "params" / "run.yaml", {"task": "T", "load": recorded})
+    assert remembered(run) == names

@@ -19,7 +19,7 @@ from manyworlds.cli.main import main
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import registry, run_configs
 from manyworlds.tasks.run_configs import play_env_cfg
-from manyworlds.utils.config import dump_yaml, load_yaml
+from manyworlds.utils.config import load_yaml
 from tests.browser import free_port
 
 pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
@@ -563,21 +563,6 @@ def test_a_file_that_is_gone_is_named(tmp_path, monkeypatch, capsys):
     assert f"warning: The task 'My-Balance' of the run '{run.path}' {said}" in err
     args = ["report", str(run.path), "--load", "moved.py", "--no-film", "--worlds", "2"]
     assert main(args) == 0 and "no evaluation" not in capsys.readouterr().err
-
-
-def test_runs_of_earlier_versions_tell_the_file_by_their_command(tmp_path, monkeypatch, capsys):
-    """Take the file of the recorded command, where the run folder has no entry for it."""
-    monkeypatch.chdir(tmp_path)
-    Path("own.py").write_text(PLUGIN)
-    assert main(["train", "My-Balance", "--load=own.py", *SMALL]) == 0
-    path = RunFolder.latest(Path("runs")).path / "params" / "run.yaml"
-    origin = load_yaml(path)
-    del origin["load"]
-    dump_yaml(path, origin)
-    registry.unregister_task("My-Balance")
-    monkeypatch.setattr(play_module, "watch", lambda env, policy, **kwargs: None)
-    assert main(["play"]) == 0
-    assert "loads its task from own.py." in capsys.readouterr().err
 
 
 def test_files_with_near_names_are_suggested(tmp_path, monkeypatch, capsys):

@@ -74,15 +74,15 @@ def main(argv: list[str]) -> int:
     if defect := newton_defect():
         print(f"note: {defect}")
     for finding in findings:
-        if finding.mend:
-            print(f"note: {finding.what}: {finding.mend}")
-    right = f"nothing {'else ' if any(f.mend for f in findings) else ''}is wrong"
+        if finding.remedy:
+            print(f"note: {finding.what}: {finding.remedy}")
+    right = f"nothing {'else ' if any(f.remedy for f in findings) else ''}is wrong"
     print("\n".join(f"wrong: {problem}" for problem in problems) or right)
     return int(bool(problems))
 
 
 def _describe(package: Package) -> str:
-    """Return the problem of a package, and the command that mends it."""
+    """Return the problem of a package, and the command that solves it."""
     command = f"pip install '{package.name}{package.bounds}'"
     return f"{package.name} {package.installed}: {package.problem}: run `{command}`"
 

@@ -26,8 +26,8 @@ class MachineCheck(NamedTuple):
 
     what: str
     found: str
-    mend: str = ""
-    """Command or action that mends it; empty if all is well."""
+    remedy: str = ""
+    """Command or action that helps; empty if all is well."""
 
 
 def check_machine() -> Iterator[MachineCheck]:
@@ -46,8 +46,8 @@ def check_gl() -> Iterator[MachineCheck]:
     if (reason := gl_available()) is None:
         yield MachineCheck("OpenGL", gl_backend() or "window system")
     else:
-        found, _, mend = reason.rpartition("): ")
-        yield MachineCheck("OpenGL", f"{found})", mend.rstrip("."))
+        found, _, remedy = reason.rpartition("): ")
+        yield MachineCheck("OpenGL", f"{found})", remedy.rstrip("."))
 
 
 def _import_mujoco() -> None:
@@ -71,18 +71,18 @@ def check_gpu() -> Iterator[MachineCheck]:
     if torch.cuda.is_available():
         found = torch.cuda.get_device_name()
         has_warp = is_installed("mujoco_warp")
-        mend = "" if has_warp else f"{install_command('gpu')}  # for physics on it"
+        remedy = "" if has_warp else f"{install_command('gpu')}  # for physics on it"
     elif not has_nvidia_driver():
-        found, mend = "none of NVIDIA; the CPU is used", ""
+        found, remedy = "none of NVIDIA; the CPU is used", ""
     elif torch.version.cuda is None:  # pyright: ignore[reportAttributeAccessIssue]
         found = f"not usable by PyTorch {torch.__version__}, a build for the CPU"
-        mend = "pip uninstall torch; pip install 'torch<2.14'"
+        remedy = "pip uninstall torch; pip install 'torch<2.14'"
         if is_windows():
-            mend += " --index-url https://download.pytorch.org/whl/cu128"
+            remedy += " --index-url https://download.pytorch.org/whl/cu128"
     else:
         found = f"not usable by PyTorch, which was built for CUDA {torch.version.cuda}"  # pyright: ignore[reportAttributeAccessIssue]
-        mend = "nvidia-smi  # shows the driver's version: install a driver for that CUDA or newer"
-    yield MachineCheck("GPU", found, mend)
+        remedy = "nvidia-smi  # shows the driver's version: install a driver for that CUDA or newer"
+    yield MachineCheck("GPU", found, remedy)
 
 
 def has_nvidia_driver() -> bool:
@@ -94,16 +94,16 @@ def check_ports() -> Iterator[MachineCheck]:
     """Check whether the ports of pages and of `lab --serve` are free."""
     from manyworlds.lab.network.config import LabServerCfg
 
-    mends = {PAGE_PORT: "--port NUMBER; the next free port is taken without it"}
-    mends |= dict.fromkeys(sorted(LabServerCfg().ports.values()), _SHIFTED)
-    holders = {number: _holder(number) for number in mends}
+    remedies = {PAGE_PORT: "--port NUMBER; the next free port is taken without it"}
+    remedies |= dict.fromkeys(sorted(LabServerCfg().ports.values()), _SHIFTED)
+    holders = {number: _holder(number) for number in remedies}
     used: dict[tuple[str, str], list[int]] = {}
     for number, holder in holders.items():
         if holder is not None:
-            used.setdefault((holder, mends[number]), []).append(number)
-    for (holder, mend), numbers in used.items():
+            used.setdefault((holder, remedies[number]), []).append(number)
+    for (holder, remedy), numbers in used.items():
         what = f"port{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
-        yield MachineCheck(what, f"in use{holder}", f"end that process, or {mend}")
+        yield MachineCheck(what, f"in use{holder}", f"end that process, or {remedy}")
     if free := ", ".join(str(number) for number, holder in holders.items() if holder is None):
         yield MachineCheck("free ports", free)
 
@@ -132,8 +132,8 @@ def check_disk() -> Iterator[MachineCheck]:
         free = shutil.disk_usage(there).free / 1e9
         found = f"{free:,.1f} GB free at {there}"
         if not _can_write(there):
-            mend = f"choose a folder that you can write: {_CHOICES[what]}"
-            yield MachineCheck(what, f"{there} cannot be written", mend)
+            remedy = f"choose a folder that you can write: {_CHOICES[what]}"
+            yield MachineCheck(what, f"{there} cannot be written", remedy)
         elif free < LEAST_FREE_GB:
             yield MachineCheck(what, found, f"make space, or choose another disk: {_CHOICES[what]}")
         else:

@@ -54,7 +54,8 @@ class ClipOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds motion`."""
     commands = {"convert": ConvertOptions, "clip": ClipOptions}
-    with parse_errors_as_sentences(commands.get(argv[0] if argv else "")):
+    named = [commands[word] for word in argv[:1] if word in commands]
+    with parse_errors_as_sentences(*named):
         cfg = tyro.extras.subcommand_cli_from_dict(
             commands,
             args=argv,

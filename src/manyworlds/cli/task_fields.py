@@ -13,6 +13,7 @@ from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import HELP, paragraphs_of, rewritten
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl import RslRlBaseRunnerCfg
+from manyworlds.utils.garbage import gc_paused
 from manyworlds.utils.parse_errors import parse_errors_as_sentences
 
 C = TypeVar("C", bound="EnvConfig")
@@ -76,7 +77,7 @@ def parse_fields(
         about = paragraphs_of(type(options))
         tyro.cli(type(shown), default=shown, args=["--help"], prog=prog, description=about)
     args = rewritten(config, [*words])
-    with parse_errors_as_sentences(options, config):
+    with gc_paused(), parse_errors_as_sentences(options, config):  # it makes 10^5 objects
         parsed = tyro.cli(type(config), default=config, args=args, prog=prog, config=_MARKERS)
     names = [word.partition("=")[0] for word in args if word.startswith("--")]
     return parsed, [_given_field(parsed, name) for name in names]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import shlex
 import sys
 import traceback
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,15 +63,21 @@ def load_task_of(run: RunFolder) -> tuple[str, ...]:
 
 
 def remembered(run: RunFolder) -> tuple[str, ...]:
-    """Return the files and modules that registered the task of a run in its training."""
-    origin = run.origin()
-    if "load" in origin:
-        return tuple(origin["load"])
-    # A run of an earlier version has only its command line, whose paths may be relative.
-    words = shlex.split(origin.get("command") or "")
-    after = [value for word, value in pairwise(words) if word == "--load"]
-    joined = [word.removeprefix("--load=") for word in words if word.startswith("--load=")]
-    return tuple(after + joined)
+    """Return the files and modules that registered the task of a run in its training.
+
+    Relative paths and files in the run folder itself do not count: a training records neither, and
+    a run folder from elsewhere must not bring code with it.
+    """
+    recorded = run.origin().get("load")
+    if not isinstance(recorded, list):  # a run of an earlier version, or from Python
+        return ()
+    names: list[str] = []
+    for name in map(str, recorded):
+        path = Path(name)
+        inside = path.resolve().is_relative_to(run.path.resolve())
+        if path.suffix != ".py" or (path.is_absolute() and not inside):
+            names.append(name)
+    return tuple(names)
 
 
 def absolute(names: Sequence[str]) -> tuple[str, ...]:

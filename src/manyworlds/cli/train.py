@@ -157,6 +157,10 @@ def run(
     Returns:
         The exit code: 0, or 130 if a signal stopped the run.
     """
+    if options.video_interval < 1:
+        raise ValueError(f"--video-interval must be at least 1 step, got {options.video_interval}.")
+    if options.remember and not (options.enter or options.view):
+        raise ValueError("--remember needs --enter or --view: add one of them.")
     from rich.console import Console
 
     from manyworlds.cli.training_progress import TrainingProgress
@@ -171,10 +175,6 @@ def run(
         _use_gpus(options, argv)
     if options.enable_nan_guard:
         config.env.sim.nan_guard.enabled = True
-    if options.video_interval < 1:
-        raise ValueError(f"--video-interval must be at least 1 step, got {options.video_interval}.")
-    if options.remember and not (options.enter or options.view):
-        raise ValueError("--remember needs --enter or --view: add one of them.")
     edits = None
     if options.edits is not None:
         edits = find_run(options.edits, options.log_root).need_folder().path

@@ -78,7 +78,7 @@ class TrainingWatchers:
             WorldMemory(runner.env.unwrapped) if self._options.remember else None,
         )
         runner.env.env = self._entrance
-        self._print(f"go on from one of its worlds: manyworlds lab --attach {run.path} --world 0")
+        self._print(f"enter one of its worlds: manyworlds lab --attach {run.path} --world 0")
 
     def _open_page(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         from manyworlds.lab.entry.warm_lab import WarmLab
