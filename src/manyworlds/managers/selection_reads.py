@@ -116,6 +116,8 @@ class _Reader:
         _Body(self, [_parsed(base) for base in bases], names, parameter, cls).read()
 
 
+# Environments of the same task are built many times in a program.
+@functools.lru_cache(maxsize=1024)
 def _parsed(what: Any) -> ast.stmt:
     """Parse the source of a function or class."""
     try:
