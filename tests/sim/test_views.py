@@ -309,6 +309,24 @@ def test_views_outlive_calls(sim, call: str):
         assert (view(sim) == 0.5).all(), f"{name}: the old view must write where the new one reads"
 
 
+def test_outdated_fields_are_computed_at_any_access(sim):
+    """Compute derived fields of written worlds when one is read, known or not, and only then."""
+    sim.forward()
+    known = sim.data.xpos.clone()
+    sim.data.qpos[1, 0] += 0.5
+    sim.outdate([1])
+    assert torch.equal(sim.data.qpos[2], sim.data.qpos[0])  # state is read as it is
+    assert sim._outdated is not None
+    sim.create_graph()
+    assert not torch.equal(sim.data.xpos[1], known[1])
+    assert sim._outdated is None
+    assert torch.equal(sim.data.xpos[2], known[2])
+    sim.data.qpos[1, 0] -= 0.5
+    sim.outdate([1])
+    assert torch.allclose(sim.data.xipos[1], sim.data.xipos[0], atol=1e-6)
+    assert torch.allclose(sim.data.xpos, known, atol=1e-6)
+
+
 def test_names_of_graphs_and_the_default_data(sim):
     """Have graphs on the warp engine alone, and an MjData that is none of the worlds."""
     sim.step()

@@ -47,7 +47,7 @@ class StructView(Generic[T]):
     def clear_cache(self) -> None:
         """Drop the tensors accessed so far, so that the next access makes new ones."""
         for name in self._accessed():
-            del vars(self)[name]
+            vars(self).pop(name, None)
 
     def bound_tensors(self) -> list[torch.Tensor]:
         """Return the tensors accessed so far, in their fields' shapes, including nested structs."""

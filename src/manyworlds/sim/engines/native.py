@@ -22,8 +22,8 @@ from mujoco.batch import DATA_FIELDS, MODEL_FIELDS, Batch, SimulationError
 from manyworlds.sim.contacts import ContactReader, Contacts
 from manyworlds.sim.diagnostics.status import WorldStatus, error_bits, quiet_mujoco, warning_bits
 from manyworlds.sim.engines.flags import FLAG_SOURCES, Flags
+from manyworlds.sim.engines.float32_shadow import Float32Shadow, engine_shape
 from manyworlds.sim.engines.last_calls import LastCalls
-from manyworlds.sim.engines.mirror import Mirror, engine_shape
 from manyworlds.sim.engines.native_rays import NativeRays, RayRequest
 from manyworlds.sim.fields.defaults import pristine_fields
 from manyworlds.sim.fields.mesh_validation import ABSENCE_FIELDS, check_absent_geoms
@@ -92,9 +92,9 @@ class NativeEngine:
         self._input_columns = self.batch.state[:, num_state_columns:]
         self._unchanged_inputs: np.ndarray | None = None
         self._last_calls = LastCalls(self.batch, mj_model, num_state_columns, self.static_inputs())
-        self._state: dict[str, Mirror] = {}
-        self._derived: dict[str, Mirror] = {}
-        self._rows: dict[str, Mirror] = {}
+        self._state: dict[str, Float32Shadow] = {}
+        self._derived: dict[str, Float32Shadow] = {}
+        self._rows: dict[str, Float32Shadow] = {}
         self._flags = Flags(num_envs, self.batch.set_const)
         self._unchecked: set[str] = set()
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
@@ -132,8 +132,8 @@ class NativeEngine:
         unchanged = self._unchanged_inputs
         if unchanged is not None and (unchanged[rows] != self._input_columns[rows]).any():
             self._unchanged_inputs = None
-        for mirror in self._state.values():
-            mirror.pull(rows)
+        for shadow in self._state.values():
+            shadow.pull(rows)
 
     def all_ok(self) -> bool:
         """Return whether no world has a bit of `WorldStatus`."""
@@ -227,7 +227,7 @@ class NativeEngine:
         if problem:
             raise ValueError(problem)
         array = self.batch.expand(field)
-        self._rows[field] = Mirror(array, engine_shape(field, array))
+        self._rows[field] = Float32Shadow(array, engine_shape(field, array))
         self.expanded.add(field)
         if field in FLAG_SOURCES:
             self._flags.add(field, self._rows[field].array)
@@ -262,8 +262,8 @@ class NativeEngine:
                 rbound.array[meshes] = kept
             for field in self._expand_computed():
                 self._last_calls.keep(field, self._compiled(field), rows)
-            for mirror in self._rows.values():
-                mirror.refresh(rows)
+            for shadow in self._rows.values():
+                shadow.refresh(rows)
 
     def _expand_computed(self) -> list[str]:
         """Expand the fields in which a recomputation has made worlds differ; list them."""
@@ -297,7 +297,7 @@ class NativeEngine:
         elif value is None:
             value = getattr(self.mj_model, field, None)
         if isinstance(value, np.ndarray) and (value.ndim or field in OPTION_FIELDS):
-            return Mirror(value[None], engine_shape(field, value[None])).tensor
+            return Float32Shadow(value[None], engine_shape(field, value[None])).tensor
         if isinstance(value, np.ndarray):
             return value.item()
         if isinstance(value, int | float):
@@ -326,9 +326,9 @@ class NativeEngine:
 
     def data_field(self, field: str) -> torch.Tensor:
         """Return the tensor of a data field, shape (num_envs, ...), bound on its first use."""
-        for mirrors in (self._state, self._derived):
-            if field in mirrors:
-                return mirrors[field].tensor
+        for shadows in (self._state, self._derived):
+            if field in shadows:
+                return shadows[field].tensor
         if field in _TRANSIENT:
             raise AttributeError(
                 f"'{field}' is not available: MuJoCo C keeps it only within a call, so the native "
@@ -343,13 +343,13 @@ class NativeEngine:
         if reason:
             raise AttributeError(f"'{field}' is not available: {reason}.")
         array = self.batch.bind(field)
-        mirrors = self._state if array.flags.writeable else self._derived
-        if mirrors is self._derived:
+        shadows = self._state if array.flags.writeable else self._derived
+        if shadows is self._derived:
             # An output is zero until the first call after it was bound.
             self._repeat_last_calls(Worlds(None, self.num_envs))
         dtype = np.bool_ if field == "eq_active" else None
-        mirrors[field] = Mirror(array, engine_shape(field, array), dtype)
-        return mirrors[field].tensor
+        shadows[field] = Float32Shadow(array, engine_shape(field, array), dtype)
+        return shadows[field].tensor
 
     def state_dict(self, worlds: Worlds) -> State:
         """Return state rows, model rows, derived fields, inputs of the last calls, and status."""
@@ -359,7 +359,7 @@ class NativeEngine:
         arrays["sizes"] = np.broadcast_to(sizes, (self.num_envs, len(sizes)))
         rows = self.model_rows()
         arrays |= {f"model.{name}": array for name, array in rows.items()}
-        arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        arrays |= {f"derived.{name}": shadow.buffer for name, shadow in self._derived.items()}
         last = self._last_calls.arrays(self._call_inputs())
         arrays |= {f"{_LAST}{name}": array for name, array in last.items()}
         for field, source in self._flags.wanted.items():
@@ -382,7 +382,7 @@ class NativeEngine:
                 self.data_field(field)
         rows = self.model_rows()
         arrays = {f"model.{name}": array for name, array in rows.items()}
-        arrays |= {f"derived.{name}": mirror.buffer for name, mirror in self._derived.items()}
+        arrays |= {f"derived.{name}": shadow.buffer for name, shadow in self._derived.items()}
         inputs = self._call_inputs()
         last = self._last_calls.arrays(inputs, of=inputs)
         arrays |= {f"{_LAST}{name}": array for name, array in last.items()}
@@ -402,10 +402,10 @@ class NativeEngine:
             value = state.get(f"{_FLAGS}{field}")
             source[ids] = rows[field][ids] if value is None else value.cpu().numpy()
         self._apply_flags()
-        for field, mirror in self._derived.items():
+        for field, shadow in self._derived.items():
             value = state.get(f"derived.{field}")
             if value is not None:
-                mirror.buffer[ids] = value.cpu().numpy()
+                shadow.buffer[ids] = value.cpu().numpy()
         self.batch.state[ids] = state["state"].cpu().numpy()
         last = {
             name: state[f"{_LAST}{name}"].cpu().numpy()
@@ -416,13 +416,13 @@ class NativeEngine:
         self._unchanged_inputs = None
         self.batch.warning[ids] = 0
         self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
-        for mirror in self._state.values():
-            mirror.pull()
+        for shadow in self._state.values():
+            shadow.pull()
         unsaved = [m for f, m in self._derived.items() if f"derived.{f}" not in state]
         if unsaved:
             self._repeat_last_calls(worlds.ascending)
-            for mirror in unsaved:
-                mirror.pull(ids)
+            for shadow in unsaved:
+                shadow.pull(ids)
 
     def _repeat_last_calls(self, worlds: Worlds) -> None:
         def run(*call: Any) -> None:
@@ -456,16 +456,16 @@ class NativeEngine:
     ) -> None:
         """Write elements of a model field, in double precision; ids as in numpy's indexing."""
         self.expand(field)
-        mirror = self._rows[field]
-        if mirror.tensor._version != mirror.version:
+        shadow = self._rows[field]
+        if shadow.tensor._version != shadow.version:
             self._push_row(field)
         worlds = env_ids.ravel()
-        self._last_calls.keep(field, mirror.array, worlds)
+        self._last_calls.keep(field, shadow.array, worlds)
         shape = np.broadcast_shapes(env_ids.shape, columns.shape)
-        mirror.array[env_ids, columns] = values.reshape(*shape, *mirror.array.shape[2:])
+        shadow.array[env_ids, columns] = values.reshape(*shape, *shadow.array.shape[2:])
         self._unchecked.add(field)
         self._note_written(worlds)
-        mirror.refresh(worlds)
+        shadow.refresh(worlds)
 
     def take_written_worlds(self) -> np.ndarray | None:
         """Return a mask, (num_envs,), of worlds with rows written since the last call, or None."""
@@ -475,7 +475,7 @@ class NativeEngine:
 
     def model_rows(self) -> dict[str, np.ndarray]:
         """Return float64 rows, (num_envs, ...), of all fields that may differ between worlds."""
-        return {field: mirror.array for field, mirror in self._rows.items()}
+        return {field: shadow.array for field, shadow in self._rows.items()}
 
     def _call_inputs(self) -> dict[str, np.ndarray]:
         """Return what a call reads of each world besides its state: model rows, flags' sources."""
@@ -490,13 +490,13 @@ class NativeEngine:
         return np.broadcast_to(compiled.reshape(rows.shape[1:]), rows.shape)
 
     def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
-        mirror = self._rows[field]
+        shadow = self._rows[field]
         if not values.size:
             return  # the model has no element of this kind
-        self._last_calls.keep(field, mirror.array, ids)
+        self._last_calls.keep(field, shadow.array, ids)
         self._note_written(ids)
-        mirror.array[ids] = values.reshape(-1, *mirror.array.shape[1:])
-        mirror.refresh()
+        shadow.array[ids] = values.reshape(-1, *shadow.array.shape[1:])
+        shadow.refresh()
         self._unchecked.add(field)
 
     def _note_written(self, worlds: Any) -> None:
@@ -524,20 +524,20 @@ class NativeEngine:
     def _push(self) -> None:
         """Write what users changed to the batch: state, inputs and model rows."""
         # State is always compared: a write through `.numpy()` or `.data` has no version.
-        for field, mirror in self._state.items():
+        for field, shadow in self._state.items():
             # Exceptions are large fields that users seldom write.
-            if field == "history" and mirror.tensor._version == mirror.version:
+            if field == "history" and shadow.tensor._version == shadow.version:
                 continue
-            changed = mirror.changed()
-            mirror.push(changed)
+            changed = shadow.changed()
+            shadow.push(changed)
             if self._unchanged_inputs is not None and field in _STATIC_INPUTS and changed.any():
                 self._unchanged_inputs = None
         self._push_rows()
 
     def _push_rows(self) -> None:
         """Write the model rows that users changed to the batch."""
-        for field, mirror in self._rows.items():
-            if mirror.tensor._version != mirror.version:
+        for field, shadow in self._rows.items():
+            if shadow.tensor._version != shadow.version:
                 self._push_row(field)
         if self._unchecked:
             self._check_rows()
@@ -561,24 +561,24 @@ class NativeEngine:
     @np.errstate(over="ignore")
     def _push_row(self, field: str) -> None:
         """Write the elements of a model field that users changed to the batch."""
-        mirror = self._rows[field]
+        shadow = self._rows[field]
         if field == "opt.timestep":
-            check_timestep(float(mirror.buffer.min()))
-            check_timestep(float(mirror.buffer.max()))
-        changed = mirror.changed()
+            check_timestep(float(shadow.buffer.min()))
+            check_timestep(float(shadow.buffer.max()))
+        changed = shadow.changed()
         worlds = changed.reshape(self.num_envs, -1).any(axis=1)
-        self._last_calls.keep(field, mirror.array, worlds)
-        mirror.push(changed)
+        self._last_calls.keep(field, shadow.array, worlds)
+        shadow.push(changed)
         self._note_written(worlds)
         self._unchecked.add(field)
 
     @np.errstate(over="ignore")
     def _pull(self, rows: np.ndarray | slice = slice(None)) -> None:
         # Values of a diverging world beyond float32's range become infinite.
-        for mirror in self._state.values():
-            mirror.pull(rows)
-        for mirror in self._derived.values():
-            mirror.pull(rows)
+        for shadow in self._state.values():
+            shadow.pull(rows)
+        for shadow in self._derived.values():
+            shadow.pull(rows)
         # MuJoCo checks only the state. A sum is finite only if every element is.
         sensors = self._derived.get("sensordata")
         if sensors is not None and not math.isfinite(sensors.buffer[rows].sum()):

@@ -11,7 +11,7 @@ _ALL = slice(None)
 _TORCH_DTYPES = {"f": np.float32, "i": np.int32, "u": np.uint8, "b": np.bool_}
 
 
-class Mirror:
+class Float32Shadow:
     """A float32 tensor over one float64 array of the batch."""
 
     __slots__ = ("array", "buffer", "tensor", "version")
