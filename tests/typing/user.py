@@ -14,7 +14,7 @@ from manyworlds.entity import Entity, EntityData
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.envs.mdp import dr
 from manyworlds.managers import EventTermCfg, ManagerTermBase, RewardTermCfg, SceneEntityCfg
-from manyworlds.sensor import ContactSensor, RayCastSensor
+from manyworlds.sensor import CameraSensor, ContactSensor, RayCastSensor
 from manyworlds.sim import Simulation
 from manyworlds.tasks import load_env_cfg
 
@@ -41,10 +41,13 @@ def scene(env: ManagerBasedRlEnv) -> None:
     assert_type(robot, Entity)
     assert_type(env.scene.sensor("feet", ContactSensor), ContactSensor)
     assert_type(env.scene.sensor("scan", RayCastSensor), RayCastSensor)
+    assert_type(env.scene.sensor("feet", ContactSensor).data.force, torch.Tensor)
     assert_type(env.scene.sensor("scan", RayCastSensor).data.distances, torch.Tensor)
+    assert_type(env.scene.sensor("eye", CameraSensor).data.depth, torch.Tensor)
     assert_type(env.scene.env_origins, torch.Tensor)
     env.scene.entity("robot").dta  # pyright: ignore[reportAttributeAccessIssue]
     env.scene.sensor("scan", RayCastSensor).data.distance  # pyright: ignore[reportAttributeAccessIssue]
+    env.scene.sensor("feet", ContactSensor).data.forces  # pyright: ignore[reportAttributeAccessIssue]
     env.scene.entty("robot")  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -56,6 +59,7 @@ def entity(robot: Entity) -> None:
     assert_type(robot.data.default_joint_pos, torch.Tensor)
     assert_type(robot.joint_names, tuple[str, ...])
     assert_type(robot.num_joints, int)
+    assert_type(robot.actuators[0].stiffness, torch.Tensor)
     assert_type(robot.num_actuators, int)
     assert_type(robot.find_joints(".*_knee"), tuple[list[int], list[str]])
     ids, names = robot.find_joints(".*", joint_subset=["hip", "knee"], preserve_order=True)
