@@ -71,7 +71,8 @@ def _friction_without_effect(env: ManagerBasedRlEnv) -> Iterator[str]:
             why = "which has the higher priority"
             if higher == 0:
                 why = f"where it is less than {most:g}, because MuJoCo takes the larger of two"
-            feet, floor = model.geom(geom).name, model.geom(ground).name
+            feet = model.geom(geom).name
+            floor = model.geom(ground).name
             yield (
                 f"Events {events_of_friction} randomize the friction of geom '{feet}', but its "
                 f"contacts have that of '{floor}', {why}: give the geom a higher priority "
@@ -81,5 +82,6 @@ def _friction_without_effect(env: ManagerBasedRlEnv) -> Iterator[str]:
 
 
 def _collide(model: mujoco.MjModel, first: int, second: int) -> bool:
-    types, affinities = model.geom_contype, model.geom_conaffinity
+    types = model.geom_contype
+    affinities = model.geom_conaffinity
     return bool(types[first] & affinities[second] or types[second] & affinities[first])

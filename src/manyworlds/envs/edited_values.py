@@ -45,7 +45,8 @@ def put_value(env: ManagerBasedRlEnv, path: str, value: object) -> Undo:
     """
     group, name, keys = _split(env, path)
     term = getattr(env, _MANAGERS[group]).get_term_cfg(name)
-    if owner := _curriculum_of(env, name, keys):
+    owner = _curriculum_of(env, name, keys)
+    if owner:
         raise ValueError(
             f"the curriculum '{owner}' sets it at each reset: change a value of "
             f"'curriculum.{owner}.params' instead."
@@ -99,7 +100,8 @@ def _with(owner: Any, keys: list[str], value: object, path: str) -> Any:
     """Return a copy of a config, dict or tuple with a new value in it; parts are not shared."""
     if not keys:
         return _like(owner, value, path)
-    key, rest = keys[0], keys[1:]
+    key = keys[0]
+    rest = keys[1:]
     new = _with(_child(owner, key, path), rest, value, path)
     if isinstance(owner, Mapping):
         return {known: new if str(known) == key else item for known, item in owner.items()}
@@ -168,7 +170,8 @@ def _origin(term: Any) -> Any:
 def _put_term(env: ManagerBasedRlEnv, group: str, name: str, changed: Any, keys: list[str]) -> Undo:
     """Replace the values of a reward, a termination or a curriculum term."""
     manager: Any = getattr(env, _MANAGERS[group])
-    term, func = manager.get_term_cfg(name), manager.get_term_cfg(name).func
+    term = manager.get_term_cfg(name)
+    func = manager.get_term_cfg(name).func
     before = dict(vars(term))
     new_func = func
     if isinstance(func, Stateful) and keys[0] == "params":

@@ -96,7 +96,8 @@ class AddStartState(EnvironmentEdit):
         weights: tuple[float, ...] = (self.weight,)
         if START_STATES in env.event_manager.active_terms.get("reset", ()):
             known = env.event_manager.get_term_cfg(START_STATES).params
-            states, weights = (*known["states"], *states), (*known["weights"], *weights)
+            states = (*known["states"], *states)
+            weights = (*known["weights"], *weights)
         params = {"states": states, "weights": weights, "share": self.share}
         cfg = EventTermCfg(func=start_from_moments, mode="reset", params=params)
         return env.event_manager.put(START_STATES, cfg)
@@ -271,7 +272,8 @@ class AddCase(EnvironmentEdit):
             raise ValueError(f"there is a case '{self.name}' already: choose another name.")
         if not 0.0 < self.seconds <= _LONGEST_S:
             raise ValueError(f"a case lasts more than 0 and at most {_LONGEST_S:g} s.")
-        if problem := self.state.problem(env):
+        problem = self.state.problem(env)
+        if problem:
             raise ValueError(problem)
         if self.push is not None:
             self.push.check(env)
@@ -297,7 +299,8 @@ def edit_from_plain(plain: object) -> EnvironmentEdit:
     kind = plain.get("kind") if isinstance(plain, Mapping) else None
     if not isinstance(kind, str) or kind not in _KINDS or not isinstance(plain, Mapping):
         raise ValueError(f"There is no edit of kind '{kind}': choose from {', '.join(_KINDS)}.")
-    cls, values = _KINDS[kind], {k: _tuples(v) for k, v in plain.items() if k != "kind"}
+    cls = _KINDS[kind]
+    values = {k: _tuples(v) for k, v in plain.items() if k != "kind"}
     try:
         if "state" in values:
             values["state"] = StartState(**values["state"])
@@ -320,7 +323,8 @@ def apply_edit(env: ManagerBasedRlEnv, edit: EnvironmentEdit) -> Undo:
     Raises:
         ValueError: the edit is refused; the message has the reason.
     """
-    before, text = rng_state(), _text(edit)
+    before = rng_state()
+    text = _text(edit)
     try:
         with torch.inference_mode(False), torch.no_grad():
             undo_term = edit.apply(env)

@@ -108,9 +108,12 @@ class Entrance:
         self.env = env
         self.memory = memory
         """Memory of the last seconds of all worlds; None for none."""
-        self._edits, self._sent = edits, list[PendingEdit]()
-        self._task, self._policy = task, policy
-        self._rollout_steps, self._steps = rollout_steps, 0
+        self._edits = edits
+        self._sent = list[PendingEdit]()
+        self._task = task
+        self._policy = policy
+        self._rollout_steps = rollout_steps
+        self._steps = 0
         self._lock = threading.Lock()  # held while the environment steps
         self._asked: collections.deque[_Question] = collections.deque()
         self._recorder = WorldRecorder(env.unwrapped)
@@ -118,7 +121,8 @@ class Entrance:
         self._file = folder / ENTRANCE_FILE
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.entrance, self._server.access = self, WebAccess(token)
+        self._server.entrance = self
+        self._server.access = WebAccess(token)
         self.address = f"127.0.0.1:{self._server.server_port}"
         """HOST:PORT that it listens at."""
         content = {"address": self.address, "token": token, "pid": os.getpid()}
@@ -346,7 +350,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._reply(self._accept)
 
     def _reply(self, answer: Callable[[], bytes]) -> None:
-        if refusal := self.server.access.refusal(self.path, self.headers):
+        refusal = self.server.access.refusal(self.path, self.headers)
+        if refusal:
             return self._send(HTTPStatus.FORBIDDEN, refusal.encode())
         try:
             self._send(HTTPStatus.OK, answer())

@@ -67,9 +67,15 @@ class _Watch:
         shown: Callable[[torch.Tensor], torch.Tensor] = lambda value: value.detach(),
         weight: float = 1.0,
     ) -> None:
-        self.where, self.func, self.shown, self.weight = where, func, shown, weight
-        self.low, self.high = torch.inf, -torch.inf
-        self.finite, self.reads_host, self.keeps = True, False, False
+        self.where = where
+        self.func = func
+        self.shown = shown
+        self.weight = weight
+        self.low = torch.inf
+        self.high = -torch.inf
+        self.finite = True
+        self.reads_host = False
+        self.keeps = False
         self.values: list[torch.Tensor] = []
 
     def __call__(self, env: Any, *args: Any, **kwargs: Any) -> Any:
@@ -102,7 +108,9 @@ class _Watch:
 
 class _Checker:
     def __init__(self, env: ManagerBasedRlEnv, seed: int, report: EnvReport) -> None:
-        self.env, self.seed, self.report = env, seed, report
+        self.env = env
+        self.seed = seed
+        self.report = report
         self.observations = self._watch_observations()
         self.rewards = self._watch(env.reward_manager, "reward")
         self.terminations = self._watch(env.termination_manager, "termination")
@@ -116,7 +124,8 @@ class _Checker:
 
     def run(self, steps: int) -> None:
         """Run a short rollout, a longer one, and the short one again."""
-        env, curriculum = self.env, self.env.curriculum_manager
+        env = self.env
+        curriculum = self.env.curriculum_manager
         env.curriculum_manager = NullCurriculumManager()  # its effects persist through resets
         actions = [self.draw() for _ in range(_ROLLOUT)]
         learned = [(tensor, tensor.clone()) for tensor in _shared_by_commands(env)]
@@ -141,7 +150,8 @@ class _Checker:
         self._judge_host_reads()
 
     def _watch_observations(self) -> list[_Watch]:
-        manager, watches = self.env.observation_manager, []
+        manager = self.env.observation_manager
+        watches = []
         for group, terms in manager.active_terms.items():
             for name in terms:
                 cfg = manager.get_term_cfg(group, name)
@@ -197,7 +207,8 @@ class _Checker:
         if self.env.device.type == "cuda":
             self.report.notes.append("resets are not compared on a GPU, whose sums may differ")
             return
-        if lasting := [name for name, term in self._events() if _outlives_resets(term)]:
+        lasting = [name for name, term in self._events() if _outlives_resets(term)]
+        if lasting:
             self.report.notes.append(
                 f"resets are not compared: the timers of the events {lasting} continue through them"
             )
@@ -314,7 +325,9 @@ def check_env(
     """
     report = EnvReport()
     cfg = copy.deepcopy(cfg)
-    cfg.scene.num_envs, cfg.seed, cfg.auto_reset = num_envs, seed, True
+    cfg.scene.num_envs = num_envs
+    cfg.seed = seed
+    cfg.auto_reset = True
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

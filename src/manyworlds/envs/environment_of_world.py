@@ -76,8 +76,11 @@ def restore_moment(env: ManagerBasedRlEnv, moment: WorldMoment) -> None:
 def cfg_of_moment(moment: WorldMoment, cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
     """Return the task for one world, with the terrain of the batch and the world's variants."""
     cfg = copy.deepcopy(cfg)
-    cfg.seed, cfg.recorders = moment.seed, {}
-    cfg.scene.num_envs, cfg.viewer.env_idx, cfg.sim.engine = 1, 0, "native"
+    cfg.seed = moment.seed
+    cfg.recorders = {}
+    cfg.scene.num_envs = 1
+    cfg.viewer.env_idx = 0
+    cfg.sim.engine = "native"
     for name, entity_cfg in cfg.scene.entities.items():
         if isinstance(entity_cfg, VariantEntityCfg):
             entity_cfg.assignment = [moment.variants[name]]

@@ -57,7 +57,8 @@ class EpisodeStory:
 
     def __str__(self) -> str:
         """Return why the episode ended, as text."""
-        last, first = self.steps[-1], self.steps[0]
+        last = self.steps[-1]
+        first = self.steps[0]
         ends = ", ".join(self.ended_by) or "goes on"
         lines = [f"world {self.env_id}, {last.time:.2f} s after the start of its episode: {ends}"]
         for name in last.nearness:
@@ -103,7 +104,8 @@ def tell(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
         for name, value in record.moment.state["sim"].items()
         if name.startswith("model.")
     }
-    replay, told = WorldReplay(env, record.steps, quick_checksum), []
+    replay = WorldReplay(env, record.steps, quick_checksum)
+    told = []
     try:
         while not replay.ended:
             action = replay.begin()

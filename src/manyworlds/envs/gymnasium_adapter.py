@@ -127,7 +127,8 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
         """
         obs, rewards, terminated, truncated, extras = self.env.step(self._tensor(actions))
         infos = _log(extras)
-        ends, cuts = _to_numpy(terminated), _to_numpy(truncated)
+        ends = _to_numpy(terminated)
+        cuts = _to_numpy(truncated)
         if "final_obs" in extras:
             final = self._arrays(extras["final_obs"])
             infos["_final_obs"] = ends | cuts
@@ -158,7 +159,8 @@ class GymEnv(_Adapter, gymnasium.Env):  # type: ignore[type-arg]
         action_limit: float = 1.0,
     ) -> None:
         cfg = copy.deepcopy(cfg)
-        cfg.scene.num_envs, cfg.auto_reset = 1, False
+        cfg.scene.num_envs = 1
+        cfg.auto_reset = False
         spaces = self._open(cfg, device, render_mode, obs_group, action_limit)
         self.observation_space, self.action_space = spaces
         self.metadata = self._metadata(AutoresetMode.DISABLED)

@@ -144,9 +144,18 @@ class ManagerBasedRlEnv(Stateful):
     # Set by every step. `extras` is only for the caller, and rendering is not part of the state;
     # the seed has had its effect, and the generators are part of it.
     derived_attributes = (
-        *("extras", "reset_terminated", "reset_time_outs", "reward_buf"),
-        *("render_mode", "renderer", "physics_time", "_physics_timer"),
-        *("seed_used", "edits", "resetting", "_not_finite"),
+        "extras",
+        "reset_terminated",
+        "reset_time_outs",
+        "reward_buf",
+        "render_mode",
+        "renderer",
+        "physics_time",
+        "_physics_timer",
+        "seed_used",
+        "edits",
+        "resetting",
+        "_not_finite",
     )
 
     def __init__(

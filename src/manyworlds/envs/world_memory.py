@@ -104,9 +104,11 @@ class WorldMemory:
                 f"The past is simulated by MuJoCo C, but the engine of these worlds is "
                 f"{env.sim.engine}: set cfg.sim.engine = 'native'."
             )
-        self._env, self._worst_count = env, worst
+        self._env = env
+        self._worst_count = worst
         self._length = max(1, round(seconds / env.step_dt))
-        self._budget, self._worst_budget = budget - budget // 3, budget // 3
+        self._budget = budget - budget // 3
+        self._worst_budget = budget // 3
         self._tape = WholeRecorder(env.num_envs)
         self._steps: collections.deque[_Step] = collections.deque()
         self._states: collections.deque[_States] = collections.deque()
@@ -116,7 +118,8 @@ class WorldMemory:
         self._ends: list[EndedEpisode] = []
         self.worst: collections.deque[EndedEpisode] = collections.deque()
         """Worst episodes of the last rollouts, the latest last."""
-        self._edits, self._lengths = len(env.edits), env.episode_length_buf.clone()
+        self._edits = len(env.edits)
+        self._lengths = env.episode_length_buf.clone()
         self._since = np.zeros(env.num_envs, dtype=np.int64)
         """Step from which each world can be simulated alone: no other world has had a part."""
         self._keep_states(np.arange(env.num_envs))
@@ -150,7 +153,8 @@ class WorldMemory:
         with self._tape:
             result = step(action)
         action = action.detach().cpu().clone()
-        draws, checks = self._tape.draws, quick_checksums(env)
+        draws = self._tape.draws
+        checks = quick_checksums(env)
         size = _size(draws) + _size(action) + checks.nbytes
         self._steps.append(_Step(action, draws, checks, size))
         self._recent_size += size
@@ -169,7 +173,8 @@ class WorldMemory:
 
     def end_rollout(self) -> None:
         """Choose the worst episodes since the last call."""
-        chosen, self._ends = self._ends, []
+        chosen = self._ends
+        self._ends = []
         self.worst.extend(chosen)
         self._worst_size += sum(end.size for end in chosen)
         while self.worst and self._worst_size > self._worst_budget:
@@ -188,7 +193,8 @@ class WorldMemory:
         length = int(self._env.episode_length_buf[env_id])
         if not length or self._since[env_id] == self._now:
             raise ValueError(f"World {env_id} has just begun an episode: it has no past.")
-        if (record := self._record(env_id, self._now, length)) is None:
+        record = self._record(env_id, self._now, length)
+        if record is None:
             raise ValueError(f"Nothing is remembered of world {env_id}: increase the budget.")
         return record
 
@@ -197,7 +203,8 @@ class WorldMemory:
         self._steps.clear()
         self._states.clear()
         self._recent_size = 0
-        self._first, self._edits = self._now, len(self._env.edits)
+        self._first = self._now
+        self._edits = len(self._env.edits)
         self._keep_states(np.arange(self._env.num_envs))
 
     def _note_end(self, env_id: int, length: int) -> None:
@@ -209,7 +216,8 @@ class WorldMemory:
         place = bisect.bisect(badness, self._badness(ended_by, value))
         if place >= self._worst_count:
             return
-        if (record := self._record(env_id, self._now, length)) is None:
+        record = self._record(env_id, self._now, length)
+        if record is None:
             return
         size = _size(record.steps) + _size(record.moment.state)
         end = EndedEpisode(env_id, self._now, ended_by, length, value, record, size)
@@ -230,7 +238,8 @@ class WorldMemory:
             for each in self._states
             if start <= each.step < until and (each.env_ids == env_id).any()
         )
-        if (states := next(begin, None)) is None:
+        states = next(begin, None)
+        if states is None:
             return None
         place = int(np.flatnonzero(states.env_ids == env_id)[0])
         state = {name: state_of_one(part, place) for name, part in states.state.items()}

@@ -144,7 +144,8 @@ class WorldReplay:
         steps: Sequence[RecordedStep],
         check: Callable[[ManagerBasedRlEnv, int], int] | None = None,
     ) -> None:
-        self._env, self._check = env, check or checksum
+        self._env = env
+        self._check = check or checksum
         self._steps = steps
         self._tape = DrawReplay()
         self.done = 0

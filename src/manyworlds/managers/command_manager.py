@@ -276,7 +276,8 @@ class NullCommandManager(CommandManager):
     """Command manager without terms."""
 
     def __init__(self) -> None:
-        self._terms, self._class_terms = {}, {}
+        self._terms = {}
+        self._class_terms = {}
 
     def reset(self, env_ids: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
         """Return an empty log; its values would have shape []."""

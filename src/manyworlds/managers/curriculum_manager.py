@@ -61,4 +61,6 @@ class NullCurriculumManager(CurriculumManager):
     """Curriculum manager without terms."""
 
     def __init__(self) -> None:
-        self._terms, self._class_terms, self._log = {}, {}, {}
+        self._terms = {}
+        self._class_terms = {}
+        self._log = {}

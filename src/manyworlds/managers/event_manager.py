@@ -104,8 +104,17 @@ class EventManager(ManagerBase[EventTermCfg]):
     state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
     # The tables of terms change only by edits, which restore them; see `put`.
     derived_attributes = (
-        *("_prepared", "_functions", "_class_terms", "_modes", "_fields", "_levels"),
-        *("_low", "_span", "_global_low", "_global_span", "_memory"),
+        "_prepared",
+        "_functions",
+        "_class_terms",
+        "_modes",
+        "_fields",
+        "_levels",
+        "_low",
+        "_span",
+        "_global_low",
+        "_global_span",
+        "_memory",
     )
     world_columns = ("_time_left",)
     shared_attributes = ("_global_time_left",)
@@ -163,7 +172,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         Raises:
             Exception: the term is wrong; then nothing has changed.
         """
-        before, after_assignment = vars(self).copy(), self._env.sim.after_assignment
+        before = vars(self).copy()
+        after_assignment = self._env.sim.after_assignment
         draws = {name: event.draws for name, event in self._prepared.items()}
 
         def undo() -> None:
@@ -183,11 +193,13 @@ class EventManager(ManagerBase[EventTermCfg]):
     def _put(self, name: str, cfg: EventTermCfg) -> None:
         cfg = copy.deepcopy(cfg)
         if cfg.mode == "startup":
-            cfg.mode, cfg.min_step_count_between_reset = "reset", _ONCE
+            cfg.mode = "reset"
+            cfg.min_step_count_between_reset = _ONCE
         old = self._terms.get(name)
         was = self._class_terms.get(name)
         timers = self._timers()
-        memory, draws = self._memory, {n: event.draws for n, event in self._prepared.items()}
+        memory = self._memory
+        draws = {n: event.draws for n, event in self._prepared.items()}
         self._functions = {n: f for n, f in self._functions.items() if n != name}
         self._class_terms = {n: f for n, f in self._class_terms.items() if n != name}
         self._prepared = {n: e for n, e in self._prepared.items() if n != name}
@@ -365,7 +377,8 @@ class EventManager(ManagerBase[EventTermCfg]):
 
     def _prepare(self, name: str, term_cfg: EventTermCfg) -> EventTermCfg:
         term_cfg = super()._prepare(name, term_cfg)
-        if (event := PreparedEvent.of(term_cfg)) is not None:
+        event = PreparedEvent.of(term_cfg)
+        if event is not None:
             self._prepared[name] = self._class_terms[name] = event
         return term_cfg
 
@@ -397,7 +410,8 @@ class EventManager(ManagerBase[EventTermCfg]):
             self._global_time_left.copy_(
                 torch.where(torch.from_numpy(shared), drawn, self._global_time_left)
             )
-        rows, flags = iter(due), iter(shared[:, 0])
+        rows = iter(due)
+        flags = iter(shared[:, 0])
         applied: list[tuple[str, Worlds]] = []
         for name in self._modes["interval"]:
             shared_timer = self._terms[name].is_global_time
@@ -416,7 +430,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         within: Worlds | None = None,
     ) -> None:
         """Apply a term in some worlds; other terms of its mode follow in the worlds `within`."""
-        term, memory = self._terms[name], self._memory
+        term = self._terms[name]
+        memory = self._memory
         ids = worlds.ids if term.mode == "reset" else worlds.ids_or_none
         if memory is None:
             with draws_of(f"event {name}", worlds):
@@ -444,7 +459,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         self, name: str, term: EventTermCfg, env_ids: torch.Tensor, step: int
     ) -> torch.Tensor:
         """Return the given worlds whose last event is old enough; synchronizes with the device."""
-        last, once = self._last_step[name], self._triggered_once[name]
+        last = self._last_step[name]
+        once = self._triggered_once[name]
         waited = step - last[env_ids] >= term.min_step_count_between_reset
         ids = env_ids[waited | ~once[env_ids]]
         last[ids] = step

@@ -83,7 +83,8 @@ class EventMemory(Stateful):
             due: names of the terms that follow, and so need not be reapplied before.
             within: the worlds in which those terms run.
         """
-        before, self._due = self._due, ((name, *due), within)
+        before = self._due
+        self._due = ((name, *due), within)
         try:
             yield
         finally:
@@ -103,7 +104,8 @@ class EventMemory(Stateful):
         for name in self._rows.keys() & other._rows.keys():
             self._last[self._rows[name]] = other._last[other._rows[name]]
         for name, event in self._prepared.items():
-            if (kept := draws.get(name)) is not None:
+            kept = draws.get(name)
+            if kept is not None:
                 event.draws = kept
 
     def apply_again(self, entity: str, worlds: torch.Tensor) -> None:
@@ -128,7 +130,8 @@ class EventMemory(Stateful):
 
     def _repeat(self, name: str, worlds: torch.Tensor) -> None:
         draws = self._prepared[name].draws if name in self._prepared else None
-        before, self._due = self._due, ((name,), self._worlds(worlds))
+        before = self._due
+        self._due = ((name,), self._worlds(worlds))
         try:
             if draws is not None:
                 draws.repeats = True

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 _SHORT = reprlib.Repr()
-_SHORT.maxdict, _SHORT.maxother, _SHORT.maxstring = 12, 200, 200
+_SHORT.maxdict = 12
+_SHORT.maxother = 200
+_SHORT.maxstring = 200
 
 
 class TensorFunc(Protocol):

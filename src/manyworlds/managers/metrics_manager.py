@@ -40,8 +40,12 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
     not_finite_effect = "whose episodes are left out of the log"
     _shown = ("reduce", "per_substep")
     state_attributes = (
-        *("_step_count", "_values", "_sums", "_episode_max"),
-        *("_substep_accum", "_substep_count"),
+        "_step_count",
+        "_values",
+        "_sums",
+        "_episode_max",
+        "_substep_accum",
+        "_substep_count",
     )
     world_columns = ("_values", "_sums", "_episode_max", "_substep_accum")
 
@@ -111,7 +115,8 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
         if not self._terms:
             return {}
         ids = self._worlds(env_ids).rows
-        count, by = self._step_count[ids], self._reduced_by
+        count = self._step_count[ids]
+        by = self._reduced_by
         result = self._sums[:, ids]
         result = torch.where(by["mean"], result / count.clamp(min=1), result)
         result = torch.where(by["last"], self._values[:, ids], result)
@@ -145,7 +150,8 @@ class NullMetricsManager(MetricsManager):
     state_attributes = ()
 
     def __init__(self) -> None:
-        self._terms, self._class_terms = {}, {}
+        self._terms = {}
+        self._class_terms = {}
         self._substep_count = 0
 
     def get_active_iterable_terms(self, env_idx: int) -> list[tuple[str, list[float]]]:

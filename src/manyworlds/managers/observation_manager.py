@@ -172,7 +172,8 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             shapes = self.group_obs_term_dim[name]
             dims[name] = shapes
             if group.concatenate_terms:
-                whole, axis = list(shapes[0]), group.concatenate_dim
+                whole = list(shapes[0])
+                axis = group.concatenate_dim
                 whole[axis] = sum(shape[axis] for shape in shapes)
                 dims[name] = tuple(whole)
         return dims
@@ -181,7 +182,8 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         self, name: str, group: ObservationGroupCfg, shapes: list[tuple[int, ...]]
     ) -> None:
         """Check that all terms have the dimension, and that their other dimensions are equal."""
-        axis, rank = group.concatenate_dim, len(shapes[0])
+        axis = group.concatenate_dim
+        rank = len(shapes[0])
         first, *names = group.terms
         if axis not in range(-rank, rank):
             raise ValueError(

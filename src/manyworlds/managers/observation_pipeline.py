@@ -126,7 +126,8 @@ class ObservationPipeline(Stateful):
             ValueError: the term of the saved state had another noise, delay or history.
         """
         for name in self.state_attributes:
-            here, saved = getattr(self, name) is not None, state[name] is not None
+            here = getattr(self, name) is not None
+            saved = state[name] is not None
             if here != saved:
                 raise ValueError(
                     f"{self._where} has {'a' if here else 'no'} {name.strip('_')}, but the saved "

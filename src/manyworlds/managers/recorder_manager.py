@@ -105,4 +105,5 @@ class NullRecorderManager(RecorderManager):
     """Recorder manager without terms."""
 
     def __init__(self) -> None:
-        self._terms, self._class_terms = {}, {}
+        self._terms = {}
+        self._class_terms = {}

@@ -118,7 +118,8 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         return self._terms[term_name].nan_policy
 
     def _warn_not_finite(self, name: str, value: torch.Tensor) -> None:
-        if not (count := int((~value.isfinite()).sum())):
+        count = int((~value.isfinite()).sum())
+        if not count:
             return
         warnings.warn(
             f"{self.kind} term '{name}' is NaN or infinite in {count} of {self.num_envs} worlds at "

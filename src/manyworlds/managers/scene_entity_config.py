@@ -89,7 +89,8 @@ class SceneEntityCfg:
         for kind in SELECTED_KINDS:
             if not self.is_given(kind):
                 continue
-            names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")
+            names = getattr(self, f"{kind}_names")
+            ids = getattr(self, f"{kind}_ids")
             self._resolve_kind(kind, names, ids, entity)
             found: Ids = getattr(self, f"{kind}_ids")
             if not isinstance(found, slice):
@@ -98,7 +99,8 @@ class SceneEntityCfg:
 
     def is_given(self, kind: str) -> bool:
         """Return True if elements of a kind are selected, by names or ids."""
-        names, ids = getattr(self, f"{kind}_names"), getattr(self, f"{kind}_ids")
+        names = getattr(self, f"{kind}_names")
+        ids = getattr(self, f"{kind}_ids")
         return names is not None or ids != slice(None)
 
     def index(self, kind: str) -> slice | torch.Tensor:
@@ -116,7 +118,8 @@ class SceneEntityCfg:
         """Select the ball joints that `joint_names` match, and take patterns for them alone out."""
         if self.joint_names is None or self.is_given("ball_joint"):
             return
-        balls, joints = entity.names("ball_joint"), entity.names("joint")
+        balls = entity.names("ball_joint")
+        joints = entity.names("joint")
         patterns = [self.joint_names] if isinstance(self.joint_names, str) else self.joint_names
         found = [balls[i] for pattern in patterns for i in match_ids(pattern, balls)]
         if found:
@@ -128,7 +131,8 @@ class SceneEntityCfg:
         available = entity.names(kind)
         every_id = list(range(len(available)))
         given = every_id[ids] if isinstance(ids, slice) else [int(i) for i in ids]
-        if bad := [i for i in given if not 0 <= i < len(available)]:
+        bad = [i for i in given if not 0 <= i < len(available)]
+        if bad:
             raise ValueError(
                 f"SceneEntityCfg('{self.name}') gives {kind}_ids={given}, but {bad[0]} is not "
                 f"in [0, {len(available)}): the entity has {len(available)} of kind {kind}."
@@ -141,7 +145,8 @@ class SceneEntityCfg:
                     f"{found}, but also {kind}_ids={ids}: give one of them, or make them agree."
                 )
         else:
-            found, found_names = given, [available[i] for i in given]
+            found = given
+            found_names = [available[i] for i in given]
         setattr(self, f"{kind}_ids", slice(None) if found == every_id else found)
         setattr(self, f"{kind}_names", tuple(found_names))
 

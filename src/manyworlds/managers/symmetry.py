@@ -55,7 +55,9 @@ class Reflection:
     @staticmethod
     def join(parts: Iterable[Reflection]) -> Reflection:
         """Return the reflection of vectors that are concatenated."""
-        index, sign, start = [], [], 0
+        index = []
+        sign = []
+        start = 0
         for part in parts:
             index.append(part.index + start)
             sign.append(part.sign)
@@ -127,7 +129,8 @@ class EnvSymmetry:
         """
         ids = [int(i) for i in ids]
         images = self.table(entity).images(kind, np.array(ids, dtype=int)).tolist()
-        if lost := set(images) - set(ids):
+        lost = set(images) - set(ids)
+        if lost:
             named = getattr(self.env.sim.mj_model, kind)
             raise ValueError(
                 f"it observes {kind}s {[named(i).name for i in ids]} without their mirror images "
@@ -230,8 +233,11 @@ class EnvSymmetry:
                 f"Observation group '{name}' is a dict of terms, which has no mirror image: set "
                 "concatenate_terms=True."
             )
-        parts, places, start = [], [], 0
-        names, shapes = manager.active_terms[name], manager.group_obs_term_dim[name]
+        parts = []
+        places = []
+        start = 0
+        names = manager.active_terms[name]
+        shapes = manager.group_obs_term_dim[name]
         for term, shape in zip(names, shapes, strict=True):
             parts.append(self._observation(name, term, shape))
             # Number the elements, to see where concatenation puts them.

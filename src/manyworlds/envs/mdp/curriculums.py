@@ -55,7 +55,8 @@ class _StageCurriculum(ManagerTermBase):
 
     def __init__(self, name: str, term_cfg: Any, stages: Sequence[Mapping[str, Any]], env: Any):
         super().__init__(env)
-        self._stages, self._term_cfg = stages, term_cfg
+        self._stages = stages
+        self._term_cfg = term_cfg
         self._step = -1
         what = f"{type(self).__name__} of '{name}'"
         steps = [stage["step"] for stage in stages]
@@ -64,7 +65,8 @@ class _StageCurriculum(ManagerTermBase):
         self._weight = None
         self._params: dict[str, Any] = {}
         for stage in stages:
-            if unknown := set(stage) - self.stage_keys:
+            unknown = set(stage) - self.stage_keys
+            if unknown:
                 raise ValueError(
                     f"{what}: a stage has {sorted(unknown)}, but only "
                     f"{sorted(self.stage_keys)} are allowed."
@@ -95,7 +97,8 @@ class _StageCurriculum(ManagerTermBase):
         return self._apply()
 
     def _apply(self) -> dict[str, torch.Tensor]:
-        weight, params = self._weight, dict(self._params)
+        weight = self._weight
+        params = dict(self._params)
         for stage in self._stages:
             if stage["step"] <= self._step:
                 weight = stage.get("weight", weight)

@@ -172,7 +172,8 @@ def reset_root_state_from_flat_patches(
     Raises:
         ValueError: the terrain has no such patches; see also `reset_root_state_uniform`.
     """
-    ids, terrain = resolve_env_ids(env, env_ids), env.scene.terrain
+    ids = resolve_env_ids(env, env_ids)
+    terrain = env.scene.terrain
     if terrain is None or terrain.terrain_origins is None:
         origins = env.scene.env_origins[ids]
     elif (patches := terrain.flat_patches.get(patch_name)) is None:
@@ -246,8 +247,11 @@ def push_by_setting_velocity(
         velocity_range: bounds in the world by x, y, z [m/s] and roll, pitch, yaw [rad/s].
         asset_cfg: the entity.
     """
-    ids, entity = resolve_env_ids(env, env_ids), env.scene.entity(asset_cfg.name)
-    data, indexing, rows = entity.data.data, entity.indexing, ids[:, None]
+    ids = resolve_env_ids(env, env_ids)
+    entity = env.scene.entity(asset_cfg.name)
+    data = entity.data.data
+    indexing = entity.indexing
+    rows = ids[:, None]
     push = sample_pose_range(velocity_range, len(ids), env.device)
     # From qvel itself, not from quantities derived from it: another event may have just set it.
     # qvel of a free joint is linear velocity in the world frame, angular velocity in the body
@@ -275,7 +279,8 @@ def apply_external_force_torque(
         torque_range: bounds of each component in the world [N m].
         asset_cfg: the entity and its bodies, each with its own wrench.
     """
-    ids, entity = resolve_env_ids(env, env_ids), env.scene.entity(asset_cfg.name)
+    ids = resolve_env_ids(env, env_ids)
+    entity = env.scene.entity(asset_cfg.name)
     bodies = asset_cfg.index("body")
     shape = (len(ids), *entity.data.body_external_force[0, bodies].shape)
     forces = sample_uniform(*force_range, shape, env.device)
@@ -355,8 +360,10 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         due = count_down(left, env.step_dt)
         if env_ids is not None:
             chosen = torch.zeros_like(due).index_fill_(0, env_ids, True)
-            due, left = due & chosen, torch.where(chosen, left, self._time_left)
-        touched, begins = due | self._active, due & ~self._active
+            due = due & chosen
+            left = torch.where(chosen, left, self._time_left)
+        touched = due | self._active
+        begins = due & ~self._active
         self._active ^= due
         drawn = self._draw_wrench(force_range, torque_range) * _over_bodies(begins)
         self._wrench.copy_(torch.where(_over_bodies(due), drawn, self._wrench))
@@ -385,7 +392,8 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         strong = (force.norm(dim=-1) >= self.viz.min_force).cpu().numpy()
         for env in visualizer.get_env_indices(self.num_envs):
             for body in strong[env].nonzero()[0]:
-                tail, tip = start[env, body], end[env, body]
+                tail = start[env, body]
+                tip = end[env, body]
                 visualizer.add_arrow(tail, tip, self.viz.rgba, width=self.viz.width)
 
     def _draw(self, limits: tuple[float, float]) -> torch.Tensor:

@@ -105,7 +105,8 @@ def rays(mirror: EnvSymmetry, sensor_name: str, **_: object) -> Reflection:
         reflected = np.concatenate([origins @ turn.T, directions @ turn.T], axis=1)
         distance = np.linalg.norm(own[:, None] - reflected[None], axis=2)
         source = distance.argmin(axis=1)
-        if (worst := distance[range(len(own)), source].max()) > 1e-4:
+        worst = distance[range(len(own)), source].max()
+        if worst > 1e-4:
             raise ValueError(
                 f"the rays of sensor '{sensor_name}' are not symmetric: the image of one is "
                 f"{worst:.3g} m from the nearest: center the pattern on the sagittal plane."
@@ -262,11 +263,14 @@ def _frame_matrix(mirror: EnvSymmetry, ref: ObjRef) -> np.ndarray:
     table = mirror.table(str(ref.entity))
     own = int(getattr(model, ref.type)(ref.prefixed_name()).id)
     image = int(table.images(ref.type, np.array([own]))[0])
-    body, local, other = own, np.eye(3), np.eye(3)
+    body = own
+    local = np.eye(3)
+    other = np.eye(3)
     if ref.type != "body":
         body = int(getattr(model, f"{ref.type}_bodyid")[own])
         quats = getattr(model, f"{ref.type}_quat")
-        local, other = _matrix(quats[own]), _matrix(quats[image])
+        local = _matrix(quats[own])
+        other = _matrix(quats[image])
     return other.T @ table.body_frames[body].T @ local
 
 

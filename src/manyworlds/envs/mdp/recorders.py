@@ -127,7 +127,8 @@ class record_dataset(RecorderTerm):  # noqa: N801
     @property
     def _dataset(self) -> EpisodeDatasetWriter:
         if self._writer is None:
-            env, params = self._env, self._params
+            env = self._env
+            params = self._params
             group = params["group"]
             observations = env.observation_manager
             sizes = [shape[0] for shape in observations.group_obs_term_dim[group]]

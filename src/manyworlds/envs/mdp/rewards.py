@@ -150,7 +150,8 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
         super().__init__(env)
         asset_cfg: SceneEntityCfg = cfg.params["asset_cfg"]
         entity = env.scene.entity(asset_cfg.name)
-        model, indexing = env.sim.mj_model, entity.indexing
+        model = env.sim.mj_model
+        indexing = entity.indexing
         joints = {int(indexing.joint_ids[i]): i for i in _joint_ids(entity, asset_cfg)}
         tendons = indexing.tendon_ids[asset_cfg.index("tendon")].tolist()
         dofs = [int(model.jnt_dofadr[joint]) for joint in joints]
@@ -184,7 +185,8 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
 
     def __call__(self, env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> torch.Tensor:
         """Compute the term for the motors of `asset_cfg`, shape [num_envs]."""
-        data, sim = env.scene.entity(asset_cfg.name).data, env.sim
+        data = env.scene.entity(asset_cfg.name).data
+        sim = env.sim
         force = data.actuator_force
         torque = (force * sim.model.actuator_gear[:, self._outputs, 0]) @ self._of_joint
         if self._lifts:  # these actuators also carry the weight that MuJoCo compensates

@@ -79,7 +79,9 @@ class StartState:
             if values.size:
                 mujoco.mj_extractState(model, row, whole, values, int(part))
                 fields[name] = values.tolist()
-        saved, terrain, cell = moment.state["scene"], env.scene.terrain, None
+        saved = moment.state["scene"]
+        terrain = env.scene.terrain
+        cell = None
         if terrain is not None:
             names = (name for name, entity in env.scene.entities.items() if entity is terrain)
             saved = saved["entities"][next(names)]
@@ -131,7 +133,8 @@ class start_from_moments(ManagerTermBase):  # noqa: N801
     def __init__(self, cfg: EventTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         states: Sequence[StartState] = cfg.params["states"]
-        weights, share = cfg.params["weights"], cfg.params["share"]
+        weights = cfg.params["weights"]
+        share = cfg.params["share"]
         if cfg.mode != "reset":
             raise ValueError(
                 f"start_from_moments begins episodes, but its mode is '{cfg.mode}': use 'reset'."
@@ -146,7 +149,8 @@ class start_from_moments(ManagerTermBase):  # noqa: N801
         if not all(weight > 0.0 and math.isfinite(weight) for weight in weights):
             raise ValueError(f"The weights of start states are {weights}: they must be positive.")
         for state in states:
-            if problem := state.problem(env):
+            problem = state.problem(env)
+            if problem:
                 raise ValueError(problem)
         model = env.sim.mj_model
         free = model.jnt_qposadr[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE]
@@ -181,7 +185,8 @@ class start_from_moments(ManagerTermBase):  # noqa: N801
         drawn = torch.rand(len(ids), device=self.device) < share
         which = torch.multinomial(self._weights, max(1, len(ids)), replacement=True)[: len(ids)]
         chosen = drawn & self._fits(env, ids, which)
-        ids, which = ids[chosen], which[chosen]
+        ids = ids[chosen]
+        which = which[chosen]
         self._begun = ids, which, self._place(env, ids, which)
 
     def reset(self, env_ids: EnvIds = None) -> None:
@@ -189,7 +194,8 @@ class start_from_moments(ManagerTermBase):  # noqa: N801
         ids, which, shift = self._begun
         self._begun = self._nothing
         for name, table in self._rows.items() if len(ids) else ():
-            target, rows = getattr(self._env.sim.data, name), table[which]
+            target = getattr(self._env.sim.data, name)
+            rows = table[which]
             if name == "qpos" and self._free.numel():
                 rows[:, self._free] += shift[:, None, :]
             rows = rows.reshape(len(ids), *target.shape[1:])

@@ -39,7 +39,8 @@ class reset_to_start_states(EpisodeEvent):  # noqa: N801
     def __init__(self, cfg: EventTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         self._cfg = cfg
-        kinds, opens_at = cfg.params["kinds"], cfg.params.get("opens_at", 0.5)
+        kinds = cfg.params["kinds"]
+        opens_at = cfg.params.get("opens_at", 0.5)
         if cfg.mode != "reset":
             raise ValueError(
                 f"reset_to_start_states sets the states of new episodes, but its mode is "

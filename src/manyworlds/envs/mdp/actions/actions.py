@@ -68,7 +68,8 @@ def find_targets(
         if actuator.transmission_type == transmission
         for target in actuator.target_names
     }
-    if lost := [name for name in selected if name not in followed]:
+    lost = [name for name in selected if name not in followed]
+    if lost:
         message = (
             f"No actuator configuration follows the targets of {kind}s {lost}: add one to "
             "articulation.actuators, such as an XmlActuatorCfg for actuators of the model."
@@ -209,7 +210,8 @@ class BaseAction(ActionTerm):
                 "entity's defaults as the offset: set use_default_offset=False."
             )
         self._clip: torch.Tensor | None = None
-        if (bounds := clip_bounds(cfg.clip, self._driven_targets, self.device)) is not None:
+        bounds = clip_bounds(cfg.clip, self._driven_targets, self.device)
+        if bounds is not None:
             self._clip = torch.stack(bounds, dim=-1).repeat(self.num_envs, 1, 1)
         still = self._scale[0] == 0.0
         if self._clip is not None:

@@ -174,7 +174,8 @@ class DifferentialIKAction(ActionTerm):
 
     def compute_dq(self) -> torch.Tensor:
         """Return the changes of the joints [rad or m], shape [num_envs, joints]."""
-        cfg, data = self.cfg, self._entity.data
+        cfg = self.cfg
+        data = self._entity.data
         error = self._pose_error()
         jacobian = torch.cat(self._compute_jacobian(), dim=1)
         jacobian = jacobian[:, : error.shape[1]]
@@ -212,7 +213,9 @@ class DifferentialIKAction(ActionTerm):
         assign(self._raw_actions, 0.0, env_ids)
 
     def _find_frame(self) -> None:
-        cfg, indexing, model = self.cfg, self._entity.indexing, self._env.sim.mj_model
+        cfg = self.cfg
+        indexing = self._entity.indexing
+        model = self._env.sim.mj_model
         frames, names = self._entity.find(cfg.frame_type, cfg.frame_name)
         if len(frames) > 1:
             raise ValueError(
@@ -224,7 +227,8 @@ class DifferentialIKAction(ActionTerm):
         if cfg.frame_type != "body":
             self._body = int(getattr(model, f"{cfg.frame_type}_bodyid")[self._frame])
         self._root = int(model.body_rootid[self._body])
-        ancestors, body = {self._body}, self._body
+        ancestors = {self._body}
+        body = self._body
         while body:
             body = int(model.body_parentid[body])
             ancestors.add(body)
