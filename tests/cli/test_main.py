@@ -231,6 +231,7 @@ USAGE_ERRORS = {
     "train": ("Name a task: manyworlds train TASK",),
     "train --resume": ("Name a task: manyworlds train TASK",),
     "train Reach Reach": ("Name one task, not 2",),
+    "train Reach --env.sim.engine x": ("--env.sim.engine takes auto, native or warp, got 'x'",),
     "train Reach --preset x": ("--preset takes auto, cpu or gpu, got 'x'",),
     "train Reach --agent.actor.hidden-dims 64 64": ("'64' is one too many", '"(64, 64)"'),
     "train Reach --agent.actor.hidden-dims x": (

@@ -262,7 +262,10 @@ def _is_for_cpu(options: TrainOptions, sim: SimulationCfg, words: Sequence[str])
     if engine is not None:
         sim = copy.copy(sim)
         sim.engine = engine  # type: ignore[assignment]
-    return choose_device(sim, None).type == "cpu"
+    try:
+        return choose_device(sim, None).type == "cpu"
+    except ValueError:  # of an engine that does not exist, which parsing explains
+        return True
 
 
 def _note(text: str) -> None:
