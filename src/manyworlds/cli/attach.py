@@ -119,7 +119,8 @@ def _entered(cfg: AttachOptions, folder: Path) -> EnteredWorld:
     from manyworlds.lab.entry import enter_run
 
     lab_cfg = LabCfg(start_paused=cfg.paused or bool(cfg.repeat))
-    world, end = cfg.world, -1
+    world = cfg.world
+    end = -1
     if cfg.episode is not None:
         world, end = _worst_episode(folder, cfg.episode)
     entered = enter_run(folder, world, lab_cfg, record=cfg.repeat, end=end)

@@ -122,7 +122,8 @@ def _bench_task(args: BenchOptions) -> int:
     cfg: Any = load_env_cfg(str(args.file))
     # The rollout that a task is compared with runs on the CPU.
     engine = "native" if args.engine == "auto" and not args.profile else args.engine
-    cfg.sim.engine, cfg.sim.num_threads = engine, args.threads
+    cfg.sim.engine = engine
+    cfg.sim.num_threads = args.threads
     env = make_env(cfg, args.num_envs)
     if args.profile:
         print(profile_env(env, args.seconds))
@@ -233,7 +234,9 @@ class _Race:
         from manyworlds.cli.plain_rollout import PlainRollout, settled_rows
         from manyworlds.utils.devices import usable_cores
 
-        self.fields, self.nsubsteps, self.refresh = fields, nsubsteps, refresh
+        self.fields = fields
+        self.nsubsteps = nsubsteps
+        self.refresh = refresh
         self.sim = sim = _make_simulation(model, num_envs, num_threads, engine)
         self.model = sim.mj_model
         self.threads = num_threads or usable_cores()
@@ -247,7 +250,8 @@ class _Race:
         self.rows, hold = settled_rows(self.rollout, sample, num_envs, _SETTLE_SECONDS, rng)
         for name in ("qpos", "qvel", "act"):
             self._write(name, self.rows[:, self.layout.columns[name]])
-        self.hold, self.rng = hold, rng
+        self.hold = hold
+        self.rng = rng
 
     def prepare(self, round_seconds: float) -> None:
         """Warm up, size the rounds and draw their controls."""
@@ -255,7 +259,9 @@ class _Race:
 
         from manyworlds.cli.bench_states import control_sequence
 
-        sim, nsubsteps, num_envs = self.sim, self.nsubsteps, self.sim.num_envs
+        sim = self.sim
+        nsubsteps = self.nsubsteps
+        num_envs = self.sim.num_envs
         calls = self._calls_per_round(round_seconds)
         controls = control_sequence(self.model, self.hold, num_envs, calls, self.rng)
         self.ctrl = torch.from_numpy(controls.swapaxes(0, 1).astype(np.float32))
@@ -268,16 +274,20 @@ class _Race:
     def round(self, simulation_first: bool) -> _Times:
         """Let each program take the same steps from the same states."""
         rows = self._state_rows()
-        state, warmstart = rows[:, self.layout.physics], rows[:, self.layout.warmstart]
+        state = rows[:, self.layout.physics]
+        warmstart = rows[:, self.layout.warmstart]
         times = _Times()
         for simulation in (simulation_first, not simulation_first):
-            wall, cpu = perf_counter(), process_time()
+            wall = perf_counter()
+            cpu = process_time()
             if simulation:
                 self._simulate()
-                times.sim_wall, times.sim_cpu = perf_counter() - wall, process_time() - cpu
+                times.sim_wall = perf_counter() - wall
+                times.sim_cpu = process_time() - cpu
             else:
                 self.rollout(state, warmstart, self.control)
-                times.rollout_wall, times.rollout_cpu = perf_counter() - wall, process_time() - cpu
+                times.rollout_wall = perf_counter() - wall
+                times.rollout_cpu = process_time() - cpu
         if self.same_trajectory:
             reached = self._state_rows()[:, self.layout.physics]
             # The rollout leaves diverged worlds where they were.
@@ -288,7 +298,8 @@ class _Race:
 
     def result(self, total: _Times, rounds: list[_Times]) -> dict[str, Any]:
         """Return what `measure_physics` returns."""
-        steps, contacts = self.steps_per_round * len(rounds), self.contacts
+        steps = self.steps_per_round * len(rounds)
+        contacts = self.contacts
         return {
             "engine": self.sim.engine,
             "num_envs": self.sim.num_envs,

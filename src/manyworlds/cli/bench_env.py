@@ -30,7 +30,8 @@ _METHODS = ("process_action", "apply_action", "compute", "compute_substep", "app
 
 def make_env(cfg: ManagerBasedRlEnvCfg, num_envs: int) -> ManagerBasedRlEnv:
     """Build an environment with a number of worlds."""
-    cfg.scene.num_envs, cfg.seed = num_envs, 1
+    cfg.scene.num_envs = num_envs
+    cfg.seed = 1
     return ManagerBasedRlEnv(cfg)
 
 
@@ -52,7 +53,8 @@ def measure_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> dict[str, Any]:
     Raises:
         ValueError: the environment is on another engine.
     """
-    sim, decimation = env.sim, env.cfg.decimation
+    sim = env.sim
+    decimation = env.cfg.decimation
     if not sim.is_bit_exact:
         raise ValueError(
             f"The rollout is MuJoCo C, which the engine '{sim.engine}' does not follow bit for "
@@ -65,10 +67,13 @@ def measure_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> dict[str, Any]:
         rollout.prepare(env.num_envs, steps * decimation)
         layout = rollout.layout
         times: list[tuple[float, float]] = []
-        resets, taken, total = 0.0, 0, 0.0
+        resets = 0.0
+        taken = 0
+        total = 0.0
         while total < seconds or len(times) < 3:
             rows = sim.state_dict()["state"].numpy()
-            state, warmstart = rows[:, layout.physics], rows[:, layout.warmstart]
+            state = rows[:, layout.physics]
+            warmstart = rows[:, layout.warmstart]
             chosen = np.arange(taken, taken + steps) % _ACTIONS
             control = np.repeat(controls[:, chosen], decimation, axis=1)
             began = perf_counter()
@@ -109,7 +114,8 @@ def profile_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> str:
             for label, owner, name in _parts(env):
                 restore.enter_context(_patched(owner, name, clock.timed(label, owner, name)))
             step = clock.timed("the rest of env.step", env, "step")
-            steps, end = 0, perf_counter() + seconds
+            steps = 0
+            end = perf_counter() + seconds
             while steps < 10 or perf_counter() < end:
                 step(actions[steps % _ACTIONS])
                 steps += 1
@@ -130,7 +136,8 @@ class _Clock:
         self._inner = [0.0]
 
     def timed(self, label: str, owner: Any, name: str) -> Callable[..., Any]:
-        function, spent = getattr(owner, name), self.spent.setdefault(label, _Spent())
+        function = getattr(owner, name)
+        spent = self.spent.setdefault(label, _Spent())
         inner = self._inner
 
         def call(*args: Any, **kwargs: Any) -> Any:

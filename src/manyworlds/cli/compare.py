@@ -61,7 +61,8 @@ def main(argv: list[str]) -> int:
     replaced = options.out.exists()
     path = plot_comparison(runs, options.keys, options.out)
     for run in runs:
-        if missing := set(options.keys) - set(curve_keys(run.records)):
+        missing = set(options.keys) - set(curve_keys(run.records))
+        if missing:
             names = ", ".join(sorted(missing))
             print(f"warning: '{run.name}' has no values of {names}", file=sys.stderr)
     print(f"picture: {path}" + " (replaced)" * replaced)

@@ -47,7 +47,8 @@ def run(cfg: DemoOptions) -> int:
     from manyworlds.rl.training import train, write_summary
 
     console = Console()
-    env_cfg, rl_cfg = load_env_cfg(TASK), load_rl_cfg(TASK)
+    env_cfg = load_env_cfg(TASK)
+    rl_cfg = load_rl_cfg(TASK)
     env_cfg.scene.num_envs = cfg.num_envs or env_cfg.scene.num_envs
     rl_cfg.seed = cfg.seed
     if cfg.iterations is not None:

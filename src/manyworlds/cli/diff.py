@@ -34,7 +34,8 @@ def main(argv: list[str]) -> int:
     args = parse(DiffOptions, argv, "diff")
     from manyworlds.lab.diff import diff_models, load_model
 
-    first, second = load_model(args.first), load_model(args.second)
+    first = load_model(args.first)
+    second = load_model(args.second)
     found = diff_models(first, second, args.prefix, args.tolerance)
     print("\n".join(map(str, found)) or "the same")
     return int(bool(found))

@@ -69,9 +69,11 @@ def main(argv: list[str]) -> int:
         print(f"{finding.what}: {finding.found}")
     problems = [_describe(p) for p in packages if p.problem]
     problems += _installation_problems(DISTRIBUTION) + _library_problem()
-    if lacking := sorted({p.extra for p in packages if p.extra and not p.installed}):
+    lacking = sorted({p.extra for p in packages if p.extra and not p.installed})
+    if lacking:
         print(f"note: extras not installed: {', '.join(lacking)}: {install_command('NAME')}")
-    if defect := newton_defect():
+    defect = newton_defect()
+    if defect:
         print(f"note: {defect}")
     for finding in findings:
         if finding.remedy:
@@ -127,7 +129,8 @@ def _installation_problems(distribution: str) -> list[str]:
             f"{distribution} is not installed, though its sources are imported: run `pip install "
             "-e .` in the clone"
         )
-    if other := installed_version(_NAMESAKE):
+    other = installed_version(_NAMESAKE)
+    if other:
         problems.append(
             f"{_NAMESAKE} {other}, another project with an import package of the same name, is "
             f"installed: run `pip uninstall {_NAMESAKE}`, and then `pip install --force-reinstall "

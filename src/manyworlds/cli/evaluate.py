@@ -103,7 +103,8 @@ def evaluate_cases(
             "another run with --checkpoint."
         )
     own, _ = configs_of_run(run)
-    own.scene.num_envs, own.seed = env_cfg.scene.num_envs, env_cfg.seed
+    own.scene.num_envs = env_cfg.scene.num_envs
+    own.seed = env_cfg.seed
     results = []
     for after, case in cases:
         env = case_env(case, own, device)

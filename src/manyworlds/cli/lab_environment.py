@@ -39,7 +39,8 @@ def open_environment(cfg: LabOptions, target: Target) -> LiveLab:
     policy = None
     checkpoint, run = _checkpoint(target)
     env_cfg = play_env_cfg(target.task, target.run or run)
-    env_cfg.scene.num_envs, env_cfg.sim.engine = 1, "native"
+    env_cfg.scene.num_envs = 1
+    env_cfg.sim.engine = "native"
     torch.set_num_threads(1)  # one world has too little work for several
     env = ManagerBasedRlEnv(env_cfg, device="cpu")
     if checkpoint is not None:
@@ -47,7 +48,8 @@ def open_environment(cfg: LabOptions, target: Target) -> LiveLab:
     lab = LiveLab.driven_by(env, policy, cfg.lab_cfg())
     lab.source = lambda: open_environment(cfg, target)
     assert lab.environment is not None
-    if (trained := target.run or run) is not None:
+    trained = target.run or run
+    if trained is not None:
         lab.environment.differences = differences_from_training(env_cfg, trained)
     for name, values in cfg.command.items():
         lab.environment.steer(name, values)

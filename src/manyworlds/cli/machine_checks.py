@@ -43,7 +43,8 @@ def check_gl() -> Iterator[MachineCheck]:
     """Check whether videos and cameras can be drawn."""
     from manyworlds.utils.gl import gl_available, gl_backend
 
-    if (reason := gl_available()) is None:
+    reason = gl_available()
+    if reason is None:
         yield MachineCheck("OpenGL", gl_backend() or "window system")
     else:
         found, _, remedy = reason.rpartition("): ")
@@ -73,7 +74,8 @@ def check_gpu() -> Iterator[MachineCheck]:
         has_warp = is_installed("mujoco_warp")
         remedy = "" if has_warp else f"{install_command('gpu')}  # for physics on it"
     elif not has_nvidia_driver():
-        found, remedy = "none of NVIDIA; the CPU is used", ""
+        found = "none of NVIDIA; the CPU is used"
+        remedy = ""
     elif torch.version.cuda is None:  # pyright: ignore[reportAttributeAccessIssue]
         found = f"not usable by PyTorch {torch.__version__}, a build for the CPU"
         remedy = "pip uninstall torch; pip install 'torch<2.14'"
@@ -104,7 +106,8 @@ def check_ports() -> Iterator[MachineCheck]:
     for (holder, remedy), numbers in used.items():
         what = f"port{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
         yield MachineCheck(what, f"in use{holder}", f"end that process, or {remedy}")
-    if free := ", ".join(str(number) for number, holder in holders.items() if holder is None):
+    free = ", ".join(str(number) for number, holder in holders.items() if holder is None)
+    if free:
         yield MachineCheck("free ports", free)
 
 

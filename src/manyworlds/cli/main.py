@@ -91,7 +91,8 @@ def _message(error: Exception) -> str | None:
     """Return one line about an error that the input or the machine can cause, or None."""
     from manyworlds.utils.gl import gl_import_problem
 
-    if problem := gl_import_problem(error):
+    problem = gl_import_problem(error)
+    if problem:
         return problem
     return one_line(error) if isinstance(error, EXPECTED) else None
 

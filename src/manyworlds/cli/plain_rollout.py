@@ -71,7 +71,8 @@ def settled_rows(
     Returns:
         State rows, shape (num_envs, nstate), and holding controls, shape (nu,).
     """
-    model, layout = rollout.model, rollout.layout
+    model = rollout.model
+    layout = rollout.layout
     data = start_state(model)
     hold = holding_controls(model, data)
     rows = np.tile(layout.row(data), (sample, 1))

@@ -113,7 +113,8 @@ class UntrainedPolicy:
     """
 
     def __init__(self, env: ManagerBasedRlEnv, kind: str) -> None:
-        self._env, self._kind = env, kind
+        self._env = env
+        self._kind = kind
 
     def __call__(self, obs: Any) -> torch.Tensor:
         """Return the actions, shape [num_envs, num_actions]."""

@@ -35,7 +35,8 @@ def main(argv: list[str]) -> int:
     from manyworlds.sim.diagnostics.status import WorldStatus
 
     record = FlightRecord.load(path)
-    about, arrays = record.metadata, record.arrays
+    about = record.metadata
+    arrays = record.arrays
     print(
         f"{path.name}: {len(about['bad_worlds'])} of {about['num_envs']} worlds failed on the "
         f"{about['engine']} engine; {len(arrays['worlds'])} recorded over "

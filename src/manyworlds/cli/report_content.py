@@ -78,7 +78,9 @@ def fill_page(
 def _summary(
     run: RunFolder, checkpoint: Path | None, records: Sequence[IterationRecord]
 ) -> Iterator[tuple[str, str]]:
-    last, minutes, steps = records[-1], training_minutes(records)[-1], control_steps(records)[-1]
+    last = records[-1]
+    minutes = training_minutes(records)[-1]
+    steps = control_steps(records)[-1]
     yield "task", str(run.task)
     yield "run", run.path.name
     yield "checkpoint", "none" if checkpoint is None else checkpoint.name
@@ -87,7 +89,8 @@ def _summary(
     yield "control steps", f"{steps:,} ({steps / (60.0 * minutes):,.0f} per second)"
     if last.mean_return is not None:
         yield "mean return", f"{last.mean_return:.2f} (last 100 episodes of training)"
-    if shares := mean_shares(records):
+    shares = mean_shares(records)
+    if shares:
         yield "time", ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
 
 
@@ -146,12 +149,15 @@ def _add_curves(page: Page, records: Sequence[IterationRecord], scratch: Path) -
 
 def _add_reproduction(page: Page, run: RunFolder) -> None:
     page.heading("Reproduce")
-    origin, edits, no_edits = run.origin(), [], ""
+    origin = run.origin()
+    edits = []
+    no_edits = ""
     try:
         edits = read_edits(run.path)
     except EXPECTED as error:
         no_edits = one_line(error)
-    if command := origin.get("command"):
+    command = origin.get("command")
+    if command:
         if edits and _EDITS not in command:
             command += f" {_EDITS} {shlex.quote(str(run.path))}"
         page.code(command)
@@ -218,7 +224,8 @@ def _changes(run: RunFolder) -> Iterator[tuple[str, str, str]]:
         ("env", run.env_params(), load_env_cfg(task)),
         ("agent", run.agent_params(), load_rl_cfg(task)),
     ):
-        here, there = flatten(_named(params), name), flatten(_named(to_plain(cfg)), name)
+        here = flatten(_named(params), name)
+        there = flatten(_named(to_plain(cfg)), name)
         for key in dict.fromkeys((*here, *there)):
             values = here.get(key, _ABSENT), there.get(key, _ABSENT)
             if values[0] != values[1]:

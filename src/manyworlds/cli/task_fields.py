@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import tyro
 
 from manyworlds.cli.errors import UsageError
+from manyworlds.cli.help_texts import join_source_lines
 from manyworlds.cli.options import HELP, paragraphs_of, rewritten
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl import RslRlBaseRunnerCfg
@@ -75,6 +76,7 @@ def parse_fields(
     if any(word in HELP for word in words):
         shown = _with_fields(options, config)
         about = paragraphs_of(type(options))
+        join_source_lines()
         tyro.cli(type(shown), default=shown, args=["--help"], prog=prog, description=about)
     args = rewritten(config, [*words])
     with gc_paused(), parse_errors_as_sentences(options, config):  # it makes 10^5 objects

@@ -89,7 +89,8 @@ def find_terrain(kinds: Sequence[str], change: Mapping[str, object]) -> TerrainG
     if len(kinds) == 1 and kinds[0] in FIELDS:
         terrain = FIELDS[kinds[0]]
     else:
-        if unknown := [kind for kind in kinds if kind not in ALL_TERRAIN_PRESETS]:
+        unknown = [kind for kind in kinds if kind not in ALL_TERRAIN_PRESETS]
+        if unknown:
             known = [*FIELDS, *ALL_TERRAIN_PRESETS]
             raise ValueError(
                 f"'{unknown[0]}' is no kind of terrain: give one of {', '.join(FIELDS)} alone, or "
@@ -136,7 +137,8 @@ def terrain_scene(
         terrain_type="generator", terrain_generator=terrain, debug_vis=patches
     )
     entities: dict[str, EntityCfg] = {}
-    if (getter := ROBOT_CFG_GETTERS[robot]) is not None:
+    getter = ROBOT_CFG_GETTERS[robot]
+    if getter is not None:
         entities["robot"] = getter()
         origins = TerrainEntity(ground, "cpu").terrain_origins
         assert origins is not None

@@ -153,7 +153,8 @@ def parse_seeds(text: str | None) -> list[int]:
 def _check(options: TrainOptions, config: TrainConfig, argv: Sequence[str]) -> None:
     """Check that no option contradicts several seeds."""
     given = {arg.split("=")[0].replace("_", "-") for arg in argv}
-    if both := given & {*_SEEDS}:
+    both = given & {*_SEEDS}
+    if both:
         raise UsageError(f"Give either --seeds or {sorted(both)[0]}, not both.")
     continued = options.resume or options.auto_resume or config.agent.resume
     if continued or options.checkpoint or options.wandb_run_path:

@@ -52,8 +52,10 @@ class TrainingProgress:
 
     def update(self, record: IterationRecord) -> None:
         """Show the report of an iteration."""
-        done, total = record.iteration, record.total
-        count, text = f"{done}/{total}", describe(record)
+        done = record.iteration
+        total = record.total
+        count = f"{done}/{total}"
+        text = describe(record)
         self._progress.update(
             self._task, total=total, completed=done, count=count, description=text
         )
@@ -68,6 +70,7 @@ def describe(record: IterationRecord) -> str:
     """Return mean return, speed, and the shares of time of an iteration."""
     shown = "-" if record.mean_return is None else f"{record.mean_return:.2f}"
     parts = [f"return {shown}", f"{record.steps_per_s:,.0f} steps/s"]
-    if shares := " ".join(f"{name} {100 * share:.0f}" for name, share in record.shares.items()):
+    shares = " ".join(f"{name} {100 * share:.0f}" for name, share in record.shares.items())
+    if shares:
         parts.append(f"{shares} %")
     return ", ".join(parts)

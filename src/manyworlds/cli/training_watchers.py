@@ -40,7 +40,8 @@ class TrainingWatchers:
 
     def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         """Start recording and serving, as the options say."""
-        if run_file := os.environ.get(RUN_FILE):
+        run_file = os.environ.get(RUN_FILE)
+        if run_file:
             write_atomic(Path(run_file), str(run.path.resolve()))
         runner.edits.on_applied = self._report_edit
         if self._options.video:

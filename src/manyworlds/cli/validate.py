@@ -116,7 +116,8 @@ def validate_file(
             keys = [(key.name, len(key.qpos)) for key in spec.keys]
             model = compile_spec(spec, path)
         except ModelFileError as error:
-            report.error, report.hints = error.error, error.hints
+            report.error = error.error
+            report.hints = error.hints
             return report
     report.summary = (
         f"nq {model.nq}, nv {model.nv}, nu {model.nu}, nbody {model.nbody}, ngeom {model.ngeom}, "
