@@ -15,6 +15,7 @@ import functools
 import inspect
 import textwrap
 import types
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from manyworlds.utils.state import Stateful
 
 _HARMLESS = {"name", "preserve_order", "is_resolved"}
 _READS = {f"{kind}_{what}": kind for kind in SELECTED_KINDS for what in ("names", "ids")}
+_TREES: weakref.WeakKeyDictionary[object, ast.stmt] = weakref.WeakKeyDictionary()
+"""Source of functions and classes: environments of a task are built many times in a program."""
 _PLAIN_MODULES = ("builtins", "abc", "manyworlds.managers.manager_base", Stateful.__module__)
 """Modules of base classes that read no selections."""
 
@@ -116,14 +119,15 @@ class _Reader:
         _Body(self, [_parsed(base) for base in bases], names, parameter, cls).read()
 
 
-# Environments of the same task are built many times in a program.
-@functools.lru_cache(maxsize=1024)
 def _parsed(what: Any) -> ast.stmt:
-    """Parse the source of a function or class."""
-    try:
-        statement = ast.parse(textwrap.dedent(inspect.getsource(what))).body[0]
-    except (OSError, TypeError, SyntaxError):
-        raise _UnknownError from None
+    """Parse the source of a function or class, once."""
+    statement = _TREES.get(what)
+    if statement is None:
+        try:
+            statement = ast.parse(textwrap.dedent(inspect.getsource(what))).body[0]
+        except (OSError, TypeError, SyntaxError):
+            raise _UnknownError from None
+        _TREES[what] = statement
     if not isinstance(statement, ast.FunctionDef | ast.ClassDef):  # the line of a lambda
         raise _UnknownError
     return statement
