@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NOT_READ = frozenset(
     {
-        *("device", "is_fixed_base", "is_articulated", "is_actuated"),  # no tensors
+        *("is_fixed_base", "is_articulated", "is_actuated"),  # no tensors
         *("soft_joint_pos_limits", "joint_pos_biased"),  # settings of a task that no model has
         "joint_torques",  # not available in any world
     }

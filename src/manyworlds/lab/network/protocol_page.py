@@ -31,6 +31,8 @@ ports are open on 127.0.0.1 only; see "Other machines". A port in use is tried a
 free; log, page and `read_server` name the process that holds it.
 
 ```python
+from typing import Any
+
 import mujoco
 
 from manyworlds.lab import LiveLab, world_from_spec
@@ -39,7 +41,8 @@ from manyworlds.lab.network import HubProcess, LabServerCfg
 ROD = """<mujoco model="rod"><worldbody><body><joint name="hinge" axis="0 1 0"/>
   <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/></body></worldbody>
   <actuator><motor name="hinge" joint="hinge"/></actuator></mujoco>"""
-cfg = LabServerCfg(**{f"{use}_port": 0 for use in LabServerCfg().ports})  # any free ports
+ports: dict[str, Any] = {f"{use}_port": 0 for use in LabServerCfg().ports}  # any free ports
+cfg = LabServerCfg(**ports)
 if __name__ == "__main__":
     with HubProcess(cfg) as hub, LiveLab(world_from_spec(mujoco.MjSpec.from_string(ROD))) as lab:
         hub.attach(lab)                        # and `attach(None)` before another lab
