@@ -12,6 +12,7 @@ from manyworlds.cli.main import main
     [
         (["lab", "--attach"], "the training remembers it (`train --remember`): it repeats"),
         (["lab"], "a world of the gallery (`manyworlds list --worlds`), a task, or a run"),
+        (["train", "Cartpole-Balance"], "one place. A generated"),
         (["why"], "and with `--enter` or `--view`. The last seconds are simulated again"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 import tyro
 from tyro.conf import arg
 
+from manyworlds.cli.help_texts import joined
 from manyworlds.utils.parse_errors import parse_errors_as_sentences
 
 T = TypeVar("T")
@@ -154,7 +155,7 @@ def parse(options_type: type[T], argv: list[str], command: str) -> T:
             options_type,
             args=args,
             prog=f"manyworlds {command}",
-            description=paragraphs_of(options_type),
+            description=joined(options_type.__doc__ or ""),
         )
 
 
@@ -194,12 +195,6 @@ def parse_task_command(
     if not options.task and any(word in HELP for word in words):
         parse(options_type, ["--help"], command)
     return options, words
-
-
-def paragraphs_of(options_type: type) -> str:
-    """Return the docstring of a dataclass with one line for each paragraph."""
-    paragraphs = (options_type.__doc__ or "").split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def given_text(words: Sequence[str], option: str) -> str | None:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.help_texts import join_source_lines
-from manyworlds.cli.options import HELP, paragraphs_of, rewritten
+from manyworlds.cli.help_texts import join_source_lines, joined
+from manyworlds.cli.options import HELP, rewritten
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.rl import RslRlBaseRunnerCfg
 from manyworlds.utils.garbage import gc_paused
@@ -75,7 +75,7 @@ def parse_fields(
     prog = f"manyworlds {command}"
     if any(word in HELP for word in words):
         shown = _with_fields(options, config)
-        about = paragraphs_of(type(options))
+        about = joined(type(options).__doc__ or "")
         join_source_lines()
         tyro.cli(type(shown), default=shown, args=["--help"], prog=prog, description=about)
     args = rewritten(config, [*words])

@@ -266,11 +266,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     def _call_per_world(self, name: str, term_cfg: ManagerTermBaseCfg) -> torch.Tensor:
         """Call a term that returns one value per world, shape [num_envs]; errors name the term."""
-        try:
-            value = term_cfg.func(self._env, **term_cfg.params)
-        except Exception as error:
-            self._blame(error, name, term_cfg.params)
-            raise
+        value = self._call(name, term_cfg)
         if not isinstance(value, torch.Tensor) or value.shape != (self.num_envs,):
             got = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
             raise ValueError(

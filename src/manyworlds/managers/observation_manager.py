@@ -335,11 +335,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     ) -> GroupObs:
         values: dict[str, torch.Tensor] = {}
         for term, label, cfg, pipeline in self._calls[name]:
-            try:
-                value = cfg.func(self._env, **cfg.params)
-            except Exception as error:
-                self._blame(error, label, cfg.params)
-                raise
+            value = self._call(label, cfg)
             values[term] = pipeline(value, ids) if pipeline.works else value
         check = self._nan_stages[name]
         if group.concatenate_terms:
