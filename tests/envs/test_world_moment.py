@@ -35,7 +35,7 @@ def often(cfg) -> None:
     delay(cfg)
     cfg.episode_length_s = 0.9
     for command in cfg.commands.values():
-        command.resampling_time_range = (0.1, 0.3)
+        command.resampling_time_range = (0.1, 0.2)
     cfg.events["friction_again"] = EventTermCfg(
         mode="interval",
         interval_range_s=(0.05, 0.4),
@@ -97,8 +97,8 @@ def test_a_record_is_repeated_bit_for_bit(case):
         restarts = [step for step in found.steps if step.state is not None]
         assert len(restarts) < STEPS / 4  # all others are simulated from the recorded draws
         if change is no_curriculum:
-            assert sum(any(part == "command" for part in s.draws) for s in found.steps) > 2
-            assert sum("event friction_again" in step.draws for step in found.steps) > 2
+            assert sum(any(part == "command" for part in s.draws) for s in found.steps) > 5
+            assert sum("event friction_again" in step.draws for step in found.steps) > 5
         alone.close()
     env.close()
 

@@ -71,7 +71,7 @@ def test_what_the_policy_sees_and_expects(entered):
 def test_go_back_and_repeat(entered):
     """Go back: the world repeats what it did in the training, to the bit, from any moment."""
     lab, driver = entered.lab, entered.lab.environment
-    for seconds in (0.1, 600.0):
+    for seconds in (0.1, 2.0, 600.0):
         replay = rewound(entered, seconds)
         begun = replay.done
         while not replay.ended:
