@@ -91,10 +91,11 @@ def leave_no_recordings() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="module")
 def forget_modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Remove modules whose files the tests of a module wrote: their names are free again."""
+    before = set(sys.modules)
     yield
     folder = str(tmp_path_factory.getbasetemp())
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None)).startswith(folder):
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
             del sys.modules[name]
 
 

@@ -111,6 +111,7 @@ def _python_problem(args: list[str]) -> str:
     return f"there is no file {args[0]}" if ours and not (ROOT / args[0]).is_file() else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_command_lines_are_right(path, tmp_path, monkeypatch):
     """Parse each command of this package as it does, and look up targets, modules and files."""

@@ -75,6 +75,7 @@ def test_headings_have_the_anchors_of_markdown(title, anchor):
     assert site.slug(title) == anchor
 
 
+@pytest.mark.slow
 def test_generated_files_are_current():
     """Compare each generated file with what `python -m tools.docs` would write."""
     stale = [

@@ -131,6 +131,7 @@ def test_sensors_and_rays(monkeypatch, capsys):
     assert len(rows) == 4, output
 
 
+@pytest.mark.slow
 def test_cameras(gl, monkeypatch, capsys, tmp_path):
     """Draw images that show the pole, and a video."""
     from PIL import Image
@@ -143,6 +144,7 @@ def test_cameras(gl, monkeypatch, capsys, tmp_path):
     assert [*(tmp_path / "images").glob("worlds.*")]
 
 
+@pytest.mark.slow
 def test_training(tmp_path):
     """Improve the return, resume, and measure the policy."""
     pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
@@ -155,6 +157,7 @@ def test_training(tmp_path):
     assert evaluation.episodes == 8 and 0.0 < evaluation.terms["smooth_reward"] <= 1.0
 
 
+@pytest.mark.slow
 def test_gymnasium():
     """Train with another library: longer training balances better; ends are reported."""
     pytest.importorskip("stable_baselines3", reason="needs stable-baselines3")
@@ -270,6 +273,7 @@ def test_help(name, tmp_path, monkeypatch, capsys):
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.slow
 def test_cluster_files():
     """Use options that exist, in files that a shell and YAML can read."""
     script = EXAMPLES / "cluster/train.slurm"

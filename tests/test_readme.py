@@ -38,6 +38,7 @@ def test_pages_run(page, tmp_path):
     run_program(program)
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_is_seen(tmp_path):
     """Fail with what the program printed."""
     program = tmp_path / "program.py"

@@ -62,6 +62,7 @@ def errors(tmp_path_factory) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_programs_have_no_type_errors(errors):
     """Accept what is right, and refuse what is not."""
     wrong = [f"{name}:{error}" for name, lines in errors.items() for error in lines]

@@ -118,6 +118,7 @@ def _check_against_mujoco(sim: Any, atol: float) -> None:
             np.testing.assert_allclose(ours, getattr(data, field), rtol=1e-5, atol=atol)
 
 
+@pytest.mark.slow_on_warp
 @ENGINES
 @pytest.mark.parametrize("kind", JOINT_KINDS)
 def test_joints_feel_gear_times_the_actuators_effort(kind: str, engine: Engine):
@@ -266,6 +267,7 @@ def test_gears_of_nothing_are_refused(cfg: type, gear: float):
         cfg(target_names_expr=ALL, gear=gear, **own)
 
 
+@pytest.mark.slow_on_warp
 @ENGINES
 @pytest.mark.parametrize(
     ("file", "joints"),

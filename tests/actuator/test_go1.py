@@ -49,6 +49,7 @@ def go1_cfg() -> EntityCfg:
     )
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("engine", ["native", "warp"])
 def test_quadruped_holds_its_stance(engine: Literal["native", "warp"]):
     """Stand for five seconds near where it began, on either engine, and report nothing bad."""

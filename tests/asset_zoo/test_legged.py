@@ -139,6 +139,7 @@ def test_soles(name):
         assert len(foot_geoms(spec, robot)) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "ground"),
     [("ant", "flat"), ("suite", "flat"), ("cmu", "flat"), ("unitree_go1", "rough")],

@@ -21,6 +21,7 @@ def run_demo(tmp_path) -> dict:
     return {"summary": summary, "files": {path.name for path in run.iterdir()}}
 
 
+@pytest.mark.slow
 def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys, monkeypatch, gl):
     """Leave checkpoint, ONNX, configuration, curve, video and summary, and say where."""
     monkeypatch.setattr("manyworlds.cli.demo_run.VIDEO_S", 0.4)
@@ -36,6 +37,7 @@ def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys, monkeypatch,
     assert "success by shape" in out and "ellipse" in out and "summary.json" in out
 
 
+@pytest.mark.slow
 def test_without_opengl_everything_but_the_video_is_there(tmp_path, capsys, monkeypatch):
     """Skip the video with one line that says what to install."""
     monkeypatch.setattr(

@@ -79,6 +79,7 @@ def test_ranges_and_parameters_hold(option, curriculum, left):
         assert not any(name in stage for stage in stages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "option", "curriculum"),
     [
@@ -110,6 +111,7 @@ def velocity_ranges(term) -> list[dict]:
     return [stage["velocity_range"] for stage in stages if "velocity_range" in stage]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "name", "stages"),
     [
@@ -130,6 +132,7 @@ def test_settings_of_the_learner_hold(task, name, stages, capsys):
     assert getattr(agent.algorithm, stages) == ((5, 0.001),) and not capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", [["--preset", "cpu"], ["--device", "cpu"]])
 def test_terms_of_the_preset_are_options(preset, capsys):
     """Set the weight of a term that only the preset has; without the preset, it is no option."""
@@ -143,6 +146,7 @@ def test_terms_of_the_preset_are_options(preset, capsys):
         configured(TASK, [*option, "--preset", "gpu"])
 
 
+@pytest.mark.slow
 def test_help_shows_the_values_of_the_preset(capsys):
     """Print the defaults that apply with the preset that other options choose."""
     shown = {}
@@ -154,6 +158,7 @@ def test_help_shows_the_values_of_the_preset(capsys):
     assert "(default: 512)" in shown["cpu"] and "(default: 4096)" in shown["gpu"]
 
 
+@pytest.mark.slow
 def test_a_run_is_continued_with_its_weight(tmp_path):
     """Resume a run with a weight of its own: the curriculum stays left out."""
     root = ["--log-root", str(tmp_path), "--preset", "cpu"]
@@ -168,6 +173,7 @@ def test_a_run_is_continued_with_its_weight(tmp_path):
     assert run(TASK, TrainOptions(log_root=tmp_path), again, checkpoint) == 0
 
 
+@pytest.mark.slow
 def test_a_policy_of_another_task_brings_no_settings(tmp_path, capsys):
     """Continue a policy in another task: the environment is that of the task."""
     cfg, _ = configured("Cartpole-Swingup", ["--num-envs", "4", "--log-root", str(tmp_path)])

@@ -53,6 +53,7 @@ def test_headless_needs_no_viser(arm):
     assert "manyworlds-rl[lab]" in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "address"), [(signal.SIGINT, ""), (signal.SIGTERM, "0.0.0.0")])
 def test_control_c_ends_cleanly(arm, ending, address):
     """Open the page, fetch it, send the signal: nothing is left and nothing is complained of.
@@ -173,6 +174,7 @@ print(reply["op"], [robot["prefix"] for robot in reply["articulations"]])
 """
 
 
+@pytest.mark.slow
 def test_programs_reach_the_world(arm):
     """Serve a world on shifted ports: a program greets it, and Ctrl-C ends both ports and lab."""
     pytest.importorskip("zmq", reason="programs need the extra 'net'")

@@ -87,6 +87,7 @@ def test_every_task_opens(task):
     lab.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", sorted(BUILTIN_TASKS), indirect=True)
 def test_every_run_opens(task, tmp_path, motion_file, capsys):
     """Open a run: its policy moves the robots, in plain MuJoCo where that is possible."""

@@ -39,6 +39,7 @@ def test_gl(monkeypatch, reason, backend, found):
     assert [*check_gl()] == [found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["osmesa", "no-backend", "off"])
 def test_the_doctor_runs_with_any_backend(value):
     """Check all else where MuJoCo cannot be imported with the backend of MUJOCO_GL."""
@@ -146,6 +147,7 @@ def test_the_doctor_shows_all(monkeypatch, capsys):
     assert capsys.readouterr().out.endswith("nothing is wrong\n")
 
 
+@pytest.mark.slow
 def test_the_core_is_enough():
     """Run without any extra's packages."""
     code = (

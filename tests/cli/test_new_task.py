@@ -22,6 +22,7 @@ from tests.robots import robot_file
 ANT = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
 
 
+@pytest.mark.slow
 def test_the_file_trains_as_it_stands(tmp_path, monkeypatch, capsys):
     """Write a task, check it, train it for an iteration, and find that ruff has nothing to say."""
     monkeypatch.chdir(tmp_path)
@@ -134,6 +135,7 @@ def test_wrong_torques(texts):
         effort_limits(texts)
 
 
+@pytest.mark.slow
 def test_torques_of_a_robot(tmp_path, monkeypatch, capsys):
     """Write each joint's own torque, and show the joints' whole names."""
     monkeypatch.chdir(tmp_path)

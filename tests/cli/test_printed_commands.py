@@ -38,6 +38,7 @@ def training(tmp_path, monkeypatch):
         process.kill()
 
 
+@pytest.mark.slow
 def test_printed_commands_work_as_they_stand(training, capsys):
     """Enter the training, stop it, and go on: the run remembers the file of its task."""
     enter = shlex.split(training.stdout.readline().rpartition("manyworlds ")[2])

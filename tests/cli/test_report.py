@@ -56,6 +56,7 @@ def copy_run(run: RunFolder, name: str, **agent) -> RunFolder:
     return copy
 
 
+@pytest.mark.slow
 def test_a_report_shows_everything_about_a_run(run, root, capsys, gl):
     """Write one page with film, evaluation, curves, command and settings."""
     options = ["--worlds", "4", "--film-seconds", "0.3", "--log-root", str(root)]
@@ -82,6 +83,7 @@ def test_a_report_shows_everything_about_a_run(run, root, capsys, gl):
     assert "<script" not in page and 'src="http' not in page
 
 
+@pytest.mark.slow
 def test_a_report_repeats_edits(run, root):
     """Report a run that was edited while it ran: its command repeats the edits, which are told."""
     edit = SetValue(path="rewards.smooth_reward.weight", value=2.0)
@@ -96,6 +98,7 @@ def test_a_report_repeats_edits(run, root):
     assert "The edits of the training are not known: Line 1 of" in out.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["", "folder", "name", "experiment/name", "checkpoint"])
 def test_reports_find_runs_as_play_does(run, root, name, capsys):
     """Take a folder, a name, a checkpoint, or the newest run; name the checkpoint."""

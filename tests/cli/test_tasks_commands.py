@@ -165,6 +165,7 @@ def test_evaluate_prints_rewards_and_ends(tmp_path, capsys):
     assert "4 episodes of at most 0.5 s" in out and "smooth_reward" in out and "time_out" in out
 
 
+@pytest.mark.slow
 def test_resume_goes_on_with_the_runs_own_configuration(tmp_path, capsys):
     """Take configuration and iteration from the newest run; let the command line change both."""
     assert train(tmp_path, "--env.rewards.smooth-reward.weight", "3.0") == 0
@@ -180,6 +181,7 @@ def test_resume_goes_on_with_the_runs_own_configuration(tmp_path, capsys):
     assert second.last_checkpoint().name == "model_2.pt"
 
 
+@pytest.mark.slow
 def test_auto_resume_begins_a_run_or_continues_it(tmp_path, capsys):
     """Continue the newest run of the same name, whatever other runs there are."""
     assert train(tmp_path, "--auto-resume") == 2
@@ -197,6 +199,7 @@ def test_auto_resume_begins_a_run_or_continues_it(tmp_path, capsys):
     assert RunFolder.latest(tmp_path).last_checkpoint().name == "model_3.pt"
 
 
+@pytest.mark.slow
 def test_auto_resume_of_a_complete_training_writes_its_files(tmp_path, capsys):
     """End a training that was killed after its last checkpoint, also if it lacks nothing."""
     named = ["--auto-resume", "--agent.run-name", "job"]
@@ -218,6 +221,7 @@ def test_auto_resume_of_a_complete_training_writes_its_files(tmp_path, capsys):
     assert train(tmp_path, "--resume", "--agent.max-iterations", "1") == 1
 
 
+@pytest.mark.slow
 def test_play_loads_the_newest_run_into_its_own_worlds(tmp_path, monkeypatch, capsys):
     """Show the newest policy, with the physics it was trained with and the play worlds."""
     shown = {}
@@ -238,6 +242,7 @@ def test_play_loads_the_newest_run_into_its_own_worlds(tmp_path, monkeypatch, ca
     assert main([*args, "--agent", "random"]) == 0
 
 
+@pytest.mark.slow
 def test_play_follows_a_run_that_goes_on(tmp_path, monkeypatch, capsys):
     """Offer the run's checkpoints; follow the newest unless one was named."""
     shown = {}
@@ -268,6 +273,7 @@ def test_play_changes_the_worlds(monkeypatch):
     assert shown["env"].termination_manager.active_terms == []
 
 
+@pytest.mark.slow
 def test_play_films(tmp_path, monkeypatch, capsys, gl):
     """Film without a window, as long and as large as asked for."""
     args = ["play", "Cartpole-Swingup", "--agent", "random", "--log-root", str(tmp_path)]
@@ -288,6 +294,7 @@ def test_play_in_a_window_needs_a_display(monkeypatch, capsys):
     assert "--viewer viser" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_train_with_a_page(tmp_path, capsys):
     """Serve a page while training, and end it; the policy is that of a run without one."""
     pytest.importorskip("viser", reason="the page needs the extra 'lab'")
@@ -478,6 +485,7 @@ def test_cameras_that_are_not_there_are_named(capsys):
     assert "There is no camera 'side': the model has none;" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_runs_remember_the_file_of_their_task(tmp_path, monkeypatch, capsys):
     """Load the file of a task again for each command that uses the run, from any folder."""
     file = tmp_path / "my tasks.py"
@@ -532,6 +540,7 @@ def test_a_new_run_needs_the_file_of_its_task(tmp_path, monkeypatch, capsys):
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_file_that_is_gone_is_named(tmp_path, monkeypatch, capsys):
     """Say which file registered the task of a run, and take its new place from `--load`."""
     monkeypatch.chdir(tmp_path)

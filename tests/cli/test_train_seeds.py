@@ -98,6 +98,7 @@ def test_ctrl_c_stops_all_seeds_with_their_checkpoints(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_seeds_begin_new_runs(capsys, tmp_path, monkeypatch):
     """Refuse to continue one run with several seeds, or to run below torchrun."""
     args = ["train", "Cartpole-Swingup", "--log-root", str(tmp_path)]

@@ -50,6 +50,7 @@ def test_robots_are_written_alone(tmp_path, name):
     assert_same(mujoco.MjModel.from_xml_path(str(scene)), model)
 
 
+@pytest.mark.slow
 def test_scenes_are_written_whole(tmp_path):
     """Write terrain, two robots and the initial keyframe into a folder."""
     entities = {"arm": robot(ROBOTS[2]), "dog": robot(ROBOTS[0])}

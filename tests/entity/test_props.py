@@ -163,6 +163,7 @@ def test_a_bowl_holds_a_ball_if_it_is_decomposed(meshes, decompose, inside):
     assert (0.02 < z < 0.06 and np.hypot(x, y) < 0.1) if inside else z > 0.09
 
 
+@pytest.mark.slow
 def test_meshes_are_variants_of_one_prop(meshes):
     """Step a batch of three meshes, each as the mesh compiled alone."""
     props = {file: PropCfg.from_mesh(meshes / file) for file in ("box.obj", "ring.ply", "bowl.stl")}

@@ -108,6 +108,7 @@ def test_wrong_questions(entrance, tmp_path, path, reason):
     entrance.step(torch.zeros(WORLDS, 12))
 
 
+@pytest.mark.slow
 def test_a_visitor_repeats_what_the_training_did(entrance, tmp_path):
     """Enter while worlds step in another thread: their next 200 steps are repeated to the bit."""
     ask = Ask(tmp_path)
@@ -133,6 +134,7 @@ def test_it_answers_while_nothing_steps(entrance, tmp_path):
     assert Ask(tmp_path)("/enter?world=0")[0] == 200
 
 
+@pytest.mark.slow
 def test_visits_change_nothing(tmp_path):
     """Step with and without visitors: the same states and random numbers."""
     ends = []

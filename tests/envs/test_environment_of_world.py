@@ -139,6 +139,7 @@ def terms_of(env: ManagerBasedRlEnv, env_id: int) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("env_id", [0, 3])
 def test_a_world_goes_on_bit_for_bit(task, env_id, monkeypatch):

@@ -11,6 +11,7 @@ from tests.envs.test_environment_of_world import make_env
 from tests.envs.test_world_memory import act
 
 
+@pytest.mark.slow
 def test_a_fall_is_told():
     """Let robots fall, and tell the worst episode: what ended it, and what each step was like."""
     env = make_env("Velocity-Flat-Quadruped", lambda cfg: setattr(cfg.scene, "num_envs", 8))

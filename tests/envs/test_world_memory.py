@@ -33,6 +33,7 @@ def simulated(env, record):
     return alone, replay
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_the_past_is_simulated_to_the_bit(task):
     """Remember 70 steps of each task; simulate the past of three worlds: equal to the bit."""
@@ -86,6 +87,7 @@ def test_lengths_that_a_runner_sets_are_remembered():
     env.close()
 
 
+@pytest.mark.slow
 def test_the_worst_episodes_are_kept_with_their_ends():
     """Let robots fall: falls come before time limits, low returns first; each is simulated."""
 
@@ -120,6 +122,7 @@ def test_the_worst_episodes_are_kept_with_their_ends():
     env.close()
 
 
+@pytest.mark.slow
 def test_the_budget_is_kept():
     """Remember with a small budget: the oldest steps are left out, and worst episodes, too."""
     env = make_env("Velocity-Flat-Quadruped")

@@ -83,6 +83,7 @@ def record(env: ManagerBasedRlEnv, *env_ids: int, steps: int = STEPS) -> list[Wo
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_record_is_repeated_bit_for_bit(case):
     """Repeat 80 steps of two worlds alone, with the batch's own draws: equal after each step."""
@@ -103,6 +104,7 @@ def test_a_record_is_repeated_bit_for_bit(case):
     env.close()
 
 
+@pytest.mark.slow
 def test_the_record_matters():
     """Change one recorded random number, or an action: the replay ends at that step and says so."""
     env = make_env("Velocity-Flat-Quadruped", no_curriculum)
@@ -131,6 +133,7 @@ def test_the_record_matters():
     env.close()
 
 
+@pytest.mark.slow
 def test_recording_changes_nothing():
     """Step a batch with and without a record: the same states, observations and generators."""
     ends = []
@@ -148,6 +151,7 @@ def test_recording_changes_nothing():
     assert ends[0] == ends[1]
 
 
+@pytest.mark.slow
 def test_several_worlds_at_once():
     """Record two worlds, one of them later: both are repeated, and an ended record stays."""
     env = make_env("Velocity-Flat-Quadruped", no_curriculum)

@@ -345,6 +345,7 @@ def test_wrong_sequences_are_refused(lab, poses, error, message):
         lab.run_sequence(POSES, delay=-1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("get_cfg", [get_arm_cfg, get_quadruped_cfg])
 def test_presets_suit_their_robots(get_cfg):
     """Let each robot go twice through each of its presets: it gets about there, and stays up."""

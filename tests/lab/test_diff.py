@@ -78,6 +78,7 @@ def test_a_line_says_it_all(tmp_path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml"])
 def test_a_dump_is_the_original(name, tmp_path):
     """Dump a robot with meshes, move the folder: no path leads out of it, it is all the same."""

@@ -107,6 +107,7 @@ def alone(task: str, periods: int) -> list[tuple[bytes, dict[str, bytes], float,
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_the_world_is_that_of_the_environment_to_the_bit(task):
     """Drive a lab through ends of episodes: states, model, rewards of the environment alone."""
@@ -143,6 +144,7 @@ def test_all_that_is_written_is_read_at_once():
     lab.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_a_restored_world_goes_on_exactly(task, tmp_path):
     """Save in the middle of a control step, step on through resets, restore: the same steps."""

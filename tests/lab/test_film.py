@@ -187,6 +187,7 @@ def test_wrong_paths_and_shots_are_named(lab, tmp_path):
             make_shot(shot, lab.model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["mp4", "gif"])
 def test_a_film_has_all_frames(film_lab, format, capfd):
     """Film the last second: as many frames as rate times length, of the size, and things move."""
@@ -264,6 +265,7 @@ def test_a_film_can_be_canceled(film_lab, tmp_path):
             film_lab.film(**settings)
 
 
+@pytest.mark.slow
 def test_a_path_is_filmed(film_lab):
     """Film along a camera path: as many frames as its length, from the view of each waypoint."""
     film_lab.step(700)

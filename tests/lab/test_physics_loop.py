@@ -191,6 +191,7 @@ def test_a_wrong_puppet_is_a_fault(lab):
     assert lab.loop.state == "faulted" and "The puppet failed" in lab.loop.fault
 
 
+@pytest.mark.slow
 def test_real_time_is_kept(world):
     """Run for a second: simulated time follows the clock; at 25 % it takes four times as long."""
     with LiveLab(world) as lab:
@@ -428,6 +429,7 @@ def test_waiting_costs_nothing(world):
         until(lambda: share() < 0.02, "the process is busy")
 
 
+@pytest.mark.slow
 def test_many_steps_in_one_request(world):
     """Ask for ten thousand steps: they come, while others look, ask, and hold the world."""
     with LiveLab(world, LabCfg(mode="direct")) as lab:

@@ -166,6 +166,7 @@ def test_a_full_disk_is_told(tmp_path, monkeypatch):
     file.put(np.zeros(13))
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_at_most_a_second(tmp_path):
     """Kill a process that records: its file has all frames but those of the last second."""
     process = subprocess.Popen(

@@ -85,6 +85,7 @@ def test_joints_and_transforms_are_mujocos(model, tmp_path):
             assert [w, x, y, z] == data.xquat[body].tolist()
 
 
+@pytest.mark.slow
 def test_shapes_are_those_of_the_geoms(tmp_path):
     """Compare shapes of primitives and meshes with the model's geoms; capsules have round ends."""
     with lab_of(world_from_spec(mujoco.MjSpec.from_string(ARM)), tmp_path) as lab:

@@ -105,6 +105,7 @@ print(seen)
 """
 
 
+@pytest.mark.slow
 def test_no_reader_sees_a_torn_snapshot():
     """Write as fast as possible while a process and two threads read: each is of one moment."""
     writer = SnapshotWriter(LAYOUT)

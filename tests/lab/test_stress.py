@@ -42,6 +42,7 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="there is no /proc")
 def test_a_hundred_starts_and_stops_leak_nothing(tmp_path):
     """Start, record, step, stop, a hundred times: no thread, no descriptor is left."""
@@ -197,6 +198,7 @@ def test_eight_threads_do_no_harm(tmp_path, monkeypatch, seconds):
     assert not state.lab.loop.callback_errors and state.lab.loop.state == "stopped"
 
 
+@pytest.mark.slow
 def test_poses_and_joints_are_of_one_step(tmp_path):
     """Read from eight threads at full speed: each pose follows from the joints beside it."""
     world = world_from_spec(mujoco.MjSpec.from_string(SPEC))

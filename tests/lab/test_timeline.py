@@ -208,6 +208,7 @@ def _field(lab: LiveLab, element: str, name: str) -> dict:
     return next(field for field in lab.edits.read(element) if field["name"] == name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["arm", "walker", "quadruped"])
 def test_edits_of_fields_follow_the_branch(model, world):
     """Edit, go back behind the edit, continue: spec, history and originals are those of then."""

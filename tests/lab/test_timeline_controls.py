@@ -86,6 +86,7 @@ def check_futures(open_lab: Callable[[], LiveLab], give: Give, read) -> None:
         lab.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_commands_of_a_policy_follow_the_branch(task, tmp_path):
     """Run policies with commands that change in two futures: each goes on as if alone."""
@@ -112,6 +113,7 @@ def test_commands_of_a_policy_follow_the_branch(task, tmp_path):
     check_futures(open_lab, give, read)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", STEERED)
 def test_commands_of_a_task_follow_the_branch(task):
     """Steer the environments of tasks in two futures: each goes on as if alone."""
@@ -160,6 +162,7 @@ def test_gains_and_owners_follow_the_branch(model, world):
         assert robot.command.time == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["Cartpole-Balance", "Lift-Cube-Arm", "Velocity-Flat-Quadruped"])
 def test_edits_of_a_task_follow_the_branch(task):
     """Set fields of a task's model in two futures: states, model, spec and history are of each."""
@@ -203,6 +206,7 @@ def test_edits_of_a_task_follow_the_branch(task):
         lab.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", STEERED[:2])
 def test_what_was_forgotten_does_not_matter(task):
     """Steer and run several times longer than is kept, then continue from the first moment."""
@@ -330,6 +334,7 @@ def test_what_is_told_in_the_past_counts(driven):
     assert robot.command.targets.tolist() == [1.0, 2.0] and twist_of(lab) == [0.1, 0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_slow_steps_are_waited_for(world, monkeypatch):
     """Branch where the steps take longer than other commands may: its edits are taken back."""
 

@@ -52,6 +52,7 @@ def state_of(env: ManagerBasedRlEnv, env_id: int) -> bytes:
     return start.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_the_lab_goes_on_as_the_batch_would(task, monkeypatch):
     """Walk into world 2: state, observations and commands of its next control steps are equal."""

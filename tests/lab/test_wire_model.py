@@ -47,6 +47,7 @@ def test_files_of_similar_names_stay_apart(tmp_path):
     assert theirs.joint("go_j").id == ours.joint("j").id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["unitree_go1/go1.xml", "i2rt_yam/yam.xml"])
 def test_robots_have_their_meshes(robot):
     """Send a robot's file with the names that clients know: all its shapes are the same."""

@@ -168,6 +168,7 @@ def test_a_metric_of_a_command_leaves_out_worlds_that_are_not_finite(env_cfg):
     assert extras["log"]["Metrics/c/error"] == 2.0
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("per_term", [True, False])
 @pytest.mark.parametrize("policy", ["sanitize", "warn"])
 def test_observations_that_a_policy_replaces_are_counted(env_cfg, policy, per_term):

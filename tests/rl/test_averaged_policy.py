@@ -55,6 +55,7 @@ def test_the_average_is_exponential(env_cfg, rl_cfg):
     assert all(torch.equal(entered[name], value) for name, value in acting.state_dict().items())
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_the_last_parameters(env_cfg, rl_cfg, log_root):
     """Resume bit for bit, with the average, which does not change what is learned."""
     whole = load_checkpoint(train(TASK, env_cfg, rl_cfg, log_root).checkpoint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 import torch
 
 from manyworlds.cli.main import main
@@ -54,6 +55,7 @@ def test_a_push_fells_who_only_stands():
     env.close()
 
 
+@pytest.mark.slow
 def test_the_command_line_reports_each_checkpoint_from_then_on(tmp_path, capsys):
     """Send a case after the second iteration: checkpoints from the one before it on have a row."""
 

@@ -62,6 +62,7 @@ def test_new_observations_are_rewarded(env_cfg, rl_cfg, log_root):
     assert new.mean() > 3.0 * seen.mean() > 0.0
 
 
+@pytest.mark.slow
 def test_rewards_for_new_observations_resume(env_cfg, rl_cfg, log_root):
     """Resume the networks, the moments of rewards and the schedule, with the curve."""
     rl_cfg.algorithm.rnd_cfg = RslRlRndCfg(
@@ -101,6 +102,7 @@ def student_cfg(env_cfg, rl_cfg, log_root) -> RslRlDistillationRunnerCfg:
     return cfg
 
 
+@pytest.mark.slow
 def test_a_student_learns_the_actions_of_its_teacher(env_cfg, student_cfg, log_root):
     """Reduce the difference of actions; play, evaluate and export the student."""
     result = run(env_cfg, student_cfg, log_root, 20)
@@ -120,6 +122,7 @@ def test_a_student_learns_the_actions_of_its_teacher(env_cfg, student_cfg, log_r
     torch.testing.assert_close(actions, torch.from_numpy(exported), atol=1e-5, rtol=0.0)
 
 
+@pytest.mark.slow
 def test_a_student_resumes_without_the_file_of_its_teacher(env_cfg, student_cfg, log_root):
     """Take the teacher from the student's checkpoint; without one, say what is missing."""
     student_cfg.student.class_name, student_cfg.student.rnn_type = "RNNModel", "gru"

@@ -118,6 +118,7 @@ def edited(tmp_path_factory, one_thread):
     return run(tmp_path_factory.mktemp("edited"), 6, at=3)
 
 
+@pytest.mark.slow
 def test_edits_are_recorded_in_their_order(edited):
     """Send one edit of each kind: each is applied after its iteration, and in the run folder."""
     result, sent = edited
@@ -142,6 +143,7 @@ def test_a_resumed_run_makes_the_same_edits(edited, tmp_path, checkpoint):
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 def test_a_repeated_run_makes_the_same_edits(edited, tmp_path):
     """Begin again with the edits of a run: equal to the bit; without them it differs."""
     repeated, _ = run(tmp_path / "a", 6, edits=edited[0].run.path)
@@ -229,6 +231,7 @@ def test_bad_edits_change_nothing():
     assert all(torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b for a, b in leaves)
 
 
+@pytest.mark.slow
 def test_a_refused_edit_leaves_the_training_as_it_was(edited, tmp_path):
     """Send a bad edit between good ones: it is refused, and the run is that without it."""
 

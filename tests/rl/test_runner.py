@@ -44,6 +44,7 @@ def saved(runner, path) -> dict:
     return load_checkpoint(path)
 
 
+@pytest.mark.slow
 def test_terms_with_state_are_resumed(env_cfg, rl_cfg, log_root):
     """Go on bit for bit where a manager's term remembers; go on with the curve, too."""
     env_cfg.rewards["drift"] = RewardTermCfg(func=Drift, weight=1.0)

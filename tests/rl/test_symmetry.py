@@ -194,6 +194,7 @@ def test_evaluation_and_onnx_run_the_policy_of_a_symmetric_run(
     env.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["policy.onnx", "model_0.pt"])
 def test_the_lab_runs_symmetric_policies(
     env_cfg: Any, rl_cfg: Any, tmp_path: Any, policy: str

@@ -65,6 +65,7 @@ def test_a_run_that_fails_keeps_its_progress(env_cfg, rl_cfg, log_root):
     assert [json.loads(line)["iteration"] for line in lines] == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_equals_one_that_never_stopped(env_cfg, rl_cfg, log_root):
     """Resume networks, optimiser, worlds and random generators bit for bit."""
     whole = load_checkpoint(run(env_cfg, rl_cfg, log_root).checkpoint)

@@ -74,6 +74,7 @@ def test_a_checkpoint_is_downloaded_once(tmp_path, wandb):
         get_wandb_checkpoint_path(tmp_path, "me/project/abc", "model_3.pt")
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_weights_and_biases(env_cfg, rl_cfg, log_root, wandb, capsys):
     """Train, put the checkpoint there, and go on from it by its path."""
     rl_cfg.max_iterations = 2

@@ -132,6 +132,7 @@ def test_entities_share_one_initial_keyframe():
     assert key.ctrl.tolist() == [0.0]
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.usefixtures("engine")
 def test_worlds_stand_on_their_terrain():
     """Share one ground without a prefix; worlds stand where it says, or a spacing apart."""

@@ -172,6 +172,7 @@ def environment(*sensors: SensorCfg, func=force_history) -> ManagerBasedRlEnv:
     )
 
 
+@pytest.mark.slow_on_warp
 def test_histories_see_every_physics_step_of_a_control_step(engine: str):
     """Hold in an environment what plain MuJoCo C shows step by step."""
     contact = ContactSensorCfg(

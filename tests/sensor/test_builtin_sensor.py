@@ -124,6 +124,7 @@ def test_data_is_a_view_that_nobody_pays_for(engine: str):
     assert data.untyped_storage().data_ptr() == sim.data.sensordata.untyped_storage().data_ptr()
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.usefixtures("engine")
 def test_cutoff_limits_what_is_shown():
     """Clamp to the cutoff."""

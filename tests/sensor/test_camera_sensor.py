@@ -251,6 +251,7 @@ def test_pictures_are_overwritten_unless_cloned(scenes: list[Scene], clone: bool
     assert torch.equal(old, kept if clone else new)
 
 
+@pytest.mark.slow
 def test_warp_worlds_can_be_drawn(scenes: list[Scene]) -> None:
     """Trace the same objects and depths with MuJoCo Warp, and similar colours."""
     pytest.importorskip("mujoco_warp")

@@ -82,6 +82,7 @@ SECONDARIES = [
 ]
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("stairs", [False, True], ids=["plane", "stairs"])
 def test_patterns_find_the_terrain_on_the_body_of_the_world(stairs):

@@ -126,6 +126,7 @@ def _lifted(sim: Simulation) -> Simulation:
     return sim
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("engine", ["native", "warp"])
 def test_worlds_are_chosen(engine: str):
     """Return the contacts of the worlds named, ascending, and their own ids."""
@@ -223,6 +224,7 @@ def _sorted(contacts: Contacts) -> dict[str, torch.Tensor]:
     return {name: getattr(contacts, name)[order] for name in (*FIELDS, "force", "world")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cone", CONES)
 def test_warp_agrees_with_native(cone: str):
     """Compute the same contacts and forces from the same states, and change nothing."""

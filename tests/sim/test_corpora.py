@@ -56,6 +56,7 @@ def _path(file: str) -> str:
     return str(_folder(package) / inside)  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("file", [file for package in PACKAGES for file in _files(package)])
 def test_file_steps_as_in_plain_mujoco(file: str):

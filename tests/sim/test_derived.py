@@ -256,6 +256,7 @@ def _same(found: torch.Tensor, expected: np.ndarray, unused: np.ndarray | bool =
     return bool(np.all((values == expected) | (np.isnan(expected) & np.isnan(values)) | unused))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__.strip("_"))
 @pytest.mark.parametrize("name", MODELS)
 def test_derived_fields_are_what_mujoco_left(name, scenario):
@@ -279,6 +280,7 @@ def test_derived_fields_are_what_mujoco_left(name, scenario):
     assert not wrong
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*overflow")
 @pytest.mark.parametrize(
     "scenario", SCENARIOS[:-1], ids=lambda scenario: scenario.__name__.strip("_")

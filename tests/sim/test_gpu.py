@@ -133,6 +133,7 @@ def test_arrays_that_users_replace_count_after_create_graph(device):
     )
 
 
+@pytest.mark.slow
 @on_each_device
 def test_pictures_come_from_a_graph(device):
     """Draw through the graph what is drawn without it, also after bodies have moved."""

@@ -35,6 +35,7 @@ def at_rest(env: Any) -> Any:
     return env
 
 
+@pytest.mark.slow_on_warp
 def test_observations_are_those_of_the_models_gravity(engine):
     """Tilt the gravity of the model: an upright root and a turned IMU see its direction."""
     env = at_rest(environment(TILTED))

@@ -49,6 +49,7 @@ def test_parallel_line_search_is_deprecated(value: bool):
         _make(engine="native", ls_parallel=value)
 
 
+@pytest.mark.slow
 def test_warp_options_reach_mujoco_warp():
     """Hand the options to MuJoCo Warp, and leave its own choice where there are none."""
     mjw = pytest.importorskip("mujoco_warp")

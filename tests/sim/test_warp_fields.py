@@ -76,6 +76,7 @@ def _changes(fields: list[str]) -> list[dict[str, Any]]:
     return [{}, spot, *({**(spot if f in _ONLY_OF_SPOTLIGHTS else {}), f: None} for f in fields)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optics", _OF_OPTICS)
 def test_a_change_of_each_visual_field_shows(optics):
     """Change one field in each world: its picture differs, and the untouched world's does not."""

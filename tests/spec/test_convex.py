@@ -41,6 +41,7 @@ def ring(threshold, on_progress=lambda share: None):
     return convex_pieces(RING.vertices, RING.faces, CoacdCfg(threshold=threshold), on_progress)
 
 
+@pytest.mark.slow
 def test_a_lower_threshold_gives_no_fewer_pieces(cache):
     """Decompose a ring at three thresholds, and report progress that rises below 1."""
     shares = []

@@ -217,6 +217,7 @@ def test_a_model_that_does_not_compile(tmp_path, capsys):
     assert "Hint: no rigid body has such an inertia: set its products" in error
 
 
+@pytest.mark.slow
 def test_a_file_for_any_robot(tmp_path, monkeypatch, capsys):
     """Write a task for a model, show what was derived, train and find no fault of style."""
     monkeypatch.chdir(tmp_path)

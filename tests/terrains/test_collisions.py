@@ -20,6 +20,7 @@ BALL = f"""
 """
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("kind", ["random_rough", "pyramid_stairs", "flat"])
 def test_balls_come_to_lie_on_the_ground(kind: str, engine: str):
     """Drop balls beside the origins: each ends a radius above what a ray finds beneath it."""

@@ -101,6 +101,7 @@ def test_a_backend_that_works_is_taken(machine, monkeypatch):
         assert gl.gl_available() is None and gl.gl_backend() == backend
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["validate a.xml", "play Reach", "terrain"])
 def test_mujoco_that_cannot_be_imported(command):
     """Say in one line which variable keeps MuJoCo from its import."""

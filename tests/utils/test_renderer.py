@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("gl")
 BALL = "<mujoco><worldbody><light pos='0 0 3'/><geom size='.5'/></worldbody></mujoco>"
 
 
+@pytest.mark.slow
 def test_another_thread_may_drop_it():
     """Draw here, let the last reference go in another thread, and hear no complaint."""
     model = mujoco.MjModel.from_xml_string(BALL)

@@ -15,6 +15,7 @@ def run(program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_policies_load_without_the_compiler():
     """Load a policy and compute its actions: this process compiles nothing."""
     pytest.importorskip("rsl_rl", reason="policies need the extra 'train'")

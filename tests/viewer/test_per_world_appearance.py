@@ -64,6 +64,7 @@ def _geom(sim, name: str) -> int:
     return sim.mj_model.geom(name).id
 
 
+@pytest.mark.slow_on_warp
 def test_alike(sim, looks):
     """Find nothing that differs where nothing was changed."""
     assert not looks.varied["geom"].any()

@@ -81,6 +81,7 @@ def test_one_world_is_shown(env):
         frames.close()
 
 
+@pytest.mark.slow
 def test_a_training_is_found_and_cannot_be_pushed(env, registry, caplog):
     """Train with a page: its world is found, is shown, and says why it cannot be pushed."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")

@@ -72,6 +72,8 @@ def parse_fields(
         UsageError: the command line is wrong.
         SystemExit: tyro has printed the help.
     """
+    if not words:
+        return config, []  # tyro takes a second for the fields of a task
     prog = f"manyworlds {command}"
     if any(word in HELP for word in words):
         shown = _with_fields(options, config)

@@ -40,6 +40,7 @@ def test_classes_lack_no_member():
     assert not differences()["member"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parameter", "required"])
 def test_methods_have_the_same_parameters(kind):
     """Name parameters as the reference does, except for those that are known to be absent."""

@@ -21,6 +21,7 @@ def _guard(sim, folder, **options):
     return NanGuard(cfg, 4, sim.mj_model)
 
 
+@pytest.mark.slow_on_warp
 def test_states_before_the_event_are_written(sim, tmp_path):
     """Write the last states of the bad worlds, such that MuJoCo restores them bit for bit."""
     guard = _guard(sim, tmp_path)

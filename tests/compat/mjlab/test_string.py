@@ -94,6 +94,7 @@ def test_cases():
         to_camel_case("a_b", to="snake")
 
 
+@pytest.mark.slow
 @given(st.from_regex(r"[a-z]{2,5}(_[a-z]{2,5}){0,3}", fullmatch=True))
 def test_cases_are_inverse(name):
     """Come back to the same name."""

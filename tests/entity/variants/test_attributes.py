@@ -109,6 +109,7 @@ def test_materials_are_those_of_the_variant(engine):
             )
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("engine", ["native", "warp"])
 def test_computed_constants_are_those_of_the_variant(engine):
     """Compare inverse weights of bodies, joints and tendons, and of a motor, with compiles."""
@@ -147,6 +148,7 @@ def test_warp_names_what_it_holds_once(attribute):
         build({"object": cfg}, 2, "warp")
 
 
+@pytest.mark.slow
 def test_warp_needs_meshes_to_leave_geoms_out():
     """Refuse to leave out a primitive, which MuJoCo Warp could only do in all worlds."""
     box = {"type": mujoco.mjtGeom.mjGEOM_BOX, "size": [0.02, 0.02, 0.02]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mujoco
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,6 +63,7 @@ def spec_of(geoms: list[dict[str, Any]]) -> mujoco.MjSpec:
     return spec
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(VARIANTS)
 def test_random_variants_are_exact(drawn):

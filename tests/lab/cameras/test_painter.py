@@ -68,6 +68,7 @@ def cast(
     return distance, int(geom[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_depth_and_ids_are_those_of_rays(name):
     """Look at models of others: depth is within 1 mm of rays, and ids are exactly theirs."""
@@ -179,6 +180,7 @@ def test_the_image_is_of_the_snapshots_positions():
         assert abs(lab.snapshot.qpos[2] - lab.snapshot.xpos[1, 2]) > 0.1
 
 
+@pytest.mark.slow
 def test_deformables_and_mocap_bodies_are_drawn():
     """Let a cloth fall and move a mocap body: both are where they are, with their entity."""
     path = package_file("mujoco_warp", "test_data/flex/floppy.xml")

@@ -155,6 +155,7 @@ def test_another_lab_at_the_port_is_an_error(lab, role, what):
                 assert fresh.is_driver and fresh.step(2)["step"] == 2
 
 
+@pytest.mark.slow
 def test_a_server_that_is_started_again_is_the_same_lab(lab):
     """Restart the server of the same lab: the driver is told, and drives again on demand."""
     with serve(lab, lab_id="a") as hub:
@@ -290,6 +291,7 @@ def test_the_environment_is_left_after_a_loss(clock):
             expire(hub, clock)  # not noticed before the end
 
 
+@pytest.mark.slow
 def test_a_killed_server_is_found_again():
     """Kill -9 the server's process: the driver is told, then drives the same lab again."""
     with (

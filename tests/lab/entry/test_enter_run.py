@@ -23,6 +23,7 @@ from tests.waiting import PATIENCE_S, until
 DIRECT = LabCfg(mode="direct", recorder=RecorderCfg(to_file=False))
 
 
+@pytest.mark.slow
 def test_the_lab_does_what_the_training_did(training):
     """Enter world 5, and repeat its next 80 control steps in the lab: equal to the bit."""
     entered = enter_run(training.folder, 5, DIRECT, record=80)
@@ -45,6 +46,7 @@ def test_the_lab_does_what_the_training_did(training):
     lab.stop()
 
 
+@pytest.mark.slow
 def test_what_a_user_does_ends_the_repetition(training):
     """Push the robot, and reset, while steps are repeated: the lab says where the record ends."""
     for end in ("push", "reset"):
@@ -164,6 +166,7 @@ def test_enter_in_the_same_process():
     env.close()
 
 
+@pytest.mark.slow
 def test_the_entrance_ends_with_the_training(training):
     """Stop the training: its file is gone. This test is the last one of the module."""
     assert training.end() == 130

@@ -45,6 +45,7 @@ def rewound(entered, seconds, *args, **kwargs):
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_what_the_policy_sees_and_expects(entered):
     """Read observations by term, actions with deviations, and the value of the critic."""
     lab, driver = entered.lab, entered.lab.environment
@@ -68,6 +69,7 @@ def test_what_the_policy_sees_and_expects(entered):
     assert 0.0 <= found["nearness"]["fell_over"] < 2.0 and found["episode_time"] > 0.0
 
 
+@pytest.mark.slow
 def test_go_back_and_repeat(entered):
     """Go back: the world repeats what it did in the training, to the bit, from any moment."""
     lab, driver = entered.lab, entered.lab.environment
@@ -91,6 +93,7 @@ def test_go_back_and_repeat(entered):
     assert lab.model.body("robot/trunk").mass[0] != 2.0 * mass
 
 
+@pytest.mark.slow
 def test_go_back_into_a_worst_episode(training, entered):
     """Enter the last second of an episode of another world: it ends as it did, and stays so."""
     while not (worst := entered.visitor.worst()):
@@ -106,6 +109,7 @@ def test_go_back_into_a_worst_episode(training, entered):
         entered.rewind(1.0, 3, 1)
 
 
+@pytest.mark.slow
 def test_two_futures(training, entered):
     """Compare a strong push with none, in a table and a film; the world does not change."""
     lab = entered.lab
@@ -137,6 +141,7 @@ def test_two_futures(training, entered):
         entered.compare(1.0, checkpoint="model_9.pt")
 
 
+@pytest.mark.slow
 def test_two_policies(training, entered):
     """Compare with a checkpoint of the run: the second future has its networks."""
     lab = entered.lab
@@ -152,6 +157,7 @@ def test_two_policies(training, entered):
     now.lab.stop()
 
 
+@pytest.mark.slow
 def test_changed_fields_become_randomization(training, entered):
     """Change a mass, a friction, a damping and a gain: events widen or appear, and are applied."""
     lab, env = entered.lab, entered.lab.environment.env
@@ -264,6 +270,7 @@ def test_the_page_sends_back(training, entered):
         page.close()
 
 
+@pytest.mark.slow
 def test_the_verbs_reply_as_declared(training, entered):
     """Carry out each verb of a training: its reply has the declared fields, of their types."""
     lab = entered.lab
@@ -315,6 +322,7 @@ def test_the_verbs_reply_as_declared(training, entered):
             assert "just begun" in str(error)
 
 
+@pytest.mark.slow
 def test_a_value_of_terrain_and_curriculum_is_sent(training, entered):
     """Set stages of a curriculum and a range of commands; wrong ones are refused."""
     env = entered.lab.environment.env
@@ -333,6 +341,7 @@ def test_a_value_of_terrain_and_curriculum_is_sent(training, entered):
     again.lab.stop()
 
 
+@pytest.mark.slow
 def test_the_world_moves_to_another_cell():
     """Move a robot on generated terrain to another cell: it stands there as it stood here."""
     from manyworlds.lab import LiveLab

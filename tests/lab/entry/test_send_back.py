@@ -28,6 +28,7 @@ def entered(training):
     entered.lab.stop()
 
 
+@pytest.mark.slow
 def test_a_push_lasts_as_long_as_it_says(entered):
     """Push for 0.05 s: as many physics steps have the force; those before and after do not."""
     lab = entered.lab
@@ -44,6 +45,7 @@ def test_a_push_lasts_as_long_as_it_says(entered):
         entered.push("robot/nose", (1.0, 0.0, 0.0))
 
 
+@pytest.mark.slow
 def test_what_is_sent_reaches_the_training(training, entered):
     """Send a start state, a push, a case and a weight: each is in the run folder, in order."""
     lab = entered.lab
@@ -81,6 +83,7 @@ def test_what_is_sent_reaches_the_training(training, entered):
     again.lab.stop()
 
 
+@pytest.mark.slow
 def test_a_bad_edit_is_refused_with_the_reason(training, entered):
     """Send what does not fit: the sender is told why, and the training goes on without it."""
     known = read_edits(training.folder)
@@ -100,6 +103,7 @@ def test_a_bad_edit_is_refused_with_the_reason(training, entered):
         Visitor(training.folder)._ask("POST", "/edit", json.dumps({"kind": "explode"}).encode())
 
 
+@pytest.mark.slow
 def test_the_command_line_edits_a_training(training, capsys):
     """Set a value by `manyworlds edit`, and list the edits; a wrong one ends with its reason."""
     folder = str(training.folder)

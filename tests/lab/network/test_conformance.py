@@ -380,6 +380,7 @@ def test_speeds_and_options(client, lab):
     assert client.model().opt.timestep == 0.004 and client.model().opt.disableflags == flags
 
 
+@pytest.mark.slow
 def test_pauses_and_fast_forward(client, lab):
     """Pause, and run at twice the speed: the world stands, and the factor told is honest."""
     client.ask("set_mode", mode="live")

@@ -65,6 +65,7 @@ def test_hostile_controls(lab):
     assert lab["go"].command.targets.tolist() == [0.25, -0.5]
 
 
+@pytest.mark.slow
 def test_hostile_peers_of_a_process(lab, tmp_path):
     """Send hostile requests and subscriptions to a server in its process: all goes on."""
     with HubProcess(LabServerCfg(**ANY)) as hub, zmq.Context() as context:
@@ -84,6 +85,7 @@ def test_hostile_peers_of_a_process(lab, tmp_path):
     check_lab(lab, tmp_path)
 
 
+@pytest.mark.slow
 def test_hostile_peers_of_encrypted_ports(lab, tmp_path):
     """Break handshakes, come as strangers, send wild frames with the key: others are served."""
     cfg = LabServerCfg(**ANY, listen=FAR, key_folder=tmp_path / "here" / "keys")

@@ -264,6 +264,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heartbeats", ["0", "1"])
 def test_a_killed_driver_loses_the_world(lab, hub, context, heartbeats):
     """Kill -9 the process that drives: another one drives, and the mode is as before."""
@@ -283,6 +284,7 @@ def test_a_killed_driver_loses_the_world(lab, hub, context, heartbeats):
     client.ask("set_paused", paused=True)
 
 
+@pytest.mark.slow
 def test_clients_that_do_not_read_delay_nobody(lab, hub, context):
     """Send requests without reading replies, subscribe without reading: steps go on."""
     stuck = connect(context, hub.ports["state"], zmq.SUB)
@@ -426,6 +428,7 @@ def test_without_the_extra(monkeypatch):
         LabHub()
 
 
+@pytest.mark.slow
 def test_a_process_may_end_without_stopping():
     """Leave a hub and a client alone: both end with the interpreter, which does not crash."""
     code = f"""

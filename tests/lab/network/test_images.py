@@ -92,6 +92,7 @@ def move(lab: LiveLab) -> None:
     lab.step(20)
 
 
+@pytest.mark.slow
 def test_colors_on_the_port_of_a_camera(eyes, hub, context):
     """Read the endpoint from greeting and list; subscribe as old clients do: BGRA, size known."""
     client = client_of(context, hub)

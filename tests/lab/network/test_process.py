@@ -196,6 +196,7 @@ def kill(process: HubProcess) -> None:
     os.kill(process.process.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_killed_server_is_started_again(lab, context, caplog):
     """Kill -9 the server while a client drives: the lab goes on, and is served at the same ports.
 

@@ -86,6 +86,7 @@ def test_all_streams_are_switched(page):
     wait_for(page, lambda: not part.streams.value, "the box follows")
 
 
+@pytest.mark.slow
 def test_errors_and_rebuilds(page, monkeypatch):
     """Remove the shown camera, and rebuild the world: the reason is shown, and no thread stays."""
     part, lab = page.parts["CameraImagePart"], page.lab

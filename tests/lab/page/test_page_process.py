@@ -135,6 +135,7 @@ def test_own_parts_run_in_the_page(serve):
     assert "a part of one's own" in page.errors[0]
 
 
+@pytest.mark.slow
 def test_parts_that_cannot_be_imported_are_refused(serve):
     """Give a function, a class of a function, and wrong names: the error says what to do."""
 
@@ -157,6 +158,7 @@ def test_an_address_that_cannot_be_served_is_refused(caplog, serve):
     assert not caplog.records  # the error says it all
 
 
+@pytest.mark.slow
 def test_the_page_follows_a_rebuilt_world(serve):
     """Rebuild the world while a browser looks: the parts of the new world update."""
     from benchmarks.viewer_workloads import page_client

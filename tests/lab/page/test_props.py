@@ -40,6 +40,7 @@ def test_a_shape_is_added(parts):
     assert "&#x27;sphere&#x27; is in the world" in part.outcome.content
 
 
+@pytest.mark.slow
 def test_a_mesh_is_uploaded_and_converted(parts):
     """Upload a ring: a bar shows its progress, then it is in the world with its pieces."""
     part = parts.parts["PropPart"]
@@ -91,6 +92,7 @@ def test_a_region_is_previewed_and_added(parts):
     assert (parts.lab.model.hfield_ncol[0], parts.lab.model.hfield_nrow[0]) == (16, 8)
 
 
+@pytest.mark.slow
 def test_hulls_are_drawn_as_wires(parts, tmp_path):
     """Draw the edges of each piece's hull, as many as MuJoCo's graph of the hull has."""
     ring = trimesh.creation.annulus(0.1, 0.2, 0.05, sections=6)

@@ -126,6 +126,7 @@ def test_a_task_is_shown_through_a_link(open_task_page):
     assert not page.context.message and lab.snapshot.paused
 
 
+@pytest.mark.slow
 def test_the_world_moves_to_another_cell(open_task_page):
     """Choose a cell of generated terrain and move there; flat ground has no cells."""
     page = open_task_page("Velocity-Rough-Quadruped", reach=0.1)

@@ -281,6 +281,7 @@ def bag(hub, tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_the_file_is_read_by_ros_tools(bag):
     """Read the file with a decoder of ROS: topics, types, order and contents."""
     import mcap_ros2.reader

@@ -434,6 +434,7 @@ def test_a_driven_robot_is_removed_with_a_word(scene, cup):
     assert "cup" in scene._lab.robots
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["unitree_g1/g1.xml", "unitree_go1/go1.xml", "i2rt_yam/yam.xml"])
 def test_a_robot_goes_with_its_bodies(cup, file):
     """Remove all bodies of a robot's own file: its name goes, too; undo brings it back."""

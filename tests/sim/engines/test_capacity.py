@@ -116,6 +116,7 @@ def test_pile_fits_into_calibrated_buffers():
     assert guessed.status_counts()["constraint_overflow"] == 2
 
 
+@pytest.mark.slow
 def test_explicit_sizes_are_honoured():
     """Calibrate only what was not given, and never below MuJoCo Warp's own guess."""
     mjw = pytest.importorskip("mujoco_warp")

@@ -144,6 +144,7 @@ def test_most_rays_from_above_take_one_lookup(kind: str) -> None:
     assert share > least.get(kind, 0.7)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
 def test_rays_at_coinciding_faces(seed: int) -> None:

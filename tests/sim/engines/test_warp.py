@@ -113,6 +113,7 @@ def test_free_run_stays_with_native():
     torch.testing.assert_close(warp.data.time, native.data.time, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_only_pyramids_under_steep_capsules_are_turned(cone):
     """Differ where `docs/engines.md` says: another tangent means another pyramid of friction."""

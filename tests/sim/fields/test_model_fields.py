@@ -93,6 +93,7 @@ def warp(monkeypatch) -> Simulation:
     return Simulation(len(WARP), cfg, rich_model(), "cpu")
 
 
+@pytest.mark.slow
 def test_rows_on_warp_match_set_const_of_a_copy(warp):
     """Follow the row of each field and have what MuJoCo Warp derives as mj_setConst has it."""
     rows = [write_changed(warp, field.name, world) for world, field in enumerate(WARP)]

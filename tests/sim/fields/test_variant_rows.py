@@ -143,6 +143,7 @@ def test_derived_fields_are_of_the_variant_from_the_start(engine):
             )
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("engine", ["native", "warp"])
 def test_the_default_mass_of_a_world_is_that_of_all_in_it(engine):
     """Add up the variants of two entities, also after one world holds another."""

@@ -150,6 +150,7 @@ _AT_TARGET = dict(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["Lift-Cube-Arm", "Lift-Cube-Yam"])
 def test_it_can_be_done(task):
     """Grasp the cube and carry it to its target, whatever the friction of the fingers."""

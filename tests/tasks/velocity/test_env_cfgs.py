@@ -130,6 +130,7 @@ def test_seeds_reproduce(task):
     assert all(torch.equal(one, other) for one, other in zip(*results, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["Velocity-Flat-Go1", "Velocity-Rough-G1"])
 def test_runs_go_on_bit_for_bit(task):
     """Restore a state in the middle of episodes: everything that follows is the same."""

@@ -182,6 +182,7 @@ def test_only_the_hips_of_a_quadruped_pass_through_rough_terrain(robot):
     assert cheap and own - cheap == {f"{leg}_hip_collision" for leg in LEGS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["Quadruped", "Humanoid", "Go1", "G1"])
 def test_contacts_with_terrain_are_found_on_the_world_body(robot):
     """Step on rough terrain whose geoms belong to the world: sensors and states are the same."""
@@ -284,6 +285,7 @@ def test_levels_of_rough_terrain_grow_with_time(rows, lowest, highest):
     env.close()
 
 
+@pytest.mark.slow
 def test_stairs_are_frequent_late_in_the_training():
     """Draw kinds alike at first, and stairs more often at last; skip kinds that are not there."""
     name = "Velocity-Rough-Quadruped"

@@ -209,6 +209,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
+@pytest.mark.slow
 def test_workspace_is_small():
     """Take less than 200 MB for 30 bodies in 4096 worlds, arguments and results included."""
     done = subprocess.run(

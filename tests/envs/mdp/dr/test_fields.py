@@ -182,6 +182,7 @@ def test_direct_calls_recompute_what_follows(name):
         assert torch.equal(getattr(sim.model, field), rows), field
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("engine", ["native", "warp"])
 def test_a_turned_site_has_turned_after_forward(engine):
     """Turn a site, whose frame is that of its body when compiled, by a direct call."""

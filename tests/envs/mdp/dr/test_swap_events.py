@@ -36,6 +36,7 @@ def scale(mode: str = "startup", **kwargs: Any) -> EventTermCfg:
     return term(dr.geom_friction, mode, **params)
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("engine", ["native", "warp"])
 def test_resets_swap_variants_under_startup_draws(engine):
     """Draw variants at resets, before or after which a world keeps the factor that it was given."""
@@ -105,6 +106,7 @@ class Rub:
         env.sim.model.geom_friction[ids[:, None], rows, 0] = torch.rand(len(ids), 1) + 2.0
 
 
+@pytest.mark.slow_on_warp
 @pytest.mark.parametrize("engine", ["native", "warp"])
 def test_terms_of_ones_own_are_called_again(engine):
     """Call a class that declares a field of the variants for the swapped worlds only."""
