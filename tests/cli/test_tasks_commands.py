@@ -126,6 +126,7 @@ def test_several_gpus_are_several_processes(tmp_path, monkeypatch):
     assert args[-2:] == ["--gpu-ids", "[0,2]"] and "--log-root" in args
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["Velocity-Rough-Quadruped", "Velocity-Flat-Go1"])
 def test_train_shows_the_options_of_tasks_with_sensors(task, capsys):
     """Offer every field of a legged robot's task."""

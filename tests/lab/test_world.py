@@ -377,6 +377,7 @@ def test_a_model_without_a_name(tmp_path):
     assert world_from_spec(spec).robots == {"robot": ""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ROBOTS)
 def test_prefixes_are_names_of_robots(file, tmp_path):
     """Attach a robot twice, in Python and in a file: each prefix names a robot."""

@@ -73,6 +73,7 @@ def test_training_goes_on_from_the_last_parameters(env_cfg, rl_cfg, log_root):
         assert torch.equal(whole[AVERAGED][name], new[AVERAGED][name]), name
 
 
+@pytest.mark.slow
 def test_playback_and_export_act_with_the_average(env_cfg, rl_cfg, log_root):
     """Load the average, whatever the settings of playback, and export the same policy."""
     result = train(TASK, env_cfg, rl_cfg, log_root)

@@ -38,7 +38,7 @@ def _slow(env):
     return env.episode_length_buf.float()
 
 
-@pytest.mark.slow_on_warp
+@pytest.mark.slow
 def test_shares_of_time_are_where_the_time_is(env_cfg, rl_cfg, log_root, monkeypatch):
     """Attribute the time of a slow reward to managers, and that of slow physics to physics."""
     rl_cfg.max_iterations = 2

@@ -132,6 +132,7 @@ def test_edits_are_recorded_in_their_order(edited):
     assert (result.run.path / "learning_curve.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", ["model_1.pt", "model_2.pt", "model_4.pt"])
 def test_a_resumed_run_makes_the_same_edits(edited, tmp_path, checkpoint):
     """Resume before, at and after the edits: worlds and networks are equal to the bit."""

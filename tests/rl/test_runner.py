@@ -64,6 +64,7 @@ def test_terms_with_state_are_resumed(env_cfg, rl_cfg, log_root):
     assert [json.loads(line)["iteration"] for line in lines] == [1, 2, 3, 4]
 
 
+@pytest.mark.slow_on_warp
 def test_a_run_goes_on_from_the_middle_with_the_curve_up_to_there(env_cfg, rl_cfg, log_root):
     """Leave out what the earlier run did after the checkpoint."""
     first = train(TASK, env_cfg, rl_cfg, log_root)

@@ -99,7 +99,7 @@ def test_a_signal_stops_between_iterations_with_a_checkpoint(env_cfg, rl_cfg, lo
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-@pytest.mark.slow_on_warp
+@pytest.mark.slow
 def test_training_stops_when_its_time_is_up(env_cfg, rl_cfg, log_root):
     """End with a checkpoint before the limit, as a run that ended well."""
     rl_cfg.max_iterations, rl_cfg.save_interval, rl_cfg.max_minutes = 100_000, 1_000_000, 0.05

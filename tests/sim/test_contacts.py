@@ -246,6 +246,7 @@ def test_warp_agrees_with_native(cone: str):
         assert torch.equal(getattr(warp.data, name), value), name
 
 
+@pytest.mark.slow
 def test_warp_trajectory_is_not_disturbed():
     """Step on as if nobody had asked."""
     pytest.importorskip("mujoco_warp")

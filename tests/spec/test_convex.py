@@ -52,6 +52,7 @@ def test_a_lower_threshold_gives_no_fewer_pieces(cache):
     assert all(a <= b for a, b in itertools.pairwise(shares))
 
 
+@pytest.mark.slow
 def test_pieces_are_cut_once(cache, runs):
     """Read pieces of the same content from the cache; another threshold is another content."""
     first = ring(0.05)
@@ -65,6 +66,7 @@ def test_pieces_are_cut_once(cache, runs):
     assert len(runs) == 1
 
 
+@pytest.mark.slow
 def test_a_damaged_entry_is_made_again(cache, runs):
     """Cut an entry of the cache short, and let it be replaced."""
     pieces = ring(0.3)

@@ -37,6 +37,7 @@ def test_a_place_that_cannot_be_written(zip, wanted, tmp_path):
         export_spec(mujoco.MjSpec(), tmp_path / "file" / "out", zip=zip)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_robot(robot, tmp_path):
     """Export a robot with its meshes, and load it again as it was."""

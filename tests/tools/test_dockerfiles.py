@@ -51,6 +51,7 @@ COMMANDS = sorted({
 })  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_in_containers_exist(command, capsys):
     """Name commands, tasks and options that there are."""

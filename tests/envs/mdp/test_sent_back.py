@@ -71,6 +71,7 @@ def test_shares_and_weights_are_kept():
     env.close()
 
 
+@pytest.mark.slow
 def test_a_world_of_another_variant_does_not_begin_there():
     """Send a state of one shape: worlds with other shapes begin as always."""
     env = moved(make_env("Push-Variants", lambda cfg: setattr(cfg.scene, "num_envs", 8)))

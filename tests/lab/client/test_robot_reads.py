@@ -23,6 +23,7 @@ TASKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_states_are_those_of_the_batch(task):
     """Step a batch, open its second world as a lab: each property of each entity is equal."""

@@ -65,6 +65,7 @@ def test_what_a_user_does_ends_the_repetition(training):
         lab.stop()
 
 
+@pytest.mark.slow
 def test_the_policy_is_that_of_the_training(training):
     """Compare the lab's first action with that of the networks that the training has sent."""
     content = Visitor(training.folder).enter(3)
@@ -154,6 +155,7 @@ def test_attach_on_the_command_line(training):
     assert "All 40 recorded steps are repeated." in result.stdout
 
 
+@pytest.mark.slow
 def test_enter_in_the_same_process():
     """Enter a world of an environment in this process: the lab runs, the batch stays."""
     env, _ = make_env("Cartpole-Balance")

@@ -199,6 +199,7 @@ def _names(model, kind):
     return [getattr(model, kind)(i).name for i in range(count) if getattr(model, kind)(i).name]
 
 
+@pytest.mark.slow
 def test_a_field_that_cannot_be_randomized_is_refused(entered):
     """Change the axis of a joint: no event draws it, and the error says which fields can be."""
     lab = entered.lab

@@ -134,6 +134,7 @@ def test_colors_on_the_port_of_a_camera(eyes, hub, context):
     assert np.abs(picture[..., 2::-1].astype(int).mean() - colors.mean()) < 30
 
 
+@pytest.mark.slow
 def test_all_kinds_with_headers(eyes, hub, context):
     """Subscribe to all images of a camera: each kind can be decoded by its header alone."""
     kinds = ("rgb", "depth", "segmentation", "geom", "body", "entity")

@@ -70,6 +70,7 @@ def test_the_view_of_the_page_is_a_camera(page):
     wait_for(page, lambda: lab.camera("page").cfg.pos == (3.0, 0.0, 2.0), "the view")
 
 
+@pytest.mark.slow
 def test_all_streams_are_switched(page):
     """Switch the streams of all cameras off and on: the reason is shown, programs have it, too."""
     part, lab = page.parts["CameraImagePart"], page.lab

@@ -140,6 +140,7 @@ def test_bodies_without_names_stay():
         lab.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITE)
 def test_pages_of_the_suite_continue(name):
     """Rebuild robots of dm_control with a box and back: each part shows each world."""

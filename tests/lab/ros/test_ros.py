@@ -304,6 +304,7 @@ def test_the_file_is_read_by_ros_tools(bag):
     assert {"go_base", "go_foot", "go2_base", "box_box"} <= frames
 
 
+@pytest.mark.slow
 def test_rosbags_reads_the_file(bag):
     """Decode each message by another implementation, with ROS's own definitions."""
     reader = pytest.importorskip("mcap.reader")

@@ -51,6 +51,7 @@ def native() -> tuple[Simulation, list[np.ndarray], list[mujoco.MjModel]]:
     return sim, rows, models
 
 
+@pytest.mark.slow
 def test_rows_on_native_equal_set_const_of_a_copy(native):
     """Follow the row of each field and have every field of the model as mj_setConst has it."""
     sim, rows, models = native
