@@ -26,9 +26,7 @@ def simulated(env, record):
     alone.set_auto_reset(False)
     replay = WorldReplay(alone, record.steps, quick_checksum)
     while not replay.ended:
-        action = replay.begin()
-        with replay:
-            alone.step(action)
+        alone.step(replay.begin())
         replay.end()
     return alone, replay
 

@@ -89,7 +89,7 @@ def picky(calls: list):
         if size < 0:
             raise ValueError("size must not be negative")
         calls.append((size, copy.deepcopy(bounds)))
-        return lambda env, env_ids, draws: calls.append((size, env_ids.tolist()))
+        return lambda env, env_ids: calls.append((size, env_ids.tolist()))
 
     def function(env, env_ids, size, bounds=()) -> None:
         calls.append("function")

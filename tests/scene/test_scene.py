@@ -4,6 +4,7 @@ import warnings
 
 import mujoco
 import pytest
+import torch
 
 from manyworlds.entity import EntityCfg
 from manyworlds.scene import Scene, SceneCfg
@@ -90,11 +91,17 @@ def test_fixed_bases_stand_where_their_initial_state_says():
     assert scene["post"].data.body_link_pos_w[0].tolist() == [[1.0, 2.0, 3.0]] * 2
 
 
-def test_worlds_stand_on_a_grid():
-    """Centre worlds on the origin, a spacing apart; put them in one place for spacing 0."""
+def test_worlds_stand_on_a_spiral():
+    """Put each world where its id says, a spacing apart; put all in one place for spacing 0."""
     origins = Scene(SceneCfg(num_envs=6, env_spacing=3.0), "cpu").env_origins
-    expected = [[x, y, 0.0] for x in (-1.5, 1.5) for y in (-3.0, 0.0, 3.0)]
-    assert origins.tolist() == expected
+    places = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0), (-1.0, 1.0), (-1.0, 0.0)]
+    assert origins.tolist() == [[3.0 * x, 3.0 * y, 0.0] for x, y in places]
+    many = Scene(SceneCfg(num_envs=81, env_spacing=3.0), "cpu").env_origins
+    assert torch.equal(many[:6], origins)
+    assert len(many.unique(dim=0)) == 81 and many.abs().max() == 12.0
+    assert (many.diff(dim=0).norm(dim=1) == 3.0).all()
+    part = Scene(SceneCfg(num_envs=4, env_spacing=3.0, first_world=70, total_envs=81), "cpu")
+    assert torch.equal(part.env_origins, many[70:74])
     assert not Scene(SceneCfg(num_envs=9, env_spacing=0.0), "cpu").env_origins.any()
 
 
@@ -154,7 +161,7 @@ def test_worlds_stand_on_their_terrain():
     plane = Scene(
         SceneCfg(num_envs=2, env_spacing=3.0, entities={"ground": TerrainEntityCfg()}), "cpu"
     )
-    assert plane.env_origins.tolist() == [[0.0, -1.5, 0.0], [0.0, 1.5, 0.0]]
+    assert plane.env_origins.tolist() == [[0.0, 0.0, 0.0], [3.0, 0.0, 0.0]]
     assert cfg.terrain.num_envs == 1
     cfg.entities["terrain"] = terrain
     cfg.terrain = None

@@ -33,6 +33,7 @@ from manyworlds.signals import (
 )
 from manyworlds.sim import Simulation
 from manyworlds.utils.gl import gl_available
+from manyworlds.utils.world_random import WorldRandom
 from tests.sensor.scenes import BALL, build, entity
 
 DT = 0.01
@@ -246,16 +247,19 @@ def test_state_goes_on_bit_for_bit():
     """Go on from a saved state in a sensor that was never read."""
     options = {"update_period": 0.02, "latency": (0.01, 0.04), "noise": GaussianNoiseCfg(std=0.1)}
     sensor, other = clock(**options), clock(**options)
+    randoms = {sensor: WorldRandom(3, "cpu"), other: WorldRandom(3, "cpu")}
+    for one, random in randoms.items():
+        one.draw_from(random)
     for _ in range(9):
         read(sensor)
         advance(sensor)
-    saved, rng, now = sensor.state_dict(), torch.get_rng_state(), sensor.now
+    saved, drawn, now = sensor.state_dict(), randoms[sensor].state_dict(), sensor.now
     after = []
     for one in (sensor, other):
         if one is other:
             other.load_state_dict(saved)
+            randoms[other].load_state_dict(drawn)
             other.now = now
-        torch.set_rng_state(rng)
         shown = []
         for step in range(12):
             advance(one)

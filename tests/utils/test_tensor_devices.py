@@ -64,6 +64,7 @@ ARGUMENTS = {
     "sample_cylinder": (1.0, (0.0, 1.0), B, "meta"),
     "sample_gaussian": (V, V, (B, 3), "meta"),
     "sample_log_uniform": (V, V, (B, 3), "meta"),
+    "pose_bounds": ({"x": (0.0, 1.0)}, "meta"),
     "sample_pose_range": ({"x": (0.0, 1.0)}, B, "meta"),
     "sample_triangle": (0.0, 1.0, B, "meta"),
     "sample_uniform": (V, V, (B, 3), "meta"),

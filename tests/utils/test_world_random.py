@@ -54,13 +54,10 @@ def test_numbers_are_those_of_splitmix64(seed):
 @pytest.mark.parametrize("count", [1, 3, 50, 2**14 + 7])
 def test_both_devices_draw_the_same(count):
     """Make equal numbers with NumPy and with PyTorch, which has no unsigned integers."""
-    keys = torch.randint(-(2**63), 2**63 - 1, (40,), generator=torch.Generator().manual_seed(1))
-    counters = torch.arange(40) * 977
-    ids = torch.tensor([5, 39, 0])
-    for worlds in (None, ids):
-        one = world_random._unit_on_host(keys, counters, count, worlds)
-        other = world_random._unit_on_device(keys, counters, count, worlds)
-        assert torch.equal(one, other)
+    few = stream(40)
+    start = few.states.clone()
+    assert torch.equal(few.uniform(shape=(count,)), world_random._unit_on_device(start, count))
+    assert torch.equal(few.uniform(shape=(0,)), torch.zeros(40, 0))
 
 
 DRAWS = {
@@ -104,12 +101,32 @@ def test_streams_are_independent():
 
 def test_draws_that_concern_some_worlds_alone():
     """Draw for all worlds, where only some use their numbers: the others do not move."""
-    first, second = stream(), stream()
+    random = WorldRandom(8, "cpu", seed=3)
+    first = random.stream("events/push")
+    shared = random.stream("clock", shared=True)
     mask = torch.arange(8) % 3 == 0
-    with first.only(mask):
+    with random.only(mask):
         drawn = first.uniform(shape=(2,))
-    assert torch.equal(drawn, second.uniform(shape=(2,)))
-    assert torch.equal(first.counters, 2 * mask)
+        first.uniform(env_ids=torch.tensor([0, 1]))
+        assert shared.uniform().shape == (1,)
+    assert torch.equal(drawn, stream().uniform(shape=(2,)))
+    golden = 0x9E3779B97F4A7C15
+    moved = (first.states - stream().states).numpy().view(np.uint64)
+    assert moved.tolist() == [count * golden % WORD for count in (3, 0, 0, 2, 0, 0, 2, 0)]
+    begun = WorldRandom(8, "cpu", seed=3).stream("clock", shared=True)
+    assert torch.equal(begun.uniform(shape=(2,))[:, 1:], shared.uniform(shape=(1,)))
+
+
+def test_shared_numbers_are_those_of_every_batch():
+    """Share numbers between worlds: they are the same in every batch, and saved as shared."""
+    random = WorldRandom(6, "cpu", seed=3, first_world=4)
+    drawn = random.stream("clock", shared=True).uniform(shape=(3,))
+    alone = WorldRandom(1, "cpu", seed=3)
+    assert torch.equal(alone.stream("clock", shared=True).uniform(shape=(3,)), drawn)
+    alone.load_state_dict(random.state_of_world(2, 6))
+    assert torch.equal(
+        alone.stream("clock", shared=True).uniform(), random.stream("clock", shared=True).uniform()
+    )
 
 
 def test_a_state_continues():

@@ -394,7 +394,7 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         """
         cmd = self.get_command(data)
         before = self.state_dict()
-        control = self.compute(self.apply_delay(cmd))
+        control = self.compute(cmd)  # the delays of these worlds hold nothing else
         self.load_state_dict(before)
         if self.delay_buffer is not None:
             targets = [cmd.targets.of(field) for field in self.cfg.delay_fields]

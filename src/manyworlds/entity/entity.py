@@ -25,6 +25,7 @@ from manyworlds.entity.elements import Matches, NamedElements, Names
 from manyworlds.entity.indexing import EntityIndexing, compute_indexing, spec_elements
 from manyworlds.entity.pose_holder import PoseHolder
 from manyworlds.entity.writers import StateWriters
+from manyworlds.signals import DelayBuffer
 from manyworlds.sim.views import DataView, ModelView
 from manyworlds.spec.config import (
     CameraCfg,
@@ -45,6 +46,7 @@ from manyworlds.utils.declared import declared
 from manyworlds.utils.files import write_atomic
 from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.world_random import WorldRandom
 from manyworlds.validation.checks import check_tuple, check_type
 from manyworlds.validation.names import free_name, match_ids, resolve_expr
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -298,6 +300,20 @@ class Entity(StateWriters, NamedElements, Stateful):
             followed = {i for actuator in self.actuators for i in actuator.global_ctrl_ids.tolist()}
             self._hold = PoseHolder(mj_model, pose, self.indexing, followed, self._key_act, device)
             self._hold.begin(data)
+
+    def draw_from(self, random: WorldRandom, name: str) -> None:
+        """Draw the delays of actuators from these random numbers, from now on.
+
+        Args:
+            random: random numbers of the worlds.
+            name: name of the entity, with which the names of its streams begin.
+        """
+        buffers: list[DelayBuffer] = []
+        for actuator in self.actuators:
+            buffer = actuator.delay_buffer
+            if buffer is not None and all(buffer is not other for other in buffers):
+                buffer.draw_from(random, f"{name}/delay {len(buffers)}")
+                buffers.append(buffer)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Begin anew in the given worlds; None for all.

@@ -10,6 +10,7 @@ from manyworlds.sim.views import DataView, ModelView
 from manyworlds.sim.write_mark import WriteMark
 from manyworlds.utils.declared import declared
 from manyworlds.utils.math import quat_mul
+from manyworlds.utils.math.vectors import atan2
 from manyworlds.validation.worlds import as_index
 
 
@@ -264,7 +265,7 @@ class FrameData:
         """Angle of the root's forward direction about the world's z [rad], shape [num_envs]."""
         level = self.data.xmat[:, self._root_id, :2]
         x, y = (level * self.forward_vec_b.unsqueeze(1)).sum(dim=-1).unbind(1)
-        return torch.atan2(y, x)
+        return atan2(y, x)
 
     def _in_root_frame(self, vectors: torch.Tensor) -> torch.Tensor:
         """Rotate vectors, [num_envs, 3], from the world's frame to the root body's frame."""

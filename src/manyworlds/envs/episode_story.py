@@ -109,7 +109,7 @@ def tell(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
     try:
         while not replay.ended:
             action = replay.begin()
-            with replay, torch.no_grad():
+            with torch.no_grad():
                 env.step(action)
             told.append(step_of(env))
             replay.end()

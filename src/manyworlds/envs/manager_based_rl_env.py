@@ -50,8 +50,7 @@ from manyworlds.utils.clocks import steps_in
 from manyworlds.utils.debug_visualizer import DebugVisualizer
 from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import DeviceTimer
-from manyworlds.utils.draws import COUPLED, draws_of
-from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
+from manyworlds.utils.seeding import new_seed, rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import Stateful, WorldRows
 from manyworlds.utils.unsaved_state import UnsavedState
 from manyworlds.utils.viewer_config import ViewerConfig
@@ -172,10 +171,16 @@ class ManagerBasedRlEnv(Stateful):
         self.renderer: Callable[[], np.ndarray] | None = None
         """Renderer of the worlds; if None, the first `render` creates one according to
         `cfg.viewer`."""
-        self.seed_used = self.seed(-1 if cfg.seed is None else cfg.seed)
+        self.seed_used = new_seed() if cfg.seed is None else cfg.seed
+        seed_rng(self.seed_used)
         self.num_envs = cfg.scene.num_envs
         self.device = choose_device(self.cfg.sim, device)
         self.scene = Scene(self.cfg.scene, self.device)
+        self.random_streams = self.scene.random
+        """Random numbers of the worlds, by name of what draws them."""
+        self.random_streams.reseed(self.seed_used)
+        self.random = self.random_streams.stream("env")
+        """Random numbers of the term that is called: see `RandomStream`."""
         self.scene.keep_substeps(cfg.decimation)
         self.sim = Simulation(
             self.num_envs,
@@ -233,12 +238,18 @@ class ManagerBasedRlEnv(Stateful):
         """Environment itself."""
         return self
 
-    @staticmethod
-    def seed(seed: int = -1) -> int:
-        """Seed Python's, NumPy's and torch's generators; -1 samples a seed. Returns the seed."""
-        if seed == -1:
-            seed = int(np.random.SeedSequence().generate_state(1)[0])
+    def seed(self, seed: int = -1) -> int:
+        """Seed the random numbers of the worlds, and Python's, NumPy's and torch's generators.
+
+        Args:
+            seed: the seed; -1 samples one.
+
+        Returns:
+            The seed.
+        """
+        seed = new_seed() if seed == -1 else seed
         seed_rng(seed)
+        self.random_streams.reseed(seed)
         return seed
 
     def load_managers(self) -> None:
@@ -470,10 +481,10 @@ class ManagerBasedRlEnv(Stateful):
         self.sim.refresh()
 
         if finished is not None:
-            with draws_of(COUPLED, finished):
+            with self.random_streams.only(finished.mask):
                 self.extras["final_obs"] = self.observation_manager.compute_final()
-                self.recorder_manager.record_pre_reset(finished.ids)
-                self._reset_worlds(finished, ended=finished)
+            self.recorder_manager.record_pre_reset(finished.ids)
+            self._reset_worlds(finished, ended=finished)
             self.resetting.fill_(False)
         self.obs_buf = self.observation_manager.compute(update_history=True)
         if finished is not None:

@@ -1,6 +1,6 @@
 """Memory of the last seconds of all worlds, and of the worst episodes: what led to their ends.
 
-Sparse states, actions and random numbers are kept, from which a world's past is simulated again.
+Sparse states and actions are kept, from which a world's past is simulated again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from manyworlds.envs.types import VecEnvStepReturn
 from manyworlds.envs.world_moment import moment_of_state
-from manyworlds.envs.world_record import RecordedStep, WorldRecord, quick_checksums
-from manyworlds.utils.draw_tapes import WholeDraw, WholeRecorder, draws_of_world
+from manyworlds.envs.world_record import Coupling, RecordedStep, WorldRecord, quick_checksums
 from manyworlds.utils.state import WorldRows, state_of_one
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ class _Step:
     """Control step of all worlds."""
 
     action: torch.Tensor
-    draws: list[WholeDraw]
     checks: np.ndarray
     """Checksum of each world after the step, shape [num_envs]."""
     size: int
@@ -109,7 +107,7 @@ class WorldMemory:
         self._length = max(1, round(seconds / env.step_dt))
         self._budget = budget - budget // 3
         self._worst_budget = budget // 3
-        self._tape = WholeRecorder(env.num_envs)
+        self._coupling = Coupling(env)
         self._steps: collections.deque[_Step] = collections.deque()
         self._states: collections.deque[_States] = collections.deque()
         self._first = self._now = 0
@@ -149,14 +147,13 @@ class WorldMemory:
         # runners do at first, the time in the episodes.
         if len(env.edits) != self._edits or not torch.equal(lengths, self._lengths):
             self.forget()
-        self._tape.begin()
-        with self._tape:
-            result = step(action)
+        self._coupling.begin()
+        result = step(action)
+        coupled = self._coupling.worlds()
         action = action.detach().cpu().clone()
-        draws = self._tape.draws
         checks = quick_checksums(env)
-        size = _size(draws) + _size(action) + checks.nbytes
-        self._steps.append(_Step(action, draws, checks, size))
+        size = _size(action) + checks.nbytes
+        self._steps.append(_Step(action, checks, size))
         self._recent_size += size
         self._now += 1
         self._returns += result[1]
@@ -164,9 +161,9 @@ class WorldMemory:
         for env_id in ended.tolist():
             self._note_end(env_id, int(lengths[env_id]) + 1)
         self._returns[env.reset_buf] = 0.0
-        self._since[self._tape.coupled] = self._now
+        self._since[coupled] = self._now
         every = self._now % _SPARSE_STEPS == 0
-        self._keep_states(np.arange(env.num_envs) if every else np.flatnonzero(self._tape.coupled))
+        self._keep_states(np.arange(env.num_envs) if every else np.flatnonzero(coupled))
         self._forget_old()
         self._lengths = env.episode_length_buf.clone()
         return result
@@ -247,7 +244,6 @@ class WorldMemory:
         steps = [
             RecordedStep(
                 action=step.action[env_id : env_id + 1].clone(),
-                draws=draws_of_world(step.draws, env_id, self._env.num_envs),
                 state=None,
                 check=int(step.checks[env_id]),
             )
@@ -276,13 +272,11 @@ class WorldMemory:
 def _size(value: object) -> int:
     """Return the size of all tensors in a value [bytes]."""
     total = 0
-    for leaf in tree_leaves(value, is_leaf=lambda item: isinstance(item, WholeDraw | WorldRows)):
-        if isinstance(leaf, WholeDraw):
-            total += leaf.drawn.nbytes
-        elif isinstance(leaf, WorldRows):
+    for leaf in tree_leaves(value, is_leaf=lambda item: isinstance(item, WorldRows)):
+        if isinstance(leaf, WorldRows):
             total += leaf.rows.nbytes
         elif isinstance(leaf, torch.Tensor):
             total += leaf.nbytes
         elif isinstance(leaf, RecordedStep):
-            total += leaf.action.nbytes + _size(leaf.draws)
+            total += leaf.action.nbytes
     return total

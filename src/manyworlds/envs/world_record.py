@@ -12,12 +12,11 @@ import torch
 
 from manyworlds.envs.types import VecEnvStepReturn
 from manyworlds.envs.world_moment import WorldMoment, world_moment
-from manyworlds.utils.draw_tapes import DrawRecorder, DrawReplay, StepDraws
-from manyworlds.utils.draws import COMMAND
 from manyworlds.utils.plain_archive import pack, unpack
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
+    from manyworlds.managers import CommandTerm
 
 
 _ODD = 0x9E3779B97F4A7C15
@@ -29,8 +28,6 @@ class RecordedStep:
 
     action: torch.Tensor
     """Action, shape [1, num_actions]."""
-    draws: StepDraws
-    """Random numbers of events, commands, noise and delays."""
     state: dict[str, Any] | None
     """State after the step if other worlds had a part in it, as at the start of an episode; else
     None."""
@@ -59,13 +56,50 @@ class WorldRecord:
         """
         content: Any = unpack(data)
         try:
-            steps = [RecordedStep(**step) for step in content["steps"]]
+            steps = [
+                RecordedStep(action=step["action"], state=step["state"], check=step["check"])
+                for step in content["steps"]
+            ]
             return cls(WorldMoment.from_bytes(content["moment"]), steps)
         except (TypeError, KeyError) as error:
             raise ValueError(
                 f"These bytes are no record of a world ({type(error).__name__}: {error}): write it "
                 "with the version of manyworlds that reads it."
             ) from None
+
+
+class Coupling:
+    """Tells in which worlds a step depended on other worlds, too.
+
+    These are the worlds whose episode began, since curricula choose how, and those with new
+    commands that do: see `CommandTerm.is_coupled`.
+
+    Args:
+        env: the batch.
+    """
+
+    def __init__(self, env: ManagerBasedRlEnv) -> None:
+        self._env = env
+        self._counters: list[torch.Tensor] = []
+
+    def begin(self) -> None:
+        """Begin a step."""
+        self._counters = [term.command_counter.clone() for term in self._terms()]
+
+    def worlds(self) -> np.ndarray:
+        """Return the mask of these worlds after the step, shape [num_envs]."""
+        coupled = self._env.reset_buf.clone()
+        for term, before in zip(self._terms(), self._counters, strict=True):
+            coupled |= term.command_counter != before
+        return coupled.cpu().numpy()
+
+    def _terms(self) -> list[CommandTerm]:
+        manager = self._env.command_manager
+        terms = [manager.get_term(name) for name in manager.active_terms]
+        # A curriculum, which all worlds advance, may change what commands are drawn from.
+        if self._env.curriculum_manager.active_terms:
+            return terms
+        return [term for term in terms if term.is_coupled]
 
 
 class WorldRecorder:
@@ -77,9 +111,7 @@ class WorldRecorder:
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         self._env = env
-        # A curriculum, which all worlds advance, may change what commands are drawn from.
-        coupled = [COMMAND] if env.curriculum_manager.active_terms else []
-        self._tape = DrawRecorder(env.num_envs, coupled)
+        self._coupling = Coupling(env)
         self._records: dict[int, WorldRecord] = {}
 
     @property
@@ -111,15 +143,14 @@ class WorldRecorder:
         """
         if not self._records:
             return step(action)
-        self._tape.begin(self._records)
-        with self._tape:
-            result = step(action)
+        self._coupling.begin()
+        result = step(action)
+        coupled = self._coupling.worlds()
         for i, record in self._records.items():
             record.steps.append(
                 RecordedStep(
                     action=action[i : i + 1].detach().cpu().clone(),
-                    draws=self._tape.draws[i],
-                    state=self._env.world_state(i) if i in self._tape.coupled else None,
+                    state=self._env.world_state(i) if coupled[i] else None,
                     check=checksum(self._env, i),
                 )
             )
@@ -129,8 +160,7 @@ class WorldRecorder:
 class WorldReplay:
     """Repeats recorded steps in an environment of one world, for callers that drive it.
 
-    Enter it as a context around each part of a control step. It ends after the last step, or at the
-    first step that is not the recorded one; then the environment draws new numbers.
+    It ends after the last step, or at the first step that is not the recorded one.
 
     Args:
         env: the environment, at the moment of the record.
@@ -147,25 +177,14 @@ class WorldReplay:
         self._env = env
         self._check = check or checksum
         self._steps = steps
-        self._tape = DrawReplay()
         self.done = 0
         """Number of steps that were equal to the recorded ones, bit for bit."""
         self.ended = "" if steps else "The record has no steps."
         """Reason why the replay has ended; empty while it goes on."""
 
-    def __enter__(self) -> None:
-        """Give recorded random numbers."""
-        self._tape.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        """Give new random numbers."""
-        self._tape.__exit__(*error)
-
     def begin(self) -> torch.Tensor:
-        """Prepare the next step, and return its action, shape [1, num_actions]."""
-        step = self._steps[self.done]
-        self._tape.give(step.draws)
-        return step.action
+        """Return the action of the next step, shape [1, num_actions]."""
+        return self._steps[self.done].action
 
     def end(self) -> None:
         """Compare a step with the record, and prepare for the next one."""
@@ -173,8 +192,7 @@ class WorldReplay:
         if step.state is not None:
             self._env.load_state_dict(step.state)
         if self._check(self._env, 0) != step.check:
-            why = f": {self._tape.unequal}" if self._tape.unequal else ""
-            self.stop(f"Step {self.done + 1} is not equal to the recorded one{why}.")
+            self.stop(f"Step {self.done + 1} is not equal to the recorded one.")
             return
         self.done += 1
         if self.done == len(self._steps):
@@ -192,14 +210,13 @@ class WorldReplay:
                 return
             before()
             action = self.begin()
-            with self, torch.no_grad():
+            with torch.no_grad():
                 step_past_end(self._env, action)
             self.end()
 
     def stop(self, reason: str) -> None:
-        """End the replay; the environment draws new numbers from now on."""
+        """End the replay."""
         self.ended = self.ended or reason
-        self._tape.give(None)
 
 
 def repeat(env: ManagerBasedRlEnv, steps: Sequence[RecordedStep]) -> Iterable[VecEnvStepReturn]:
@@ -214,9 +231,7 @@ def repeat(env: ManagerBasedRlEnv, steps: Sequence[RecordedStep]) -> Iterable[Ve
     """
     replay = WorldReplay(env, steps)
     while not replay.ended:
-        action = replay.begin()
-        with replay:
-            result = env.step(action)
+        result = env.step(replay.begin())
         replay.end()
         yield result
     if replay.done < len(steps):

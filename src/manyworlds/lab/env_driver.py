@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -303,7 +302,7 @@ class EnvironmentDriver:
         """Advance the world by one physics step; called by the loop."""
         if self._error is not None:
             raise self._error
-        with torch.no_grad(), self.replay or contextlib.nullcontext():
+        with torch.no_grad():
             self._models.take(model, shared=self._substep == 0)
             self._import_state(model, data)
             if self._substep == 0:

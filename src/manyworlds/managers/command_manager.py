@@ -13,7 +13,6 @@ import torch
 from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
 from manyworlds.managers.not_finite import is_not_finite, mean_of_finite
 from manyworlds.utils.clocks import count_down
-from manyworlds.utils.draws import COMMAND, draws_of
 from manyworlds.utils.overrides import overrides
 
 if TYPE_CHECKING:
@@ -47,6 +46,8 @@ class CommandTerm(ManagerTermBase):
     """
 
     state_attributes = ("time_left", "command_counter", "metrics")
+    is_coupled: bool = False
+    """True if new commands depend on other worlds, too."""
 
     def __init__(self, cfg: CommandTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
@@ -128,9 +129,9 @@ class CommandTerm(ManagerTermBase):
 
     def _resample(self, env_ids: torch.Tensor) -> None:
         low, high = self.cfg.resampling_time_range
-        with draws_of(COMMAND, env_ids), self._env.sim.outdating(env_ids):
-            drawn = torch.empty(len(env_ids), device=self.device).uniform_(low, high)
-            self.time_left[env_ids] = drawn
+        self._env.random = self.random
+        with self._env.sim.outdating(env_ids):
+            self.time_left[env_ids] = self.random.uniform(low, high, env_ids=env_ids)
             self.command_counter[env_ids] += 1
             self._resample_command(env_ids)
 

@@ -22,8 +22,8 @@ from manyworlds.managers.prepared_event import PreparedEvent, plain_function
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import derived_fields
 from manyworlds.utils.clocks import count_down
-from manyworlds.utils.draws import draws_of
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -110,10 +110,6 @@ class EventManager(ManagerBase[EventTermCfg]):
         "_modes",
         "_fields",
         "_levels",
-        "_low",
-        "_span",
-        "_global_low",
-        "_global_span",
         "_memory",
     )
     world_columns = ("_time_left",)
@@ -127,8 +123,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         for name, term in self._terms.items():
             self._check(name, term)
         self._index()
-        self._time_left = self._draw(self._low, self._span, self.num_envs)
-        self._global_time_left = self._draw(self._global_low, self._global_span, 1)
+        self._begin_timers()
         self._all_ids = torch.arange(self.num_envs, device=self.device)
         throttled = [n for n, t in self._terms.items() if t.min_step_count_between_reset > 0]
         self._last_step = {name: torch.zeros_like(self._all_ids) for name in throttled}
@@ -141,9 +136,6 @@ class EventManager(ManagerBase[EventTermCfg]):
         self._modes: dict[EventMode, list[str]] = {}
         for name, term in self._terms.items():
             self._modes.setdefault(term.mode, []).append(name)
-        self._low, self._span = self._ranges([t for _, t in self._timed(shared=False)])
-        self._global_low, self._global_span = self._ranges([t for _, t in self._timed(shared=True)])
-        self._global_low, self._global_span = self._global_low.cpu(), self._global_span.cpu()
         self._fields: dict[str, None] = {}  # in the order of the terms, without duplicates
         self._levels: dict[str, RecomputeLevel] = {}
         sim = self._env.sim
@@ -151,7 +143,7 @@ class EventManager(ManagerBase[EventTermCfg]):
             fields, level = _declared(term.func)
             self._fields.update(dict.fromkeys(fields))
             self._levels[name] = max(level, sim.recompute_level(fields))
-        memory = EventMemory(sim, self._terms, self._prepared, self.call)
+        memory = EventMemory(sim, self._terms, self._streams, self.call)
         self._memory = memory if memory else None
         sim.after_assignment = memory.apply_again if memory else None
 
@@ -174,14 +166,11 @@ class EventManager(ManagerBase[EventTermCfg]):
         """
         before = vars(self).copy()
         after_assignment = self._env.sim.after_assignment
-        draws = {name: event.draws for name, event in self._prepared.items()}
 
         def undo() -> None:
             vars(self).clear()
             vars(self).update(before)
             self._env.sim.after_assignment = after_assignment
-            for name, event in self._prepared.items():
-                event.draws = draws[name]
 
         try:
             self._put(name, cfg)
@@ -199,7 +188,6 @@ class EventManager(ManagerBase[EventTermCfg]):
         was = self._class_terms.get(name)
         timers = self._timers()
         memory = self._memory
-        draws = {n: event.draws for n, event in self._prepared.items()}
         self._functions = {n: f for n, f in self._functions.items() if n != name}
         self._class_terms = {n: f for n, f in self._class_terms.items() if n != name}
         self._prepared = {n: e for n, e in self._prepared.items() if n != name}
@@ -212,9 +200,8 @@ class EventManager(ManagerBase[EventTermCfg]):
         self._terms = {**self._terms, name: term}
         self._index()
         if self._memory is not None and memory is not None:
-            self._memory.continue_from(memory, draws)
-        self._time_left = self._draw(self._low, self._span, self.num_envs)
-        self._global_time_left = self._draw(self._global_low, self._global_span, 1)
+            self._memory.continue_from(memory)
+        self._begin_timers()
         timers.pop(name, None)
         for other, left in self._timers().items():
             left.copy_(timers.get(other, left))
@@ -263,7 +250,9 @@ class EventManager(ManagerBase[EventTermCfg]):
         Raises:
             ValueError: there is no such term.
         """
+        before = self._env.random
         self._call(name, self.get_term_cfg(name), env_ids)
+        self._env.random = before  # one event may apply others again
 
     def end_episodes(self, env_ids: torch.Tensor) -> None:
         """Let terms take note of the end of episodes, before anything of their worlds is reset.
@@ -278,11 +267,9 @@ class EventManager(ManagerBase[EventTermCfg]):
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Restart the interval timers of the given worlds; return values to log, shape []."""
         if len(self._time_left):
-            ids = self._worlds(env_ids).rows
-            # Sampled for all worlds, so that random numbers do not depend on the number of reset
-            # worlds.
-            drawn = self._draw(self._low, self._span, self.num_envs)
-            self._time_left[:, ids] = drawn[:, ids]
+            worlds = self._worlds(env_ids)
+            for left, (name, term) in zip(self._time_left, self._timed(shared=False), strict=True):
+                left[worlds.rows] = self._interval(name, term, worlds.ids_or_none)
         return super().reset(env_ids)
 
     def randomize_timers(self) -> None:
@@ -290,8 +277,8 @@ class EventManager(ManagerBase[EventTermCfg]):
 
         Afterwards the timers have the phases of worlds that have run for a long time.
         """
-        for left in (self._time_left, self._global_time_left):
-            left.mul_(torch.rand_like(left))
+        for name, left in self._timers().items():
+            left.mul_(self._timer_stream(name, self._terms[name]).uniform())
 
     def apply(
         self,
@@ -359,7 +346,9 @@ class EventManager(ManagerBase[EventTermCfg]):
                 "(to reapply them when variants change): load it with the configuration and "
                 "version that saved it."
             )
-        super().load_state_dict(state)
+        # Checkpoints of before world-keyed random numbers have the numbers of prepared events.
+        terms = {n: saved for n, saved in state["terms"].items() if n not in self._prepared}
+        super().load_state_dict({**state, "terms": terms})
         if self._memory is not None:
             self._memory.load_state_dict(state["memory"])
 
@@ -383,6 +372,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         return term_cfg
 
     def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
+        self._env.random = self._streams[name]
         event = self._prepared.get(name)
         if event is None or event.func is not term_cfg.func:  # a curriculum may name another one
             result = super()._call(name, term_cfg, *args)
@@ -396,20 +386,20 @@ class EventManager(ManagerBase[EventTermCfg]):
 
     def _stateful_terms(self) -> Iterator[tuple[str, Any]]:
         for name, term in super()._stateful_terms():
-            if name not in self._prepared or term.draws is not None:
+            if name not in self._prepared:
                 yield name, term
 
     def _apply_intervals(self, due: np.ndarray) -> None:
         shared = (self._global_time_left <= 0.0).numpy()
+        for i, (name, term) in enumerate(self._timed(shared=True)):
+            if shared[i, 0]:
+                self._global_time_left[i].copy_(self._interval(name, term))
         if due.any():
-            with draws_of("timers of events", np.flatnonzero(due.any(axis=0))):
-                drawn = self._draw(self._low, self._span, self.num_envs)
-            torch.where(self._time_left <= 0.0, drawn, self._time_left, out=self._time_left)
-        if shared.any():
-            drawn = self._draw(self._global_low, self._global_span, 1)
-            self._global_time_left.copy_(
-                torch.where(torch.from_numpy(shared), drawn, self._global_time_left)
-            )
+            own = zip(self._timed(shared=False), self._time_left, strict=True)
+            for (name, term), left in own:
+                expired = left <= 0.0
+                drawn = self._interval(name, term, expired)
+                torch.where(expired, drawn, left, out=left)
         rows = iter(due)
         flags = iter(shared[:, 0])
         applied: list[tuple[str, Worlds]] = []
@@ -434,12 +424,11 @@ class EventManager(ManagerBase[EventTermCfg]):
         memory = self._memory
         ids = worlds.ids if term.mode == "reset" else worlds.ids_or_none
         if memory is None:
-            with draws_of(f"event {name}", worlds):
-                self._call(name, term, ids)
+            self._call(name, term, ids)
         else:
             due = [other for other in following if other not in self._last_step]  # throttled
             within = within if due and within is not None else worlds
-            with draws_of(f"event {name}", worlds), memory.applying(name, worlds, due, within):
+            with memory.applying(name, worlds, due, within):
                 self._call(name, term, ids)
         self._env.sim.outdate(worlds)  # terms that follow read what this one has written
 
@@ -467,15 +456,28 @@ class EventManager(ManagerBase[EventTermCfg]):
         once[ids] = True
         return ids
 
-    def _ranges(self, terms: list[EventTermCfg]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the minimum and the spread of each term's interval [s], shapes [num_terms, 1]."""
-        bounds = torch.tensor([t.interval_range_s for t in terms]).reshape(-1, 2).to(self.device)
-        return bounds[:, :1], bounds[:, 1:] - bounds[:, :1]
+    def _begin_timers(self) -> None:
+        """Begin all interval timers."""
+        own = [self._interval(name, term) for name, term in self._timed(shared=False)]
+        shared = [self._interval(name, term) for name, term in self._timed(shared=True)]
+        nothing = torch.zeros(0, self.num_envs, device=self.device)
+        self._time_left = torch.stack(own) if own else nothing
+        self._global_time_left = torch.stack(shared).cpu() if shared else torch.zeros(0, 1)
 
-    @staticmethod
-    def _draw(low: torch.Tensor, span: torch.Tensor, count: int) -> torch.Tensor:
-        """Sample intervals [s], shape [num_terms, count]."""
-        return low + span * torch.rand(len(low), count, device=low.device)
+    def _interval(
+        self, name: str, term: EventTermCfg, env_ids: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Draw the time until a term's next event [s], shape [n], or [1] if worlds share it."""
+        assert term.interval_range_s is not None
+        low, high = term.interval_range_s
+        stream = self._timer_stream(name, term)
+        if not term.is_global_time:
+            return stream.uniform(low, high, env_ids=env_ids)
+        return stream.uniform(low, high)
+
+    def _timer_stream(self, name: str, term: EventTermCfg) -> RandomStream:
+        key = f"{self.kind}/{name}/timer"
+        return self._env.random_streams.stream(key, shared=term.is_global_time)
 
     def _check(self, name: str, term: EventTermCfg) -> None:
         if term.mode not in get_args(EventMode):

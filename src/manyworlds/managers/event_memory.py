@@ -1,17 +1,18 @@
-"""Random numbers of events by world, so that a world keeps them when its variant changes."""
+"""Reapplication of events in worlds whose variants change, with the numbers they had."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from manyworlds.managers.manager_base import entity_cfgs
-from manyworlds.managers.prepared_event import Draws, PreparedEvent, plain_function
+from manyworlds.managers.prepared_event import plain_function
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
@@ -23,24 +24,24 @@ class EventMemory(Stateful):
     """Reapplication of events in worlds that change variants: `Simulation.after_assignment`.
 
     A term is affected if it declares a model field in which the variants of an entity differ, or
-    shares a field with an affected term. Prepared events repeat the world's stored numbers; other
-    terms are called again. Terms run in the order in which they last ran in the world.
+    shares a field with an affected term. Terms run in the order in which they last ran in a world,
+    and draw the numbers that they drew then: `env.random` goes back to where it was.
 
     Args:
         sim: the simulation.
         terms: all events by name, in their order.
-        prepared: the prepared events among them, by name.
+        streams: their random numbers, by name.
         call: function that calls a term by name for given worlds.
     """
 
-    state_attributes = ("_count", "_last")
-    world_columns = ("_last",)
+    state_attributes = ("_count", "_last", "_start")
+    world_columns = ("_last", "_start")
 
     def __init__(
         self,
         sim: Simulation,
         terms: Mapping[str, EventTermCfg],
-        prepared: Mapping[str, PreparedEvent],
+        streams: Mapping[str, RandomStream],
         call: Callable[[str, torch.Tensor], object],
     ) -> None:
         self._sim = sim
@@ -53,14 +54,14 @@ class EventMemory(Stateful):
             self._concerned[entity] = _connected(mine, sim.variant_fields(entity))
         found = {name for names, _ in self._concerned.values() for name in names}
         self._rows = {name: row for row, name in enumerate(n for n in terms if n in found)}
-        self._prepared = {name: prepared[name] for name in self._rows if name in prepared}
-        for event in self._prepared.values():
-            event.draws = Draws(sim.num_envs, sim.device)
+        self._streams = {name: streams[name] for name in self._rows}
         self._count = 0
         with torch.inference_mode(False):
             shape = (len(self._rows), sim.num_envs)
             self._last = torch.zeros(shape, dtype=torch.long, device=sim.device)
             """Value of `_count` when each term last ran in each world; 0 for never."""
+            self._start = torch.zeros_like(self._last)
+            """State of each term's random numbers before it last ran in each world."""
         self._due: tuple[Sequence[str], Worlds] = (), self._worlds(None)
 
     def __bool__(self) -> bool:
@@ -85,28 +86,23 @@ class EventMemory(Stateful):
         """
         before = self._due
         self._due = ((name, *due), within)
+        row = self._rows.get(name)
+        if row is not None:
+            self._start[row, worlds.rows] = self._streams[name].states[worlds.rows]
         try:
             yield
         finally:
             self._due = before
-        if name in self._rows:
+        if row is not None:
             self._count += 1
-            self._last[self._rows[name], worlds.rows] = self._count
+            self._last[row, worlds.rows] = self._count
 
-    def continue_from(self, other: EventMemory, draws: Mapping[str, Draws | None]) -> None:
-        """Take over what another memory knows about the terms that both have.
-
-        Args:
-            other: the memory.
-            draws: random numbers that the prepared events had with it, by name.
-        """
+    def continue_from(self, other: EventMemory) -> None:
+        """Take over what another memory knows about the terms that both have."""
         self._count = other._count
         for name in self._rows.keys() & other._rows.keys():
             self._last[self._rows[name]] = other._last[other._rows[name]]
-        for name, event in self._prepared.items():
-            kept = draws.get(name)
-            if kept is not None:
-                event.draws = kept
+            self._start[self._rows[name]] = other._start[other._rows[name]]
 
     def apply_again(self, entity: str, worlds: torch.Tensor) -> None:
         """Apply the events of an entity again in worlds where its variant changed."""
@@ -129,17 +125,22 @@ class EventMemory(Stateful):
         return Worlds(env_ids, self._sim.num_envs, self._sim.device)
 
     def _repeat(self, name: str, worlds: torch.Tensor) -> None:
-        draws = self._prepared[name].draws if name in self._prepared else None
+        """Call a term again in some worlds, with the numbers that it drew last."""
+        states = self._streams[name].states
+        now = states[worlds]
+        states[worlds] = self._start[self._rows[name], worlds]
         before = self._due
         self._due = ((name,), self._worlds(worlds))
         try:
-            if draws is not None:
-                draws.repeats = True
             self._call(name, worlds)
         finally:
             self._due = before
-            if draws is not None:
-                draws.repeats = False
+            states[worlds] = now
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Load a state that `state_dict` returned."""
+        # Checkpoints of before world-keyed random numbers lack these states.
+        super().load_state_dict({"_start": torch.zeros_like(self._start), **state})
 
 
 def _may_concern(term: EventTermCfg, entity: str) -> bool:

@@ -17,6 +17,7 @@ from manyworlds.managers.selection_reads import check_selection
 from manyworlds.utils.declared import declared
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
+from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -93,6 +94,11 @@ class ManagerTermBase(_OfEnv):
 
     derived_attributes = ("cfg",)  # a curriculum that changes the config restores it
 
+    def __init__(self, env: ManagerBasedRlEnv) -> None:
+        super().__init__(env)
+        self.random = env.random
+        """Random numbers of the term, by world."""
+
     @property
     def name(self) -> str:
         """Name of the term's class."""
@@ -116,7 +122,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     _shown: ClassVar[tuple[str, ...]] = ()
     """Attributes of a term's config that `str()` includes."""
-    derived_attributes = ("_terms",)  # curricula that change configs restore them
+    derived_attributes = ("_terms", "_streams")  # curricula that change configs restore them
     _functions: Mapping[str, Any] = MappingProxyType({})
     not_finite_status: ClassVar[str] = ""
     """Name under `Status/` of the number of worlds whose values are not finite; empty if the
@@ -128,6 +134,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         super().__init__(env)
         self._class_terms: dict[str, Any] = {}
         self._terms: dict[str, CfgT] = {}
+        self._streams: dict[str, RandomStream] = {}
 
     def __str__(self) -> str:
         """Return a table of the terms."""
@@ -182,8 +189,9 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         """Reset the terms in given worlds; return values to log of their episodes, shape []."""
         if self._class_terms:
             ids = self._worlds(env_ids).ids_or_none
-            for term in self._class_terms.values():
+            for name, term in self._class_terms.items():
                 if hasattr(term, "reset"):
+                    self._env.random = self._streams[name]
                     term.reset(ids)
         return {}
 
@@ -244,6 +252,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         except (KeyError, ValueError) as error:
             message = error.args[0] if error.args else error
             raise ValueError(f"{self.kind} term '{name}': {message}") from None
+        self._begin_stream(name)
         if inspect.isclass(func):
             try:
                 term_cfg.func = cast("Callable[..., Any]", func)(cfg=term_cfg, env=self._env)
@@ -256,8 +265,14 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             self._class_terms[name] = term_cfg.func
         return term_cfg
 
+    def _begin_stream(self, name: str) -> None:
+        """Let a term draw from a stream of its own, which `env.random` is during its calls."""
+        self._streams[name] = self._env.random_streams.stream(f"{self.kind}/{name}")
+        self._env.random = self._streams[name]
+
     def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
         """Call a term; errors name the manager and the term."""
+        self._env.random = self._streams[name]
         try:
             return term_cfg.func(self._env, *args, **term_cfg.params)
         except Exception as error:
@@ -328,6 +343,7 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
         return term.cfg
 
     def _build(self, name: str, term_cfg: Any) -> TermT:
+        self._begin_stream(name)
         try:
             return term_cfg.build(self._env)
         except Exception as error:

@@ -139,7 +139,12 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
                 cfg.noise = None
             value = self._call(f"{name}/{term}", cfg)
             pipelines[term] = ObservationPipeline(
-                f"{self.kind} term '{name}/{term}'", cfg, per_term, value, self.num_envs
+                f"{self.kind} term '{name}/{term}'",
+                cfg,
+                per_term,
+                value,
+                self.num_envs,
+                self._env.random_streams,
             )
         self._calls[name] = [
             (term, f"{name}/{term}", cfg, pipelines[term]) for term, cfg in group.terms.items()
@@ -324,8 +329,11 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         if last is not None and (env_ids is not None or not update_history):
             named = self._worlds(env_ids).ids if update_history else self._all_ids[:0]
             ids = named if began is None else torch.cat([began, named])
-        obs = self._compute_group(group_name, group, ids)
-        if ids is not None and last is not None:
+        if ids is None or last is None:
+            obs = self._compute_group(group_name, group, ids)
+        else:
+            with self._env.random_streams.only(self._worlds(ids).mask):
+                obs = self._compute_group(group_name, group, ids)
             obs = _merge(last, obs, ids)
         self._obs_buffer[group_name] = obs
         return obs

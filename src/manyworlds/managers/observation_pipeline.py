@@ -13,6 +13,7 @@ import torch
 from manyworlds.managers.not_finite import is_not_finite
 from manyworlds.signals import CircularBuffer, DelayBuffer, NoiseCfg, NoiseModel, NoiseModelCfg
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.world_random import WorldRandom
 from manyworlds.validation.worlds import Worlds
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class ObservationPipeline(Stateful):
         nan_policy: handling of values that are not finite.
         sample: values of the term, shape [num_envs, ...], from which the shape is taken.
         num_envs: number of worlds.
+        random: random numbers of the worlds, for noise and delays.
 
     Raises:
         ValueError: the values or the configuration do not fit.
@@ -75,6 +77,7 @@ class ObservationPipeline(Stateful):
         nan_policy: NanPolicy,
         sample: Any,
         num_envs: int,
+        random: WorldRandom,
     ) -> None:
         if not isinstance(sample, torch.Tensor) or sample.ndim < 2 or len(sample) != num_envs:
             got = tuple(sample.shape) if isinstance(sample, torch.Tensor) else type(sample).__name__
@@ -89,8 +92,10 @@ class ObservationPipeline(Stateful):
         try:
             if cfg.noise is not None:
                 self._noise = _noise_model(cfg.noise, num_envs, sample.device)
+                self._noise.draw_from(random, f"{where}/noise")
             if cfg.delay_max_lag or cfg.delay_min_lag:
                 self._delay = _delay_buffer(cfg, num_envs, sample.device)
+                self._delay.draw_from(random, f"{where}/delay")
             if cfg.history_length:
                 self._history = CircularBuffer(cfg.history_length, num_envs, sample.device)
             self._stages = self._make_stages(cfg, sample)

@@ -21,11 +21,12 @@ from manyworlds.spec.elements import qpos_width
 from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.spec.references import name_keyframes
 from manyworlds.terrains import TerrainEntity, TerrainEntityCfg
-from manyworlds.terrains.utils import grid_origins
+from manyworlds.terrains.utils import spiral_origins
 from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import as_device
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
+from manyworlds.utils.world_random import WorldRandom
 from manyworlds.validation.checks import check_count, check_tuple, check_type
 from manyworlds.validation.names import near_matches
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -46,6 +47,12 @@ class SceneCfg:
 
     num_envs: int = 1
     """Number of parallel worlds."""
+    first_world: int = 0
+    """Id of the first world, on which its origin and its random numbers depend. A process that has
+    some of the worlds of a batch gives the number of those before."""
+    total_envs: int | None = None
+    """Number of worlds of that batch, over which variants and columns of the terrain are divided;
+    None for `num_envs`."""
     env_spacing: float = 2.0
     """Distance between the origins of neighboring worlds [m]; 0 puts them all in one place.
     A generated terrain determines the origins instead."""
@@ -71,7 +78,8 @@ class Scene(Stateful):
         ValueError: `num_envs` is below 1, or an entity or a sensor cannot be built.
     """
 
-    state_attributes = ("entities", "sensors")
+    # Random numbers are the last, since sensors draw when they are built for a saved state.
+    state_attributes = ("entities", "sensors", "random")
     derived_attributes = ("_since_control",)  # saved only if it matters
     num_envs: int = declared()
     """Number of worlds."""
@@ -91,6 +99,13 @@ class Scene(Stateful):
 
     def __init__(self, scene_cfg: SceneCfg, device: str | torch.device = "cpu") -> None:
         check_count("SceneCfg.num_envs", scene_cfg.num_envs, 1, ": ask for one world or more")
+        check_count("SceneCfg.first_world", scene_cfg.first_world, 0, ": worlds count from 0")
+        last = scene_cfg.first_world + scene_cfg.num_envs
+        if scene_cfg.total_envs is not None and scene_cfg.total_envs < last:
+            raise ValueError(
+                f"SceneCfg.total_envs is {scene_cfg.total_envs}, but the scene has the worlds up "
+                f"to {last - 1}: give at least {last}."
+            )
         check_tuple("SceneCfg.sensors", scene_cfg.sensors, SensorCfg)
         for name, entity_cfg in scene_cfg.entities.items():
             check_type(f"Entity '{name}'", entity_cfg, EntityCfg, "give EntityCfg(spec_fn=...).")
@@ -102,6 +117,10 @@ class Scene(Stateful):
         self.cfg = copy.deepcopy(scene_cfg)
         self.num_envs = self.cfg.num_envs
         self.device = as_device(device)
+        self.random = WorldRandom(
+            self.num_envs, self.device, torch.initial_seed(), self.cfg.first_world
+        )
+        """Random numbers of the worlds."""
         self.entities = {}
         self.terrain = self._build_terrain()
         # The terrain has no prefix, so its spec is the root spec.
@@ -137,7 +156,7 @@ class Scene(Stateful):
         self._since_control = 0.0
         self.sensor_context = None
         if self.terrain is None:
-            self._env_origins = self._grid_origins()
+            self._env_origins = self._spiral_origins()
 
     def entity(self, name: str) -> Entity:
         """Return an entity by name.
@@ -230,8 +249,8 @@ class Scene(Stateful):
         return values
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load a state that `state_dict` returned; states of older versions have no origins."""
-        super().load_state_dict(state)
+        """Load a state that `state_dict` returned; states of older versions lack some parts."""
+        super().load_state_dict({"random": self.random.state_dict(), **state})
         if self.terrain is None and "env_origins" in state:
             self._env_origins.copy_(state["env_origins"])
         self._since_control = state.get("since_control", 0.0)
@@ -272,11 +291,14 @@ class Scene(Stateful):
 
     def collect_variant_info(self) -> list[tuple[str, VariantMetadata]]:
         """Return the entities that differ from world to world, for `Simulation(variant_info=)`."""
-        return [
-            (name, entity.variant_metadata)
-            for name, entity in self.entities.items()
-            if entity.variant_metadata is not None
-        ]
+        found = []
+        for name, entity in self.entities.items():
+            metadata = entity.variant_metadata
+            if metadata is not None:
+                metadata.first_world = self.cfg.first_world
+                metadata.total_envs = self.cfg.total_envs
+                found.append((name, metadata))
+        return found
 
     def initialize(self, mj_model: mujoco.MjModel, model: ModelView, data: DataView) -> None:
         """Resolve all entities and sensors in the compiled model.
@@ -294,7 +316,11 @@ class Scene(Stateful):
             warnings.warn(note, stacklevel=2)
         for entity in self.entities.values():
             entity.initialize(mj_model, model, data, self.device)
+        for name, entity in self.entities.items():
+            entity.draw_from(self.random, name)
         for sensor in self.sensors.values():
+            if isinstance(sensor, Sensor):  # and not only of its protocol
+                sensor.draw_from(self.random)
             sensor.initialize(mj_model, model, data, self.device)
         if self._steps_per_control > 1:
             self._control_period = float(mj_model.opt.timestep) * self._steps_per_control
@@ -395,7 +421,13 @@ class Scene(Stateful):
                 "but one."
             )
         [(name, cfg)] = terrains.items()
-        cfg = replace(cfg, num_envs=self.num_envs, env_spacing=self.cfg.env_spacing)
+        cfg = replace(
+            cfg,
+            num_envs=self.num_envs,
+            env_spacing=self.cfg.env_spacing,
+            first_world=self.cfg.first_world,
+            total_envs=self.cfg.total_envs,
+        )
         terrain = TerrainEntity(cfg, self.device)
         self.entities[name] = terrain
         return terrain
@@ -465,8 +497,8 @@ class Scene(Stateful):
         self.spec.attach(entity.spec, prefix=f"{name}/", frame=frame)
         self.entities[name] = entity
 
-    def _grid_origins(self) -> torch.Tensor:
-        """Return origins on a square grid [m], shape [num_envs, 3]."""
+    def _spiral_origins(self) -> torch.Tensor:
+        """Return origins on a square spiral [m], shape [num_envs, 3]."""
         fixed = [
             geom.name or "without a name"
             for geom in _fixed_geoms(self.spec.worldbody)
@@ -480,7 +512,7 @@ class Scene(Stateful):
                 stacklevel=3,
             )
         spacing = 0.0 if fixed else self.cfg.env_spacing
-        origins = grid_origins(self.num_envs, spacing)
+        origins = spiral_origins(self.num_envs, spacing, self.cfg.first_world)
         return torch.as_tensor(origins, dtype=torch.float32, device=self.device)
 
     def _add_keyframe(self) -> None:

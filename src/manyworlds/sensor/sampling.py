@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.signals import NoiseModelCfg
 from manyworlds.utils.state import Stateful, changing_only, fields_of, is_dataclass
+from manyworlds.utils.world_random import WorldRandom
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -57,11 +58,18 @@ class Sampler(Stateful, Generic[T]):
         cfg: the sensor's options.
         noise_fields: fields to which noise is added; None for all.
         sample: a first sample, without options, which defines the shapes.
+        random: random numbers of the worlds; None makes some of its own.
     """
 
     state_attributes = ("_age", "_latency", "_samples", "_noise")
 
-    def __init__(self, cfg: SensorCfg, noise_fields: tuple[str, ...] | None, sample: T) -> None:
+    def __init__(
+        self,
+        cfg: SensorCfg,
+        noise_fields: tuple[str, ...] | None,
+        sample: T,
+        random: WorldRandom | None = None,
+    ) -> None:
         self._cfg = cfg
         self._like = sample
         tensors = leaves(sample)
@@ -88,6 +96,10 @@ class Sampler(Stateful, Generic[T]):
                 for name, tensor in tensors.items()
                 if tensor.is_floating_point() and (noise_fields is None or name in noise_fields)
             }
+        self._random = WorldRandom(num_envs, device) if random is None else random
+        self._latencies = self._random.stream(f"sensors/{cfg.name}/latency")
+        for name, noise_model in self._noise.items():
+            noise_model.draw_from(self._random, f"sensors/{cfg.name}/noise of {name}")
         self._draw_latency(torch.ones_like(self._rows, dtype=torch.bool))
 
     def reset(self, env_ids: EnvIds) -> None:
@@ -136,7 +148,7 @@ class Sampler(Stateful, Generic[T]):
         oldest = self._age.argmax(dim=1)
         for name, tensor in leaves(compute()).items():
             if name in self._noise:
-                with changing_only(self._noise[name], due):
+                with changing_only(self._noise[name], due), self._random.only(due):
                     tensor = self._noise[name](tensor)
             kept = self._samples[name]
             mask = due.view(-1, *[1] * (tensor.ndim - 1))
@@ -178,8 +190,9 @@ class Sampler(Stateful, Generic[T]):
 
     def _draw_latency(self, worlds: torch.Tensor) -> None:
         span = self._max_latency - self._min_latency
-        # Drawn for all worlds, so that random numbers do not depend on the number of resets.
-        drawn = self._min_latency + span * torch.rand_like(self._latency) if span else self._latency
+        if span == 0.0:
+            return
+        drawn = self._min_latency + span * self._latencies.uniform(env_ids=worlds).double()
         self._latency.copy_(torch.where(worlds, drawn, self._latency))
 
     def _grow(self, size: int) -> None:

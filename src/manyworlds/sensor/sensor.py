@@ -16,6 +16,7 @@ from manyworlds.signals import NoiseCfg, NoiseModelCfg
 from manyworlds.sim.views import DataView, ModelView
 from manyworlds.utils.overrides import overrides
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.world_random import WorldRandom
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class Sensor(ABC, Generic[T], Stateful):
     def __init__(self) -> None:
         self._cache: T | None = None
         self._sampler: Sampler | None = None
+        self._random: WorldRandom | None = None
         self.is_at_control_step = True
         """False during updates between control steps, in which no first samples are taken."""
 
@@ -167,6 +169,10 @@ class Sensor(ABC, Generic[T], Stateful):
 
     def set_context(self, ctx: Any) -> None:
         """Set the context of sensors that cast rays or render images."""
+
+    def draw_from(self, random: WorldRandom) -> None:
+        """Draw latencies and noise from these random numbers, from now on."""
+        self._random = random
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Discard the samples of the given worlds; those of the others are kept."""
@@ -230,7 +236,7 @@ class Sensor(ABC, Generic[T], Stateful):
 
     def _make_sampler(self, sample: T) -> Sampler:
         assert self.cfg is not None
-        return Sampler(self.cfg, self.noise_fields, sample)
+        return Sampler(self.cfg, self.noise_fields, sample, self._random)
 
     def _sample(self) -> T:
         if self._sampler is None:

@@ -8,6 +8,7 @@ import torch
 
 from manyworlds.signals.circular_buffer import CircularBuffer
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.world_random import RandomStream, WorldRandom
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 
@@ -67,6 +68,7 @@ class DelayBuffer(Stateful):
         self.update_period = update_period
         self._shared = not per_env
         self._random_phase = per_env and per_env_phase and update_period > 0
+        self._random: RandomStream | None = None
         self._generator = generator
         self._source: dict[str, Any] = {
             "generator": generator,
@@ -78,7 +80,12 @@ class DelayBuffer(Stateful):
             self._lags = torch.zeros(batch_size, dtype=torch.long, device=device)
             self._step_count = torch.zeros(clocks, dtype=torch.long, device=device)
             self._phase = torch.zeros_like(self._step_count)
-        self._begin_anew(slice(None))
+        self._begin_anew(None)
+
+    def draw_from(self, random: WorldRandom, name: str) -> None:
+        """Draw all lags anew, from now on from the stream of a name, and not from a generator."""
+        self._random = random.stream(name, shared=self._shared)
+        self._begin_anew(None)
 
     @property
     def is_initialized(self) -> bool:
@@ -103,10 +110,10 @@ class DelayBuffer(Stateful):
 
     def reset(self, batch_ids: EnvIds = None) -> None:
         """Clear the values of some rows, or of all, and draw their lags."""
-        rows = Worlds.of(batch_ids, len(self._lags), self._lags.device).rows
-        self._buffer.reset(rows)
-        if not self._shared or (isinstance(rows, slice) and rows == slice(None)):
-            self._begin_anew(rows)
+        worlds = Worlds.of(batch_ids, len(self._lags), self._lags.device)
+        self._buffer.reset(worlds.rows)
+        if worlds.is_all or not self._shared:
+            self._begin_anew(worlds.ids_or_none)
 
     def append(self, data: torch.Tensor) -> None:
         """Append one value to every row, shape [batch_size, ...]."""
@@ -124,8 +131,7 @@ class DelayBuffer(Stateful):
         """
         self._require_data()
         if self.max_lag > self.min_lag:
-            drawn = torch.rand(self._step_count.shape, **self._source)
-            due = drawn.to(self._lags.device) >= self.hold_prob
+            due = self._unit() >= self.hold_prob
             if self.update_period:
                 due &= (self._step_count + self._phase) % self.update_period == 0
             lags = self._integers(self.min_lag, self.max_lag)
@@ -146,17 +152,26 @@ class DelayBuffer(Stateful):
         if not self.is_initialized:
             raise RuntimeError("Buffer not initialized: call append() before reading.")
 
-    def _begin_anew(self, rows: torch.Tensor | slice) -> None:
-        """Draw lags for all rows, so that random numbers do not depend on the number of resets."""
-        self._lags[rows] = self._integers(self.min_lag, self.max_lag).expand_as(self._lags)[rows]
+    def _begin_anew(self, batch_ids: torch.Tensor | None) -> None:
+        """Draw the lags of some rows, or of all, and restart their clocks."""
+        rows = slice(None) if batch_ids is None else batch_ids
+        self._lags[rows] = self._integers(self.min_lag, self.max_lag, batch_ids)
         self._step_count[rows] = 0
         if self._random_phase:
-            self._phase[rows] = self._integers(0, self.update_period - 1)[rows]
+            self._phase[rows] = self._integers(0, self.update_period - 1, batch_ids)
 
-    def _integers(self, low: int, high: int) -> torch.Tensor:
-        """Draw integers from [low, high], one per clock."""
-        drawn = torch.randint(low, high + 1, self._step_count.shape, **self._source)
-        return drawn.to(self._lags.device)
+    def _integers(self, low: int, high: int, batch_ids: torch.Tensor | None = None) -> torch.Tensor:
+        """Draw integers from [low, high], one for each clock of the rows."""
+        if self._random is not None:
+            return self._random.integers(low, high + 1, env_ids=batch_ids)
+        count = len(self._step_count) if batch_ids is None else len(batch_ids)
+        return torch.randint(low, high + 1, (count,), **self._source).to(self._lags.device)
+
+    def _unit(self) -> torch.Tensor:
+        """Draw from [0, 1), one number for each clock."""
+        if self._random is not None:
+            return self._random.uniform()
+        return torch.rand(self._step_count.shape, **self._source).to(self._lags.device)
 
     @property
     def _generator_state(self) -> torch.Tensor | None:

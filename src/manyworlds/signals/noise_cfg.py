@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from manyworlds.signals import noise_model
+from manyworlds.utils.world_random import RandomStream
 
 NoiseParam = float | tuple[float, ...]
 """One number for all components of a signal, or one for each."""
@@ -25,6 +26,8 @@ class NoiseCfg(abc.ABC):
 
     operation: Literal["add", "scale", "abs"] = "add"
     """Add the noise to the signal, multiply the signal by it, or replace the signal by it."""
+
+    _random = None  # type: RandomStream | None  # not a field of the configuration
 
     def __post_init__(self) -> None:
         if self.operation not in ("add", "scale", "abs"):
@@ -48,9 +51,16 @@ class NoiseCfg(abc.ABC):
             return data + noise
         return data * noise if self.operation == "scale" else noise.expand_as(data).clone()
 
-    def to(self: Cfg, device: torch.device | str) -> Cfg:
-        """Return a copy with tuples converted to tensors, so that `apply` does not create them."""
+    def to(self: Cfg, device: torch.device | str, random: RandomStream | None = None) -> Cfg:
+        """Return a copy for `apply`, with tuples converted to tensors.
+
+        Args:
+            device: device of the signals.
+            random: source of the random numbers of noise of this package, for signals of shape
+                [num_envs, ...]; None uses torch's default generator.
+        """
         ours = copy.copy(self)
+        ours._random = random
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if isinstance(value, tuple):
@@ -111,7 +121,9 @@ class UniformNoiseCfg(NoiseCfg):
         """Sample each element independently; the result has the shape of `data`."""
         low = self._param("n_min", data)
         high = self._param("n_max", data)
-        return low + (high - low) * torch.rand_like(data)
+        if self._random is None:
+            return low + (high - low) * torch.rand_like(data)
+        return self._random.uniform(low, high, data.shape[1:]).to(data.dtype)
 
 
 @dataclass
@@ -127,7 +139,11 @@ class GaussianNoiseCfg(NoiseCfg):
 
     def sample(self, data: torch.Tensor) -> torch.Tensor:
         """Sample each element independently; the result has the shape of `data`."""
-        return self._param("mean", data) + self._param("std", data) * torch.randn_like(data)
+        mean = self._param("mean", data)
+        std = self._param("std", data)
+        if self._random is None:
+            return mean + std * torch.randn_like(data)
+        return self._random.normal(mean, std, data.shape[1:]).to(data.dtype)
 
 
 @dataclass(kw_only=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import torch
 
 from manyworlds.utils.state import Stateful
+from manyworlds.utils.world_random import WorldRandom
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ class NoiseModel(Stateful):
         self._num_envs = num_envs
         self._device = device
         self._noise_cfg = noise_model_cfg.noise_cfg.to(device)
+
+    def draw_from(self, random: WorldRandom, name: str) -> None:
+        """Draw from the stream of a name from now on, and not from torch's generator."""
+        self._noise_cfg = self._noise_cfg.to(self._device, random.stream(name))
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Start a new episode in some worlds, or in all."""
@@ -60,14 +66,23 @@ class NoiseModelWithAdditiveBias(NoiseModel):
         self._bias_noise_cfg = noise_model_cfg.bias_noise_cfg.to(device)
         self._per_component = noise_model_cfg.sample_bias_per_component
         self._bias: torch.Tensor | None = None
+        self._random: WorldRandom | None = None
+
+    def draw_from(self, random: WorldRandom, name: str) -> None:
+        """Draw from streams that begin with a name from now on, and not from torch's generator."""
+        super().draw_from(random, name)
+        self._random = random
+        self._bias_noise_cfg = self._bias_noise_cfg.to(self._device, random.stream(f"{name}/bias"))
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Sample the biases of some worlds, or of all, for a new episode."""
         if self._bias is None:
             return
-        rows = Worlds.of(env_ids, self._num_envs, self._bias.device).rows
-        # Sampled for all worlds, so that random numbers do not depend on the number of resets.
-        self._bias[rows] = self._bias_noise_cfg.apply(torch.zeros_like(self._bias))[rows]
+        worlds = Worlds.of(env_ids, self._num_envs, self._bias.device)
+        only = self._random.only(worlds.mask) if self._random else contextlib.nullcontext()
+        with only:
+            drawn = self._bias_noise_cfg.apply(torch.zeros_like(self._bias))
+        self._bias[worlds.rows] = drawn[worlds.rows]
 
     def __call__(self, data: torch.Tensor) -> torch.Tensor:
         """Return `data` with noise and bias, shape [num_envs, ...]; `data` is unchanged.

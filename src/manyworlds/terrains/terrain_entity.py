@@ -16,8 +16,9 @@ from manyworlds.entity import Entity, EntityCfg
 from manyworlds.spec.config import LightCfg, MaterialCfg, SpecCfg, TextureCfg
 from manyworlds.spec.elements import copy_spec_data
 from manyworlds.terrains.terrain_generator import TerrainGenerator, TerrainGeneratorCfg
-from manyworlds.terrains.utils import grid_origins
+from manyworlds.terrains.utils import spiral_origins
 from manyworlds.utils.devices import as_device
+from manyworlds.utils.world_random import WorldRandom
 from manyworlds.validation.worlds import Worlds
 
 _DEFAULT_PLANE_TEXTURE = TextureCfg(
@@ -65,7 +66,11 @@ class TerrainEntityCfg(EntityCfg):
     max_init_terrain_level: int | None = None
     """Highest initial row of worlds; None for the last."""
     num_envs: int = 1
-    """Number of worlds; a scene replaces it by its own."""
+    """Number of worlds; a scene replaces this and what follows by its own."""
+    first_world: int = 0
+    """Id of the first world; see `SceneCfg`."""
+    total_envs: int | None = None
+    """Number of worlds of the whole batch; None for `num_envs`."""
     textures: tuple[TextureCfg, ...] = field(
         default_factory=lambda: (copy.copy(_DEFAULT_PLANE_TEXTURE), copy.copy(_DEFAULT_SKY))
     )
@@ -127,6 +132,7 @@ class TerrainEntity(Entity):
         _check(cfg)
         cfg = copy.deepcopy(cfg)
         self._device = as_device(device)
+        self._random = WorldRandom(cfg.num_envs, self._device).stream("terrain")
         self._generator: TerrainGenerator | None = None
         if cfg.terrain_type == "generator" and cfg.terrain_generator is not None:
             self._generator = TerrainGenerator(cfg.terrain_generator, str(device))
@@ -151,12 +157,21 @@ class TerrainEntity(Entity):
             self.configure_env_origins()
             self._flat_patches: dict[str, torch.Tensor] = {}
         else:
-            proportions = self._generator.proportions if self._generator.cfg.curriculum else None
-            self.configure_env_origins(self._generator.terrain_origins, proportions)
+            self._configure_cells(self._generator)
             self._flat_patches = {
                 name: self._new_tensor(patches)
                 for name, patches in self._generator.flat_patches.items()
             }
+
+    def draw_from(self, random: WorldRandom, name: str) -> None:
+        """Draw the rows of all worlds anew, from now on from these random numbers."""
+        self._random = random.stream(name)
+        if self._generator is not None:
+            self._configure_cells(self._generator)
+
+    def _configure_cells(self, generator: TerrainGenerator) -> None:
+        proportions = generator.proportions if generator.cfg.curriculum else None
+        self.configure_env_origins(generator.terrain_origins, proportions)
 
     @property
     def flat_patches(self) -> dict[str, torch.Tensor]:
@@ -193,15 +208,14 @@ class TerrainEntity(Entity):
             self.max_terrain_level = 0
             self.terrain_levels.zero_()
             self.terrain_types.zero_()
-            grid = grid_origins(self.cfg.num_envs, self.cfg.env_spacing)
-            self.env_origins.copy_(self._new_tensor(grid))
+            cfg = self.cfg
+            origins = spiral_origins(cfg.num_envs, self.cfg.env_spacing, cfg.first_world)
+            self.env_origins.copy_(self._new_tensor(origins))
             return
         self.terrain_origins = self._new_tensor(origins)
         self.max_terrain_level = self.terrain_origins.shape[0]
         self.env_origins.copy_(
-            self._compute_env_origins_curriculum(
-                self.cfg.num_envs, self.terrain_origins, proportions
-            )
+            self._compute_env_origins_curriculum(self.terrain_origins, proportions)
         )
 
     def update_env_origins(
@@ -223,9 +237,10 @@ class TerrainEntity(Entity):
             return
         step = self._spread(env_ids, move_up.long() - move_down.long())
         levels = self.terrain_levels + step
-        anywhere = torch.randint_like(levels, self.max_terrain_level)
+        mask = self._mask(env_ids)
+        anywhere = self._random.integers(0, self.max_terrain_level, env_ids=mask)
         levels = torch.where(levels >= self.max_terrain_level, anywhere, levels).clamp_(min=0)
-        self._place(self._mask(env_ids), levels, self.terrain_types)
+        self._place(mask, levels, self.terrain_types)
 
     def randomize_env_origins(
         self,
@@ -254,12 +269,13 @@ class TerrainEntity(Entity):
                 f"Levels of the terrain must be between 0 and {rows - 1}, lowest first, got "
                 f"({low}, {high}): change them, or TerrainGeneratorCfg.num_rows."
             )
-        drawn = torch.randint_like(self.terrain_levels, low, high + 1)
+        mask = self._mask(env_ids)
+        drawn = self._random.integers(low, high + 1, env_ids=mask)
         if shares is None:
-            types = torch.randint_like(drawn, cols)
+            types = self._random.integers(0, cols, env_ids=mask)
         else:
-            types = torch.multinomial(self._weights(shares)[drawn], 1).flatten()
-        self._place(self._mask(env_ids), drawn, types)
+            types = self._random.choice(self._weights(shares)[drawn], mask)
+        self._place(mask, drawn, types)
 
     def place(self, env_ids: torch.Tensor, levels: torch.Tensor, types: torch.Tensor) -> None:
         """Move worlds to cells of generated terrain.
@@ -285,7 +301,7 @@ class TerrainEntity(Entity):
         )
 
     def _compute_env_origins_curriculum(
-        self, num_envs: int, origins: torch.Tensor, proportions: np.ndarray | None = None
+        self, origins: torch.Tensor, proportions: np.ndarray | None = None
     ) -> torch.Tensor:
         """Distribute the worlds over columns, draw rows; return their origins [num_envs, 3]."""
         rows, cols = origins.shape[:2]
@@ -293,10 +309,12 @@ class TerrainEntity(Entity):
         highest = rows - 1 if highest is None else min(highest, rows - 1)
         if proportions is None or len(proportions) != cols:
             proportions = np.ones(cols)
-        counts = torch.from_numpy(split_by_proportion(num_envs, proportions)).to(origins.device)
-        columns = torch.arange(cols, device=origins.device)
-        self.terrain_types.copy_(columns.repeat_interleave(counts, output_size=num_envs))
-        self.terrain_levels.copy_(torch.randint_like(self.terrain_levels, highest + 1))
+        cfg = self.cfg
+        counts = split_by_proportion(cfg.total_envs or cfg.num_envs, proportions)
+        columns = np.repeat(np.arange(cols), counts)
+        own = columns[cfg.first_world : cfg.first_world + cfg.num_envs]
+        self.terrain_types.copy_(torch.from_numpy(own))
+        self.terrain_levels.copy_(self._random.integers(0, highest + 1))
         return origins[self.terrain_levels, self.terrain_types]
 
     # Masks instead of indices, so that the host need not wait for the device.

@@ -20,14 +20,28 @@ def lerp(bounds: tuple[float, float], share: float) -> float:
     return bounds[0] + share * (bounds[1] - bounds[0])
 
 
-def grid_origins(num_envs: int, spacing: float) -> np.ndarray:
-    """Return positions on a square grid about the origin [m], shape [num_envs, 3]."""
-    cols = math.ceil(math.sqrt(num_envs))
-    rows = math.ceil(num_envs / cols)
-    index = np.arange(num_envs)
+def spiral_origins(num_envs: int, spacing: float, first_world: int = 0) -> np.ndarray:
+    """Return positions on a square spiral about the origin [m], shape [num_envs, 3].
+
+    The position of a world depends on its id alone. Ring k has the worlds from (2k - 1)^2 on, on
+    four sides of 2k worlds each.
+
+    Args:
+        num_envs: number of worlds.
+        spacing: distance between neighbors [m].
+        first_world: id of the first world.
+    """
+    world = np.arange(first_world, first_world + num_envs)
+    ring = ((np.sqrt(world) + 1.0) / 2.0).astype(np.int64)
+    side = np.maximum(2 * ring, 1)
+    place = world - (2 * ring - 1).clip(0) ** 2
+    along = place % side - ring + 1  # from -ring + 1 to ring
+    across = np.where(ring == 0, 0, ring)
+    along = np.where(ring == 0, 0, along)
+    sides = [place // side == k for k in range(4)]
     origins = np.zeros((num_envs, 3))
-    origins[:, 0] = (index // cols - (rows - 1) / 2) * spacing
-    origins[:, 1] = (index % cols - (cols - 1) / 2) * spacing
+    origins[:, 0] = spacing * np.select(sides, [across, -along, -across, along])
+    origins[:, 1] = spacing * np.select(sides, [along, across, -along, -across])
     return origins
 
 

@@ -23,6 +23,11 @@ class RngState(TypedDict):
     cuda: NotRequired[torch.Tensor]
 
 
+def new_seed() -> int:
+    """Return a seed from the system's entropy."""
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
 def seed_rng(seed: int, torch_deterministic: bool = False) -> None:
     """Seed Python's, NumPy's and torch's global generators.
 

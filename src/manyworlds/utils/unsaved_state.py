@@ -21,6 +21,7 @@ from manyworlds.utils.state import (
     generator_state,
     has_state,
 )
+from manyworlds.utils.world_random import RandomStream, WorldRandom
 
 _NOTHING = b"None;"  # as None, which such a value may replace
 _NONE = hashlib.blake2b(_NOTHING, digest_size=16).digest()
@@ -202,6 +203,8 @@ def _parts(value: object) -> list[tuple[object, object]] | None:
         return [("", item) for item in sorted(value, key=repr)]
     if isinstance(value, torch.nn.Module):
         return [*value.state_dict().items()]
+    if isinstance(value, RandomStream | WorldRandom):
+        return None  # the environment saves them
     if isinstance(value, type | types.ModuleType | types.FunctionType | types.MethodType):
         return None
     state = generator_state(value)

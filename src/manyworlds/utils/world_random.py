@@ -1,9 +1,9 @@
 """Random numbers keyed by world: functions of the seed, the world's id and its own history.
 
 A world draws the same numbers in a batch of any size, whatever other worlds do, and alone in an
-environment of its own. The generator is counter-based: number i of a stream is the output function
-of SplitMix64 at `key + i * golden ratio`, where the key follows from the seed, the name of the
-stream and the id of the world. The whole state is one counter for each stream and world.
+environment of its own. Each world has a generator SplitMix64 for each stream of numbers: a 64-bit
+state, which each number moves by the golden ratio, and a function that mixes the state. States
+begin as functions of the seed, the name of the stream and the id of the world.
 
 Source: G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number generators",
 OOPSLA 2014.
@@ -28,9 +28,22 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _FIRST = 0xBF58476D1CE4E5B9
 _SECOND = 0x94D049BB133111EB
 _WORD = 2**64
-_UNIT = 2.0**-24  # a float32 has 24 bits
+_BITS = 24  # of a float32
+_UNIT = 2.0**-_BITS
+_ROWS = 16  # of the table of states at first
 _CHUNK = 2**14  # numbers that are made at a time on a CPU, within its cache
-_STEPS = np.arange(1, _CHUNK + 1, dtype=np.uint64) * np.uint64(_GOLDEN)
+
+# NumPy converts a Python number at each use, which takes longer than the operation on few numbers.
+_HOST_GOLDEN = np.uint64(_GOLDEN)
+_HOST_FIRST = np.uint64(_FIRST)
+_HOST_SECOND = np.uint64(_SECOND)
+_HOST_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+_HOST_LAST_SHIFT = np.uint64(64 - _BITS)
+_HOST_ONE = np.float32(1.0)
+_HOST_UNIT = np.float32(_UNIT)
+_HOST_MINUS_TWO = np.float32(-2.0)
+_HOST_TURN = np.float32(2.0 * math.pi)
+_HOST_STEPS = np.arange(1, _CHUNK + 1, dtype=np.uint64) * _HOST_GOLDEN
 
 
 class RandomStream:
@@ -40,21 +53,27 @@ class RandomStream:
     these worlds alone.
 
     Args:
+        owner: the streams of the batch.
         name: name of the stream.
-        num_envs: number of worlds.
-        device: device of the numbers.
+        shared: whether all worlds share the numbers, which then have one row.
     """
 
-    def __init__(self, name: str, num_envs: int, device: torch.device) -> None:
+    def __init__(self, owner: WorldRandom, name: str, shared: bool) -> None:
         self.name = name
         """Name of the stream."""
+        self.is_shared = shared
+        """True if all worlds share the numbers."""
+        self._owner = owner
         with torch.inference_mode(False):
-            self.keys = torch.zeros(num_envs, dtype=torch.long, device=device)
-            """Key of each world, shape [num_envs]."""
-            self.counters = torch.zeros_like(self.keys)
-            """Numbers that each world has drawn, shape [num_envs]."""
-        self._only: torch.Tensor | None = None
-        self._on_host = device.type == "cpu"
+            self.use(torch.zeros(1 if shared else len(owner.world_ids), dtype=torch.long))
+
+    def use(self, states: torch.Tensor) -> None:
+        """Keep the states in a tensor, which remains the caller's, shape [num_envs]."""
+        self.states = states
+        """State of each world's generator, shape [num_envs]."""
+        self._host: np.ndarray | None = None
+        if states.device.type == "cpu":
+            self._host = states.numpy().view(np.uint64)
 
     def uniform(
         self,
@@ -69,7 +88,8 @@ class RandomStream:
             low: lower bound; it broadcasts to the result.
             high: upper bound, likewise.
             shape: shape of the numbers of one world.
-            env_ids: ids of the n worlds; None for all.
+            env_ids: ids of the n worlds; or a mask of shape [num_envs], which draws for all
+                worlds and moves the streams of its worlds alone; None for all.
         """
         return low + (high - low) * self._unit(shape, env_ids)
 
@@ -82,8 +102,8 @@ class RandomStream:
     ) -> torch.Tensor:
         """Draw from [low, high), uniform in the logarithm; bounds are positive; see `uniform`."""
         first, last = (torch.as_tensor(bound).log() for bound in (low, high))
-        first = first.to(self.keys.device)
-        last = last.to(self.keys.device)
+        first = first.to(self.states.device)
+        last = last.to(self.states.device)
         return self.uniform(first, last, shape, env_ids).exp()
 
     def normal(
@@ -99,13 +119,9 @@ class RandomStream:
         (1958).
         """
         count = math.prod(shape)
-        pairs = (count + 1) // 2
-        unit = self._unit((2, pairs), env_ids)
-        # 1 - unit is never zero.
-        radius = (-2.0 * torch.log1p(-unit[:, 0])).sqrt()
-        angle = 2.0 * math.pi * unit[:, 1]
-        both = torch.cat([radius * angle.cos(), radius * angle.sin()], dim=1)
-        return mean + std * both[:, :count].reshape(len(both), *shape)
+        unit = self._unit((2, (count + 1) // 2), env_ids)
+        both = _normal_on_host(unit) if self._host is not None else _normal_on_device(unit)
+        return mean + std * both[:, :count].view(len(both), *shape)
 
     def integers(
         self,
@@ -123,7 +139,7 @@ class RandomStream:
 
         Args:
             weights: relative frequencies, shape [k], or [n, k] where each world has its own.
-            env_ids: ids of the n worlds; None for all.
+            env_ids: ids or mask of the worlds; see `uniform`.
         """
         edges = weights.cumsum(-1)
         whole = edges[..., -1:]
@@ -132,26 +148,44 @@ class RandomStream:
         drawn = torch.searchsorted(edges, unit * whole, right=True).squeeze(-1)
         return torch.minimum(drawn, last)
 
-    @contextlib.contextmanager
-    def only(self, worlds: torch.Tensor) -> Iterator[None]:
-        """Let draws for all worlds move some worlds alone, those of a mask of shape [num_envs]."""
-        before = self._only
-        self._only = worlds
-        yield
-        self._only = before
-
     def _unit(self, shape: tuple[int, ...], env_ids: torch.Tensor | None) -> torch.Tensor:
         """Draw uniformly from [0, 1), float32, shape [n, *shape]."""
         count = math.prod(shape)
-        make = _unit_on_host if self._on_host else _unit_on_device
-        drawn = make(self.keys, self.counters, count, env_ids)
-        if env_ids is not None:
-            self.counters[env_ids] += count
-        elif self._only is not None:
-            self.counters += count * self._only
-        else:
-            self.counters += count
-        return drawn.view(len(drawn), *shape)
+        moving = None if self.is_shared else self._owner.moving
+        if env_ids is not None and env_ids.dtype == torch.bool:
+            moving = env_ids if moving is None else env_ids & moving
+            env_ids = None
+        if self._host is None:
+            start = self.states if env_ids is None else self.states[env_ids]
+            way = _signed(count * _GOLDEN % _WORD)
+            if env_ids is not None:
+                self.states[env_ids] += way if moving is None else way * moving[env_ids]
+            else:
+                self.states += way if moving is None else way * moving
+            return _unit_on_device(start, count).view(len(start), *shape)
+        # On the CPU NumPy is quickest; it makes all numbers before it moves the states.
+        host = self._host
+        ids = None if env_ids is None else env_ids.numpy()
+        start = host if ids is None else host[ids]
+        steps = _HOST_STEPS
+        if count > _CHUNK:
+            steps = np.arange(1, count + 1, dtype=np.uint64) * _HOST_GOLDEN
+        made = np.empty((len(start), count), np.float32)
+        rows = max(1, _CHUNK // max(count, 1))
+        for first in range(0, len(start), rows):
+            bits = _mixed(start[first : first + rows, None] + steps[:count])
+            bits >>= _HOST_LAST_SHIFT
+            made[first : first + rows] = bits
+        made *= _HOST_UNIT
+        if count:
+            way = steps[count - 1]
+            if moving is not None:
+                way = way * (moving if env_ids is None else moving[env_ids]).numpy()
+            if ids is None:
+                host += way
+            else:
+                host[ids] += way
+        return torch.from_numpy(made).view(len(made), *shape)
 
 
 class WorldRandom(Stateful):
@@ -164,105 +198,147 @@ class WorldRandom(Stateful):
         first_world: id of the first world; processes that share a batch have worlds of their own.
     """
 
+    derived_attributes = ("streams", "moving")
+    world_columns = ("states",)
+    shared_attributes = ("shared",)
+
     def __init__(
         self, num_envs: int, device: torch.device | str, seed: int = 0, first_world: int = 0
     ) -> None:
-        self._num_envs = num_envs
-        self._device = torch.device(device)
         self.seed = seed
         """The seed."""
         with torch.inference_mode(False):
-            worlds = torch.arange(first_world, first_world + num_envs, device=self._device)
-            self.world_ids = worlds
-            """Ids of the worlds, shape [num_envs]. A fork keeps that which its world had."""
+            self.world_ids = torch.arange(first_world, first_world + num_envs)
+            """Ids of the worlds, on the host, shape [num_envs]. A fork keeps its world's."""
+            self._states = torch.zeros(_ROWS, num_envs, dtype=torch.long, device=device)
         self.streams: dict[str, RandomStream] = {}
         """Streams by name."""
+        self.moving: torch.Tensor | None = None
+        """Mask of the worlds whose streams move; None for all. See `only`."""
 
-    def stream(self, name: str) -> RandomStream:
-        """Return the stream of a name, the same one at each call."""
+    def stream(self, name: str, shared: bool = False) -> RandomStream:
+        """Return the stream of a name, the same one at each call.
+
+        Args:
+            name: the name.
+            shared: whether all worlds share the numbers, which then have one row.
+        """
         found = self.streams.get(name)
         if found is None:
-            found = RandomStream(name, self._num_envs, self._device)
+            found = RandomStream(self, name, shared)
             self.streams[name] = found
-            self._set_keys(found)
+            if shared:
+                found.use(torch.zeros_like(self._states[0, :1]))
+            else:
+                self._tabulate(found)
+            self._begin(found)
         return found
+
+    @contextlib.contextmanager
+    def only(self, worlds: torch.Tensor) -> Iterator[None]:
+        """Let draws move the streams of some worlds alone, where all are drawn but few are used.
+
+        Args:
+            worlds: mask of the worlds that use their numbers, shape [num_envs].
+        """
+        before = self.moving
+        self.moving = worlds
+        try:
+            yield
+        finally:
+            self.moving = before
 
     def reseed(self, seed: int) -> None:
         """Begin all streams again with another seed."""
         self.seed = seed
         for stream in self.streams.values():
-            self._set_keys(stream)
-            stream.counters.zero_()
+            self._begin(stream)
 
     def saved_values(self) -> dict[str, object]:
-        """Return the seed, the ids of the worlds, and the counters by name of their stream."""
-        counters = {name: stream.counters for name, stream in self.streams.items()}
-        return {"seed": self.seed, "world_ids": self.world_ids, "counters": counters}
+        """Return the seed, the ids of the worlds, and the states with the names of streams."""
+        own = self._own()
+        shared = [stream for stream in self.streams.values() if stream.is_shared]
+        return {
+            "seed": self.seed,
+            "world_ids": self.world_ids,
+            "names": [stream.name for stream in own],
+            "states": self._states[: len(own)],
+            "shared": {stream.name: stream.states for stream in shared},
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state that `state_dict` returned; streams that it lacks begin again."""
+        """Restore a state that `state_dict` returned; streams that it lacks begin."""
         self.world_ids.copy_(state["world_ids"])
         self.reseed(state["seed"])
-        for name, counters in state["counters"].items():
-            self.stream(name).counters.copy_(counters)
+        for name, states in zip(state["names"], state["states"], strict=True):
+            self.stream(name).states.copy_(states)
+        for name, states in state["shared"].items():
+            self.stream(name, shared=True).states.copy_(states)
 
-    def _set_keys(self, stream: RandomStream) -> None:
+    def _own(self) -> list[RandomStream]:
+        """Return the streams that have numbers for each world, in the order of the table."""
+        return [stream for stream in self.streams.values() if not stream.is_shared]
+
+    def _tabulate(self, stream: RandomStream) -> None:
+        """Keep the states of the last stream in the table, which is saved at once."""
+        own = self._own()
+        if len(own) > len(self._states):
+            with torch.inference_mode(False):
+                self._states = torch.cat([self._states, torch.zeros_like(self._states)])
+            for other, states in zip(own, self._states, strict=False):
+                other.use(states)
+        stream.use(self._states[len(own) - 1])
+
+    def _begin(self, stream: RandomStream) -> None:
+        """Set the states of a stream to where the seed begins it."""
         digest = hashlib.blake2b(stream.name.encode(), digest_size=8).digest()
-        key = _mixed(np.array([self.seed % _WORD], np.uint64))
-        key = _mixed(key + np.uint64(int.from_bytes(digest, "little")))
-        ids = self.world_ids.cpu().numpy().astype(np.uint64)
-        keys = _mixed(key + (ids + np.uint64(1)) * np.uint64(_GOLDEN))
-        stream.keys.copy_(torch.from_numpy(keys.view(np.int64)))
+        start = _mixed(np.array([self.seed % _WORD], np.uint64))
+        start = _mixed(start + np.uint64(int.from_bytes(digest, "little")))
+        if not stream.is_shared:
+            ids = self.world_ids.numpy().astype(np.uint64)
+            start = _mixed(start + (ids + np.uint64(1)) * _HOST_GOLDEN)
+        stream.states.copy_(torch.from_numpy(start.view(np.int64)))
 
 
 def _mixed(bits: np.ndarray) -> np.ndarray:
     """Replace unsigned numbers by the output function of SplitMix64 at them."""
-    bits ^= bits >> np.uint64(30)
-    bits *= np.uint64(_FIRST)
-    bits ^= bits >> np.uint64(27)
-    bits *= np.uint64(_SECOND)
-    bits ^= bits >> np.uint64(31)
+    first, second, third = _HOST_SHIFTS
+    shifted = bits >> first
+    bits ^= shifted
+    bits *= _HOST_FIRST
+    np.right_shift(bits, second, out=shifted)
+    bits ^= shifted
+    bits *= _HOST_SECOND
+    np.right_shift(bits, third, out=shifted)
+    bits ^= shifted
     return bits
 
 
-def _unit_on_host(
-    keys: torch.Tensor, counters: torch.Tensor, count: int, env_ids: torch.Tensor | None
-) -> torch.Tensor:
-    """Make numbers in [0, 1) on the CPU, shape [n, count]; NumPy is the quickest there."""
-    start = keys.numpy().view(np.uint64)
-    drawn = counters.numpy().view(np.uint64)
-    if env_ids is not None:
-        ids = env_ids.numpy()
-        start = start[ids]
-        drawn = drawn[ids]
-    start = start + drawn * np.uint64(_GOLDEN)
-    steps = _STEPS[:count]
-    if count > _CHUNK:
-        steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GOLDEN)
-    made = np.empty((len(start), count), np.float32)
-    rows = max(1, _CHUNK // max(count, 1))
-    for first in range(0, len(start), rows):
-        bits = _mixed(start[first : first + rows, None] + steps)
-        bits >>= np.uint64(64 - 24)
-        np.multiply(bits, np.float32(_UNIT), out=made[first : first + rows], casting="unsafe")
-    return torch.from_numpy(made)
+def _normal_on_host(unit: torch.Tensor) -> torch.Tensor:
+    """Turn uniform numbers into normal ones, [n, 2, pairs] into [n, 2 * pairs]."""
+    first, second = unit.numpy().transpose(1, 0, 2)
+    radius = np.sqrt(_HOST_MINUS_TWO * np.log(_HOST_ONE - first))  # 1 - first is never zero
+    angle = _HOST_TURN * second
+    return torch.from_numpy(np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], 1))
 
 
-def _unit_on_device(
-    keys: torch.Tensor, counters: torch.Tensor, count: int, env_ids: torch.Tensor | None
-) -> torch.Tensor:
-    """Make the same numbers where the worlds are, without a wait for the host."""
-    if env_ids is not None:
-        keys = keys[env_ids]
-        counters = counters[env_ids]
-    steps = torch.arange(1, count + 1, device=keys.device)
-    bits = keys[:, None] + (counters[:, None] + steps) * _signed(_GOLDEN)
+def _normal_on_device(unit: torch.Tensor) -> torch.Tensor:
+    first, second = unit.unbind(1)
+    radius = (-2.0 * (1.0 - first).log()).sqrt()
+    angle = 2.0 * math.pi * second
+    return torch.cat([radius * angle.cos(), radius * angle.sin()], dim=1)
+
+
+def _unit_on_device(start: torch.Tensor, count: int) -> torch.Tensor:
+    """Make the numbers where the worlds are, without a wait for the host, shape [n, count]."""
+    steps = torch.arange(1, count + 1, device=start.device) * _signed(_GOLDEN)
+    bits = start[:, None] + steps
     bits ^= _shifted(bits, 30)
     bits *= _signed(_FIRST)
     bits ^= _shifted(bits, 27)
     bits *= _signed(_SECOND)
     bits ^= _shifted(bits, 31)
-    return _shifted(bits, 64 - 24).float() * _UNIT
+    return _shifted(bits, 64 - _BITS).float() * _UNIT
 
 
 def _shifted(bits: torch.Tensor, count: int) -> torch.Tensor:

@@ -87,7 +87,7 @@ def test_root_state_of_some_worlds(env):
     """Leave the other worlds alone, and repeat with the same seed."""
     kept, states = untouched(env, "qpos", "qvel"), []
     for _ in range(2):
-        torch.manual_seed(5)
+        env.seed(5)
         mdp.reset_root_state_uniform(env, SOME, POSES, SPEEDS)
         states.append(env.sim.data.qpos.clone())
     assert kept() and torch.equal(*states)
@@ -330,10 +330,10 @@ def test_impulses_resume(env):
     term, advance = impulse(env)
     advance()
     advance()
-    state, wrenches = (term.state_dict(), torch.get_rng_state()), []
+    state, wrenches = (term.state_dict(), env.random_streams.state_dict()), []
     for _ in range(2):
         term.load_state_dict(state[0])
-        torch.set_rng_state(state[1])
+        env.random_streams.load_state_dict(state[1])
         env.sim.data.xfrc_applied.zero_()
         wrenches.append(torch.stack([advance() for _ in range(7)]))
     assert torch.equal(*wrenches) and wrenches[0].any()

@@ -53,6 +53,7 @@ def stub_env(command: Any = None, **scene: Any) -> Any:
         step_dt=0.02,
         num_envs=len(command),
         device=command.device,
+        random=None,
         reset_buf=torch.zeros(len(command), dtype=torch.bool),
     )
 

@@ -111,6 +111,10 @@ class VariantMetadata:
     """The merged spec's meshes and materials by kind and name."""
     in_use: bool = False
     """True if a simulation writes the values of the variants into its worlds."""
+    first_world: int = 0
+    """Id of the simulation's first world; see `SceneCfg`."""
+    total_envs: int | None = None
+    """Number of worlds over which the variants are divided; None for those of the simulation."""
 
     def find_in(self, spec: mujoco.MjSpec) -> None:
         """Store the elements of the merged spec, before it is attached to a scene."""
@@ -147,4 +151,6 @@ class VariantMetadata:
         Raises:
             ValueError: the assignment does not fit the number of worlds or of variants.
         """
-        return assign_worlds(self.assignment, entity, len(self.variant_names), num_envs)
+        total = self.total_envs or num_envs
+        every = assign_worlds(self.assignment, entity, len(self.variant_names), total)
+        return every[self.first_world : self.first_world + num_envs]

@@ -14,11 +14,10 @@ from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.utils.clocks import count_down
 from manyworlds.utils.math import (
+    pose_bounds,
     quat_apply,
     quat_from_euler_xyz,
     quat_mul,
-    sample_pose_range,
-    sample_uniform,
 )
 from manyworlds.utils.math.vectors import cross
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -92,7 +91,7 @@ def randomize_variant(
             raise ValueError(f"weights is {weights!r}: give numbers by name of variant, or None.")
         cfg = replace(cfg, assignment=dict(weights))
     likely = torch.tensor(cfg.weights(), device=env.device)
-    variants = torch.multinomial(likely, len(ids), replacement=True) if len(ids) else ids
+    variants = env.random.choice(likely, ids)
     env.sim.assign_variants(asset_cfg.name, ids, variants)
 
 
@@ -118,8 +117,9 @@ def reset_joints_by_offset(
     joints = asset_cfg.index("joint")
     position = entity.data.default_joint_pos[ids][:, joints]
     velocity = entity.data.default_joint_vel[ids][:, joints]
-    position = position + torch.empty_like(position).uniform_(*position_range)
-    velocity = velocity + torch.empty_like(velocity).uniform_(*velocity_range)
+    shape = position.shape[1:]
+    position = position + env.random.uniform(*position_range, shape, ids)
+    velocity = velocity + env.random.uniform(*velocity_range, shape, ids)
     limits = entity.data.soft_joint_pos_limits[ids][:, joints]
     position = position.clamp(limits[..., 0], limits[..., 1])
     entity.write_joint_state_to_sim(position, velocity, joints, worlds)
@@ -182,7 +182,7 @@ def reset_root_state_from_flat_patches(
             f"{sorted(terrain.flat_patches)}: name them in flat_patch_sampling of a sub-terrain."
         )
     else:
-        pick = torch.randint(patches.shape[2], (len(ids),), device=env.device)
+        pick = env.random.integers(0, patches.shape[2], env_ids=ids)
         origins = patches[terrain.terrain_levels[ids], terrain.terrain_types[ids], pick]
     _place_root(env, ids, origins, pose_range or {}, velocity_range, asset_cfg)
 
@@ -203,14 +203,15 @@ def _place_root(
             problem = "it is fixed to the world: give it a free joint or a mocap body"
         raise ValueError(f"Cannot reset the root state of '{asset_cfg.name}': {problem}.")
     initial = entity.data.default_root_state[ids]
-    noise = sample_pose_range(pose_range, len(ids), env.device)
+    noise = env.random.uniform(*pose_bounds(pose_range, env.device), (6,), ids)
     position = initial[:, :3] + origins + noise[:, :3]
     turn = quat_from_euler_xyz(*noise[:, 3:].unbind(-1))
     pose = torch.cat([position, quat_mul(initial[:, 3:7], turn)], dim=-1)
     if entity.is_mocap:
         entity.write_mocap_pose_to_sim(pose, ids)
         return
-    velocity = initial[:, 7:] + sample_pose_range(velocity_range or {}, len(ids), env.device)
+    low, high = pose_bounds(velocity_range or {}, env.device)
+    velocity = initial[:, 7:] + env.random.uniform(low, high, (6,), ids)
     entity.write_root_state_to_sim(torch.cat([pose, velocity], dim=-1), ids)
 
 
@@ -252,7 +253,7 @@ def push_by_setting_velocity(
     data = entity.data.data
     indexing = entity.indexing
     rows = ids[:, None]
-    push = sample_pose_range(velocity_range, len(ids), env.device)
+    push = env.random.uniform(*pose_bounds(velocity_range, env.device), (6,), ids)
     # From qvel itself, not from quantities derived from it: another event may have just set it.
     # qvel of a free joint is linear velocity in the world frame, angular velocity in the body
     # frame.
@@ -282,9 +283,9 @@ def apply_external_force_torque(
     ids = resolve_env_ids(env, env_ids)
     entity = env.scene.entity(asset_cfg.name)
     bodies = asset_cfg.index("body")
-    shape = (len(ids), *entity.data.body_external_force[0, bodies].shape)
-    forces = sample_uniform(*force_range, shape, env.device)
-    torques = sample_uniform(*torque_range, shape, env.device)
+    shape = entity.data.body_external_force[0, bodies].shape
+    forces = env.random.uniform(*force_range, shape, ids)
+    torques = env.random.uniform(*torque_range, shape, ids)
     entity.write_external_wrench_to_sim(forces, torques, ids, bodies)
 
 
@@ -330,7 +331,7 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         with torch.inference_mode(False):
             self._wrench = torch.zeros_like(self._present_wrench())
             self._active = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
-            self._time_left = self._draw(self._cooldown_s)
+            self._time_left = self.random.uniform(*self._cooldown_s)
 
     def __call__(
         self,
@@ -367,7 +368,9 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         self._active ^= due
         drawn = self._draw_wrench(force_range, torque_range) * _over_bodies(begins)
         self._wrench.copy_(torch.where(_over_bodies(due), drawn, self._wrench))
-        timer = torch.where(begins, self._draw(duration_s), self._draw(cooldown_s))
+        duration = self.random.uniform(*duration_s)
+        pause = self.random.uniform(*cooldown_s)
+        timer = torch.where(begins, duration, pause)
         self._time_left.copy_(torch.where(due, timer, left))
         # Do not overwrite wrenches of other terms in worlds that pause.
         wrench = torch.where(_over_bodies(touched), self._centered(), self._present_wrench())
@@ -377,10 +380,11 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Start a pause in the given worlds."""
-        ids = self._worlds(env_ids).rows
-        self._active[ids] = False
-        self._wrench[ids] = 0.0
-        self._time_left[ids] = self._draw(self._cooldown_s)[ids]
+        worlds = self._worlds(env_ids)
+        self._active[worlds.rows] = False
+        self._wrench[worlds.rows] = 0.0
+        pause = self.random.uniform(*self._cooldown_s, env_ids=worlds.ids_or_none)
+        self._time_left[worlds.rows] = pause
 
     def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw the active forces as arrows from their points of application."""
@@ -396,16 +400,13 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
                 tip = end[env, body]
                 visualizer.add_arrow(tail, tip, self.viz.rgba, width=self.viz.width)
 
-    def _draw(self, limits: tuple[float, float]) -> torch.Tensor:
-        return sample_uniform(*limits, self.num_envs, self.device)
-
     def _draw_wrench(
         self, force_range: tuple[float, float], torque_range: tuple[float, float]
     ) -> torch.Tensor:
         """Draw a wrench on each body in each world, shape [num_envs, bodies, 6]."""
-        shape = self._wrench[..., :3].shape
-        force = sample_uniform(*force_range, shape, self.device)
-        torque = sample_uniform(*torque_range, shape, self.device)
+        shape = self._wrench[0, ..., :3].shape
+        force = self.random.uniform(*force_range, shape)
+        torque = self.random.uniform(*torque_range, shape)
         return torch.cat([force, torque], dim=-1)
 
     def _present_wrench(self) -> torch.Tensor:

@@ -15,7 +15,7 @@ from manyworlds.envs.mdp.events import apply_body_impulse, resolve_env_ids
 from manyworlds.managers.event_manager import EventTermCfg
 from manyworlds.managers.manager_base import ManagerTermBase
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
-from manyworlds.utils.math import quat_apply, sample_uniform
+from manyworlds.utils.math import quat_apply
 from manyworlds.utils.math.quaternion import quat_from_angle_axis
 from manyworlds.validation.worlds import EnvIds
 
@@ -182,8 +182,8 @@ class start_from_moments(ManagerTermBase):  # noqa: N801
             share: share of the episodes that begin in one of them.
         """
         ids = resolve_env_ids(env, env_ids)
-        drawn = torch.rand(len(ids), device=self.device) < share
-        which = torch.multinomial(self._weights, max(1, len(ids)), replacement=True)[: len(ids)]
+        drawn = self.random.uniform(env_ids=ids) < share
+        which = self.random.choice(self._weights, ids)
         chosen = drawn & self._fits(env, ids, which)
         ids = ids[chosen]
         which = which[chosen]
@@ -280,11 +280,11 @@ class repeat_push(apply_body_impulse):  # noqa: N801
 
     def _draw_wrench(self, force_range: Any, torque_range: Any) -> torch.Tensor:
         shape = self._wrench[..., :3].shape
-        scale = sample_uniform(*self._scale, self.num_envs, self.device)
+        scale = self.random.uniform(*self._scale)
         parts = [torch.tensor(part, device=self.device) for part in (force_range, torque_range)]
         parts = [(part.float() * scale[:, None])[:, None].expand(shape) for part in parts]
         if self._any_direction:
-            angle = sample_uniform(-math.pi, math.pi, self.num_envs, self.device)
+            angle = self.random.uniform(-math.pi, math.pi)
             up = torch.tensor((0.0, 0.0, 1.0), device=self.device).expand(self.num_envs, 3)
             turn = quat_from_angle_axis(angle, up)[:, None].expand(*shape[:2], 4)
             parts = [quat_apply(turn, part) for part in parts]

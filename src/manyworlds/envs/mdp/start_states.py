@@ -88,7 +88,7 @@ class reset_to_start_states(EpisodeEvent):  # noqa: N801
         """
         ids = resolve_env_ids(env, env_ids)
         self._open[1:] |= self._open[:-1] & (self.rates[:-1] >= opens_at)
-        drawn = torch.multinomial(self.shares, max(1, len(ids)), replacement=True)[: len(ids)]
+        drawn = self.random.choice(self.shares, ids)
         self._kind[ids] = drawn
         for index, start in enumerate(kinds.values()):
             chosen = ids[drawn == index]

@@ -17,7 +17,7 @@ from manyworlds.tasks.cpu_physics import halve_physics_steps
 from manyworlds.tasks.manipulation import mdp
 from manyworlds.tasks.manipulation.hand_poses import HandPoses, hand_poses
 from manyworlds.tasks.manipulation.lift_cube_env_cfg import CUBE_SIZE, Arm
-from manyworlds.utils.math import quat_from_euler_xyz, sample_uniform
+from manyworlds.utils.math import quat_from_euler_xyz
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -117,7 +117,7 @@ class _AtHand:
     def __call__(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor) -> None:
         robot = env.scene.entity("robot")
         poses = self._poses
-        drawn = torch.randint(len(poses.joint_pos), (len(env_ids),))
+        drawn = env.random.integers(0, len(poses.joint_pos), env_ids=env_ids).cpu()
         joints, position, quat = (
             part[drawn].to(env.device)
             for part in (poses.joint_pos, poses.hand_pos, poses.hand_quat)
@@ -127,7 +127,7 @@ class _AtHand:
                 joints[:, robot.joint_names.index(name)] = value
         else:
             position[:, 2] = CUBE_SIZE
-            quat = _turned(sample_uniform(-math.pi, math.pi, (len(env_ids),), env.device))
+            quat = _turned(env.random.uniform(-math.pi, math.pi, env_ids=env_ids))
         robot.write_joint_state_to_sim(joints, torch.zeros_like(joints), env_ids=env_ids)
         _place_cube(env, env_ids, position, quat)
 
@@ -141,7 +141,7 @@ class _AsInTask:
     def __call__(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor) -> None:
         bounds = (self.ranges.x, self.ranges.y, self.ranges.z, self.ranges.yaw)
         low, high = torch.tensor(bounds, device=env.device).T
-        drawn = sample_uniform(low, high, (len(env_ids), 4), env.device)
+        drawn = env.random.uniform(low, high, (4,), env_ids)
         _place_cube(env, env_ids, drawn[:, :3], _turned(drawn[:, 3]))
 
 

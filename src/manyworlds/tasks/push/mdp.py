@@ -27,10 +27,12 @@ from manyworlds.managers import (
 )
 from manyworlds.tasks.push.shapes import OUTLINE_DIRECTIONS, SHAPES
 from manyworlds.utils.clocks import steps_in
+from manyworlds.utils.math.vectors import atan2
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.utils.debug_visualizer import DebugVisualizer
+from manyworlds.utils.world_random import RandomStream
 
 OBJECT = "object"
 """Name of the entity that is pushed."""
@@ -103,7 +105,7 @@ class PushGoalCommand(CommandTerm):
 
     def _resample_command(self, env_ids: torch.Tensor) -> None:
         around = self._env.scene.entity(OBJECT).data.joint_pos[env_ids, :2]
-        self.goal[env_ids] = around + on_ring(len(env_ids), *self.cfg.distance, self.device)
+        self.goal[env_ids] = around + on_ring(self.random, env_ids, *self.cfg.distance)
 
     def _update_command(self, env_ids: torch.Tensor | None) -> None:
         """Do nothing: goals do not depend on the state."""
@@ -121,11 +123,11 @@ class PushGoalCommand(CommandTerm):
             visualizer.add_cylinder(start, end, SUCCESS_DISTANCE, (0.2, 0.7, 0.3, 0.6))
 
 
-def on_ring(count: int, low: float, high: float, device: torch.device) -> torch.Tensor:
-    """Sample vectors with uniform direction and a length between bounds [m], shape [count, 2]."""
-    length, turn = torch.rand(2, count, 1, device=device)
-    turn = 2.0 * math.pi * turn
-    return torch.cat([turn.cos(), turn.sin()], dim=1) * (low + (high - low) * length)
+def on_ring(random: RandomStream, env_ids: torch.Tensor, low: float, high: float) -> torch.Tensor:
+    """Sample vectors with uniform direction and a length between bounds [m], shape [n, 2]."""
+    length = random.uniform(low, high, (1,), env_ids)
+    turn = random.uniform(0.0, 2.0 * math.pi, (1,), env_ids)
+    return torch.cat([turn.cos(), turn.sin()], dim=1) * length
 
 
 def reset_places(
@@ -144,8 +146,8 @@ def reset_places(
     """
     ids = resolve_env_ids(env, env_ids)
     scale = torch.tensor([offset, offset, math.pi], device=env.device)
-    pose = scale * (2.0 * torch.rand(len(ids), 3, device=env.device) - 1.0)
-    pusher = pose[:, :2] + on_ring(len(ids), *pusher_distance, env.device)
+    pose = env.random.uniform(-scale, scale, (3,), ids)
+    pusher = pose[:, :2] + on_ring(env.random, ids, *pusher_distance)
     for name, position in ((OBJECT, pose), (PUSHER, pusher)):
         zero = torch.zeros_like(position)
         env.scene.entity(name).write_joint_state_to_sim(position, zero, env_ids=ids)
@@ -200,8 +202,8 @@ class outline(ManagerTermBase):  # noqa: N801
         axis = goal_axis(env)
         pusher = _to_pusher(env)
         yaw = env.scene.entity(OBJECT).data.joint_pos[:, 2:]
-        ahead = torch.atan2(axis[:, 1:], axis[:, :1])
-        turns = torch.cat([ahead + self._turns, torch.atan2(pusher[:, 1:], pusher[:, :1])], dim=1)
+        ahead = atan2(axis[:, 1:], axis[:, :1])
+        turns = torch.cat([ahead + self._turns, atan2(pusher[:, 1:], pusher[:, :1])], dim=1)
         steps = (turns - yaw) * (OUTLINE_DIRECTIONS / (2.0 * math.pi))
         columns = steps.round().long().remainder(OUTLINE_DIRECTIONS)
         reach = self._radii[env.sim.world_to_variant[OBJECT][:, None], columns]
@@ -249,7 +251,7 @@ def way_behind(env: ManagerBasedRlEnv, radius: float) -> torch.Tensor:
         radius: radius of the circle [m].
     """
     place = in_goal_frame(goal_axis(env), _to_pusher(env))
-    turn = torch.atan2(place[:, 1].abs(), -place[:, 0])
+    turn = atan2(place[:, 1].abs(), -place[:, 0])
     outside = place.norm(dim=1) - radius
     return radius * turn + torch.where(outside > 0.0, outside, -outside * turn / math.pi)
 

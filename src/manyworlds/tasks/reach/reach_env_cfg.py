@@ -111,8 +111,8 @@ class ReachGoalCommand(CommandTerm):
 
     def _resample_command(self, env_ids: torch.Tensor) -> None:
         low, high = self.cfg.radius
-        radius = low + (high - low) * torch.rand(len(env_ids), device=self.device)
-        angle = 2.0 * torch.pi * torch.rand(len(env_ids), device=self.device)
+        radius = self.random.uniform(low, high, env_ids=env_ids)
+        angle = self.random.uniform(0.0, 2.0 * torch.pi, env_ids=env_ids)
         self.goal[env_ids] = torch.stack([angle.cos(), angle.sin()], dim=1) * radius[:, None]
 
     def _update_command(self, env_ids: torch.Tensor | None) -> None:

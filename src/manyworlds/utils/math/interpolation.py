@@ -13,6 +13,7 @@ from manyworlds.utils.math.quaternion import (
     quat_box_plus,
     quat_from_matrix,
 )
+from manyworlds.utils.math.vectors import atan2
 
 
 def quat_slerp(q1: torch.Tensor, q2: torch.Tensor, tau: torch.Tensor | float) -> torch.Tensor:
@@ -33,7 +34,7 @@ def quat_slerp(q1: torch.Tensor, q2: torch.Tensor, tau: torch.Tensor | float) ->
     # Unlike the arc cosine of the product, also exact for small angles: W. Kahan, "How futile are
     # mindless assessments of roundoff" (2006). Divided by pi, since sinc multiplies by it.
     chord, sum_ = (torch.linalg.vector_norm(q, dim=-1, keepdim=True) for q in (q1 - q2, q1 + q2))
-    arc = 2.0 / math.pi * torch.atan2(chord, sum_)
+    arc = 2.0 / math.pi * atan2(chord, sum_)
     weights = ((1.0 - tau) * torch.sinc((1.0 - tau) * arc), tau * torch.sinc(tau * arc))
     return (weights[0] * q1 + weights[1] * q2) / torch.sinc(arc)
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from manyworlds.utils.math.vectors import (
+    atan2,
     cross,
     normalize,
     require_shape,
@@ -97,7 +98,7 @@ def quat_apply_inverse(quat: torch.Tensor, vec: torch.Tensor) -> torch.Tensor:
 def yaw_quat(quat: torch.Tensor) -> torch.Tensor:
     """Return rotations about z, shape [..., 4], with the heading of the x axis under `quat`."""
     w, x, y, z = quat.unbind(-1)
-    return axis_quat(torch.atan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z), "Z")
+    return axis_quat(atan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z), "Z")
 
 
 def quat_apply_yaw(quat: torch.Tensor, vec: torch.Tensor) -> torch.Tensor:
@@ -134,7 +135,7 @@ def axis_angle_from_quat(quat: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
     sine = torch.where(small, 1.0, square).sqrt()
     w_small = w.clamp_min(0.5)
     series = 2.0 / w_small * (1.0 - square / (3.0 * w_small**2))  # 2 atan(x) / x of x = sine / w
-    return torch.where(small, series, 2.0 * torch.atan2(sine, w) / sine) * xyz
+    return torch.where(small, series, 2.0 * atan2(sine, w) / sine) * xyz
 
 
 def quat_box_minus(q1: torch.Tensor, q2: torch.Tensor) -> torch.Tensor:
@@ -163,7 +164,7 @@ def quat_error_magnitude(q1: torch.Tensor, q2: torch.Tensor) -> torch.Tensor:
     """Return the angles [rad] in [0, pi], shape [...], between rotations, shape [..., 4]."""
     difference = quat_mul(q1, quat_conjugate(q2))
     sine = torch.linalg.vector_norm(difference[..., 1:], dim=-1)
-    return 2.0 * torch.atan2(sine, difference[..., 0].abs())
+    return 2.0 * atan2(sine, difference[..., 0].abs())
 
 
 def axis_quat(angle: torch.Tensor, axis: str) -> torch.Tensor:
@@ -198,9 +199,9 @@ def euler_xyz_from_quat(
         wrap_to_2pi: return angles in [0, 2 pi] instead of [-pi, pi].
     """
     w, x, y, z = quat.unbind(-1)
-    half_sum = torch.atan2(x + z, w - y)
-    half_difference = torch.atan2(x - z, w + y)
-    pitch = 2.0 * torch.atan2(torch.hypot(x - z, w + y), torch.hypot(x + z, w - y)) - 0.5 * math.pi
+    half_sum = atan2(x + z, w - y)
+    half_difference = atan2(x - z, w + y)
+    pitch = 2.0 * atan2(torch.hypot(x - z, w + y), torch.hypot(x + z, w - y)) - 0.5 * math.pi
     angles = wrap_to_pi(half_sum + half_difference), pitch, wrap_to_pi(half_sum - half_difference)
     if not wrap_to_2pi:
         return angles

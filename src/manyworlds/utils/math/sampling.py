@@ -51,14 +51,13 @@ def sample_uniform(
     return lower + (upper - lower) * torch.rand(size, device=device)
 
 
-def sample_pose_range(
-    ranges: Mapping[str, tuple[float, float]], num: int, device: torch.device | str
-) -> torch.Tensor:
-    """Draw rows of x, y, z, roll, pitch, yaw, shape [num, 6], uniformly from one range each.
+def pose_bounds(
+    ranges: Mapping[str, tuple[float, float]], device: torch.device | str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return lower and upper bounds of x, y, z, roll, pitch, yaw, shape [6] each.
 
     Args:
         ranges: minimum and maximum by name [m or rad]; missing names give zero.
-        num: number of rows.
         device: device of the result.
 
     Raises:
@@ -71,7 +70,18 @@ def sample_pose_range(
             f"be among {', '.join(_POSE_AXES)}."
         )
     bounds = torch.tensor([ranges.get(axis, (0.0, 0.0)) for axis in _POSE_AXES], device=device)
-    return sample_uniform(bounds[:, 0], bounds[:, 1], (num, len(_POSE_AXES)), device)
+    return bounds[:, 0], bounds[:, 1]
+
+
+def sample_pose_range(
+    ranges: Mapping[str, tuple[float, float]], num: int, device: torch.device | str
+) -> torch.Tensor:
+    """Draw rows of x, y, z, roll, pitch, yaw, shape [num, 6], uniformly from one range each.
+
+    See `pose_bounds`.
+    """
+    low, high = pose_bounds(ranges, device)
+    return sample_uniform(low, high, (num, len(_POSE_AXES)), device)
 
 
 def sample_log_uniform(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 
 
@@ -80,3 +81,14 @@ def require_shape(name: str, x: torch.Tensor, trailing: tuple[int, ...]) -> None
             f"'{name}' must have shape (..., {', '.join(map(str, trailing))}), "
             f"got {tuple(x.shape)}."
         )
+
+
+def atan2(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Return the angles [rad] of points, as `torch.atan2` does, but alike in batches of any size.
+
+    On CPUs, the last digit of `torch.atan2` depends on the place of an element in its tensor, and
+    so that of a world on the number of worlds. NumPy's does not.
+    """
+    if x.device.type != "cpu" or x.requires_grad or y.requires_grad:
+        return torch.atan2(y, x)
+    return torch.from_numpy(np.asarray(np.arctan2(y.numpy(), x.numpy())))

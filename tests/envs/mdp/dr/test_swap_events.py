@@ -48,7 +48,7 @@ def test_resets_swap_variants_under_startup_draws(engine):
         env.reset(env_ids=ids)
         torch.testing.assert_close(friction(env) / nominal(env), factor)
         seen |= set(enumerate(env.sim.world_to_variant["robot"].tolist()))
-    assert len(seen) > 40
+    assert len(seen) > 30
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -201,19 +201,22 @@ def test_a_resumed_environment_swaps_in_the_same_way(engine):
 
 
 def test_changed_parameters_count_at_the_next_draw():
-    """Keep draws if only ranges change; draw again if the operation changes."""
+    """Repeat a world's numbers with the parameters of now, when its variant changes."""
     env = make_env([0] * 6, rub=scale())
     params = env.event_manager.get_term_cfg("rub").params
     before = friction(env).clone()
+    share = (before / nominal(env) - 0.5) / (0.9 - 0.5)
     params["ranges"] = (5.0, 6.0)
     env.sim.assign_variants("robot", [0], [1])
-    torch.testing.assert_close(friction(env)[0], 1.1 * before[0])
+    torch.testing.assert_close(friction(env)[0], nominal(env)[0] * (5.0 + share[0]))
+    assert torch.equal(friction(env)[1:], before[1:])
     params["operation"] = "abs"
     env.sim.assign_variants("robot", [1, 2], 2)
-    assert (friction(env)[1:3] >= 5.0).all() and (friction(env)[1:3] <= 6.0).all()
+    torch.testing.assert_close(friction(env)[1:3], 5.0 + share[1:3])
     now = friction(env)[1].clone()
     env.sim.assign_variants("robot", [1, 3], [0, 1])
-    assert friction(env)[1] == now and 5.0 <= friction(env)[3] <= 6.0
+    assert friction(env)[1] == now
+    torch.testing.assert_close(friction(env)[3], 5.0 + share[3])
 
 
 def test_direct_calls_are_not_kept():

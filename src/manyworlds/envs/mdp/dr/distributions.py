@@ -9,9 +9,14 @@ from typing import TypeAlias
 import torch
 
 from manyworlds.utils.math import sample_gaussian, sample_log_uniform, sample_uniform
+from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import near_matches
 
 Pair: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"  # quoted: torch is loaded at its first use
+Draw: TypeAlias = (
+    "Callable[[RandomStream, torch.Tensor, torch.Tensor, tuple[int, ...], torch.Tensor],"
+    " torch.Tensor]"
+)
 TAIL = 6.0
 """Standard deviations beyond which no normal number of float32 lies."""
 
@@ -37,6 +42,10 @@ class Distribution:
     ends: Callable[[torch.Tensor, torch.Tensor], Pair] | None = None
     """Called with the two parameters, returns the smallest and the largest value that it draws.
     None if they are not known; what is then drawn beyond the bounds of a field is cut."""
+    draw: Draw | None = None
+    """Called with `env.random`, the two parameters, the shape for one world, and the ids of the
+    worlds, returns a row for each of them. None calls `sample`, which draws for no world in
+    particular, so that forks and resumed trainings of another size draw other numbers."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +108,17 @@ def _gaussian_ends(mean: torch.Tensor, std: torch.Tensor) -> Pair:
     return mean - TAIL * std, mean + TAIL * std
 
 
-UNIFORM = Distribution("uniform", sample_uniform, _check_interval, _interval)
-LOG_UNIFORM = Distribution("log_uniform", sample_log_uniform, _check_positive_interval, _interval)
-GAUSSIAN = Distribution("gaussian", sample_gaussian, _check_gaussian, _gaussian_ends)
+UNIFORM = Distribution("uniform", sample_uniform, _check_interval, _interval, RandomStream.uniform)
+LOG_UNIFORM = Distribution(
+    "log_uniform",
+    sample_log_uniform,
+    _check_positive_interval,
+    _interval,
+    RandomStream.log_uniform,
+)
+GAUSSIAN = Distribution(
+    "gaussian", sample_gaussian, _check_gaussian, _gaussian_ends, RandomStream.normal
+)
 DISTRIBUTIONS = {known.name: known for known in (UNIFORM, LOG_UNIFORM, GAUSSIAN)}
 
 ABS = Operation("abs", lambda base: base.clone(), lambda base, random: random, uses_defaults=False)

@@ -21,7 +21,6 @@ from manyworlds.envs.mdp.dr.field_draws import (
     Bounds,
     Randomization,
     Range,
-    draw_or_repeat,
     make_bounds,
     randomizes,
     resolved,
@@ -32,7 +31,6 @@ from manyworlds.managers.scene_entity_config import SceneEntityCfg
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.managers.prepared_event import Draws
 
 _DRIVEN = ("joint", "tendon", "site")
 
@@ -48,20 +46,10 @@ class _ParameterDraw:
     bounds: Bounds
     operation: Operation
     """How the draw becomes the parameter, from the parameter as built."""
-    what: str
-    """Name of the numbers; see `Draws.draw`."""
-    layout: str
-    """Meaning of the numbers; see `Draws.draw`."""
 
-    def apply(self, worlds: torch.Tensor, draws: Draws | None) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Draw for some worlds, given by ids."""
-        drawn = draw_or_repeat(
-            draws,
-            self.what,
-            self.layout,
-            worlds,
-            lambda count: self.bounds.sample(count, len(self.columns)).squeeze(-1),
-        )
+        drawn = self.bounds.sample(env.random, worlds, len(self.columns)).squeeze(-1)
         # Only the tail of a distribution is below zero, where springs would push.
         drawn = drawn.clamp(min=0.0)
         built = self.actuator.default_param(self.name)[worlds[:, None], self.columns]
@@ -75,10 +63,10 @@ class _ParameterDraws(Randomization):
 
     draws: list[_ParameterDraw]
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Draw for some worlds."""
         for draw in self.draws:
-            draw.apply(worlds, draws)
+            draw.apply(env, worlds)
 
 
 def _parameter_draws(
@@ -102,7 +90,7 @@ def _parameter_draws(
         if pair[0] < 0.0:
             raise ValueError(f"The range of {name} must not be negative, got {pair}.")
     draws: list[_ParameterDraw] = []
-    for i, actuator in enumerate(env.scene.entity(asset_cfg.name).actuators):
+    for actuator in env.scene.entity(asset_cfg.name).actuators:
         columns = _selected_columns(asset_cfg, actuator)
         able = [name for name in ranges if name in actuator.param_names]
         if len(columns) and not able and _is_selective(asset_cfg):
@@ -111,15 +99,7 @@ def _parameter_draws(
                 f"{names}: select other actuators in asset_cfg."
             )
         draws += [
-            _ParameterDraw(
-                actuator,
-                name,
-                columns,
-                bounds[name],
-                operation,
-                f"{name} of actuator {i}",
-                f"{operation.name} {columns.tolist()}",
-            )
+            _ParameterDraw(actuator, name, columns, bounds[name], operation)
             for name in able
             if len(columns)
         ]
@@ -232,9 +212,9 @@ class _EncoderBias(Randomization):
     joints: torch.Tensor
     bounds: Bounds
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
-        """Draw for some worlds; no variant changes the errors, so that none are kept."""
-        bias = self.bounds.sample(len(worlds), len(self.joints)).squeeze(-1)
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+        """Draw for some worlds."""
+        bias = self.bounds.sample(env.random, worlds, len(self.joints)).squeeze(-1)
         self.entity.data.encoder_bias[worlds[:, None], self.joints] = bias
 
 
@@ -272,9 +252,9 @@ class _CommonLag(Randomization):
     low: int
     high: int
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
-        """Draw for some worlds; no variant changes the delays, so that none are kept."""
-        lags = torch.randint(self.low, self.high + 1, (len(worlds),), device=env.sim.device)
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+        """Draw for some worlds."""
+        lags = env.random.integers(self.low, self.high + 1, env_ids=worlds)
         for actuator in self.actuators:
             actuator.set_lags(lags, worlds)
 

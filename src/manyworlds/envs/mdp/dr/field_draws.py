@@ -38,11 +38,11 @@ from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.managers.selection_reads import check_selection
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
+from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import resolve_matching_names_values
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.managers.prepared_event import Draws
 
 P = ParamSpec("P")
 ROBOT = SceneEntityCfg("robot")
@@ -78,21 +78,18 @@ class Randomization(ABC):
     It accepts any number of worlds, also none.
     """
 
-    def __call__(
-        self, env: ManagerBasedRlEnv, env_ids: torch.Tensor | None, draws: Draws | None = None
-    ) -> None:
+    def __call__(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor | None) -> None:
         """Randomize the worlds named, all of them for None; see `apply`."""
-        self.apply(env, resolve_env_ids(env, env_ids), draws)
+        self.apply(env, resolve_env_ids(env, env_ids))
         env.sim.restore_absent()
 
     @abstractmethod
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
-        """Randomize some worlds.
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
+        """Randomize some worlds, with numbers of `env.random`.
 
         Args:
             env: the environment.
             worlds: their ids.
-            draws: keeps the random numbers of each world, or repeats them; None draws new ones.
         """
 
 
@@ -143,19 +140,6 @@ def randomizes(
         return event
 
     return declare
-
-
-def draw_or_repeat(
-    draws: Draws | None,
-    what: str,
-    layout: str,
-    worlds: torch.Tensor,
-    sample: Callable[[int], torch.Tensor],
-) -> torch.Tensor:
-    """Return random numbers for some worlds, shape [worlds, ...]; see `Draws.draw`."""
-    if draws is None:
-        return sample(len(worlds))
-    return draws.draw(what, layout, worlds, sample)
 
 
 def resolved(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg) -> SceneEntityCfg:
@@ -287,17 +271,6 @@ class Rows:
             default = default.unsqueeze(0) if asset_cfg is None else default
             self._default = default[self.ids].reshape(len(self.ids), self.width)
 
-    def draw(
-        self,
-        draws: Draws | None,
-        layout: str,
-        worlds: torch.Tensor,
-        sample: Callable[[int], torch.Tensor],
-    ) -> torch.Tensor:
-        """Return random numbers for some worlds, shape [worlds, ...]; see `Draws.draw`."""
-        layout = layout if draws is None else f"{layout} of {', '.join(self.elements)}"
-        return draw_or_repeat(draws, self.field, layout, worlds, sample)
-
     def spread(self, values: torch.Tensor) -> torch.Tensor:
         """Give each row the values of its element: [..., elements, width] to [..., rows, width]."""
         return values if len(self.elements) == len(self.ids) else values[..., self._element, :]
@@ -389,13 +362,17 @@ class Bounds:
                 "give one range, or set shared_random=False."
             )
 
-    def sample(self, worlds: int, elements: int) -> torch.Tensor:
-        """Draw, shape [worlds, elements, columns]."""
-        shape = (worlds, 1 if self.shared else elements, self.low.shape[1])
-        low = self.low.expand(shape)
-        high = self.high.expand(shape)
-        drawn = self.distribution.sample(low, high, shape, str(self.low.device))
-        return drawn.expand(worlds, elements, -1)
+    def sample(self, random: RandomStream, worlds: torch.Tensor, elements: int) -> torch.Tensor:
+        """Draw for worlds with given ids, shape [worlds, elements, columns]."""
+        shape = (1 if self.shared else elements, self.low.shape[1])
+        if self.distribution.draw is not None:
+            drawn = self.distribution.draw(random, self.low, self.high, shape, worlds)
+        else:
+            every = (len(worlds), *shape)
+            low = self.low.expand(every)
+            high = self.high.expand(every)
+            drawn = self.distribution.sample(low, high, every, str(self.low.device))
+        return drawn.expand(len(worlds), elements, -1)
 
 
 def make_bounds(
@@ -438,8 +415,6 @@ class FieldDraw(Randomization):
     """Columns that are written; None for all."""
     source: torch.Tensor
     """Position among the drawn columns of the one that each written column takes."""
-    layout: str
-    """Meaning of the drawn numbers; see `Draws.draw`."""
     limits: Limits
     cuts: bool
     """True cuts what is beyond the limits. False writes what `ends` was found to keep within."""
@@ -462,13 +437,11 @@ class FieldDraw(Randomization):
             ends.append(values)
         return torch.minimum(*ends), torch.maximum(*ends)
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Draw for some worlds."""
         rows = self.rows
         base = rows.default(worlds) if self.operation.uses_defaults else rows.present(env, worlds)
-        drawn = rows.draw(
-            draws, self.layout, worlds, lambda n: self.bounds.sample(n, len(rows.elements))
-        )
+        drawn = self.bounds.sample(env.random, worlds, len(rows.elements))
         values = self._combined(base, drawn)
         if self.cuts:
             values = self.limits.cut(values)
@@ -538,7 +511,6 @@ def field_draw(
         how,
         None if len(written) == rows.width else torch.tensor(written, device=device),
         torch.tensor(source, device=device),
-        f"{how.name} {columns}",
         _limits(env, rows, moves_upper=1 in written),
         cuts=clamp or not known,
     )

@@ -20,7 +20,6 @@ from manyworlds.utils.math.inertia import perturb_inertia
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.managers.prepared_event import Draws
 
 _NONE: Range = (0.0, 0.0)
 _FIELDS = ("body_mass", "body_ipos", "body_inertia", "body_iquat")
@@ -44,9 +43,12 @@ class _Perturbation(Randomization):
         wanted = [[ranges[i] for i in drawn]]
         self._bounds = make_bounds(wanted, distribution, env.sim.device) if drawn else None
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Draw for some worlds."""
-        numbers = self._rows[0].draw(draws, "perturb", worlds, self._sample)
+        shape = (len(worlds), len(self._rows[0].ids))
+        numbers = torch.zeros(*shape, 10, device=self._drawn.device)
+        if self._bounds is not None:
+            numbers[..., self._drawn] = self._bounds.sample(env.random, worlds, shape[1])
         mass, ipos, moments, iquat = (rows.default(worlds) for rows in self._rows)
         alpha, stretch, shear, shift = numbers.split([1, 3, 3, 3], dim=-1)
         mass, *others = perturb_inertia(
@@ -54,13 +56,6 @@ class _Perturbation(Randomization):
         )
         for rows, values in zip(self._rows, (mass.unsqueeze(-1), *others), strict=True):
             rows.write(env, worlds, values.float())
-
-    def _sample(self, count: int) -> torch.Tensor:
-        shape = (count, len(self._rows[0].ids))
-        numbers = torch.zeros(*shape, 10, device=self._drawn.device)
-        if self._bounds is not None:
-            numbers[..., self._drawn] = self._bounds.sample(*shape)
-        return numbers
 
 
 @randomizes(*_FIELDS)

@@ -16,7 +16,6 @@ from manyworlds.utils.math import quat_from_euler_xyz, quat_mul
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.managers.prepared_event import Draws
 
 
 @dataclass(frozen=True)
@@ -26,12 +25,10 @@ class QuatDraw(Randomization):
     rows: Rows
     bounds: Bounds
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Draw for some worlds."""
         rows = self.rows
-        drawn = rows.draw(
-            draws, "turn", worlds, lambda count: self.bounds.sample(count, len(rows.ids))
-        )
+        drawn = self.bounds.sample(env.random, worlds, len(rows.ids))
         turn = quat_from_euler_xyz(*drawn.unbind(-1))
         turned = quat_mul(rows.default(worlds), turn)
         rows.write(env, worlds, torch.nn.functional.normalize(turned, dim=-1))

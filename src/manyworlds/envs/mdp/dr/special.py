@@ -25,7 +25,6 @@ from manyworlds.managers.scene_entity_config import SceneEntityCfg
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.managers.prepared_event import Draws
 
 _GEOM = mujoco.mjtGeom
 # Half-sizes of the bounding box as sums of sizes: which of them, by axis.
@@ -70,9 +69,9 @@ class Sizes(Randomization):
         self._diagonals = torch.tensor(diagonals, device=device)
         env.sim.expand_model_fields(("geom_rbound", "geom_aabb"))
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Draw sizes for some worlds, and update the bounds."""
-        self.draw.apply(env, worlds, draws)
+        self.draw.apply(env, worlds)
         sizes = self.draw.rows
         # Not a matrix product, which GPUs round.
         half = (sizes.present(env, worlds).unsqueeze(-2) * self._sums).sum(dim=-1)
@@ -198,19 +197,13 @@ class _Pick(Randomization):
         ids = indexing.mat_ids if pool == "material" else indexing.tex_ids
         self._pool = ids[asset_cfg.index(pool)].to(torch.int32)
 
-    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor, draws: Draws | None) -> None:
+    def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Pick for some worlds."""
         rows = self._rows
         elements = len(self._rows.ids)
         shared = self._shared
-        drawn = rows.draw(
-            draws,
-            f"pick {'one' if shared else 'each'}",
-            worlds,
-            lambda n: torch.randint(
-                len(self._pool), (n, 1 if shared else elements, 1), device=worlds.device
-            ),
-        )
+        shape = (1 if shared else elements, 1)
+        drawn = env.random.integers(0, len(self._pool), shape, worlds)
         picked = self._pool[drawn].expand(len(worlds), elements, rows.width)
         rows.write(env, worlds, picked, self._column)
 

@@ -11,7 +11,7 @@ import torch
 
 from manyworlds.entity import Entity
 from manyworlds.managers import CommandTerm, CommandTermCfg
-from manyworlds.utils.math import dot, quat_from_euler_xyz, sample_uniform
+from manyworlds.utils.math import dot, quat_from_euler_xyz
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -157,11 +157,10 @@ class _Lifting(CommandTerm):
         if self.cfg.difficulty == "fixed":
             target = ((low + high) / 2.0).expand(len(env_ids), 3)
         else:
-            target = sample_uniform(low, high, (len(env_ids), 3), self.device)
+            target = self.random.uniform(low, high, (3,), env_ids)
         self.target_pos[env_ids] = target + self._env.scene.env_origins[env_ids]
         if len(self.objects) > 1:
-            count = len(self.objects)
-            self._chosen[env_ids] = torch.randint(count, (len(env_ids),), device=self.device)
+            self._chosen[env_ids] = self.random.integers(0, len(self.objects), env_ids=env_ids)
         if self.cfg.object_pose_range is None:
             return
         for entity in self.objects:
@@ -170,7 +169,7 @@ class _Lifting(CommandTerm):
     def _put_down(self, entity: Entity, env_ids: torch.Tensor) -> None:
         ranges = self.cfg.object_pose_range
         low, high = self._bounds(ranges.x, ranges.y, ranges.z, ranges.yaw)
-        drawn = sample_uniform(low, high, (len(env_ids), 4), self.device)
+        drawn = self.random.uniform(low, high, (4,), env_ids)
         position = drawn[:, :3] + self._env.scene.env_origins[env_ids]
         zero = torch.zeros_like(drawn[:, 3])
         pose = torch.cat([position, quat_from_euler_xyz(zero, zero, drawn[:, 3])], dim=1)

@@ -15,16 +15,14 @@ from manyworlds.tasks.tracking.mdp.motion_loader import MotionLoader
 from manyworlds.tasks.tracking.motion import Motion
 from manyworlds.tasks.tracking.motion_check import check_kinematics
 from manyworlds.utils.clocks import count_down
-from manyworlds.utils.draws import COUPLED, draws_of
 from manyworlds.utils.math import (
     matrix_from_quat,
+    pose_bounds,
     quat_apply,
     quat_conjugate,
     quat_error_magnitude,
     quat_from_euler_xyz,
     quat_mul,
-    sample_pose_range,
-    sample_uniform,
     yaw_quat,
 )
 
@@ -326,12 +324,16 @@ class MotionCommand(CommandTerm):
         # The last frame is that of worlds that are reset in this step.
         self.time_steps.clamp_(max=self.motion.time_step_total - 1)
         if len(ids):
-            with draws_of(COUPLED, ids):  # frames depend on the failures of all worlds
-                self._resample(ids)
+            self._resample(ids)
         alpha = self.cfg.adaptive_alpha
         self.bin_failed_count.lerp_(self._new_failures, alpha)
         self._new_failures.zero_()
         self._update_command(None)
+
+    @property
+    def is_coupled(self) -> bool:  # type: ignore[override]
+        """True if frames are drawn by the failures of all worlds."""
+        return self.cfg.sampling_mode == "adaptive"
 
     @property
     def num_frames(self) -> int:
@@ -432,10 +434,8 @@ class MotionCommand(CommandTerm):
 
     def _sample_frames(self, env_ids: torch.Tensor) -> None:
         probabilities = self.sampling_probabilities()
-        uniform = torch.rand(2, len(env_ids), device=self.device)
-        edges = probabilities.cumsum(0)
-        bins = torch.searchsorted(edges, uniform[0] * edges[-1]).clamp_(max=self.bin_count - 1)
-        share = (bins + uniform[1]) / self.bin_count
+        bins = self.random.choice(probabilities, env_ids)
+        share = (bins + self.random.uniform(env_ids=env_ids)) / self.bin_count
         self.time_steps[env_ids] = (share * (self.motion.time_step_total - 1)).long()
         log = probabilities.clamp_min(1e-12).log()
         entropy = -(probabilities * log).sum() / np.log(max(self.bin_count, 2))
@@ -446,20 +446,21 @@ class MotionCommand(CommandTerm):
     def _put_robots(self, env_ids: torch.Tensor, noisy: bool) -> None:
         """Write the state of the current frames to the given worlds."""
         cfg = self.cfg
-        count = len(env_ids)
         frames = self.motion.split(self.motion.frames[self.time_steps[env_ids]])
         joint_pos, joint_vel = frames[:2]
         pos, quat, linear, angular = (part[:, 0] for part in frames[2:])
         pos = pos + self._env.scene.env_origins[env_ids]
         if noisy:
-            pose = sample_pose_range(cfg.pose_range, count, self.device)
+            pose = self.random.uniform(*pose_bounds(cfg.pose_range, self.device), (6,), env_ids)
             pos = pos + pose[:, :3]
             quat = quat_mul(quat_from_euler_xyz(*pose[:, 3:].unbind(-1)), quat)
-            push = sample_pose_range(cfg.velocity_range, count, self.device)
+            low, high = pose_bounds(cfg.velocity_range, self.device)
+            push = self.random.uniform(low, high, (6,), env_ids)
             linear = linear + push[:, :3]
             angular = angular + push[:, 3:]
-            low, high = cfg.joint_position_range
-            joint_pos = joint_pos + sample_uniform(low, high, tuple(joint_pos.shape), self.device)
+            shape = joint_pos.shape[1:]
+            offset = self.random.uniform(*cfg.joint_position_range, shape, env_ids)
+            joint_pos = joint_pos + offset
             limits = self.robot.data.soft_joint_pos_limits[env_ids]
             joint_pos = joint_pos.clamp(limits[..., 0], limits[..., 1])
         root = torch.cat([pos, quat, linear, angular], dim=1)

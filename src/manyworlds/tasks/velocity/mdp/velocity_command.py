@@ -11,7 +11,6 @@ import torch
 
 from manyworlds.managers import CommandTerm, CommandTermCfg
 from manyworlds.managers.symmetry import Reflection
-from manyworlds.utils.draws import COMMAND, draws_of
 from manyworlds.utils.math import dot, wrap_to_pi
 from manyworlds.utils.overrides import overrides
 
@@ -291,15 +290,14 @@ class UniformVelocityCommand(CommandTerm):
         if self._takes_ids:
             super()._resample_where(mask)  # for the ids that a subclass expects
         elif mask.device.type != "cpu" or mask.any():  # a check on a GPU would synchronize
-            with draws_of(COMMAND, mask):
-                drawn = self._sample(mask)
+            drawn = self._sample(mask)
             torch.where(mask, drawn, self.time_left, out=self.time_left)
             self.command_counter += mask
 
     def _sample(self, mask: torch.Tensor) -> torch.Tensor:
         """Sample commands for the worlds of a mask; return times [s] for all, both [num_envs]."""
         low, span, limits = self._sampling()
-        uniform = torch.rand(self.num_envs, 9, device=self.device)
+        uniform = self.random.uniform(shape=(9,), env_ids=mask)
         drawn = torch.addcmul(low, uniform[:, :5], span)
         standing, heading, world, forward = (uniform[:, 5:] < limits).unbind(1)
         # Standing has priority over walking ahead, and both over the other kinds.
@@ -391,7 +389,7 @@ class UniformVelocityCommand(CommandTerm):
 
     def _start_moving(self, env_ids: torch.Tensor) -> None:
         """Set the root's velocity to the command in some of the worlds."""
-        chosen = torch.rand(len(env_ids), device=self.device) < self.cfg.init_velocity_prob
+        chosen = self.random.uniform(env_ids=env_ids) < self.cfg.init_velocity_prob
         self._update_command(env_ids)
         ids = env_ids[chosen]
         x, y, turning = self.command[ids].unbind(1)
