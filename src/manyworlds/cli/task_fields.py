@@ -75,13 +75,13 @@ def parse_fields(
     if not words:
         return config, []  # tyro takes a second for the fields of a task
     prog = f"manyworlds {command}"
-    if any(word in HELP for word in words):
-        shown = _with_fields(options, config)
-        about = joined(type(options).__doc__ or "")
-        join_source_lines()
-        tyro.cli(type(shown), default=shown, args=["--help"], prog=prog, description=about)
     args = rewritten(config, [*words])
-    with gc_paused(), parse_errors_as_sentences(options, config):  # it makes 10^5 objects
+    with gc_paused(), parse_errors_as_sentences(options, config):  # tyro makes 10^5 objects
+        if any(word in HELP for word in words):
+            shown = _with_fields(options, config)
+            about = joined(type(options).__doc__ or "")
+            join_source_lines()
+            tyro.cli(type(shown), default=shown, args=["--help"], prog=prog, description=about)
         parsed = tyro.cli(type(config), default=config, args=args, prog=prog, config=_MARKERS)
     names = [word.partition("=")[0] for word in args if word.startswith("--")]
     return parsed, [_given_field(parsed, name) for name in names]
