@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import mujoco
 
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 Ranges = dict[str, tuple[float, float]]
 _MODES = ("adaptive", "uniform", "start")
@@ -539,7 +540,7 @@ class MotionCommand(CommandTerm):
         check_kinematics(motion, robot, self._env.sim.mj_model, cfg.entity_name)
         return motion
 
-    def _debug_vis_impl(self, visualizer: Any) -> None:
+    def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         """Draw the motion at its pose in the world, as a transparent robot or as frames."""
         pos = self._now.body_pos_w
         quat = self._now.body_quat_w
