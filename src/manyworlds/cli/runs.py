@@ -11,8 +11,6 @@ from manyworlds.cli.task_files import load_modules, load_options, load_task_of, 
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from manyworlds.cli.options import TaskOptions
     from manyworlds.cli.play import PlayOptions
     from manyworlds.cli.train import TrainOptions
@@ -100,7 +98,9 @@ def find_run(
         newest = RunFolder.latest(log_root, task, load_run, load_checkpoint)
         return FoundRun("", newest, newest.last_checkpoint(load_checkpoint))
     text = str(name)
-    for path in _places(Path(name), log_root):
+    # Relative to this folder, to that of all runs, and to that of each experiment.
+    for place in (Path(), log_root, *sorted(log_root.glob("*"))):
+        path = place / name
         if path.is_file():
             return FoundRun(text, RunFolder.of_checkpoint(path), path)
         folder = RunFolder(path if path.name else path.resolve())
@@ -253,9 +253,3 @@ def runs_below(folder: Path) -> str:
         return ""
     newest = max(files, key=lambda file: file.stat().st_mtime).parents[1]
     return f" That is a folder of runs: name one of them, such as '{newest}'."
-
-
-def _places(path: Path, log_root: Path) -> Iterator[Path]:
-    """Yield a path relative to this folder, to the log root, and to each experiment's folder."""
-    for folder in (Path(), log_root, *sorted(log_root.glob("*"))):
-        yield folder / path

@@ -408,16 +408,14 @@ class MotionCommand(CommandTerm):
             self.update_relative_body_poses()
         return self._relative
 
-    def _bins(self, time_steps: torch.Tensor) -> torch.Tensor:
-        bins = time_steps * self.bin_count // self.motion.time_step_total
-        return bins.clamp_(max=self.bin_count - 1)
-
     def _note_failures(self, env_ids: torch.Tensor) -> None:
         """Count failed episodes by the bin of their current frame."""
         if self.cfg.sampling_mode != "adaptive":
             return
         failed = self._env.termination_manager.terminated[env_ids].float()
-        self._new_failures.index_add_(0, self._bins(self.time_steps[env_ids]), failed)
+        bins = self.time_steps[env_ids] * self.bin_count // self.motion.time_step_total
+        bins.clamp_(max=self.bin_count - 1)
+        self._new_failures.index_add_(0, bins, failed)
 
     def sampling_probabilities(self) -> torch.Tensor:
         """Return the probability that an episode begins in each bin, shape [bin_count]."""
