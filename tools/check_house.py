@@ -17,7 +17,7 @@ MAX_FILE_LINES = 800
 LONG_FILES: dict[str, str] = {
     "src/manyworlds/envs/mdp/dr/fields.py": "generated: a function for each model field",
 }
-# Module prefix -> the only files that may import it.
+# Module prefix -> the only files that may import it at run time.
 ENGINE_IMPORTS = {
     "mujoco.batch": ("src/manyworlds/sim/engines/native.py",),
     "mujoco_warp": tuple(
@@ -44,8 +44,16 @@ def check_length(path: Path, text: str) -> Iterator[str]:
 
 
 def check_engines(path: Path, tree: ast.Module) -> Iterator[str]:
-    """Yield imports of an engine, and comparisons with its name, outside their files."""
-    for node in ast.walk(tree):
+    """Yield imports of an engine, and comparisons with its name, outside their files.
+
+    Imports for annotations only load nothing, so that any file may have them.
+    """
+    for_types: set[ast.AST] = set()
+    for node in ast.walk(tree):  # a block comes before its statements
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for_types.update(node.body)
+        if node in for_types:
+            continue
         if isinstance(node, ast.Compare) and not path.as_posix().startswith(ENGINE_NAMES):
             sides = [node.left, *node.comparators]
             if any(isinstance(s, ast.Constant) and s.value in ("native", "warp") for s in sides):

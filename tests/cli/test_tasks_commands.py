@@ -16,6 +16,7 @@ import torch
 
 from manyworlds.cli import play as play_module
 from manyworlds.cli.main import main
+from manyworlds.cli.task_files import is_trusted
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import registry, run_configs
 from manyworlds.tasks.run_configs import play_env_cfg
@@ -42,9 +43,10 @@ register_task("My-Balance", env, load_env_cfg("Cartpole-Balance", play=True),
 
 
 @pytest.fixture(autouse=True)
-def own_registry(monkeypatch):
-    """Forget tasks that a test registers."""
+def own_registry(monkeypatch, tmp_path):
+    """Forget tasks that a test registers, and with which files it trains."""
     monkeypatch.setattr(registry, "_TASKS", {})
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
 def train(tmp_path, *extra: str) -> int:
@@ -395,6 +397,7 @@ def test_tasks_of_ones_own_are_loaded_from_a_file(tmp_path, capsys):
     origin = load_yaml(RunFolder.latest(tmp_path).path / "params" / "run.yaml")
     assert origin["task"] == "My-Balance"
     assert origin["command"] == shlex.join(["manyworlds", *monkey])
+    assert is_trusted(str(plugin))
     assert origin["versions"]["mujoco"] == mujoco.__version__
 
 

@@ -221,6 +221,7 @@ def test_a_model_that_does_not_compile(tmp_path, capsys):
 def test_a_file_for_any_robot(tmp_path, monkeypatch, capsys):
     """Write a task for a model, show what was derived, train and find no fault of style."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     assert main(["new-task", "My-Ant", "--robot", str(ANT)]) == 0
     out, error = capsys.readouterr()
     assert "sinks" not in error

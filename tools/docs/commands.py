@@ -47,6 +47,10 @@ they show their traceback. A flag has no value: `--video` turns it on, and `--no
 values of an option follow each other, `--feet left right`, unless the table shows brackets: then
 they are written as in Python, in quotes, `"[0, 1]"`.
 
+A run folder records what `--load` named in its training, and commands for the run import it again.
+Where you have not trained with that file or module yet, as in a run of somebody else, they ask
+before the first time; without a terminal they stop, unless `--load` names it.
+
 | command | what it does |
 |---|---|
 """

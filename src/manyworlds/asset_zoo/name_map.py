@@ -74,17 +74,14 @@ def apply_name_map(spec: mujoco.MjSpec, names: NameMap) -> mujoco.MjSpec:
 def _find(spec: mujoco.MjSpec, kind: str, old: str, new: str):
     element = getattr(spec, kind)(old)
     if element is None:
-        known = sorted(e.name for e in getattr(spec, _plural(kind)) if e.name)
+        elements = spec.bodies if kind == "body" else getattr(spec, f"{kind}s")
+        known = sorted(element.name for element in elements if element.name)
         raise ValueError(
             f"NameMap: the model '{spec.modelname}' has no {kind} '{old}'"
             + (f" and none named '{new}' either" if new != old else "")
             + f": correct the map. It has {known}."
         )
     return element
-
-
-def _plural(kind: str) -> str:
-    return "bodies" if kind == "body" else f"{kind}s"
 
 
 def _rename(spec: mujoco.MjSpec, kind: str, old: str, new: str) -> None:

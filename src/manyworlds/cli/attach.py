@@ -24,7 +24,7 @@ from manyworlds.cli.options import (
     parse,
 )
 from manyworlds.cli.runs import running_training
-from manyworlds.cli.task_files import load_modules, load_task_of
+from manyworlds.cli.task_files import load_task_of
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import gc_paused
 from manyworlds.utils.web_access import served_at
@@ -78,7 +78,6 @@ def attach(argv: list[str]) -> int:
     """Run `manyworlds lab --attach`."""
     cfg = parse(AttachOptions, [part for part in argv if part != ATTACH], f"lab {ATTACH}")
     check_seconds(cfg.seconds)
-    load_modules(cfg.load)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
         _wait(cfg) if cfg.wait else _attach(cfg)
@@ -95,7 +94,7 @@ def _attach(cfg: AttachOptions) -> None:
             running_training(cfg.run, cfg.log_root)
         page = None if cfg.headless else stack.enter_context(_page(cfg))
         run = running_training(cfg.run, cfg.log_root)
-        load_task_of(run)
+        load_task_of(run, cfg.load)
         with gc_paused():
             entered = _entered(cfg, run.path)
         lab = stack.enter_context(entered.lab)
@@ -153,7 +152,7 @@ def _wait(cfg: AttachOptions) -> None:
             return found
 
         try:
-            load_task_of(RunFolder(folder))
+            load_task_of(RunFolder(folder), cfg.load)
             stock = EntryStock(folder)
             stock.prepare_any()
             _answer(ready=page.url)

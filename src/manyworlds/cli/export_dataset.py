@@ -11,7 +11,7 @@ import tyro
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import RUNS, Device, Load, LogRoot, parse
 from manyworlds.cli.runs import find_run
-from manyworlds.cli.task_files import load_modules, load_task_of
+from manyworlds.cli.task_files import load_task_of
 
 
 @dataclass(kw_only=True)
@@ -46,7 +46,6 @@ def main(argv: list[str]) -> int:
         raise UsageError(f"--episodes must be at least 1, got {options.episodes}.")
     if options.output.exists():
         raise UsageError(f"--output '{options.output}' exists: name another folder, or delete it.")
-    load_modules(options.load)
     from manyworlds.utils.extras import require_extra
     from manyworlds.utils.files import check_writable
 
@@ -68,7 +67,7 @@ def _record(options: ExportDatasetOptions) -> Path:
     run = found.need_folder()
     task = found.need_task()
     checkpoint = found.need_checkpoint()
-    load_task_of(run)
+    load_task_of(run, options.load)
     cfg = evaluation_env_cfg(task, run)
     cfg.scene.num_envs = options.episodes
     cfg.seed = options.seed

@@ -35,20 +35,25 @@ def keep_given_values(config: TrainConfig, given: Sequence[GivenField]) -> list[
         if term is None:
             continue
         changed = copy.deepcopy(term)  # stages may be constants of a module
-        taken = [
-            ".".join(field.path[1:])
-            for field in given
-            if _is_of_term(field, term.params) and _take_out(changed.params, field)
+        terms = [
+            ("env", group, term.params[key]) for key, group in _GROUPS.items() if key in term.params
         ]
-        if not taken:
+        is_changed = False
+        for field in given:
+            if field.path[:3] in terms and _take_out(changed.params, field):
+                is_changed = True
+                path = ".".join(field.path[1:])
+                notes.append(f"{path} stays as given: the curriculum '{name}' no longer changes it")
+        if not is_changed:
             continue
         config.env.curriculum[name] = changed
-        if not any(map(_sets_anything, stages_of(changed.params))):
+        sets_anything = False
+        for stage in stages_of(changed.params):
+            for key, value in stage.items():
+                sets_anything |= key != "step" and value not in ({}, None)
+        if not sets_anything:
             # Not deleted: a run that is continued reads from its file that it is off.
             config.env.curriculum[name] = None  # type: ignore[assignment]
-        notes += [
-            f"{path} stays as given: the curriculum '{name}' no longer changes it" for path in taken
-        ]
     return notes
 
 
@@ -63,12 +68,6 @@ def _keep_learner_values(agent: Any, paths: set[tuple[str, ...]]) -> list[str]:
             setattr(algorithm, stages, ())
             notes.append(f"agent.algorithm.{name} stays as given: {stages} no longer change it")
     return notes
-
-
-def _is_of_term(field: GivenField, params: dict[str, Any]) -> bool:
-    """Return whether a field belongs to a term that the parameters of a curriculum name."""
-    terms = [("env", group, params[key]) for key, group in _GROUPS.items() if key in params]
-    return field.path[:3] in terms
 
 
 def _take_out(params: dict[str, Any], field: GivenField) -> bool:
@@ -90,7 +89,3 @@ def _take_out(params: dict[str, Any], field: GivenField) -> bool:
         elif values.pop(keys[0], None) is not None:
             found = True
     return found
-
-
-def _sets_anything(stage: dict[str, Any]) -> bool:
-    return any(key != "step" and value not in ({}, None) for key, value in stage.items())

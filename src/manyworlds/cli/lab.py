@@ -330,7 +330,8 @@ def find_target(cfg: LabOptions) -> Target:
     task = found.need_task()
     try:
         load_task_of(run)
-    except FileNotFoundError as error:  # the exported scene and policy may do without the task
+    except (FileNotFoundError, PermissionError) as error:
+        # The exported scene and policy may do without the task.
         print(f"warning: {error}", file=sys.stderr)
     if cfg.target == task:
         return Target(task=task, policy=cfg.policy)

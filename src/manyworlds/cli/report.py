@@ -78,7 +78,7 @@ def main(argv: list[str]) -> int:
         try:
             load_task_of(run)
             require_task(run.task)
-        except (KeyError, FileNotFoundError) as error:
+        except (KeyError, FileNotFoundError, PermissionError) as error:
             error.add_note("--no-evaluate --no-film writes the page without the task.")
             raise
     out = options.out or run.path / f"report.{page_format}"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.task_files import load_modules, load_task_of, remembered
+from manyworlds.cli.task_files import load_modules, load_options, load_task_of, remembered
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from manyworlds.cli.options import TaskOptions
     from manyworlds.cli.play import PlayOptions
     from manyworlds.cli.train import TrainOptions
@@ -101,7 +98,9 @@ def find_run(
         newest = RunFolder.latest(log_root, task, load_run, load_checkpoint)
         return FoundRun("", newest, newest.last_checkpoint(load_checkpoint))
     text = str(name)
-    for path in _places(Path(name), log_root):
+    # Relative to this folder, to that of all runs, and to that of each experiment.
+    for place in (Path(), log_root, *sorted(log_root.glob("*"))):
+        path = place / name
         if path.is_file():
             return FoundRun(text, RunFolder.of_checkpoint(path), path)
         folder = RunFolder(path if path.name else path.resolve())
@@ -138,6 +137,7 @@ def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -
         UsageError: several tasks are named, or a path beside `checkpoint`.
         KeyError: the task does not exist.
         FileNotFoundError: the run does not exist, or the file that registers its task.
+        PermissionError: the user does not let the run load its task.
         ValueError: the checkpoint is in no run folder, so that its task is not known.
     """
     from manyworlds.tasks.registry import require_task, task_of_robot
@@ -164,10 +164,9 @@ def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -
         if run is None or not remembered(run):
             raise
         if not has_trained:
-            load = " ".join(f"--load {shlex.quote(name)}" for name in remembered(run))
             raise KeyError(
-                f"There is no task '{task}': the run '{run.path}' was trained with {load}; repeat "
-                "this option to begin a new run."
+                f"There is no task '{task}': the run '{run.path}' was trained with "
+                f"{load_options(remembered(run))}; repeat this option to begin a new run."
             ) from None
         options.load = load_task_of(run)
         return require_task(task)
@@ -254,9 +253,3 @@ def runs_below(folder: Path) -> str:
         return ""
     newest = max(files, key=lambda file: file.stat().st_mtime).parents[1]
     return f" That is a folder of runs: name one of them, such as '{newest}'."
-
-
-def _places(path: Path, log_root: Path) -> Iterator[Path]:
-    """Yield a path relative to this folder, to the log root, and to each experiment's folder."""
-    for folder in (Path(), log_root, *sorted(log_root.glob("*"))):
-        yield folder / path

@@ -75,16 +75,25 @@ def parse_fields(
     if not words:
         return config, []  # tyro takes a second for the fields of a task
     prog = f"manyworlds {command}"
-    if any(word in HELP for word in words):
-        shown = _with_fields(options, config)
-        about = joined(type(options).__doc__ or "")
-        join_source_lines()
-        tyro.cli(type(shown), default=shown, args=["--help"], prog=prog, description=about)
     args = rewritten(config, [*words])
-    with gc_paused(), parse_errors_as_sentences(options, config):  # it makes 10^5 objects
+    with gc_paused(), parse_errors_as_sentences(options, config):  # tyro makes 10^5 objects
+        if any(word in HELP for word in words):
+            shown = _with_fields(options, config)
+            about = joined(type(options).__doc__ or "")
+            join_source_lines()
+            tyro.cli(type(shown), default=shown, args=["--help"], prog=prog, description=about)
         parsed = tyro.cli(type(config), default=config, args=args, prog=prog, config=_MARKERS)
-    names = [word.partition("=")[0] for word in args if word.startswith("--")]
-    return parsed, [_given_field(parsed, name) for name in names]
+    places = _places(parsed)
+    given: list[GivenField] = []
+    for word in args:
+        if not word.startswith("--"):
+            continue
+        path = _split(word.partition("=")[0].removeprefix("--"))
+        if path not in places:  # a flag that is turned off
+            path = (*path[:-1], path[-1].removeprefix("no_"))
+        parent, key = places[path]
+        given.append(GivenField(path, _entries(parent)[key]))
+    return parsed, given
 
 
 def set_fields(config: EnvConfig, fields: Sequence[GivenField]) -> None:
@@ -94,17 +103,17 @@ def set_fields(config: EnvConfig, fields: Sequence[GivenField]) -> None:
         UsageError: the configurations have no such field.
     """
     for field in fields:
-        try:
-            parent, name = _place(config, field.path)
-        except LookupError:
+        places = _places(config)  # again each time: the last value may have been a dict with others
+        if field.path not in places:
             raise UsageError(
                 f"There is no option --{'.'.join(field.path).replace('_', '-')} for this run, "
                 "whose configuration lacks that field: leave it out."
-            ) from None
+            )
+        parent, key = places[field.path]
         if isinstance(parent, dict):
-            parent[name] = field.value
+            parent[key] = field.value
         else:
-            object.__setattr__(parent, name, field.value)  # some are frozen
+            object.__setattr__(parent, key, field.value)  # some are frozen
 
 
 def take_num_envs(env_cfg: ManagerBasedRlEnvCfg, num_envs: int | None) -> None:
@@ -131,38 +140,17 @@ def _with_fields(options: object, config: EnvConfig) -> object:
     return both(**vars(options), **vars(config))
 
 
-def _given_field(config: EnvConfig, option: str) -> GivenField:
-    """Return the field that an option such as `--env.sim.nan-guard.no-enabled` sets."""
-    path = _split(option.removeprefix("--"))
-    try:
-        parent, name = _place(config, path)
-    except LookupError:  # a flag that is turned off
-        path = (*path[:-1], path[-1].removeprefix("no_"))
-        parent, name = _place(config, path)
-    return GivenField(path, _entries(parent)[name])
-
-
-def _place(config: object, path: tuple[str, ...]) -> tuple[Any, Any]:
-    """Return what contains a field, and the name or the key by which it does.
-
-    Raises:
-        LookupError: there is no such field.
-    """
-    parent: object = None
-    name: object = None
-    inner = config
-    rest = path
-    while rest:
-        parent = inner
-        for name, value in _entries(parent).items():
-            parts = _split(str(name))
-            if rest[: len(parts)] == parts:
-                inner = value
-                rest = rest[len(parts) :]
-                break
-        else:
-            raise LookupError(path)
-    return parent, name
+def _places(config: object) -> dict[tuple[str, ...], tuple[Any, Any]]:
+    """Return what contains each field, and its name, key or index in it, by the field's path."""
+    places: dict[tuple[str, ...], tuple[Any, Any]] = {}
+    parents: list[tuple[tuple[str, ...], object]] = [((), config)]
+    while parents:
+        above, parent = parents.pop()
+        for key, value in _entries(parent).items():
+            path = (*above, *_split(str(key)))
+            places[path] = (parent, key)
+            parents.append((path, value))
+    return places
 
 
 def _entries(parent: object) -> dict[Any, Any]:
@@ -171,7 +159,9 @@ def _entries(parent: object) -> dict[Any, Any]:
         return parent
     if isinstance(parent, list | tuple):
         return dict(enumerate(parent))
-    return vars(parent) if dataclasses.is_dataclass(parent) else {}
+    if dataclasses.is_dataclass(parent) and not isinstance(parent, type):
+        return vars(parent)
+    return {}
 
 
 def _split(name: str) -> tuple[str, ...]:

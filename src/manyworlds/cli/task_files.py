@@ -1,16 +1,26 @@
-"""Python files and modules that register tasks: the option `--load`, and what a run remembers."""
+"""Python files and modules that register tasks: the option `--load`, and what a run remembers.
+
+A run folder names the programs that registered its task. These are run without a question only if
+the user has trained with them before, or has agreed to it: a run folder from elsewhere may name any
+program of this machine. The names are kept, not the contents, because users edit their tasks.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
+import os
+import shlex
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import near_files
+from manyworlds.utils.platforms import config_folder
 
 if TYPE_CHECKING:
     from manyworlds.rl.run_folder import RunFolder
@@ -36,18 +46,27 @@ def load_modules(names: Sequence[str]) -> None:
             ) from None
 
 
-def load_task_of(run: RunFolder) -> tuple[str, ...]:
+def load_task_of(run: RunFolder, given: Sequence[str] = ()) -> tuple[str, ...]:
     """Load what registered the task of a run in its training, unless the task is known already.
+
+    Code with which the user has not trained yet needs an answer at the terminal.
+
+    Args:
+        run: the run.
+        given: files and modules that the command line names; they are loaded first, and need no
+            answer.
 
     Returns:
         What was loaded, as for `--load`.
 
     Raises:
         FileNotFoundError: a file does not exist any more.
+        PermissionError: the user does not agree, or there is no terminal to ask at.
         ValueError: a module does not exist any more, or importing a file fails.
     """
     from manyworlds.tasks import list_tasks
 
+    load_modules(given)
     names = remembered(run)
     if not names or run.task in list_tasks():
         return ()
@@ -57,9 +76,78 @@ def load_task_of(run: RunFolder) -> tuple[str, ...]:
                 f"The task '{run.task}' of the run '{run.path}' was registered by '{name}', which "
                 "does not exist any more: give --load FILE with the present path of the file."
             )
+    agreed = absolute(given)
+    unknown = [name for name in names if name not in agreed and not is_trusted(name)]
+    if unknown:
+        _ask(run, unknown)
+        trust(unknown)
     print(f"note: '{run.path}' loads its task from {', '.join(names)}.", file=sys.stderr)
     load_modules(names)
     return names
+
+
+def trust(names: Sequence[str]) -> None:
+    """Let runs load files, by absolute paths, and modules from now on without a question.
+
+    A warning says so if the user's folder cannot be written.
+    """
+    new = [name for name in names if not is_trusted(name)]
+    if not new:
+        return
+    path = _trusted_names()
+    lines = "".join(f"{json.dumps(name)}\n" for name in new)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(lines)  # at once: several trainings may start together
+    except OSError as error:
+        warnings.warn(
+            f"'{path}' cannot be written, so that commands for runs of this task ask before they "
+            f"load it: {error}.",
+            stacklevel=2,
+        )
+
+
+def is_trusted(name: str) -> bool:
+    """Return True for a file or a module that `trust` has recorded."""
+    try:
+        lines = _trusted_names().read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return False
+    return json.dumps(name) in lines  # quoted: a path may contain line breaks
+
+
+def load_options(names: Sequence[str]) -> str:
+    """Return the options that name files and modules on a command line."""
+    return " ".join(f"--load {shlex.quote(name)}" for name in names)
+
+
+def _trusted_names() -> Path:
+    return config_folder() / "trusted_task_files"
+
+
+def _ask(run: RunFolder, names: Sequence[str]) -> None:
+    """Ask whether a run may load its task.
+
+    Raises:
+        PermissionError: the user does not agree, or there is no terminal.
+    """
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        # `repr` shows control characters, with which a name could hide the question.
+        print(
+            f"The run '{run.path}' loads its task from {', '.join(map(repr, names))}, with which "
+            "you have not trained yet. Run this code? [y/N] ",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return
+    raise PermissionError(
+        f"The run '{run.path}' loads its task from code with which you have not trained yet: give "
+        f"{load_options(names)} if you trust it."
+    )
 
 
 def remembered(run: RunFolder) -> tuple[str, ...]:

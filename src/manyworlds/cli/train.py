@@ -32,7 +32,7 @@ from manyworlds.cli.options import (
     parse_task_command,
 )
 from manyworlds.cli.runs import FoundRun, downloaded_checkpoint, find_run, find_task
-from manyworlds.cli.task_files import absolute, load_modules
+from manyworlds.cli.task_files import absolute, load_modules, trust
 from manyworlds.cli.train_seeds import SeedOptions, train_seeds
 
 if TYPE_CHECKING:
@@ -179,6 +179,8 @@ def run(
     if options.edits is not None:
         edits = find_run(options.edits, options.log_root).need_folder().path
     console = Console() if ranks.is_main else Console(file=io.StringIO())
+    load = absolute(options.load)
+    trust(load)
     with (
         TrainingProgress(console) as progress,
         contextlib.closing(TrainingWatchers(options, console)) as watchers,
@@ -202,7 +204,7 @@ def run(
             on_start=watchers.start,
             on_iteration=report,
             command=shlex.join(["manyworlds", "train", *argv]),
-            load=absolute(options.load),
+            load=load,
         )
     result.files += watchers.files
     if ranks.is_main:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from manyworlds.cli.train import TrainOptions
     from manyworlds.envs.entrance import Entrance
     from manyworlds.rl.progress import IterationRecord
-    from manyworlds.rl.run_edits import EditRecord
     from manyworlds.rl.run_folder import RunFolder
     from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.viewer.training_view import TrainingView
@@ -43,7 +42,9 @@ class TrainingWatchers:
         run_file = os.environ.get(RUN_FILE)
         if run_file:
             write_atomic(Path(run_file), str(run.path.resolve()))
-        runner.edits.on_applied = self._report_edit
+        runner.edits.on_applied = lambda edit: self._print(
+            f"edit after iteration {edit.after}: {edit.text}"
+        )
         if self._options.video:
             self._start_film(runner, run)
         if self._options.view or self._options.enter:
@@ -112,9 +113,6 @@ class TrainingWatchers:
             f"or world {options.peek_world} in MuJoCo's window, where it cannot be pushed: "
             f"manyworlds peek {self._view.shared_at}"
         )
-
-    def _report_edit(self, edit: EditRecord) -> None:
-        self._print(f"edit after iteration {edit.after}: {edit.text}")
 
     def _print(self, text: str) -> None:
         self._console.print(text, highlight=False, soft_wrap=True, markup=False)

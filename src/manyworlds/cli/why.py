@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from manyworlds.cli.options import RUNS, Load, LogRoot, RunningTraining, parse
 from manyworlds.cli.runs import running_training
-from manyworlds.cli.task_files import load_modules, load_task_of
+from manyworlds.cli.task_files import load_task_of
 
 
 @dataclass(kw_only=True)
@@ -29,14 +29,13 @@ class WhyOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds why`."""
     cfg = parse(WhyOptions, argv, "why")
-    load_modules(cfg.load)
     run = running_training(cfg.run, cfg.log_root)
     from manyworlds.envs.episode_story import tell
     from manyworlds.lab.entry import Visitor
     from manyworlds.tasks.run_configs import configs_of_run
 
     visitor = Visitor(run.path)
-    load_task_of(run)
+    load_task_of(run, cfg.load)
     env_cfg, _ = configs_of_run(run)
     if cfg.world is not None:
         print(tell(visitor.past(cfg.world), env_cfg))

@@ -21,6 +21,8 @@ from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
+    from manyworlds.sensor.sensor_context import SensorContext
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 T = TypeVar("T")
 
@@ -167,7 +169,7 @@ class Sensor(ABC, Generic[T], Stateful):
     def _compute_data(self) -> T:
         """Measure the present state of all worlds."""
 
-    def set_context(self, ctx: Any) -> None:
+    def set_context(self, ctx: SensorContext) -> None:
         """Set the context of sensors that cast rays or render images."""
 
     def draw_from(self, random: WorldRandom) -> None:
@@ -203,14 +205,14 @@ class Sensor(ABC, Generic[T], Stateful):
         if self._sampler is not None and not self.cfg.samples_eagerly:
             self._sampler.expire(env_ids)
 
-    def debug_vis(self, visualizer: Any) -> None:
+    def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw the measured data."""
 
     def saved_values(self) -> dict[str, object]:
         """Return the saved values of the sensor, including samples."""
         return {**super().saved_values(), "sampler": self._sampler}
 
-    def state_parts(self) -> Iterator[tuple[str, Any]]:
+    def state_parts(self) -> Iterator[tuple[str, object]]:
         """Yield the parts of the state that `state_dict` saves; see `Stateful.state_parts`."""
         yield from super().state_parts()
         yield "._sampler", self._sampler

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,8 +13,10 @@ from manyworlds.sim.rays import CameraRequest
 from manyworlds.sim.views import DataView, ModelView
 from manyworlds.utils.drawing import pose_for_drawing
 from manyworlds.utils.renderer import Renderer
+from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
+    from manyworlds.sensor.camera_sensor import CameraSensorData
     from manyworlds.sim import Simulation
     from manyworlds.sim.rays import Rays
 
@@ -40,7 +43,7 @@ class Camera(Protocol):
     """Config with width, height, data_types, use_textures, use_shadows and enabled_geom_groups."""
 
     @property
-    def data(self) -> Any:
+    def data(self) -> CameraSensorData:
         """Images by kind."""
         ...
 
@@ -85,7 +88,7 @@ class SensorContext:
         self.device = torch.device(data.qpos.device if device is None else device)
         self._sim: Simulation | None = None
         self._cameras: list[Camera] = []
-        self._raycasts: list[Any] = []
+        self._raycasts: list[ContextSensor] = []
         self._renderers: dict[tuple[int, int], Renderer] = {}
         for sensor in (*camera_sensors, *raycast_sensors):
             sensor.set_context(self)
@@ -144,9 +147,18 @@ class SensorContext:
             renderer.close()
         self._renderers.clear()
 
-    def ray(self, pnt: torch.Tensor, vec: torch.Tensor, **options: Any) -> Rays:
+    def ray(
+        self,
+        pnt: torch.Tensor,
+        vec: torch.Tensor,
+        geomgroup: Sequence[int] | None = None,
+        flg_static: bool = True,
+        bodyexclude: int | torch.Tensor = -1,
+        cutoff: float = math.inf,
+        env_ids: EnvIds = None,
+    ) -> Rays:
         """Cast rays; see `Simulation.ray`."""
-        return self._simulation.ray(pnt, vec, **options)
+        return self._simulation.ray(pnt, vec, geomgroup, flg_static, bodyexclude, cutoff, env_ids)
 
     def render_cameras(self, sensor: Camera) -> dict[str, torch.Tensor] | None:
         """Render a camera on the engine; None if it does not render.

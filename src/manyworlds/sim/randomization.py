@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from manyworlds.sim.engines.warp_views import repeat_rows
 
+if TYPE_CHECKING:
+    import mujoco_warp as mjw
+    import warp as wp
 
-def expand_model_fields(model: Any, nworld: int, fields_to_expand: Sequence[str]) -> None:
+
+def expand_model_fields(model: mjw.Model, nworld: int, fields_to_expand: Sequence[str]) -> None:
     """Give arrays of a `mujoco_warp.Model` one row per world, copies of the shared row.
 
     Graphs captured earlier still read the old arrays. For a simulation, use
@@ -23,12 +27,17 @@ def expand_model_fields(model: Any, nworld: int, fields_to_expand: Sequence[str]
     Raises:
         ValueError: the model has no such arrays; none is expanded then.
     """
-    places = [(model.opt, f[4:]) if f.startswith("opt.") else (model, f) for f in fields_to_expand]
-    found: list[Any] = [getattr(owner, name, None) for owner, name in places]
-    arrays = dict(zip(fields_to_expand, found, strict=True))
-    unknown = [name for name, a in arrays.items() if not getattr(a, "shape", ())]
+    unknown: list[str] = []
+    shared: list[tuple[mjw.Model | mjw.Option, str, wp.array]] = []
+    for field in fields_to_expand:
+        owner = model.opt if field.startswith("opt.") else model
+        name = field.removeprefix("opt.")
+        array = getattr(owner, name, None)
+        if array is None or not getattr(array, "shape", ()):
+            unknown.append(field)
+        elif array.shape[0] != nworld:
+            shared.append((owner, name, array))
     if unknown:
         raise ValueError(f"Fields not found in model: {', '.join(map(repr, unknown))}.")
-    for (owner, name), array in zip(places, found, strict=True):
-        if array.shape[0] != nworld:
-            setattr(owner, name, repeat_rows(array, nworld))
+    for owner, name, array in shared:
+        setattr(owner, name, repeat_rows(array, nworld))

@@ -30,6 +30,9 @@ from manyworlds.validation.names import near_matches
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
+    import mujoco_warp as mjw
+    import warp as wp
+
     from manyworlds.sim.contacts import Contacts
     from manyworlds.sim.engines.engine import AttachedSensors, Engine
 
@@ -140,17 +143,17 @@ class Simulation:
         return self._model
 
     @property
-    def wp_model(self) -> Any:
+    def wp_model(self) -> mjw.Model:
         """MuJoCo Warp's model; not available on the native engine."""
         return self._warp_struct("wp_model", "model")
 
     @property
-    def wp_data(self) -> Any:
+    def wp_data(self) -> mjw.Data:
         """MuJoCo Warp's data; not available on the native engine."""
         return self._warp_struct("wp_data", "data")
 
     @property
-    def wp_device(self) -> Any:
+    def wp_device(self) -> wp.Device:
         """Warp's device; not available on the native engine."""
         return self._warp_struct("wp_device", "device")
 
@@ -170,23 +173,23 @@ class Simulation:
         return self._engine.use_graphs and self.device.type == "cuda"
 
     @property
-    def step_graph(self) -> Any:
+    def step_graph(self) -> wp.Graph | None:
         """Captured graph of `step`; None before its first call, and without graphs."""
         return self._engine.graphs.get("step")
 
     @property
-    def forward_graph(self) -> Any:
+    def forward_graph(self) -> wp.Graph | None:
         """Captured graph of `forward`; None before its first call, and without graphs."""
         graphs = self._engine.graphs
         return graphs.get("forward", graphs.get("forward some"))
 
     @property
-    def reset_graph(self) -> Any:
+    def reset_graph(self) -> wp.Graph | None:
         """Captured graph of `reset`; None before its first call, and without graphs."""
         return self._engine.graphs.get("reset")
 
     @property
-    def sense_graph(self) -> Any:
+    def sense_graph(self) -> wp.Graph | None:
         """Captured graph of the first camera; None before its second image, and without graphs."""
         return next((g for name, g in self._engine.graphs.items() if "sense" in name), None)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+
+if TYPE_CHECKING:
+    import warp as wp
 
 _AUGMENTED = {
     "__iadd__",
@@ -43,12 +46,12 @@ class TorchArray(torch.Tensor):
     _rows: Callable[[bool], torch.Tensor | None]
     _source: Callable[[], object] | None = None
 
-    def __new__(cls, wp_array: Any, nworld: int | None = None) -> TorchArray:
+    def __new__(cls, wp_array: wp.array, nworld: int | None = None) -> TorchArray:
         """Create an array that shares the memory of a Warp array."""
         return cls.follow(lambda: wp_array, nworld)
 
     @classmethod
-    def follow(cls, source: Callable[[], object], nworld: int | None) -> TorchArray:
+    def follow(cls, source: Callable[[], wp.array], nworld: int | None) -> TorchArray:
         """Create an array that shares the memory of the Warp array that `source()` returns.
 
         Args:
@@ -112,14 +115,17 @@ class TorchArray(torch.Tensor):
     def __torch_function__(
         cls,
         func: Callable[..., Any],
-        types: Any,
+        types: Collection[type],
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Redirect in-place writes to the per-world tensor; track views of shared memory."""
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        writes = _writes_in_place(name)
+        if name.startswith("__"):
+            writes = name == "__setitem__" or name in _AUGMENTED
+        else:
+            writes = name.endswith("_") and not name.startswith("_") and name != "requires_grad_"
         source = args[0] if args and isinstance(args[0], TorchArray) else None
         plain = [_plain(arg, writes and i == 0) for i, arg in enumerate(args)]
         named = {
@@ -190,9 +196,3 @@ def _shares_memory(result: Any, source: torch.Tensor) -> bool:
         return False
     with torch._C.DisableTorchFunctionSubclass():
         return result.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
-
-
-def _writes_in_place(name: str) -> bool:
-    if name.startswith("__"):
-        return name == "__setitem__" or name in _AUGMENTED
-    return name.endswith("_") and not name.startswith("_") and name != "requires_grad_"

@@ -159,8 +159,11 @@ def _encode(spec: mujoco.MjSpec, archive: Path) -> str:
                     bare = mark_bare(copy)
                     copy.compile()  # assembles the keyframes of attached parts
                     compiled = attempt is _Notation.COMPILED
+                    # Parts may differ in their unit of angles; converting it would cost digits.
+                    degree = copy.compiler.degree
+                    two_units = any(body.compiler.degree != degree for body in copy.bodies)
                     copy.compiler.savecompiled = compiled
-                    copy.compiler.savecanonical = compiled or _has_two_units(copy)
+                    copy.compiler.savecanonical = compiled or two_units
                     spelled = attempt is _Notation.SPELLED_OUT
                     with spelled_out(copy) if spelled else contextlib.nullcontext():
                         copy.encode(str(archive))
@@ -179,8 +182,3 @@ def _encode(spec: mujoco.MjSpec, archive: Path) -> str:
             else:
                 return bare
     raise AssertionError
-
-
-def _has_two_units(spec: mujoco.MjSpec) -> bool:
-    """Return True if parts differ in their unit of angles; converting it would cost digits."""
-    return any(body.compiler.degree != spec.compiler.degree for body in spec.bodies)

@@ -178,7 +178,10 @@ def _gltf_tree(path: Path) -> dict[str, Any]:
 
 def _gltf_triangles(tree: dict[str, Any]) -> int:
     """Return the number of triangles that primitives announce, or that any array could hold."""
-    counts = [_count(accessor) for accessor in _dicts(tree, "accessors")]
+    counts: list[int] = []
+    for accessor in _dicts(tree, "accessors"):
+        count = accessor.get("count")
+        counts.append(count if isinstance(count, int) else 0)
     total = 0
     for mesh in _dicts(tree, "meshes"):
         for primitive in _dicts(mesh, "primitives"):
@@ -188,11 +191,6 @@ def _gltf_triangles(tree: dict[str, Any]) -> int:
             if isinstance(index, int) and 0 <= index < len(counts):
                 total += counts[index] // 3
     return max([total, *(count // 3 for count in counts)])
-
-
-def _count(accessor: dict[str, Any]) -> int:
-    count = accessor.get("count", 0)
-    return count if isinstance(count, int) else 0
 
 
 def _dicts(tree: dict[str, Any], key: str) -> list[dict[str, Any]]:

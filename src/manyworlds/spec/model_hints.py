@@ -119,15 +119,15 @@ def _syntax(text: ModelText, match: re.Match[str]) -> str | None:
         text.path.parent / element.attributes.get("file", "") for element in text.find("include")
     }
     for file in sorted(files):
-        if file.is_file() and (problem := syntax_error(file)):
-            return f"{_not_xml(file)}the XML of {file.name} is broken at {problem}."
+        if not file.is_file():
+            continue
+        problem = syntax_error(file)
+        if problem:
+            doubt = "" if b"<" in _head(file) else "this does not look like XML: "
+            return f"{doubt}the XML of {file.name} is broken at {problem}."
     if text.path.read_bytes()[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "the file is UTF-16: save it as UTF-8."
     return None
-
-
-def _not_xml(file: Path) -> str:
-    return "" if b"<" in _head(file) else "this does not look like XML: "
 
 
 def _root(text: ModelText, match: re.Match[str]) -> str:

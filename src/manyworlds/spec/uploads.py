@@ -132,9 +132,8 @@ def _model_in(name: str, folder: Path) -> Path:
         top = min((len(path.parts) for path in files), default=0)
         found = [path for path in files if len(path.parts) == top]
         if len(found) > 1:
-            found = [
-                path for path in found if path.stem in ("model", "scene", _stem(name))
-            ] or found
+            usual = ("model", "scene", Path(name).stem)
+            found = [path for path in found if path.stem in usual] or found
         if len(found) > 1:
             found = [path for path in found if not _is_included(path, files)] or found
         if len(found) == 1:
@@ -146,10 +145,6 @@ def _model_in(name: str, folder: Path) -> Path:
                 "them one by one."
             )
     raise ValueError(f"'{name}' has no model: no file ends in {', '.join(MODEL_SUFFIXES)}.")
-
-
-def _stem(name: str) -> str:
-    return Path(name).stem
 
 
 def _is_included(path: Path, files: list[Path]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from manyworlds.spec.model_text import Element, ModelText
+from manyworlds.spec.model_text import ModelText
 
 _MACRO = re.compile(r"\$\{|\$\(")
 _NAMED = ("link", "joint", "parent", "child", "mesh")
@@ -30,7 +30,13 @@ def left_out(text: ModelText) -> list[str]:
     """Return a sentence about the visual shapes of a URDF file if MuJoCo leaves them out."""
     compilers = text.find("compiler")
     discarded = all(one.attributes.get("discardvisual") != "false" for one in compilers)
-    shapes = [one for one in text.elements if one.tag == "geometry" and _is_visual(one)]
+    shapes = [
+        element
+        for element in text.elements
+        if element.tag == "geometry"
+        and element.parent is not None
+        and element.parent.tag == "visual"
+    ]
     if not (text.is_urdf and discarded and shapes):
         return []
     count = "1 visual shape" if len(shapes) == 1 else f"{len(shapes)} visual shapes"
@@ -38,7 +44,3 @@ def left_out(text: ModelText) -> list[str]:
         f"{text.path.name} opens without its {count}, as MuJoCo does with URDF: to see them, add "
         '<mujoco><compiler discardvisual="false"/></mujoco> to its <robot>.'
     ]
-
-
-def _is_visual(geometry: Element) -> bool:
-    return geometry.parent is not None and geometry.parent.tag == "visual"

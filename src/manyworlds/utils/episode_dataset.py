@@ -7,13 +7,18 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from manyworlds.utils.config import Plain
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import check_writable
 from manyworlds.utils.platforms import replace_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _FILE = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _DATA = f"data/{_FILE}"
@@ -59,12 +64,13 @@ class EpisodeDatasetWriter:
         self._fps = fps
         self._task = task
         self._robot = robot
-        self._names = dict(names)
-        self._features: dict[str, Any] = {}
-        self._episodes: list[dict[str, Any]] = []
+        self._names: dict[str, list[Plain]] = {key: [*each] for key, each in names.items()}
+        self._features: dict[str, Plain] = {}
+        self._episodes: list[dict[str, Plain]] = []
         self._histograms: dict[str, np.ndarray] = {}
-        self._frames = self._file = 0
-        self._writer: Any = None
+        self._frames = 0
+        self._file = 0
+        self._writer: pq.ParquetWriter | None = None
 
     @property
     def num_episodes(self) -> int:
@@ -85,10 +91,13 @@ class EpisodeDatasetWriter:
         """
         frames = len(next(iter(columns.values())))
         # LeRobot reads features of one element as numbers.
-        rows = {k: v[:, 0] if v.ndim == 2 and v.shape[1] == 1 else v for k, v in columns.items()}
+        rows: dict[str, np.ndarray] = {}
+        for key, value in columns.items():
+            rows[key] = value[:, 0] if value.ndim == 2 and value.shape[1] == 1 else value
         steps = np.arange(frames, dtype=np.int64)
         rows["timestamp"] = (steps / self._fps).astype(np.float32)
-        rows["frame_index"], rows["index"] = steps, steps + self._frames
+        rows["frame_index"] = steps
+        rows["index"] = steps + self._frames
         rows["episode_index"] = np.full(frames, self.num_episodes)
         rows["task_index"] = np.zeros(frames, np.int64)
         features = {key: self._feature(key, value) for key, value in rows.items()}
@@ -99,29 +108,26 @@ class EpisodeDatasetWriter:
             )
         self._features = features
         self._write_rows(_table(rows))
-        pictures = {key: _histogram(value) for key, value in rows.items() if value.ndim == 4}
-        for key, histogram in pictures.items():
-            self._histograms[key] = self._histograms.get(key, 0) + histogram
-        self._episodes.append(
-            {
-                "episode_index": self.num_episodes,
-                "tasks": [self._task],
-                "length": frames,
-                **self._place("data", self._file),
-                "dataset_from_index": self._frames,
-                "dataset_to_index": self._frames + frames,
-                **self._place("meta/episodes", 0),
-                **{
-                    f"stats/{key}/{name}": value
-                    for key, column in rows.items()
-                    for name, value in (
-                        _picture_statistics(pictures[key], frames)
-                        if key in pictures
-                        else _statistics(column)
-                    ).items()
-                },
-            }
-        )
+        episode: dict[str, Plain] = {
+            "episode_index": self.num_episodes,
+            "tasks": [self._task],
+            "length": frames,
+            **self._place("data", self._file),
+            "dataset_from_index": self._frames,
+            "dataset_to_index": self._frames + frames,
+            **self._place("meta/episodes", 0),
+        }
+        for key, column in rows.items():
+            if column.ndim == 4:
+                # Pictures of a whole dataset do not fit into memory, but their histogram does.
+                histogram = _histogram(column)
+                self._histograms[key] = self._histograms.get(key, 0) + histogram
+                statistics = _picture_statistics(histogram, frames)
+            else:
+                statistics = _statistics(column)
+            for name, values in statistics.items():
+                episode[f"stats/{key}/{name}"] = values
+        self._episodes.append(episode)
         self._frames += frames
 
     def close(self) -> Path | None:
@@ -136,7 +142,8 @@ class EpisodeDatasetWriter:
         self._writer = None
         import pyarrow as pa
 
-        self._write_table(_EPISODES.format(chunk_index=0, file_index=0), self._episode_table())
+        episodes = pa.Table.from_pylist(self._episodes)
+        self._write_table(_EPISODES.format(chunk_index=0, file_index=0), episodes)
         tasks = pa.table({"task_index": [0], "task": [self._task]})
         self._write_table("meta/tasks.parquet", tasks.replace_schema_metadata(_index("task")))
         self._write_json("meta/stats.json", self._all_statistics())
@@ -144,8 +151,8 @@ class EpisodeDatasetWriter:
         replace_path(self._aside, self.folder)
         return self.folder
 
-    def _feature(self, key: str, value: np.ndarray) -> dict[str, Any]:
-        shape = list(value.shape[1:]) or [1]
+    def _feature(self, key: str, value: np.ndarray) -> Plain:
+        shape: list[Plain] = [*value.shape[1:]] or [1]
         if value.ndim == 4 and value.dtype == np.uint8 and shape[2] in (1, 3):
             return {"dtype": "image", "shape": shape, "names": ["height", "width", "channels"]}
         if value.ndim > 2:
@@ -163,13 +170,13 @@ class EpisodeDatasetWriter:
         chunk, file = divmod(file, _FILES_OF_CHUNK)
         return {f"{kind}/chunk_index": chunk, f"{kind}/file_index": file}
 
-    def _write_rows(self, table: Any) -> None:
+    def _write_rows(self, table: pa.Table) -> None:
         import pyarrow.parquet as pq
 
         if self._writer is not None and self._path().stat().st_size > _DATA_MB * 2**20:
             self._writer.close()
             self._writer = None
-            self._file = self._file + 1
+            self._file += 1
         if self._writer is None:
             self._path().parent.mkdir(parents=True, exist_ok=True)
             self._writer = pq.ParquetWriter(self._path(), table.schema)
@@ -179,34 +186,32 @@ class EpisodeDatasetWriter:
         chunk, file = divmod(self._file, _FILES_OF_CHUNK)
         return self._aside / _DATA.format(chunk_index=chunk, file_index=file)
 
-    def _write_table(self, name: str, table: Any) -> None:
+    def _write_table(self, name: str, table: pa.Table) -> None:
         import pyarrow.parquet as pq
 
         path = self._aside / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, path)
 
-    def _write_json(self, name: str, value: Any) -> None:
+    def _write_json(self, name: str, value: Plain) -> None:
         text = json.dumps(value, indent=4, ensure_ascii=False)
         (self._aside / name).write_text(text + "\n", encoding="utf-8")
 
-    def _episode_table(self) -> Any:
-        import pyarrow as pa
-
-        return pa.Table.from_pylist(self._episodes)
-
-    def _all_statistics(self) -> dict[str, Any]:
+    def _all_statistics(self) -> Plain:
         import pyarrow.dataset as ds
 
         rows = ds.dataset(self._aside / "data", format="parquet")
-        return {
-            key: _picture_statistics(self._histograms[key], self._frames, quantiles=True)
-            if key in self._histograms
-            else _statistics(_array(rows.to_table([key]).column(key)), quantiles=True)
-            for key in self._features
-        }
+        statistics: dict[str, Plain] = {}
+        for key in self._features:
+            histogram = self._histograms.get(key)
+            if histogram is None:
+                column = _array(rows.to_table([key]).column(key))
+                statistics[key] = _statistics(column, quantiles=True)
+            else:
+                statistics[key] = _picture_statistics(histogram, self._frames, quantiles=True)
+        return statistics
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Plain:
         fps = int(self._fps) if float(self._fps).is_integer() else self._fps
         return {
             "codebase_version": "v3.0",
@@ -225,12 +230,12 @@ class EpisodeDatasetWriter:
         }
 
 
-def _table(columns: Mapping[str, np.ndarray]) -> Any:
+def _table(columns: Mapping[str, np.ndarray]) -> pa.Table:
     import pyarrow as pa
 
     picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
-    def column(value: np.ndarray) -> Any:
+    def column(value: np.ndarray) -> pa.Array:
         if value.ndim == 4:
             return pa.array([{"bytes": _png(picture), "path": None} for picture in value], picture)
         flat = pa.array(np.ascontiguousarray(value).reshape(-1))
@@ -239,7 +244,7 @@ def _table(columns: Mapping[str, np.ndarray]) -> Any:
     return pa.table({key: column(value) for key, value in columns.items()})
 
 
-def _array(column: Any) -> np.ndarray:
+def _array(column: pa.ChunkedArray) -> np.ndarray:
     """Return a column of a table as an array of shape [frames] or [frames, size]."""
     import pyarrow as pa
 
@@ -249,7 +254,7 @@ def _array(column: Any) -> np.ndarray:
     return whole.flatten().to_numpy(zero_copy_only=False).reshape(-1, whole.type.list_size)
 
 
-def _statistics(column: np.ndarray, quantiles: bool = False) -> dict[str, list[Any]]:
+def _statistics(column: np.ndarray, quantiles: bool = False) -> dict[str, Plain]:
     """Return the statistics of a feature over frames, each a list with a value per element."""
     values = column.reshape(len(column), -1).astype(np.float64)
     result = {
@@ -282,7 +287,7 @@ def _histogram(pictures: np.ndarray) -> np.ndarray:
 
 def _picture_statistics(
     histogram: np.ndarray, frames: int, quantiles: bool = False
-) -> dict[str, list[Any]]:
+) -> dict[str, Plain]:
     """Return the statistics of images by channel, with values in [0, 1], shape [channels, 1, 1]."""
     values = np.arange(256) / 255.0
     share = histogram / histogram.sum(axis=1, keepdims=True)
@@ -299,8 +304,11 @@ def _picture_statistics(
             name: [values[min(255, np.searchsorted(row, q))] for row in reached]
             for name, q in _QUANTILES.items()
         }
-    nested = {name: [[[float(v)]] for v in channels] for name, channels in found.items()}
-    return {**nested, "count": [frames]}
+    statistics: dict[str, Plain] = {}
+    for name, channels in found.items():
+        statistics[name] = [[[float(value)]] for value in channels]
+    statistics["count"] = [frames]
+    return statistics
 
 
 def _index(column: str) -> dict[str, str]:

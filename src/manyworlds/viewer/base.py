@@ -204,7 +204,8 @@ class BaseViewer(ABC):
             case requests.TogglePause():
                 self.toggle_pause()
             case requests.SingleStep():
-                self._single_step()
+                self.pause()
+                self._execute_step()
             case requests.SpeedUp():
                 self.increase_speed()
             case requests.SpeedDown():
@@ -410,10 +411,6 @@ class BaseViewer(ABC):
         for _ in range(self._requests.qsize()):
             action = self._requests.get()
             self._attempt(lambda action=action: self.carry_out(action))
-
-    def _single_step(self) -> None:
-        self.pause()
-        self._execute_step()
 
     def _spend_budget(self, deadline: float) -> None:
         """Step within the budget, until the deadline on the clock [s]."""

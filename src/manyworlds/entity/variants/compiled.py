@@ -51,10 +51,9 @@ class CompiledVariants:
         # MuJoCo compiles without Python's lock: meanwhile the next ones are attached.
         with ThreadPoolExecutor(usable_cores()) as pool:
             parts = [_Chunk({name: specs[name] for name in chunk}, pool) for chunk in chunks]
-            rows = [
-                part.read([sources[name] for name in chunk])
-                for part, chunk in zip(parts, chunks, strict=True)
-            ]
+            rows: list[dict[str, np.ndarray]] = []
+            for part, chunk in zip(parts, chunks, strict=True):
+                rows.append(part.read([sources[name] for name in chunk]))
         self.assets = [part.whole for part in parts]
         """Specs that hold nothing but assets, named `<variant>/<asset>`."""
         self.rows = {field: np.concatenate([part[field] for part in rows]) for field in rows[0]}
@@ -102,26 +101,27 @@ class _Chunk:
         # All variants have as many of everything, but not of geoms.
         together = {kind: [e for own in elements for e in own[kind]] for kind in elements[0]}
         ids = element_ids(model, together)
-        starts = np.cumsum([0, *(len(own["geom"]) for own in elements)]).tolist()
-        chosen = [
-            [0 if i is None else start + i for i in own]
-            for start, own in zip(starts, sources, strict=False)
-        ]
+        chosen: list[list[int]] = []
+        start = 0
+        for own, variant in zip(elements, sources, strict=True):
+            # The values of a geom that the variant lacks are not used: those of any geom will do.
+            chosen.append([0 if i is None else start + i for i in variant])
+            start += len(own["geom"])
         geoms = ids["geom"] if together["geom"] else np.zeros(1, np.int64)
         ids["geom"] = geoms[np.array(chosen, np.int64)]
         rows: dict[str, np.ndarray] = {}
         for kind in kinds():
             index = ids[kind].reshape(len(elements), -1)
-            fields = {*fields_of(kind), *_ROOM.get(kind, ())}
-            for field in sorted(fields) if index.size else ():
+            if not index.size:
+                continue
+            for field in sorted({*fields_of(kind), *_ROOM.get(kind, ())}):
                 values = getattr(model, field)
-                rows[field] = values[index] if len(values) else _nothing(index, values)
+                if len(values):
+                    rows[field] = values[index]
+                else:  # only geoms that no variant of this chunk has
+                    rows[field] = np.zeros((*index.shape, *values.shape[1:]), values.dtype)
         self.whole.delete(self._everything)
         return rows
-
-
-def _nothing(index: np.ndarray, values: np.ndarray) -> np.ndarray:
-    return np.zeros((*index.shape, *values.shape[1:]), values.dtype)
 
 
 def _compile(whole: mujoco.MjSpec, names: list[str]) -> mujoco.MjModel:
@@ -139,16 +139,14 @@ def _crude_hulls(meshes: Sequence[mujoco.MjsMesh]) -> Iterator[None]:
 
     A mesh's inertia may need its own, and one without faces takes those of its hull, as a file may.
     """
-    kept = [(mesh, mesh.maxhullvert) for mesh in meshes if not _needs_hull(mesh)]
-    for mesh, _ in kept:
-        mesh.maxhullvert = 4
+    convex = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+    kept: list[tuple[mujoco.MjsMesh, int]] = []
+    for mesh in meshes:
+        if mesh.inertia != convex and len(mesh.userface):
+            kept.append((mesh, mesh.maxhullvert))
+            mesh.maxhullvert = 4
     try:
         yield
     finally:
         for mesh, count in kept:
             mesh.maxhullvert = count
-
-
-def _needs_hull(mesh: mujoco.MjsMesh) -> bool:
-    convex = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-    return mesh.inertia == convex or not len(mesh.userface)

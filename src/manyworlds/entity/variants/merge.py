@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import mujoco
@@ -44,13 +45,14 @@ class _Place:
     @property
     def shared(self) -> bool:
         """True if the geom is a primitive of the same type in all variants."""
-        types = {geom.type if geom is not None else None for geom in self.geoms}
+        if None in self.geoms:
+            return False
+        types = {geom.type for geom in self.geoms if geom is not None}
         return len(types) == 1 and types != {_MESH}
 
-    @property
-    def filler(self) -> int:
-        """Index of the first variant that has the geom."""
-        return next(i for i, geom in enumerate(self.geoms) if geom is not None)
+    def filler(self) -> tuple[int, mujoco.MjsGeom]:
+        """Return the index of the first variant that has the geom, and that geom."""
+        return next((i, geom) for i, geom in enumerate(self.geoms) if geom is not None)
 
 
 def merge_variants(
@@ -77,11 +79,13 @@ def merge_variants(
     paths = body_paths(template)
     places = _places(list(paths), list(given.values()))
     _name(places, _geoms_in_use(given, places))
+    # The compilation below empties the specs, so everything else is read from them before.
     facts = _read(places, given)
     _rebuild_geoms(template, paths, places, names)
     compiled = CompiledVariants(given, {name: facts.sources[i] for i, name in enumerate(names)})
     present = np.array([spec is not None for spec in specs.values()])
-    # An absent object has the rows of another, without its geoms, and gravity is made up for.
+    # A row must be complete, so an absent object has the values of the first variant. Without
+    # geoms it touches nothing, and with its gravity compensated it does not fall.
     index = {name: i for i, name in enumerate(names)}
     order = [index.get(name, 0) for name in specs]
     filled = np.array([[g is not None for g in place.geoms] for place in places], bool)
@@ -89,17 +93,21 @@ def merge_variants(
     rows = {field: values[order] for field, values in compiled.rows.items()}
     if not present.all():
         rows["body_gravcomp"][~present] = 1.0
+        # MuJoCo compensates gravity only if the compiled model has a body that asks for it.
         for body in template.bodies[1:]:
             body.gravcomp = body.gravcomp or _NO_GRAVCOMP
     merged = _with_assets(template, compiled.assets)
+    slot_specs: list[tuple[VariantGeomSpec | None, ...]] = []
+    for i, is_present in zip(order, present, strict=True):
+        if is_present:
+            slot_specs.append(tuple(variants[i] for _, variants in facts.slots))
+        else:
+            slot_specs.append((None,) * len(facts.slots))
     return merged, VariantMetadata(
         variant_names=tuple(specs),
         assignment=assignment,
         slots=tuple(slot for slot, _ in facts.slots),
-        variant_slot_specs=tuple(
-            tuple(slot_specs[i] if ok else None for _, slot_specs in facts.slots)
-            for i, ok in zip(order, present, strict=True)
-        ),
+        variant_slot_specs=tuple(slot_specs),
         geom_names=tuple(place.name for place in places),
         rows=_differing(rows, filled),
         filled=filled,
@@ -113,6 +121,11 @@ def merge_variants(
 
 
 def _places(paths: list[str], specs: list[mujoco.MjSpec]) -> list[_Place]:
+    """Return the geoms of the merged spec, body by body, in the order of the first variant.
+
+    MuJoCo lists contacts in the order of geoms, and each world must equal its variant compiled
+    alone.
+    """
     bodies = [body_paths(spec) for spec in specs]
     places: list[_Place] = []
     for path in paths:
@@ -154,6 +167,7 @@ def _align(variants: list[list[mujoco.MjsGeom]]) -> list[list[mujoco.MjsGeom | N
                 found.append([])
     if len({tuple(geom.type for geom in primitives) for primitives in shared}) > 1:
         return _count_off(variants)
+    # All variants have as many runs of meshes: one before, between and after each two primitives.
     rows: list[list[mujoco.MjsGeom | None]] = []
     for i in range(len(runs[0])):
         if i:
@@ -163,8 +177,8 @@ def _align(variants: list[list[mujoco.MjsGeom]]) -> list[list[mujoco.MjsGeom | N
 
 
 def _count_off(variants: list[list[mujoco.MjsGeom]]) -> list[list[mujoco.MjsGeom | None]]:
-    count = max(map(len, variants))
-    return [[geoms[i] if i < len(geoms) else None for geoms in variants] for i in range(count)]
+    """Put the first geoms of all variants into a row, then the second ones, and so on."""
+    return [list(row) for row in itertools.zip_longest(*variants)]
 
 
 def _geoms_in_use(specs: dict[str, mujoco.MjSpec], places: list[_Place]) -> set[str]:
@@ -178,9 +192,10 @@ def _geoms_in_use(specs: dict[str, mujoco.MjSpec], places: list[_Place]) -> set[
     for i, (name, spec) in enumerate(specs.items()):
         uses = geom_uses(spec)
         reference = reference or uses
-        keys = [{own.name: p.key for p in places if (own := p.geoms[k])} for k in (0, i)]
+        usual_keys = _keys_by_name(places, 0)
+        keys = _keys_by_name(places, i)
         for (what, usual), (_, geom) in zip(reference, uses, strict=True):
-            if keys[0].get(usual) != keys[1].get(geom):
+            if usual_keys.get(usual) != keys.get(geom):
                 raise variant_error(
                     name,
                     f"its {what} refers to geom '{geom}', which does not stand for '{usual}' of "
@@ -190,16 +205,28 @@ def _geoms_in_use(specs: dict[str, mujoco.MjSpec], places: list[_Place]) -> set[
     return {geom for _, geom in reference}
 
 
+def _keys_by_name(places: list[_Place], variant: int) -> dict[str, SlotKey]:
+    """Return the places of a variant's geoms by the names of the geoms."""
+    keys: dict[str, SlotKey] = {}
+    for place in places:
+        geom = place.geoms[variant]
+        if geom is not None:
+            keys[geom.name] = place.key
+    return keys
+
+
 def _name(places: list[_Place], in_use: set[str]) -> None:
     """Keep a name that all variants give a geom, or that is in use; else say where it is."""
     for place in places:
-        key = place.key
-        if place.geoms[0] is not None and place.geoms[0].name in in_use:
-            place.name = place.geoms[0].name
-            continue
-        pad = f"{RESERVED_NAME_PREFIXES[0]}{key.body_path[1:]}/{key.role}/{key.ordinal}"
-        names = {geom.name if geom is not None else "" for geom in place.geoms}
-        place.name = names.pop() if len(names) == 1 else pad
+        first = place.geoms[0]
+        names = {geom.name for geom in place.geoms if geom is not None}
+        is_common = len(names) == 1 and None not in place.geoms
+        if first is not None and (first.name in in_use or is_common):
+            place.name = first.name
+        else:
+            key = place.key
+            pad = RESERVED_NAME_PREFIXES[0]
+            place.name = f"{pad}{key.body_path[1:]}/{key.role}/{key.ordinal}"
 
 
 @dataclass
@@ -217,29 +244,40 @@ def _read(places: list[_Place], specs: dict[str, mujoco.MjSpec]) -> _Facts:
     for i, (name, spec) in enumerate(specs.items()):
         index = {geom.name: k for k, geom in enumerate(spec.geoms)}
         geoms = [place.geoms[i] for place in places]
-        facts.sources.append([None if g is None else index[g.name] for g in geoms])
-        facts.meshes.append(
-            tuple(
-                f"{name}/{g.meshname}" if g is not None and g.type == _MESH else None for g in geoms
-            )
-        )
+        sources: list[int | None] = []
+        meshes: list[str | None] = []
+        for geom in geoms:
+            if geom is None:
+                sources.append(None)
+                meshes.append(None)
+            else:
+                sources.append(index[geom.name])
+                meshes.append(f"{name}/{geom.meshname}" if geom.type == _MESH else None)
+        facts.sources.append(sources)
+        facts.meshes.append(tuple(meshes))
         elements = {"geom": geoms, "site": spec.sites, "tendon": spec.tendons}
         for kind, items in elements.items():
-            facts.materials[kind].append(
-                tuple(
-                    f"{name}/{e.material}" if e is not None and e.material else None for e in items
-                )
-            )
+            materials: list[str | None] = []
+            for element in items:
+                if element is None or not element.material:
+                    materials.append(None)
+                else:
+                    materials.append(f"{name}/{element.material}")
+            facts.materials[kind].append(tuple(materials))
     for kind in ("site", "tendon"):
         # Only few engines can give these a material in each world, and most have one for all.
         own = {tuple(m and m.split("/", 1)[1] for m in row) for row in facts.materials[kind]}
         if len(own) == 1:
             del facts.materials[kind]
     for place in sorted(places, key=lambda p: (p.key.body_path, p.key.role != "visual")):
-        if not place.shared:
-            named = tuple(None if g is None else g.name for g in place.geoms)
-            read = [None if g is None else VariantGeomSpec.read(g) for g in place.geoms]
-            facts.slots.append((VariantSlot(place.key, place.name, named), read))
+        if place.shared:
+            continue
+        names: list[str | None] = []
+        read: list[VariantGeomSpec | None] = []
+        for geom in place.geoms:
+            names.append(None if geom is None else geom.name)
+            read.append(None if geom is None else VariantGeomSpec.read(geom))
+        facts.slots.append((VariantSlot(place.key, place.name, tuple(names)), read))
     return facts
 
 
@@ -254,28 +292,30 @@ def _rebuild_geoms(
 ) -> None:
     """Add, rename and order the geoms of the template; let them use the variants' assets."""
     own = {geom.name: geom for geom in template.geoms}
+    # MjSpec can only append: once a body has a new geom, those that follow are made again.
     behind: set[str] = set()
     for place in places:
         path = place.key.body_path
         first = place.geoms[0]
+        variant, filler = place.filler()
         geom = None if first is None else own[first.name]
-        if geom is None or path in behind:
+        if geom is None:
             behind.add(path)
+            geom = paths[path].add_geom()
+            copy_spec_data(filler, geom)
+            # The template is the first variant, which lacks this geom.
+            geom.mass = 0.0
+            geom.density = 0.0
+        elif path in behind:
             source = geom
             geom = paths[path].add_geom()
-            like = source or place.geoms[place.filler]
-            assert like is not None  # a filler is one of the place's geoms
-            copy_spec_data(like, geom)
-            if source is None:
-                geom.mass = geom.density = 0.0
-            else:
-                if source.frame is not None:
-                    geom.set_frame(source.frame)
-                template.delete(source)
+            copy_spec_data(source, geom)
+            if source.frame is not None:
+                geom.set_frame(source.frame)
+            template.delete(source)
         geom.name = place.name
-        variant = names[place.filler]
-        geom.meshname = geom.meshname and f"{variant}/{geom.meshname}"
-        geom.material = geom.material and f"{variant}/{geom.material}"
+        geom.meshname = geom.meshname and f"{names[variant]}/{geom.meshname}"
+        geom.material = geom.material and f"{names[variant]}/{geom.material}"
     for element in (*template.sites, *template.tendons):
         element.material = element.material and f"{names[0]}/{element.material}"
 
@@ -298,6 +338,7 @@ def _differing(rows: dict[str, np.ndarray], filled: np.ndarray) -> dict[str, np.
     found: dict[str, np.ndarray] = {}
     for field, values in rows.items():
         if kind_of(field) == "geom":
+            # So that a field is not given rows because of values that no world uses.
             usual = values[first, np.arange(filled.shape[1])]
             values[~filled] = np.broadcast_to(usual, values.shape)[~filled]
         if (values != values[:1]).any():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import mujoco
 import numpy as np
@@ -15,11 +15,16 @@ from manyworlds.sim.rays import CameraRequest, Rays
 from manyworlds.sim.state import State
 from manyworlds.validation.worlds import Worlds
 
+if TYPE_CHECKING:
+    import warp as wp
+
+    from manyworlds.sim.sim import Simulation
+
 
 class AttachedSensors(Protocol):
     """Shared state of the sensors that cast rays or render cameras."""
 
-    def attach(self, sim: Any) -> None:
+    def attach(self, sim: Simulation) -> None:
         """Bind the simulation that the sensors measure."""
         ...
 
@@ -55,7 +60,7 @@ class Engine(Protocol):
     """Model fields as compiled, never overwritten; options are named 'opt.<name>'."""
     use_graphs: bool
     """True if calls replay captured graphs."""
-    graphs: dict[str, Any]
+    graphs: dict[str, wp.Graph]
     """Captured graphs, by the name of the call."""
 
     def data_field(self, field: str) -> object:

@@ -7,12 +7,15 @@ the last call, not of the present state, so the last call is repeated from its s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.validation.worlds import Worlds
+
+if TYPE_CHECKING:
+    from mujoco.batch import Batch
 
 # A forward counts as a call without substeps.
 _FORWARD = (0, int(mujoco.mjtStage.mjSTAGE_ACC))
@@ -24,7 +27,7 @@ class LastCalls:
     """Inputs of each world's derived fields: a state, model rows, and the last call.
 
     Args:
-        batch: the worlds, a `mujoco.batch.Batch`.
+        batch: the worlds.
         mj_model: their compiled model.
         num_state_columns: number of leading columns of the state that a step may change.
         unchanged_inputs: a copy of the other columns; read-only.
@@ -32,7 +35,7 @@ class LastCalls:
 
     def __init__(
         self,
-        batch: Any,
+        batch: Batch,
         mj_model: mujoco.MjModel,
         num_state_columns: int,
         unchanged_inputs: np.ndarray,
@@ -60,7 +63,7 @@ class LastCalls:
         """Record that `mj_forward` runs in the given worlds."""
         self._take(rows, self._batch.state, _FORWARD)
 
-    def keep(self, field: str, rows: np.ndarray, worlds: Any) -> None:
+    def keep(self, field: str, rows: np.ndarray, worlds: np.ndarray | slice) -> None:
         """Copy rows of a model field that are about to be overwritten in some worlds."""
         if field not in self._rows:
             self._rows[field] = np.empty_like(rows), np.zeros(len(rows), bool)
@@ -126,7 +129,10 @@ class LastCalls:
         return arrays
 
     def load(
-        self, saved: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray], worlds: Any
+        self,
+        saved: Mapping[str, np.ndarray],
+        rows: Mapping[str, np.ndarray],
+        worlds: np.ndarray | slice,
     ) -> None:
         """Restore what `arrays` returned; if absent, the worlds count as after `forward`."""
         states = self._batch.state.copy()
@@ -139,7 +145,12 @@ class LastCalls:
                 self.keep(field, present, worlds)
                 self._rows[field][0][worlds] = values
 
-    def _take(self, worlds: Any, states: np.ndarray, calls: Any) -> None:
+    def _take(
+        self,
+        worlds: np.ndarray | slice,
+        states: np.ndarray,
+        calls: np.ndarray | tuple[int, int],
+    ) -> None:
         width = self._start.shape[1]
         self._start[worlds] = states[worlds, :width]
         self._calls[worlds] = calls

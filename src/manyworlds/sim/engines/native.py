@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import warnings
 from _ctypes import CFuncPtr  # base class of C function types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import mujoco
 import numpy as np
@@ -37,6 +37,12 @@ from manyworlds.utils import newton
 from manyworlds.utils.devices import usable_cores
 from manyworlds.validation.names import near_matches
 from manyworlds.validation.worlds import Worlds
+
+if TYPE_CHECKING:
+    import warp as wp
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _MESH = mujoco.mjtGeom.mjGEOM_MESH
 
@@ -99,7 +105,7 @@ class NativeEngine:
         self._unchecked: set[str] = set()
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._rays = NativeRays(self.batch, self.defaults, _call)
-        self.graphs: dict[str, Any] = {}
+        self.graphs: dict[str, wp.Graph] = {}
 
     def create_graph(self) -> None:
         """Do nothing: there are no graphs."""
@@ -425,11 +431,11 @@ class NativeEngine:
                 shadow.pull(ids)
 
     def _repeat_last_calls(self, worlds: Worlds) -> None:
-        def run(*call: Any) -> None:
+        def run(function: Callable[_P, object], *args: _P.args, **kwargs: _P.kwargs) -> None:
             self._apply_flags()
             # The same worlds failed in the call that is repeated, which reported the errors.
             with suppress(SimulationError):
-                call[0](*call[1:])
+                function(*args, **kwargs)
 
         with quiet_mujoco():
             self._last_calls.repeat(run, self._call_inputs(), worlds)
@@ -489,7 +495,7 @@ class NativeEngine:
         compiled = self.defaults[field].ravel()[: rows[0].size]
         return np.broadcast_to(compiled.reshape(rows.shape[1:]), rows.shape)
 
-    def _set_rows(self, field: str, ids: Any, values: np.ndarray) -> None:
+    def _set_rows(self, field: str, ids: np.ndarray | slice, values: np.ndarray) -> None:
         shadow = self._rows[field]
         if not values.size:
             return  # the model has no element of this kind
@@ -499,16 +505,16 @@ class NativeEngine:
         shadow.refresh()
         self._unchecked.add(field)
 
-    def _note_written(self, worlds: Any) -> None:
+    def _note_written(self, worlds: np.ndarray | slice) -> None:
         if self._written is None:
             self._written = np.zeros(self.num_envs, bool)
         self._written[worlds] = True
 
-    def _run(self, function: Any, *args: Any) -> None:
+    def _run(self, function: Callable[_P, object], *args: _P.args, **kwargs: _P.kwargs) -> None:
         """Call into the batch; mark the worlds in which MuJoCo raised an error."""
         try:
             with quiet_mujoco():
-                function(*args)
+                function(*args, **kwargs)
         except SimulationError as error:
             self._fail({w: self.batch.error(w) for w in error.ids.tolist()}, _failure(error))
 
@@ -566,7 +572,7 @@ class NativeEngine:
             check_timestep(float(shadow.buffer.min()))
             check_timestep(float(shadow.buffer.max()))
         changed = shadow.changed()
-        worlds = changed.reshape(self.num_envs, -1).any(axis=1)
+        worlds = np.flatnonzero(changed.reshape(self.num_envs, -1).any(axis=1))
         self._last_calls.keep(field, shadow.array, worlds)
         shadow.push(changed)
         self._note_written(worlds)
@@ -605,10 +611,10 @@ def _check_supported(mj_model: mujoco.MjModel) -> None:
             )
 
 
-def _call(function: Any, *args: Any) -> Any:
+def _call(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Call into the batch; an error in any world raises, and lists the worlds."""
     try:
-        return function(*args)
+        return function(*args, **kwargs)
     except SimulationError as error:
         raise RuntimeError(_failure(error)) from None
 

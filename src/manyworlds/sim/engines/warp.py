@@ -13,7 +13,7 @@ import dataclasses
 import gc
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mujoco
 import numpy as np
@@ -54,6 +54,8 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from manyworlds.sim.config import SimulationCfg
+
+ModelCall: TypeAlias = "Callable[[mjw.Model, mjw.Data], None]"
 
 # State that a world carries from one step to the next; MuJoCo Warp has no plugins.
 _STATE = tuple(field for field in STATE_FIELDS if field != "plugin_state")
@@ -159,7 +161,7 @@ class WarpEngine:
         device: torch.device,
         nconmax: int | None = None,
         njmax: int | None = None,
-        configure: Callable[[Any], None] | None = None,
+        configure: Callable[[mjw.Option], None] | None = None,
     ) -> None:
         self.mj_model = mj_model
         self.num_envs = num_envs
@@ -186,10 +188,10 @@ class WarpEngine:
         self.device = torch.device(wp.device_to_torch(self.wp_device))
         self._late_sensors = torch.from_numpy(_late_sensors(mj_model)).to(self.device)
         self.use_graphs = can_capture(self.wp_device)
-        self.graphs: dict[str, Any] = {}
+        self.graphs: dict[str, wp.Graph] = {}
         self._scratch: tuple[mujoco.MjModel, mujoco.MjData] | None = None
         self._camera_renderer = CameraRenderer()
-        self._shared: dict[str, Any] = {}
+        self._shared: dict[str, wp.array] = {}
         self._spare_data: SpareData | None = None
         self._data = DataFields(self.wp_data, mj_model, self.device)
         self._model = ModelFields(self.wp_model, mj_model, self.device)
@@ -237,7 +239,7 @@ class WarpEngine:
         """Compute some derived fields of the given worlds; `name` is that of the graph."""
         spare = self._spare
 
-        def forward(model: Any, data: Any) -> None:
+        def forward(model: mjw.Model, data: mjw.Data) -> None:
             spare.take_inputs()
             mjw.forward(model, spare.data)
             spare.share(fields)
@@ -511,7 +513,7 @@ class WarpEngine:
         if unsaved:
             self._forward_some(worlds, unsaved, f"forward {unsaved}")
 
-    def run(self, name: str, function: Callable[[Any, Any], None]) -> None:
+    def run(self, name: str, function: ModelCall) -> None:
         """Call a function of model and data, through its graph if graphs can be used.
 
         Warp's stream and PyTorch's default stream wait for each other; with another PyTorch stream
@@ -525,7 +527,7 @@ class WarpEngine:
                 self.graphs[name] = self._capture(function)
             wp.capture_launch(self.graphs[name])
 
-    def _capture(self, function: Callable[[Any, Any], None]) -> Any:
+    def _capture(self, function: ModelCall) -> wp.Graph:
         # A garbage collection could free memory of the GPU during the capture and break it.
         collecting = gc.isenabled()
         gc.disable()
@@ -535,6 +537,7 @@ class WarpEngine:
         finally:
             if collecting:
                 gc.enable()
+        assert capture.graph is not None  # the capture has ended
         return capture.graph
 
 
@@ -542,12 +545,12 @@ def _check_rows(state: State, targets: dict[str, torch.Tensor], worlds: Worlds) 
     check_shapes(state, {key: (len(worlds), *t.shape[1:]) for key, t in targets.items()})
 
 
-def can_capture(device: Any) -> bool:
+def can_capture(device: wp.Device) -> bool:
     """Return whether a Warp device can capture the loops of MuJoCo Warp's solver in a graph."""
     return device.is_cpu or (wp.is_mempool_enabled(device) and wp.is_conditional_graph_supported())
 
 
-def _put_model(mj_model: mujoco.MjModel) -> Any:
+def _put_model(mj_model: mujoco.MjModel) -> mjw.Model:
     try:
         return mjw.put_model(mj_model)
     except (NotImplementedError, ValueError) as error:
@@ -556,7 +559,7 @@ def _put_model(mj_model: mujoco.MjModel) -> Any:
         ) from None
 
 
-def apply_options(opt: Any, cfg: SimulationCfg) -> None:
+def apply_options(opt: mjw.Option, cfg: SimulationCfg) -> None:
     """Write the options that only MuJoCo Warp has; None keeps its default."""
     opt.contact_sensor_maxmatch = cfg.contact_sensor_maxmatch
     if cfg.broadphase is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mujoco
 import mujoco_warp as mjw
@@ -23,14 +23,14 @@ _SPECIALIZED = _OPTICS | {"light_attenuation", "light_type"}
 
 
 def cast_rays(
-    model: Any,
-    data: Any,
+    model: mjw.Model,
+    data: mjw.Data,
     pnt: torch.Tensor,
     vec: torch.Tensor,
     geomgroup: Sequence[int] | None,
     flg_static: bool,
     bodyexclude: torch.Tensor,
-    worlds: Any,
+    worlds: torch.Tensor | slice,
 ) -> Rays:
     """Cast rays into the worlds that an index selects.
 
@@ -61,16 +61,21 @@ def cast_rays(
     return Rays(distance[worlds], geomid[worlds], normal[worlds])
 
 
-def _empty(shape: tuple[int, ...], dtype: Any) -> Any:
-    return wp.empty(shape, dtype=dtype)
+class _View(NamedTuple):
+    """Buffers of a camera at a size."""
+
+    context: mjw.RenderContext
+    rgb: Any
+    """Array of colors; None if they are not rendered."""
+    graph: str
+    """Name of the captured graph."""
 
 
 class CameraRenderer:
     """Renders cameras by ray tracing; each view keeps its buffers and bounding hierarchies."""
 
     def __init__(self) -> None:
-        # Context, color buffer if any, and name of the graph.
-        self._views: dict[tuple[CameraRequest, frozenset[str]], tuple[Any, Any, str]] = {}
+        self._views: dict[tuple[CameraRequest, frozenset[str]], _View] = {}
 
     def draw(self, engine: WarpEngine, view: CameraRequest) -> dict[str, torch.Tensor]:
         """Render a view in all worlds, at poses as last computed.
@@ -81,9 +86,9 @@ class CameraRenderer:
         new = key not in self._views
         if new:
             self._views[key] = self._prepare(engine, *key)
-        context, rgb, name = self._views[key]
+        context, rgb, graph = self._views[key]
 
-        def draw(model: Any, data: Any) -> None:
+        def draw(model: mjw.Model, data: mjw.Data) -> None:
             mjw.refit_bvh(model, data, context)
             mjw.render(model, data, context)
             if rgb is not None:
@@ -92,7 +97,7 @@ class CameraRenderer:
         if new:  # builds a kernel, which is not allowed during a capture
             draw(engine.wp_model, engine.wp_data)
         else:
-            engine.run(name, draw)
+            engine.run(graph, draw)
         size = (engine.num_envs, view.height, view.width)
         pictures = {}
         if rgb is not None:
@@ -104,9 +109,7 @@ class CameraRenderer:
             pictures["segmentation"] = to_torch(context.seg_data).reshape(*size, 2).clone()
         return pictures
 
-    def _prepare(
-        self, engine: WarpEngine, view: CameraRequest, expanded: frozenset[str]
-    ) -> tuple[Any, Any, str]:
+    def _prepare(self, engine: WarpEngine, view: CameraRequest, expanded: frozenset[str]) -> _View:
         context = mjw.create_render_context(
             engine.mj_model,
             engine.num_envs,
@@ -124,5 +127,8 @@ class CameraRenderer:
         context.light_attenuation_is_default &= "light_attenuation" not in expanded
         context.has_spot_lights |= "light_type" in expanded
         size = (engine.num_envs, view.height, view.width)
-        rgb = _empty(size, wp.vec3) if "rgb" in view.kinds else None
-        return context, rgb, f"sense {len(self._views)}"
+        rgb = None
+        if "rgb" in view.kinds:
+            color: Any = wp.vec3  # Warp's stubs know only scalars
+            rgb = wp.empty(size, dtype=color)
+        return _View(context, rgb, f"sense {len(self._views)}")

@@ -9,13 +9,16 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import warp as wp
 
 from manyworlds.sim.engines.warp_views import to_torch
 from manyworlds.validation.worlds import Worlds
+
+if TYPE_CHECKING:
+    import mujoco_warp as mjw
 
 # Data that MuJoCo Warp keeps from one call to the next, besides the state.
 _KEPT = {
@@ -48,7 +51,7 @@ class SpareData:
         state: names of the fields that a world carries from one step to the next.
     """
 
-    def __init__(self, data: Any, state: Collection[str]) -> None:
+    def __init__(self, data: mjw.Data, state: Collection[str]) -> None:
         self._data = data
         self._worlds = wp.zeros(data.nworld, dtype=bool)
         self.fields = [
@@ -60,9 +63,9 @@ class SpareData:
         ]
         """Fields of MjData that calls compute for each world."""
         own = {name: wp.clone(getattr(data, name)) for name in self.fields}
-        self.data: Any = dataclasses.replace(data, **own)
+        self.data = dataclasses.replace(data, **own)
         # The separate counter prevents a reset from clearing contacts, which all worlds share.
-        self.without_contacts: Any = dataclasses.replace(self.data, nacon=wp.zeros(1, dtype=int))
+        self.without_contacts = dataclasses.replace(self.data, nacon=wp.zeros(1, dtype=int))
         self.share(self.fields)  # for no world; builds kernels, which a capture cannot do
 
     def name_worlds(self, worlds: Worlds) -> None:
@@ -77,12 +80,13 @@ class SpareData:
     def share(self, fields: Collection[str]) -> None:
         """Copy some derived fields of the selected worlds to the data that users see."""
         for name in fields:
-            source, target = (_words(getattr(data, name)) for data in (self.data, self._data))
+            source = _words(getattr(self.data, name))
+            target = _words(getattr(self._data, name))
             if source.size:
                 wp.launch(_copy_rows, dim=source.shape, inputs=[self._worlds, source, target])
 
 
-def _words(array: Any) -> Any:
+def _words(array: wp.array) -> wp.array:
     """View the rows of an array as plain numbers."""
     kind = wp.uint8 if array.dtype is wp.bool else wp.uint32
     size = wp.types.type_size_in_bytes(array.dtype) // wp.types.type_size_in_bytes(kind)

@@ -18,14 +18,14 @@ from manyworlds.validation.names import near_matches
 _INTERNAL = {"qH", "qHDiagInv", "nisland", "nidof", "body_awake_ind", "dof_awake_ind"}
 
 
-def to_torch(array: Any) -> torch.Tensor:
+def to_torch(array: wp.array) -> torch.Tensor:
     """Return a tensor that shares a Warp array's memory, with the array's shape."""
     # A tensor created in inference mode cannot be written in place outside of it.
     with torch.inference_mode(False):
         return wp.to_torch(array)
 
 
-def repeat_rows(array: Any, nworld: int) -> Any:
+def repeat_rows(array: wp.array, nworld: int) -> wp.array:
     """Return a new Warp array with one row per world, each a copy of the only row of `array`."""
     rows = wp.empty((nworld, *array.shape[1:]), dtype=array.dtype, device=array.device)
     to_torch(rows).copy_(to_torch(array))
@@ -54,7 +54,7 @@ class WarpFields:
         self._device = device
         self._specs: dict[str, Any] = {f.name: f.type for f in dataclasses.fields(struct)}
         # The Warp array behind each tensor, which may have been replaced since.
-        self._tensors: dict[str, tuple[Any, torch.Tensor]] = {}
+        self._tensors: dict[str, tuple[object, torch.Tensor]] = {}
 
     def is_per_world(self, field: str) -> bool:
         """Return whether an array has, or may have, one row per world."""
@@ -93,7 +93,7 @@ class WarpFields:
         """Return the final view of an array; `tensor` is None if Warp has no such array."""
         return tensor
 
-    def _wrap(self, field: str, value: Any) -> torch.Tensor:
+    def _wrap(self, field: str, value: object) -> torch.Tensor:
         reason = self.absence(field)
         if reason:
             raise AttributeError(f"'{field}' is not available: {reason}.")

@@ -52,7 +52,8 @@ class PushShape:
     def mesh(self) -> trimesh.Trimesh:
         """Prism on the plane z = 0."""
         polygon = _shapely().Polygon(self.outline)
-        return _trimesh().creation.extrude_polygon(polygon, HEIGHT, engine="earcut")
+        trimesh = require_extra("trimesh", "meshes")
+        return trimesh.creation.extrude_polygon(polygon, HEIGHT, engine="earcut")
 
     @functools.cached_property
     def radii(self) -> np.ndarray:
@@ -81,10 +82,6 @@ class PushShape:
     @property
     def _polygon(self) -> shapely.Polygon:
         return _shapely().Polygon(self.points)
-
-
-def _trimesh() -> ModuleType:
-    return require_extra("trimesh", "meshes")
 
 
 def _shapely() -> ModuleType:

@@ -30,6 +30,7 @@ from manyworlds.utils.viewer_config import ViewerConfig
 
 if TYPE_CHECKING:
     from manyworlds.rl import OnnxPolicy
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 ARM = """
 <mujoco>
@@ -121,7 +122,7 @@ class ReachGoalCommand(CommandTerm):
     def _update_metrics(self) -> None:
         """Do nothing: the task's metrics are separate terms."""
 
-    def _debug_vis_impl(self, visualizer: Any) -> None:
+    def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         for env in visualizer.get_env_indices(self.num_envs):
             root = self._env.scene.entity("robot").data.root_link_pos_w[env].cpu().numpy().copy()
             root[:2] += self.goal[env].cpu().numpy()

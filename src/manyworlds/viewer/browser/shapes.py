@@ -195,14 +195,11 @@ def merge_instances(parts: Iterable[tuple[Shape, Instances]]) -> dict[Shape, Ins
     by_shape: dict[Shape, list[Instances]] = {}
     for shape, instances in parts:
         by_shape.setdefault(shape, []).append(instances)
-    return {
-        shape: Instances(*(np.concatenate(rows) for rows in zip(*map(_columns, own), strict=True)))
-        for shape, own in by_shape.items()
-    }
-
-
-def _columns(instances: Instances) -> tuple[np.ndarray, ...]:
-    return tuple(vars(instances).values())
+    merged: dict[Shape, Instances] = {}
+    for shape, own in by_shape.items():
+        columns = zip(*(vars(instances).values() for instances in own), strict=True)
+        merged[shape] = Instances(*map(np.concatenate, columns))
+    return merged
 
 
 def surface_colors(rgba: np.ndarray) -> np.ndarray:

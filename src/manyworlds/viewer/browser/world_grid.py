@@ -142,8 +142,10 @@ class WorldGrid:
         self._drawable = self._drawable_geoms()
         self._place(cfg)
         with server.atomic():
-            self._light()
-            size, shown = (float(np.ptp(box, axis=0).max()) for box in (self.box, self.shown_box()))
+            server.scene.configure_environment_map("studio", environment_intensity=0.4)
+            server.scene.configure_default_lights(enabled=True, cast_shadow=True)
+            size = float(np.ptp(self.box, axis=0).max())
+            shown = float(np.ptp(self.shown_box(), axis=0).max())
             self.ground = Ground(
                 server, f"{_ROOT}/ground", self._model, size, shown, shared=count > 1
             )
@@ -325,10 +327,6 @@ class WorldGrid:
 
     def _drawable_sites(self) -> list[int]:
         return [site for site in range(self._model.nsite) if self._shown("site", site)]
-
-    def _light(self) -> None:
-        self.server.scene.configure_environment_map("studio", environment_intensity=0.4)
-        self.server.scene.configure_default_lights(enabled=True, cast_shadow=True)
 
     def _add_meshes(self) -> list[_Batch]:
         by_body: dict[int, list[int]] = {}

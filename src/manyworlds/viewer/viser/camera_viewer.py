@@ -61,10 +61,14 @@ class ViserCameraViewer:
             env_idx: the world.
             scene_offset: displacement of the world in the drawing [m], shape (3,).
         """
-        pictures, camera = self.sensor.data, self.sensor.camera_idx
+        pictures = self.sensor.data
+        camera = self.sensor.camera_idx
         for kind, handle in self._images.items():
             picture = as_numpy(getattr(pictures, kind)[env_idx])
-            handle.image = self._enlarged(picture if kind == "rgb" else _gray(picture))
+            if kind != "rgb":
+                picture = _gray(picture)
+            times = max(-(-self._least // min(picture.shape[:2])), 1)  # small ones are enlarged
+            handle.image = picture.repeat(times, axis=0).repeat(times, axis=1)
         position = as_numpy(sim_data.cam_xpos[env_idx, camera])
         # MuJoCo's cameras look along -z with y up, viser's along z with y down.
         matrix = as_numpy(sim_data.cam_xmat[env_idx, camera]).reshape(3, 3) * (1.0, -1.0, -1.0)
@@ -77,10 +81,6 @@ class ViserCameraViewer:
         """Remove images and frustum."""
         for handle in (*self._images.values(), self._frustum):
             handle.remove()
-
-    def _enlarged(self, picture: np.ndarray) -> np.ndarray:
-        times = max(-(-self._least // min(picture.shape[:2])), 1)
-        return picture.repeat(times, axis=0).repeat(times, axis=1)
 
 
 def _gray(depth: np.ndarray) -> np.ndarray:

@@ -205,7 +205,7 @@ class ViserPlayViewer(BaseViewer):
             sim.mj_model,
             self.cfg,
             self.num_shown,
-            on_click=lambda i: self.request(requests.SelectEnv(self._world_at(i))),
+            on_click=lambda i: self.request(requests.SelectEnv(self.shown_worlds.start + i)),
             **per_world,
         )
         self._overlays = SelectedWorldOverlays(server, sim.mj_model, **per_world)
@@ -529,9 +529,6 @@ class ViserPlayViewer(BaseViewer):
         if manager.follow and available and available[0][0] != manager.current_name:
             self._load_checkpoint(available[0][0])
         tab.update(available)
-
-    def _world_at(self, index: int) -> int:
-        return self.shown_worlds.start + index
 
     def _anchors(
         self, grid: WorldGrid, positions: np.ndarray, rows: slice, selected: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import mujoco
 
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 Ranges = dict[str, tuple[float, float]]
 _MODES = ("adaptive", "uniform", "start")
@@ -409,16 +410,14 @@ class MotionCommand(CommandTerm):
             self.update_relative_body_poses()
         return self._relative
 
-    def _bins(self, time_steps: torch.Tensor) -> torch.Tensor:
-        bins = time_steps * self.bin_count // self.motion.time_step_total
-        return bins.clamp_(max=self.bin_count - 1)
-
     def _note_failures(self, env_ids: torch.Tensor) -> None:
         """Count failed episodes by the bin of their current frame."""
         if self.cfg.sampling_mode != "adaptive":
             return
         failed = self._env.termination_manager.terminated[env_ids].float()
-        self._new_failures.index_add_(0, self._bins(self.time_steps[env_ids]), failed)
+        bins = self.time_steps[env_ids] * self.bin_count // self.motion.time_step_total
+        bins.clamp_(max=self.bin_count - 1)
+        self._new_failures.index_add_(0, bins, failed)
 
     def sampling_probabilities(self) -> torch.Tensor:
         """Return the probability that an episode begins in each bin, shape [bin_count]."""
@@ -540,7 +539,7 @@ class MotionCommand(CommandTerm):
         check_kinematics(motion, robot, self._env.sim.mj_model, cfg.entity_name)
         return motion
 
-    def _debug_vis_impl(self, visualizer: Any) -> None:
+    def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         """Draw the motion at its pose in the world, as a transparent robot or as frames."""
         pos = self._now.body_pos_w
         quat = self._now.body_quat_w
