@@ -63,7 +63,7 @@ def memory(seconds: float) -> Figures:
     import torch
 
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.envs.world_memory import WorldMemory
+    from manyworlds.live.memory import WorldMemory
     from manyworlds.tasks import load_env_cfg
 
     cfg = load_env_cfg(_TASK)
@@ -97,7 +97,7 @@ def memory(seconds: float) -> Figures:
 
 @contextlib.contextmanager
 def _training() -> Iterator[Path]:
-    """Run a training, and yield its folder once it has an entrance and learns."""
+    """Run a training, and yield its folder once it has an attach server and learns."""
     with tempfile.TemporaryDirectory() as root:
         arguments = ["train", _TASK, "--enter", "--log-root", root]
         process = subprocess.Popen(

@@ -10,7 +10,7 @@ from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_env
 from manyworlds.rl.inference import InferencePolicy
 from manyworlds.tasks import load_env_cfg
-from tests.envs.test_environment_of_world import same_draws
+from tests.live.test_fork import same_draws
 
 TASKS = ["Velocity-Rough-Quadruped", "Lift-Cube-Arm", "Push-Variants", "Tracking-Flat-Humanoid"]
 WORLDS, STEPS = 4, 25

@@ -49,7 +49,7 @@ HELPERS = {
 KINDS = {
     "reset_to_start_states": "events",
     "repeat_push": "events",
-    "start_from_moments": "events",
+    "start_from_states": "events",
     "reset_joints": "events",
     "at_startup": "events",
 }

@@ -31,8 +31,8 @@ def main(argv: list[str]) -> int:
     cfg = parse(WhyOptions, argv, "why")
     load_modules(cfg.load)
     run = running_training(cfg.run, cfg.log_root)
-    from manyworlds.envs.episode_story import tell
     from manyworlds.lab.entry import Visitor
+    from manyworlds.live.story import tell
     from manyworlds.tasks.run_configs import configs_of_run
 
     visitor = Visitor(run.path)

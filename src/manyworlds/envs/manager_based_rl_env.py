@@ -15,7 +15,6 @@ import torch
 
 from manyworlds.envs.build_notes import warn_of_doubts
 from manyworlds.envs.config_checks import check_episode_length, check_numbers
-from manyworlds.envs.edits import restore_edits
 from manyworlds.envs.mdp.events import reset_scene_to_default
 from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
 from manyworlds.managers import (
@@ -52,7 +51,7 @@ from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import DeviceTimer
 from manyworlds.utils.draws import COUPLED, draws_of
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
-from manyworlds.utils.state import Stateful, WorldRows
+from manyworlds.utils.state import HasState, Stateful, WorldRows
 from manyworlds.utils.unsaved_state import UnsavedState
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -153,7 +152,7 @@ class ManagerBasedRlEnv(Stateful):
         "physics_time",
         "_physics_timer",
         "seed_used",
-        "edits",
+        "attached_states",
         "resetting",
         "_not_finite",
     )
@@ -208,8 +207,8 @@ class ManagerBasedRlEnv(Stateful):
         self._must_reset = torch.zeros(self.num_envs, dtype=torch.bool)  # on the host
         self.extras: dict[str, Any] = {"log": {}}
         self.obs_buf: VecEnvObs = {}
-        self.edits: list[dict[str, Any]] = []
-        """Changes since the build, as plain data; see `apply_edit`."""
+        self.attached_states: dict[str, HasState] = {}
+        """Objects that are saved with the environment, by name; see `attach_state`."""
         self.load_managers()
         self._define_spaces()
         self.event_manager.apply("startup")
@@ -502,13 +501,31 @@ class ManagerBasedRlEnv(Stateful):
         Warn once about each attribute that has changed since the build and is not included.
         """
         self._unsaved_state.warn()
-        state = {**super().state_dict(), "sim": self.sim.state_dict(), "rng": rng_state()}
-        return state | self._saved_edits()
+        return {**super().state_dict(), "sim": self.sim.state_dict(), "rng": rng_state()}
+
+    def saved_values(self) -> dict[str, object]:
+        """Return the saved values of the environment, and attached states that are not empty."""
+        attached = {name: part for name, part in self.attached_states.items() if part.state_dict()}
+        return {**super().saved_values(), **attached}
+
+    def attach_state(self, name: str, part: HasState) -> None:
+        """Save an object with the environment from now on, and load it before all else.
+
+        Args:
+            name: name of its state in that of the environment.
+            part: the object; while its state is empty, that of the environment does not contain it.
+
+        Raises:
+            ValueError: the name is taken.
+        """
+        if name in (*self.state_attributes, "sim", "rng", *self.attached_states):
+            raise ValueError(f"The state of the environment has '{name}': choose another name.")
+        self.attached_states[name] = part
 
     def world_state(self, env_id: int) -> dict[str, object]:
         """Return everything that is needed to continue one world in an environment of its own.
 
-        `load_state_dict` of an environment of one world accepts it; see `environment_of_world`.
+        `load_state_dict` of an environment of one world accepts it; see `fork_env`.
         Random generators and recorders belong to all worlds and are left out.
 
         Args:
@@ -531,11 +548,23 @@ class ManagerBasedRlEnv(Stateful):
 
     def _state_of(self, env_id: int | torch.Tensor) -> dict[str, object]:
         state = self._rows_of(self.saved_values(), env_id, self.num_envs)
-        return state | {"recorder_manager": {"terms": {}}, **self._saved_edits()}
+        return state | {"recorder_manager": {"terms": {}}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load a state that `state_dict` or `world_state` returned, after its edits."""
-        restore_edits(self, state.get("edits", []))
+        """Load a state that `state_dict` or `world_state` returned, attached states first.
+
+        Raises:
+            ValueError: the state does not fit, or the object is not attached whose state it has.
+        """
+        known = {*self.state_attributes, "sim", "rng", *self.attached_states}
+        if unknown := sorted(set(state) - known):
+            raise ValueError(
+                f"The saved state has {unknown}, which no part of this environment loads: attach "
+                "their owners first, see `attach_state`; for 'edits', call "
+                "`manyworlds.live.edit_log(env)`."
+            )
+        for name, part in self.attached_states.items():
+            part.load_state_dict(state.get(name, {}))
         self.sim.load_state_dict(state["sim"])
         self.obs_buf = copy.deepcopy(self.obs_buf)  # callers may still hold the current one
         # Checkpoints of earlier versions lack it; they were saved between steps.
@@ -569,9 +598,6 @@ class ManagerBasedRlEnv(Stateful):
         """Close the recorders and release the renderer's OpenGL context."""
         self.recorder_manager.close()
         self.renderer = None
-
-    def _saved_edits(self) -> dict[str, object]:
-        return {"edits": copy.deepcopy(self.edits)} if self.edits else {}
 
     def _reset_worlds(self, worlds: Worlds, ended: Worlds, seed: int | None = None) -> None:
         """Start new episodes.

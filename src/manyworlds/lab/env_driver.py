@@ -11,7 +11,6 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.envs.world_moment import WorldMoment, world_moment
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import ENVIRONMENT, TaskSettings
@@ -22,6 +21,7 @@ from manyworlds.lab.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.step_report import StepReport
 from manyworlds.lab.task_steps import plain_reset, plain_step, shapes_of
 from manyworlds.lab.world import World, world_from_env
+from manyworlds.live.snapshot import WorldSnapshot, take_snapshot
 from manyworlds.managers import CommandTerm
 from manyworlds.sim.diagnostics.status import WorldStatus
 from manyworlds.utils.overrides import overrides
@@ -31,9 +31,9 @@ from manyworlds.viewer.packed_shapes import MOST_SHAPES, pack_shapes
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.envs.world_record import WorldReplay
     from manyworlds.lab.drivers import Drive
     from manyworlds.lab.physics_loop import PhysicsLoop
+    from manyworlds.live.record import WorldReplay
 
 _INPUTS = int(
     mujoco.mjtState.mjSTATE_CTRL
@@ -277,12 +277,12 @@ class EnvironmentDriver:
             return {}
         return {"level": int(terrain.terrain_levels[0]), "column": int(terrain.terrain_types[0])}
 
-    def moment(self) -> WorldMoment:
+    def snapshot(self) -> WorldSnapshot:
         """Return the present moment of the world, with what was changed in the lab."""
 
-        def take(model: mujoco.MjModel, data: mujoco.MjData) -> WorldMoment:
+        def take(model: mujoco.MjModel, data: mujoco.MjData) -> WorldSnapshot:
             self._import_state(model, data)
-            return world_moment(self.env, 0)
+            return take_snapshot(self.env, 0)
 
         return self._loop.do(take, edits_model=False)
 

@@ -40,7 +40,7 @@ def plain_reset(observations: object, extras: Mapping[str, object]) -> dict[str,
 
 def plain_details(driver: EnvironmentDriver) -> dict[str, object]:
     """Return what the last control step was like; see the verb `read_task_details`."""
-    from manyworlds.envs.episode_story import step_of
+    from manyworlds.live.story import step_of
 
     step, value, deviation = step_of(driver.env), None, {}
     if isinstance(driver.policy, _Estimator):

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from manyworlds.envs.types import VecEnvStepReturn
-from manyworlds.envs.world_moment import WorldMoment, world_moment
+from manyworlds.live.snapshot import WorldSnapshot, take_snapshot
 from manyworlds.utils.draw_tapes import DrawRecorder, DrawReplay, StepDraws
 from manyworlds.utils.draws import COMMAND
 from manyworlds.utils.plain_archive import pack, unpack
@@ -42,13 +42,13 @@ class RecordedStep:
 class WorldRecord:
     """Moment of a world, and the control steps that followed."""
 
-    moment: WorldMoment
+    snapshot: WorldSnapshot
     steps: list[RecordedStep] = field(default_factory=list)
 
     def to_bytes(self) -> bytes:
         """Return the record as an NPZ archive, which runs no code when it is read."""
         steps = [asdict(step) | {"state": step.state} for step in self.steps]
-        return pack({"moment": self.moment.to_bytes(), "steps": steps})
+        return pack({"moment": self.snapshot.to_bytes(), "steps": steps})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> WorldRecord:
@@ -60,7 +60,7 @@ class WorldRecord:
         content: Any = unpack(data)
         try:
             steps = [RecordedStep(**step) for step in content["steps"]]
-            return cls(WorldMoment.from_bytes(content["moment"]), steps)
+            return cls(WorldSnapshot.from_bytes(content["moment"]), steps)
         except (TypeError, KeyError) as error:
             raise ValueError(
                 f"These bytes are no record of a world ({type(error).__name__}: {error}): write it "
@@ -93,7 +93,7 @@ class WorldRecorder:
         Raises:
             ValueError: there is no such world, or the engine is not bit-exact.
         """
-        self._records[env_id] = record = WorldRecord(world_moment(self._env, env_id))
+        self._records[env_id] = record = WorldRecord(take_snapshot(self._env, env_id))
         return record
 
     def stop(self, env_id: int) -> None:
@@ -206,7 +206,7 @@ def repeat(env: ManagerBasedRlEnv, steps: Sequence[RecordedStep]) -> Iterable[Ve
     """Step an environment of one world through recorded steps, and yield their results.
 
     Args:
-        env: the environment, at the moment of the record; see `environment_of_moment`.
+        env: the environment, at the moment of the record; see `env_from_snapshot`.
         steps: the recorded steps.
 
     Raises:

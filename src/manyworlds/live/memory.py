@@ -16,8 +16,9 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from manyworlds.envs.types import VecEnvStepReturn
-from manyworlds.envs.world_moment import moment_of_state
-from manyworlds.envs.world_record import RecordedStep, WorldRecord, quick_checksums
+from manyworlds.live.edits import edit_log
+from manyworlds.live.record import RecordedStep, WorldRecord, quick_checksums
+from manyworlds.live.snapshot import snapshot_of_state
 from manyworlds.utils.draw_tapes import WholeDraw, WholeRecorder, draws_of_world
 from manyworlds.utils.state import WorldRows, state_of_one
 
@@ -118,7 +119,7 @@ class WorldMemory:
         self._ends: list[EndedEpisode] = []
         self.worst: collections.deque[EndedEpisode] = collections.deque()
         """Worst episodes of the last rollouts, the latest last."""
-        self._edits = len(env.edits)
+        self._edits = len(edit_log(env).applied)
         self._lengths = env.episode_length_buf.clone()
         self._since = np.zeros(env.num_envs, dtype=np.int64)
         """Step from which each world can be simulated alone: no other world has had a part."""
@@ -147,7 +148,7 @@ class WorldMemory:
         lengths = env.episode_length_buf.clone()
         # What was changed between two steps cannot be simulated from before: an edit, or, as
         # runners do at first, the time in the episodes.
-        if len(env.edits) != self._edits or not torch.equal(lengths, self._lengths):
+        if len(edit_log(env).applied) != self._edits or not torch.equal(lengths, self._lengths):
             self.forget()
         self._tape.begin()
         with self._tape:
@@ -204,7 +205,7 @@ class WorldMemory:
         self._states.clear()
         self._recent_size = 0
         self._first = self._now
-        self._edits = len(self._env.edits)
+        self._edits = len(edit_log(self._env).applied)
         self._keep_states(np.arange(self._env.num_envs))
 
     def _note_end(self, env_id: int, length: int) -> None:
@@ -219,7 +220,7 @@ class WorldMemory:
         record = self._record(env_id, self._now, length)
         if record is None:
             return
-        size = _size(record.steps) + _size(record.moment.state)
+        size = _size(record.steps) + _size(record.snapshot.state)
         end = EndedEpisode(env_id, self._now, ended_by, length, value, record, size)
         self._ends.insert(place, end)
         del self._ends[self._worst_count :]
@@ -243,7 +244,7 @@ class WorldMemory:
             return None
         place = int(np.flatnonzero(states.env_ids == env_id)[0])
         state = {name: state_of_one(part, place) for name, part in states.state.items()}
-        moment = moment_of_state(self._env, env_id, states.step, state)
+        snapshot = snapshot_of_state(self._env, env_id, states.step, state)
         steps = [
             RecordedStep(
                 action=step.action[env_id : env_id + 1].clone(),
@@ -253,7 +254,7 @@ class WorldMemory:
             )
             for step in list(self._steps)[states.step - self._first : until - self._first]
         ]
-        return WorldRecord(moment, steps)
+        return WorldRecord(snapshot, steps)
 
     def _keep_states(self, env_ids: np.ndarray) -> None:
         if not env_ids.size:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from manyworlds.envs.episode_story import tell
-from manyworlds.envs.world_memory import WorldMemory
-from tests.envs.test_environment_of_world import make_env
-from tests.envs.test_world_memory import act
+from manyworlds.live.memory import WorldMemory
+from manyworlds.live.story import tell
+from tests.live.test_fork import make_env
+from tests.live.test_memory import act
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Entrance through which other processes of this machine take worlds out of a running training.
+"""Server through which other processes of this machine take worlds out of a running training.
 
 The training answers between two control steps, or at any time while it learns. It sends copies, so
 nothing that a visitor does reaches the training, except edits that it sends.
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from manyworlds.envs.types import VecEnvStepReturn
-from manyworlds.envs.world_memory import WorldMemory
-from manyworlds.envs.world_moment import world_moment
-from manyworlds.envs.world_record import WorldRecord, WorldRecorder
+from manyworlds.live.memory import WorldMemory
+from manyworlds.live.record import WorldRecord, WorldRecorder
+from manyworlds.live.snapshot import take_snapshot
 from manyworlds.utils.files import write_atomic
 from manyworlds.utils.plain_archive import pack
 from manyworlds.utils.web_access import WebAccess
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
 
-ENTRANCE_FILE = "entrance.json"
+ATTACH_FILE = "attach.json"
 """File of the run folder with the address and the token, which only its owner can read."""
 MAX_RECORDED_STEPS = 2000
 MAX_RECORDED_WORLDS = 4
@@ -78,7 +78,7 @@ class EditReceiver(Protocol):
         ...
 
 
-class Entrance:
+class AttachServer:
     """Steps an environment, and lets other processes of this machine copy its worlds.
 
     It wraps the environment: all other attributes are those of the environment. Neither the
@@ -87,7 +87,7 @@ class Entrance:
 
     Args:
         env: the environment, or what wraps it.
-        folder: run folder, which gets the file `ENTRANCE_FILE` until `finish`.
+        folder: run folder, which gets the file `ATTACH_FILE` until `finish`.
         task: name of the task.
         policy: the present policy; None for none.
         rollout_steps: control steps between two updates of the policy.
@@ -118,16 +118,16 @@ class Entrance:
         self._asked: collections.deque[_Question] = collections.deque()
         self._recorder = WorldRecorder(env.unwrapped)
         self._records: dict[int, tuple[WorldRecord, int]] = {}
-        self._file = folder / ENTRANCE_FILE
+        self._file = folder / ATTACH_FILE
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.entrance = self
+        self._server.attach_server = self
         self._server.access = WebAccess(token)
         self.address = f"127.0.0.1:{self._server.server_port}"
         """HOST:PORT that it listens at."""
         content = {"address": self.address, "token": token, "pid": os.getpid()}
         write_atomic(self._file, json.dumps(content) + "\n", mode=0o600)
-        thread = threading.Thread(target=self._server.serve_forever, name="entrance", daemon=True)
+        thread = threading.Thread(target=self._server.serve_forever, name="attach", daemon=True)
         thread.start()
 
     def __getattr__(self, name: str) -> object:
@@ -157,7 +157,7 @@ class Entrance:
         return step(action) if self.memory is None else self.memory.step(action, step)
 
     def finish(self) -> None:
-        """Close the entrance; training continues. A second call does nothing."""
+        """Close the attach server; training continues. A second call does nothing."""
         self._server.shutdown()
         self._server.server_close()
         self._file.unlink(missing_ok=True)
@@ -222,11 +222,11 @@ class Entrance:
                 self._records.pop(next(i for i in self._records if i not in others))
             found = self._recorder.start(env_id)
             self._records[env_id] = found, record
-            moment = found.moment
+            snapshot = found.snapshot
         else:
-            moment = world_moment(env, env_id)
+            snapshot = take_snapshot(env, env_id)
         policy = None if self._policy is None else self._policy.of_world(env_id)
-        return pack({**self.facts(), "moment": moment.to_bytes(), "policy": policy})
+        return pack({**self.facts(), "snapshot": snapshot.to_bytes(), "policy": policy})
 
     def steps_of(self, env_id: int) -> bytes:
         """Return the record of a world, with the steps made so far; see `WorldRecord.from_bytes`.
@@ -326,12 +326,12 @@ class _Question:
 
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
-    entrance: Entrance
+    attach_server: AttachServer
     access: WebAccess
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """Answers a request to an entrance."""
+    """Answers a request to an attach server."""
 
     server: _Server  # type: ignore[assignment]
     timeout = 10.0  # for a visitor that sends nothing
@@ -369,23 +369,23 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         size = int(self.headers.get("Content-Length") or 0)
         if self.path != "/edit" or not 0 < size <= _LARGEST_EDIT:
             raise ValueError(f"Send an edit of at most {_LARGEST_EDIT} bytes as JSON to '/edit'.")
-        return self.server.entrance.send(json.loads(self.rfile.read(size)))
+        return self.server.attach_server.send(json.loads(self.rfile.read(size)))
 
     def _answer(self, path: str, query: dict[str, int]) -> bytes:
-        entrance = self.server.entrance
+        attach_server = self.server.attach_server
         if path == "/edit":  # the training need not answer
-            return entrance.edit_of(query.get("number", -1))
+            return attach_server.edit_of(query.get("number", -1))
         world = query.pop("world", -1)
         calls: dict[str, Callable[[], object]] = {
-            "/facts": lambda: json.dumps(entrance.facts()).encode(),
-            "/enter": lambda: entrance.enter(world, **query),
-            "/record": lambda: entrance.steps_of(world),
-            "/worst": entrance.worst,
-            "/past": lambda: entrance.past_of(world, **query),
+            "/facts": lambda: json.dumps(attach_server.facts()).encode(),
+            "/enter": lambda: attach_server.enter(world, **query),
+            "/record": lambda: attach_server.steps_of(world),
+            "/worst": attach_server.worst,
+            "/past": lambda: attach_server.past_of(world, **query),
         }
         if path not in calls:
             raise ValueError(f"There is no '{path[:80]}': ask for {', '.join(calls)}.")
-        answer = entrance.ask(calls[path])
+        answer = attach_server.ask(calls[path])
         assert isinstance(answer, bytes)
         return answer
 

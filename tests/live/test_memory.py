@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from manyworlds.envs import environment_of_moment
-from manyworlds.envs.episode_story import tell
-from manyworlds.envs.world_memory import WorldMemory
-from manyworlds.envs.world_record import WorldReplay, quick_checksum
+from manyworlds.live import env_from_snapshot
+from manyworlds.live.memory import WorldMemory
+from manyworlds.live.record import WorldReplay, quick_checksum
+from manyworlds.live.story import tell
 from manyworlds.utils.seeding import rng_state
-from tests.envs.test_environment_of_world import TASKS, delay, make_env
+from tests.live.test_fork import TASKS, delay, make_env
 
 
 def act(env, step: int) -> torch.Tensor:
@@ -22,7 +22,7 @@ def act(env, step: int) -> torch.Tensor:
 
 def simulated(env, record):
     """Simulate a record in an environment of one world; return it and how many steps are equal."""
-    alone = environment_of_moment(record.moment, env.cfg)
+    alone = env_from_snapshot(record.snapshot, env.cfg)
     alone.set_auto_reset(False)
     replay = WorldReplay(alone, record.steps, quick_checksum)
     while not replay.ended:

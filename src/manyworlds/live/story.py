@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from manyworlds.envs.environment_of_world import environment_of_moment
 from manyworlds.envs.mdp import terminations
-from manyworlds.envs.world_record import WorldRecord, WorldReplay, quick_checksum
+from manyworlds.live.fork import env_from_snapshot
+from manyworlds.live.record import WorldRecord, WorldReplay, quick_checksum
 from manyworlds.sensor import ContactSensor
 from manyworlds.utils.table import render_table
 
@@ -97,11 +97,11 @@ def tell(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
     """
     if not record.steps:
         raise ValueError("The record has no steps: nothing is remembered of this episode.")
-    env = environment_of_moment(record.moment, cfg)
+    env = env_from_snapshot(record.snapshot, cfg)
     env.set_auto_reset(False)
     randomized = {
         name.removeprefix("model."): value[0].tolist()
-        for name, value in record.moment.state["sim"].items()
+        for name, value in record.snapshot.state["sim"].items()
         if name.startswith("model.")
     }
     replay = WorldReplay(env, record.steps, quick_checksum)
@@ -115,7 +115,7 @@ def tell(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
             replay.end()
     finally:
         env.close()
-    return EpisodeStory(record.moment.env_id, told, replay.done, randomized)
+    return EpisodeStory(record.snapshot.env_id, told, replay.done, randomized)
 
 
 def nearness(env: ManagerBasedRlEnv, name: str) -> float | None:
