@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import gymnasium
 
-    from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.types import VecEnvObs
     from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.rl.inference import PolicyEstimate
 
@@ -20,14 +21,13 @@ class _Estimator(Protocol):
     def estimate(self, obs: VecEnvObs, /) -> PolicyEstimate: ...
 
 
-def plain_step(result: VecEnvStepReturn) -> dict[str, object]:
-    """Return what a control step returned; see the verb `step_task`."""
-    observations, reward, terminated, truncated, extras = result
-    return plain_reset(observations, extras) | {
-        "reward": float(reward),
-        "terminated": bool(terminated),
-        "truncated": bool(truncated),
-        "final_observations": _row(extras.get("final_obs", {})),
+def plain_step(env: ManagerBasedRlEnv) -> dict[str, object]:
+    """Return the results of the last control step; see the verb `step_task`."""
+    return plain_reset(env.obs_buf, env.extras) | {
+        "reward": float(env.reward_buf),
+        "terminated": bool(env.reset_terminated),
+        "truncated": bool(env.reset_time_outs),
+        "final_observations": _row(env.extras.get("final_obs", {})),
     }
 
 

@@ -225,11 +225,8 @@ def repeat(env: ManagerBasedRlEnv, steps: Sequence[RecordedStep]) -> Iterable[Ve
 
 def step_past_end(env: ManagerBasedRlEnv, action: torch.Tensor) -> None:
     """Make a control step, also of a world whose episode has ended without a reset."""
-    env.begin_step(action)
-    for substep in range(env.cfg.decimation):
-        env.write_controls(substep)
-        env.step_physics(substep)
-    env.end_step()
+    for _ in env.substeps(action):
+        pass
 
 
 def checksum(env: ManagerBasedRlEnv, env_id: int) -> int:
