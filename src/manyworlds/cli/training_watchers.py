@@ -98,7 +98,7 @@ class TrainingWatchers:
         if is_local(options.host):
             walk_in = functools.partial(WarmLab, run.path.resolve())
         self._view = TrainingView(
-            runner.env.env,
+            runner.env.unwrapped,
             options.view_worlds,
             options.host,
             options.port,
@@ -106,7 +106,6 @@ class TrainingWatchers:
             walk_in,
             web_origins=options.web_origin,
         )
-        runner.env.env = self._view
         self._print(f"watch at {served_at(self._view.url, options.port)}")
         self._print(
             f"or world {options.peek_world} in MuJoCo's window, where it cannot be pushed: "
