@@ -73,7 +73,7 @@ def memory(seconds: float) -> Figures:
     action = torch.zeros(env.num_envs, env.action_manager.total_action_dim)
     steps = round(10.0 / env.step_dt)
     for step in range(steps):
-        kept.step(action, env.step)
+        env.step(action)
         if step % 24 == 23:
             kept.end_rollout()
     filled, remembered = kept.size, kept.seconds
@@ -82,9 +82,10 @@ def memory(seconds: float) -> Figures:
     while perf_counter() < end or len(times[True]) < 2:
         for with_memory in (False, True):
             kept.forget()
+            env.observers = [kept] if with_memory else []
             start = perf_counter()
             for _ in range(20):
-                kept.step(action, env.step) if with_memory else env.step(action)
+                env.step(action)
             times[with_memory].append(perf_counter() - start)
     env.close()
     return {

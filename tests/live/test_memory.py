@@ -40,7 +40,7 @@ def test_the_past_is_simulated_to_the_bit(task):
     env = make_env(task, delay if "Quadruped" in task else lambda cfg: None)
     memory = WorldMemory(env, seconds=60 * env.step_dt)
     for step in range(70):
-        memory.step(act(env, step), env.step)
+        env.step(act(env, step))
     for env_id in (0, 2, 4):
         if not env.episode_length_buf[env_id]:
             continue
@@ -62,7 +62,8 @@ def test_the_batch_does_not_change():
     seen = make_env("Velocity-Flat-Quadruped")
     memory = WorldMemory(seen)
     for step in range(30):
-        memory.step(act(seen, step), seen.step)
+        seen.step(act(seen, step))
+    assert memory.seconds == pytest.approx(30 * seen.step_dt)
     assert torch.equal(plain.sim.data.qpos, seen.sim.data.qpos)
     assert torch.equal(state, rng_state()["torch"])
 
@@ -77,7 +78,7 @@ def test_lengths_that_a_runner_sets_are_remembered():
     memory = WorldMemory(env, worst=6)
     env.episode_length_buf[:] = torch.arange(6) * 8
     for step in range(12):
-        memory.step(act(env, step), env.step)
+        env.step(act(env, step))
     memory.end_rollout()
     ends = [end for end in memory.worst if end.ended_by == ("time_out",)]
     assert ends and ends[0].length > 12
@@ -99,7 +100,7 @@ def test_the_worst_episodes_are_kept_with_their_ends():
     for step in range(60):
         action = 4.0 * act(env, step)
         action[::2] = 0.0  # every second robot stands
-        memory.step(action, env.step)
+        env.step(action)
     memory.end_rollout()
     worst = list(memory.worst)
     assert len(worst) == 3
@@ -128,13 +129,15 @@ def test_the_budget_is_kept():
     env = make_env("Velocity-Flat-Quadruped")
     whole = WorldMemory(env, seconds=3.0)
     for step in range(100):
-        whole.step(act(env, step), env.step)
+        env.step(act(env, step))
     assert whole.seconds == pytest.approx(2.0)
+    whole.close()
     budget = 600_000
     small = WorldMemory(env, seconds=3.0, budget=budget)
     for step in range(200):
-        small.step(act(env, step), env.step)
+        env.step(act(env, step))
         small.end_rollout()
         assert small.size <= budget
     assert 0 < small.seconds < 3.0
+    assert whole.seconds == pytest.approx(2.0)
     env.close()

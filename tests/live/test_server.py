@@ -54,7 +54,7 @@ class Steps:
 
     def run(self) -> None:
         while self.going:
-            self.server.step(torch.full((WORLDS, 12), 0.1 * (self.count % 3)))
+            self.server.env.step(torch.full((WORLDS, 12), 0.1 * (self.count % 3)))
             self.count += 1
 
     def __enter__(self) -> Steps:
@@ -76,7 +76,7 @@ def test_the_file_is_private_and_goes_away(server, tmp_path):
     assert not file.exists()
     with pytest.raises(OSError):
         http.client.HTTPConnection(host, int(port), timeout=PATIENCE_S).connect()
-    server.step(torch.zeros(WORLDS, 12))  # training goes on
+    server.env.step(torch.zeros(WORLDS, 12))  # training goes on
 
 
 def test_nothing_is_told_without_the_token(server, tmp_path):
@@ -105,7 +105,7 @@ def test_wrong_questions(server, tmp_path, path, reason):
     """Ask for what is not there: the answer says why, and the training goes on."""
     status, answer = Ask(tmp_path)(path)
     assert status == 400 and reason in answer.decode()
-    server.step(torch.zeros(WORLDS, 12))
+    server.env.step(torch.zeros(WORLDS, 12))
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def test_a_visitor_repeats_what_the_training_did(server, tmp_path):
 
 def test_it_answers_while_nothing_steps(server, tmp_path):
     """Ask during a pause between two steps, as while the policy learns: there is an answer."""
-    server.step(torch.zeros(WORLDS, 12))
+    server.env.step(torch.zeros(WORLDS, 12))
     assert Ask(tmp_path)("/enter?world=0")[0] == 200
 
 
@@ -143,8 +143,8 @@ def test_visits_change_nothing(tmp_path):
         for i in range(40):
             if visited and i % 10 == 3:
                 assert Ask(tmp_path)(f"/enter?world={i % WORLDS}&record=8")[0] == 200
-            obs = server.step(torch.full((WORLDS, 12), 0.1 * (i % 4)))[0]
-        state = server.sim.get_state()["state"].numpy().tobytes()
+            obs = server.env.step(torch.full((WORLDS, 12), 0.1 * (i % 4)))[0]
+        state = server.env.sim.get_state()["state"].numpy().tobytes()
         ends.append((obs["actor"].numpy().tobytes(), state, rng_state()["torch"].tolist()))
         server.finish()
     assert ends[0] == ends[1]
@@ -158,7 +158,7 @@ def test_records_are_limited(server, tmp_path):
     status, answer = ask("/enter?world=4&record=3")
     assert status == 400 and "at most 4 at once" in answer.decode()
     for _ in range(3):
-        server.step(torch.zeros(WORLDS, 12))
+        server.env.step(torch.zeros(WORLDS, 12))
     assert ask("/enter?world=4&record=3")[0] == 200
     assert ask("/record?world=0")[0] == 400  # the oldest has made room
     assert ask("/record?world=1")[0] == 200
@@ -192,7 +192,7 @@ def test_the_policy_is_held_while_it_learns(tmp_path):
     policy = Policy()
     server = AttachServer(make_env("Cartpole-Balance"), tmp_path, "", policy, rollout_steps=3)
     for _ in range(7):
-        server.step(torch.zeros(WORLDS, 1))
+        server.env.step(torch.zeros(WORLDS, 1))
     assert policy.told == ["release", "hold"] * 2 + ["release"]
     assert unpack(Ask(tmp_path)("/enter?world=2")[1])["policy"] == {"world": 2}
     server.finish()

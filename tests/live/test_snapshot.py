@@ -77,7 +77,7 @@ def record(env: ManagerBasedRlEnv, *env_ids: int, steps: int = STEPS) -> list[Wo
     recorder = WorldRecorder(env)
     found = [recorder.start(env_id) for env_id in env_ids]
     for action in actions[WARM_UP:]:
-        recorder.step(action, env.step)
+        env.step(action)
     for env_id in env_ids:
         recorder.stop(env_id)
     return found
@@ -144,7 +144,7 @@ def test_recording_changes_nothing():
             recorder.start(2)
             recorder.start(4)
         for i in range(60):
-            obs = recorder.step(torch.full((WORLDS, 12), 0.1 * (i % 5)), env.step)[0]
+            obs = env.step(torch.full((WORLDS, 12), 0.1 * (i % 5)))[0]
         state = env.sim.get_state()["state"].numpy().tobytes()
         ends.append((obs["actor"].numpy().tobytes(), state, rng_state()["torch"].tolist()))
         env.close()
@@ -159,11 +159,11 @@ def test_several_worlds_at_once():
     action = torch.rand(WORLDS, 12, generator=torch.Generator().manual_seed(0)) - 0.5
     first = recorder.start(1)
     for _ in range(20):
-        recorder.step(action, env.step)
+        env.step(action)
     second = recorder.start(4)
     recorder.stop(1)
     for _ in range(30):
-        recorder.step(action, env.step)
+        env.step(action)
     assert recorder.env_ids == [4]
     for found, length in ((first, 20), (second, 30)):
         alone = env_from_snapshot(found.snapshot, env.cfg)

@@ -18,7 +18,7 @@ def test_a_fall_is_told():
     memory = WorldMemory(env, worst=2)
     seen = {}
     for step in range(60):
-        memory.step(4.0 * act(env, step), env.step)
+        env.step(4.0 * act(env, step))
         for i in range(8):
             seen[step + 1, i] = env.reward_manager.step_reward[i].clone()
     memory.end_rollout()

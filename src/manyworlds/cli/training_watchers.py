@@ -70,7 +70,7 @@ class TrainingWatchers:
         from manyworlds.rl.entered_policy import TrainingPolicy
 
         self._attach_server = AttachServer(
-            runner.env.env,
+            runner.env.unwrapped,
             run.path,
             run.task or "",
             TrainingPolicy(runner),
@@ -78,7 +78,6 @@ class TrainingWatchers:
             runner.edits,
             WorldMemory(runner.env.unwrapped) if self._options.remember else None,
         )
-        runner.env.env = self._attach_server
         self._print(f"enter one of its worlds: manyworlds lab --attach {run.path} --world 0")
 
     def _open_page(self, runner: OnPolicyRunner, run: RunFolder) -> None:

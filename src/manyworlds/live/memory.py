@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import collections
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_leaves
 
-from manyworlds.envs.types import VecEnvStepReturn
 from manyworlds.live.edits import edit_log
 from manyworlds.live.record import RecordedStep, WorldRecord, quick_checksums
 from manyworlds.live.snapshot import snapshot_of_state
@@ -83,6 +82,8 @@ class EndedEpisode:
 class WorldMemory:
     """Remembers the last seconds of all worlds of a batch, which does not change by that.
 
+    It observes the batch until `close`.
+
     The memory has the worst episodes of each rollout, too: those that ended by divergence first,
     then those that failed, then those that reached a time limit; among these by their returns.
 
@@ -124,6 +125,12 @@ class WorldMemory:
         self._since = np.zeros(env.num_envs, dtype=np.int64)
         """Step from which each world can be simulated alone: no other world has had a part."""
         self._keep_states(np.arange(env.num_envs))
+        self._action = torch.zeros(0)  # of the step that is under way
+        env.observers.append(self)
+
+    def close(self) -> None:
+        """Observe no further steps."""
+        self._env.observers.remove(self)
 
     @property
     def size(self) -> int:
@@ -135,42 +142,39 @@ class WorldMemory:
         """Time that is remembered now [s]."""
         return len(self._steps) * self._env.step_dt
 
-    def step(
-        self, action: torch.Tensor, step: Callable[[torch.Tensor], VecEnvStepReturn]
-    ) -> VecEnvStepReturn:
-        """Step the batch, and remember.
-
-        Args:
-            action: actions of all worlds, shape [num_envs, num_actions].
-            step: function that advances the batch by a control step.
-        """
+    def before_step(self, action: torch.Tensor) -> None:
+        """Remember the actions, shape [num_envs, num_actions]."""
         env = self._env
-        lengths = env.episode_length_buf.clone()
+        lengths = env.episode_length_buf
         # What was changed between two steps cannot be simulated from before: an edit, or, as
         # runners do at first, the time in the episodes.
         if len(edit_log(env).applied) != self._edits or not torch.equal(lengths, self._lengths):
             self.forget()
+        self._lengths = lengths.clone()
+        self._action = action.detach().cpu().clone()
         self._tape.begin()
-        with self._tape:
-            result = step(action)
-        action = action.detach().cpu().clone()
+        self._tape.__enter__()
+
+    def after_step(self) -> None:
+        """Remember the step."""
+        self._tape.__exit__(None, None, None)
+        env = self._env
         draws = self._tape.draws
         checks = quick_checksums(env)
-        size = _size(draws) + _size(action) + checks.nbytes
-        self._steps.append(_Step(action, draws, checks, size))
+        size = _size(draws) + self._action.nbytes + checks.nbytes
+        self._steps.append(_Step(self._action, draws, checks, size))
         self._recent_size += size
         self._now += 1
-        self._returns += result[1]
+        self._returns += env.reward_buf
         ended = np.flatnonzero(env.reset_buf.cpu().numpy())
         for env_id in ended.tolist():
-            self._note_end(env_id, int(lengths[env_id]) + 1)
+            self._note_end(env_id, int(self._lengths[env_id]) + 1)
         self._returns[env.reset_buf] = 0.0
         self._since[self._tape.coupled] = self._now
         every = self._now % _SPARSE_STEPS == 0
         self._keep_states(np.arange(env.num_envs) if every else np.flatnonzero(self._tape.coupled))
         self._forget_old()
         self._lengths = env.episode_length_buf.clone()
-        return result
 
     def end_rollout(self) -> None:
         """Choose the worst episodes since the last call."""

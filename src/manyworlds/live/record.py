@@ -71,6 +71,8 @@ class WorldRecord:
 class WorldRecorder:
     """Records the steps of some worlds of a batch, which does not change by that.
 
+    It observes the batch while it records.
+
     Args:
         env: the batch.
     """
@@ -81,6 +83,7 @@ class WorldRecorder:
         coupled = [COMMAND] if env.curriculum_manager.active_terms else []
         self._tape = DrawRecorder(env.num_envs, coupled)
         self._records: dict[int, WorldRecord] = {}
+        self._action: torch.Tensor | None = None  # of the step that is under way
 
     @property
     def env_ids(self) -> list[int]:
@@ -93,37 +96,36 @@ class WorldRecorder:
         Raises:
             ValueError: there is no such world, or the engine is not bit-exact.
         """
-        self._records[env_id] = record = WorldRecord(take_snapshot(self._env, env_id))
+        record = WorldRecord(take_snapshot(self._env, env_id))
+        if not self._records:
+            self._env.observers.append(self)
+        self._records[env_id] = record
         return record
 
     def stop(self, env_id: int) -> None:
         """End the record of a world."""
-        self._records.pop(env_id, None)
+        if self._records.pop(env_id, None) is not None and not self._records:
+            self._env.observers.remove(self)
 
-    def step(
-        self, action: torch.Tensor, step: Callable[[torch.Tensor], VecEnvStepReturn]
-    ) -> VecEnvStepReturn:
-        """Step the batch, and record.
-
-        Args:
-            action: actions of all worlds, shape [num_envs, num_actions].
-            step: function that advances the batch by a control step.
-        """
-        if not self._records:
-            return step(action)
+    def before_step(self, action: torch.Tensor) -> None:
+        """Begin to record a step."""
+        self._action = action.detach().cpu().clone()
         self._tape.begin(self._records)
-        with self._tape:
-            result = step(action)
+        self._tape.__enter__()
+
+    def after_step(self) -> None:
+        """Record the step."""
+        self._tape.__exit__(None, None, None)
+        assert self._action is not None
         for i, record in self._records.items():
             record.steps.append(
                 RecordedStep(
-                    action=action[i : i + 1].detach().cpu().clone(),
+                    action=self._action[i : i + 1].clone(),
                     draws=self._tape.draws[i],
                     state=self._env.world_state(i) if i in self._tape.coupled else None,
                     check=checksum(self._env, i),
                 )
             )
-        return result
 
 
 class WorldReplay:

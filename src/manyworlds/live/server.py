@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
-from manyworlds.envs.types import VecEnvStepReturn
 from manyworlds.live.memory import WorldMemory
 from manyworlds.live.record import WorldRecord, WorldRecorder
 from manyworlds.live.snapshot import take_snapshot
@@ -79,11 +78,11 @@ class EditReceiver(Protocol):
 
 
 class AttachServer:
-    """Steps an environment, and lets other processes of this machine copy its worlds.
+    """Lets other processes of this machine copy the worlds of an environment that others step.
 
-    It wraps the environment: all other attributes are those of the environment. Neither the
-    environment's state nor its random numbers depend on it. It listens on loopback, at a port that
-    is free, and answers those who know the token in a file that only its owner can read.
+    It observes the environment, whose state and random numbers do not depend on it. It listens on
+    loopback, at a port that is free, and answers those who know the token in a file that only its
+    owner can read.
 
     Args:
         env: the environment, or what wraps it.
@@ -92,7 +91,7 @@ class AttachServer:
         policy: the present policy; None for none.
         rollout_steps: control steps between two updates of the policy.
         edits: receiver of edits that visitors send; None refuses them.
-        memory: memory of the last seconds of all worlds; None for none.
+        memory: memory of the last seconds of all worlds, which `finish` closes; None for none.
     """
 
     def __init__(
@@ -106,8 +105,8 @@ class AttachServer:
         memory: WorldMemory | None = None,
     ) -> None:
         self.env = env
-        self.memory = memory
-        """Memory of the last seconds of all worlds; None for none."""
+        """The environment."""
+        self._memory = memory
         self._edits = edits
         self._sent = list[PendingEdit]()
         self._task = task
@@ -115,8 +114,9 @@ class AttachServer:
         self._rollout_steps = rollout_steps
         self._steps = 0
         self._lock = threading.Lock()  # held while the environment steps
+        self._stepping = False
         self._asked: collections.deque[_Question] = collections.deque()
-        self._recorder = WorldRecorder(env.unwrapped)
+        self._recorder = WorldRecorder(env)
         self._records: dict[int, tuple[WorldRecord, int]] = {}
         self._file = folder / ATTACH_FILE
         token = secrets.token_urlsafe(_TOKEN_BYTES)
@@ -129,35 +129,40 @@ class AttachServer:
         write_atomic(self._file, json.dumps(content) + "\n", mode=0o600)
         thread = threading.Thread(target=self._server.serve_forever, name="attach", daemon=True)
         thread.start()
+        # The first one is the last to see the end of a step: records and memory have it then.
+        env.observers.insert(0, self)
 
-    def __getattr__(self, name: str) -> object:
-        if name == "env":  # not set yet, for example during unpickling
-            raise AttributeError(name)
-        return getattr(self.env, name)
+    def before_step(self, action: torch.Tensor) -> None:
+        """Let those who ask wait for the end of the step."""
+        if not self._stepping:  # else an error has ended the last step
+            self._lock.acquire()
+            self._stepping = True
+        if self._policy is not None and self._steps == 0:
+            self._policy.release()
 
-    def step(self, action: torch.Tensor) -> VecEnvStepReturn:
-        """Advance all worlds by one control step, and answer those who asked meanwhile."""
-        with self._lock:
-            if self._policy is not None and self._steps == 0:
-                self._policy.release()
-            result = self._recorder.step(action, self._step_and_remember)
-            self._steps += 1
-            if self.memory is not None and self._steps == self._rollout_steps:
-                self.memory.end_rollout()
-            if self._policy is not None and self._steps == self._rollout_steps:
+    def after_step(self) -> None:
+        """Answer those who asked meanwhile."""
+        self._steps += 1
+        if self._steps == self._rollout_steps:
+            if self._memory is not None:
+                self._memory.end_rollout()
+            if self._policy is not None:
                 self._policy.hold()
-                self._steps = 0
-            if self._records:
-                self._end_records()
-            self._answer()
-        return result
-
-    def _step_and_remember(self, action: torch.Tensor) -> VecEnvStepReturn:
-        step = self.env.step
-        return step(action) if self.memory is None else self.memory.step(action, step)
+            self._steps = 0
+        for env_id in self._recorder.env_ids:
+            found, length = self._records[env_id]
+            if len(found.steps) >= length:
+                self._recorder.stop(env_id)
+        self._answer()
+        self._stepping = False
+        self._lock.release()
 
     def finish(self) -> None:
         """Close the attach server; training continues. A second call does nothing."""
+        if self in self.env.observers:
+            self.env.observers.remove(self)
+            if self._memory is not None:
+                self._memory.close()
         self._server.shutdown()
         self._server.server_close()
         self._file.unlink(missing_ok=True)
@@ -186,7 +191,7 @@ class AttachServer:
 
     def facts(self) -> dict[str, object]:
         """Return what a visitor needs to know first, as plain data."""
-        env = self.env.unwrapped
+        env = self.env
         return {
             "task": self._task,
             "run": str(self._file.parent.resolve()),
@@ -209,7 +214,6 @@ class AttachServer:
             raise ValueError(
                 f"At most {MAX_RECORDED_STEPS} control steps are recorded, got {record}."
             )
-        env = self.env.unwrapped
         if record:
             others = [i for i in self._recorder.env_ids if i != env_id]
             if len(others) >= MAX_RECORDED_WORLDS:
@@ -224,7 +228,7 @@ class AttachServer:
             self._records[env_id] = found, record
             snapshot = found.snapshot
         else:
-            snapshot = take_snapshot(env, env_id)
+            snapshot = take_snapshot(self.env, env_id)
         policy = None if self._policy is None else self._policy.of_world(env_id)
         return pack({**self.facts(), "snapshot": snapshot.to_bytes(), "policy": policy})
 
@@ -291,15 +295,9 @@ class AttachServer:
         raise ValueError(f"No episode of world {env_id} that ended after step {end} is kept.")
 
     def _remembered(self) -> WorldMemory:
-        if self.memory is None:
+        if self._memory is None:
             raise ValueError("This training remembers nothing: start it with --remember.")
-        return self.memory
-
-    def _end_records(self) -> None:
-        for env_id in self._recorder.env_ids:
-            found, length = self._records[env_id]
-            if len(found.steps) >= length:
-                self._recorder.stop(env_id)
+        return self._memory
 
     def _answer(self) -> None:
         while self._asked:
