@@ -8,7 +8,7 @@ import torch
 from manyworlds.live import env_from_snapshot
 from manyworlds.live.memory import WorldMemory
 from manyworlds.live.record import WorldReplay, quick_checksum
-from manyworlds.live.story import tell
+from manyworlds.live.story import episode_story
 from manyworlds.utils.seeding import rng_state
 from tests.live.test_fork import TASKS, delay, make_env
 
@@ -82,7 +82,7 @@ def test_lengths_that_a_runner_sets_are_remembered():
     memory.end_rollout()
     ends = [end for end in memory.worst if end.ended_by == ("time_out",)]
     assert ends and ends[0].length > 12
-    story = tell(ends[0].record, env.cfg)
+    story = episode_story(ends[0].record, env.cfg)
     assert story.ended_by == ("time_out",)
     assert story.steps[-1].time == pytest.approx(1.0)
     env.close()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from manyworlds.live.memory import WorldMemory
-from manyworlds.live.story import tell
+from manyworlds.live.story import episode_story
 from tests.live.test_fork import make_env
 from tests.live.test_memory import act
 
@@ -23,7 +23,7 @@ def test_a_fall_is_told():
             seen[step + 1, i] = env.reward_manager.step_reward[i].clone()
     memory.end_rollout()
     end = memory.worst[0]
-    story = tell(end.record, env.cfg)
+    story = episode_story(end.record, env.cfg)
     assert story.env_id == end.env_id and story.ended_by == end.ended_by
     assert story.equal_steps == len(story.steps) - 1 == len(end.record.steps) - 1
     assert set(story.ended_by) <= {"fell_over", "illegal_contact"}

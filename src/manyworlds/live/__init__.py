@@ -1,7 +1,7 @@
-"""What reaches into a running environment: snapshots and forks of a world, records, edits.
+"""Access to a running environment: snapshots and forks of a world, records, edits.
 
-`manyworlds.live.server` lets other programs in, `manyworlds.live.memory` remembers the last seconds
-of all worlds, and `manyworlds.live.story` tells why an episode ended.
+`manyworlds.live.server` is the server that other programs attach to, `manyworlds.live.memory` keeps
+the last seconds of all worlds, and `manyworlds.live.story` simulates an episode's end again.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Environment of one world that goes on from a world of a batch."""
+"""Fork of a world: an environment of one world that continues from a world of a batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manyworlds.utils.seeding import rng_state, set_rng_state
 
 
 def fork_env(env: ManagerBasedRlEnv, env_id: int) -> ManagerBasedRlEnv:
-    """Build an environment of one world that goes on from the present state of a world.
+    """Build an environment of one world that continues from the present state of a world.
 
     It has the world's state, variants, randomized model fields, commands, delays, histories and
     episode. With the same actions and random draws, its steps are those of the world in the batch,
@@ -36,7 +36,7 @@ def env_from_snapshot(
     cfg: ManagerBasedRlEnvCfg,
     env_type: type[ManagerBasedRlEnv] = ManagerBasedRlEnv,
 ) -> ManagerBasedRlEnv:
-    """Build an environment of one world that goes on from a snapshot; see `fork_env`.
+    """Build an environment of one world that continues from a snapshot; see `fork_env`.
 
     Args:
         snapshot: the snapshot.
@@ -60,7 +60,7 @@ def env_from_snapshot(
 
 
 def restore_snapshot(env: ManagerBasedRlEnv, snapshot: WorldSnapshot) -> None:
-    """Let an environment of one world, built for the same variants, go on from a snapshot.
+    """Continue an environment of one world, built for the same variants, from a snapshot.
 
     Raises:
         ValueError: the snapshot is of another model.
@@ -68,8 +68,8 @@ def restore_snapshot(env: ManagerBasedRlEnv, snapshot: WorldSnapshot) -> None:
     if model_hash(env.sim.mj_model) != snapshot.model_hash:
         raise ValueError(
             "The model of this task depends on the number of worlds, or on random numbers without "
-            "a seed, or has changed since, so a world of the batch cannot go on alone: build the "
-            "same model for any number of worlds."
+            "a seed, or has changed since, so a world of the batch cannot continue alone: build "
+            "the same model for any number of worlds."
         )
     edit_log(env)  # so that the state's edits are restored
     env.load_state_dict(snapshot.state)

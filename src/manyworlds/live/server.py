@@ -1,7 +1,7 @@
-"""Server through which other processes of this machine take worlds out of a running training.
+"""Attach server: copies worlds of a running training for other processes of the same machine.
 
-The training answers between two control steps, or at any time while it learns. It sends copies, so
-nothing that a visitor does reaches the training, except edits that it sends.
+It answers between two control steps, or at any time while the training learns. It sends copies, so
+that only the edits of a visitor reach the training.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class PendingEdit(Protocol):
         ...
 
     def describe(self) -> dict[str, object]:
-        """Return what has become of it, as plain data."""
+        """Return its record or the reason of its refusal, as plain data."""
         ...
 
 
@@ -78,10 +78,10 @@ class EditReceiver(Protocol):
 
 
 class AttachServer:
-    """Lets other processes of this machine copy the worlds of an environment that others step.
+    """Serves copies of the worlds of an environment to other processes of the same machine.
 
-    It observes the environment, whose state and random numbers do not depend on it. It listens on
-    loopback, at a port that is free, and answers those who know the token in a file that only its
+    It observes the environment, whose state and random numbers do not depend on it. It listens on a
+    free port of the loopback interface, and requires a token, which stands in a file that only its
     owner can read.
 
     Args:
@@ -133,7 +133,7 @@ class AttachServer:
         env.observers.insert(0, self)
 
     def before_step(self, action: torch.Tensor) -> None:
-        """Let those who ask wait for the end of the step."""
+        """Hold the lock, so that requests wait for the end of the step."""
         if not self._stepping:  # else an error has ended the last step
             self._lock.acquire()
             self._stepping = True
@@ -141,7 +141,7 @@ class AttachServer:
             self._policy.release()
 
     def after_step(self) -> None:
-        """Answer those who asked meanwhile."""
+        """Answer the requests that came during the step."""
         self._steps += 1
         if self._steps == self._rollout_steps:
             if self._memory is not None:
@@ -190,7 +190,7 @@ class AttachServer:
         return asked.answer
 
     def facts(self) -> dict[str, object]:
-        """Return what a visitor needs to know first, as plain data."""
+        """Return the task, the run, the number of worlds and the step, as plain data."""
         env = self.env
         return {
             "task": self._task,
@@ -256,7 +256,7 @@ class AttachServer:
         return json.dumps({"number": len(self._sent) - 1}).encode()
 
     def edit_of(self, number: int) -> bytes:
-        """Return what has become of an edit; see `PendingEdit.describe`.
+        """Return the state of an edit; see `PendingEdit.describe`.
 
         Raises:
             ValueError: there is no edit of this number.
@@ -271,8 +271,17 @@ class AttachServer:
         Raises:
             ValueError: nothing is remembered.
         """
-        names = ("env_id", "step", "ended_by", "length", "episode_return", "text")
-        ends = [{name: getattr(end, name) for name in names} for end in self._remembered().worst]
+        ends = [
+            {
+                "env_id": end.env_id,
+                "step": end.step,
+                "ended_by": end.ended_by,
+                "length": end.length,
+                "episode_return": end.episode_return,
+                "text": end.text,
+            }
+            for end in self._remembered().worst
+        ]
         return json.dumps(ends).encode()
 
     def past_of(self, env_id: int, end: int = -1) -> bytes:

@@ -52,14 +52,14 @@ class EpisodeStory:
 
     @property
     def ended_by(self) -> tuple[str, ...]:
-        """Terminations that ended the episode; empty if it goes on."""
+        """Terminations that ended the episode; empty if it continues."""
         return self.steps[-1].ended_by
 
     def __str__(self) -> str:
         """Return why the episode ended, as text."""
         last = self.steps[-1]
         first = self.steps[0]
-        ends = ", ".join(self.ended_by) or "goes on"
+        ends = ", ".join(self.ended_by) or "continues"
         lines = [f"world {self.env_id}, {last.time:.2f} s after the start of its episode: {ends}"]
         for name in last.nearness:
             near = [step.nearness[name] for step in self.steps]
@@ -85,7 +85,7 @@ class EpisodeStory:
         return "\n".join(lines)
 
 
-def tell(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
+def episode_story(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
     """Simulate the last seconds of an episode again, and note what each step was like.
 
     Args:
@@ -105,17 +105,17 @@ def tell(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
         if name.startswith("model.")
     }
     replay = WorldReplay(env, record.steps, quick_checksum)
-    told = []
+    steps = []
     try:
         while not replay.ended:
             action = replay.begin()
             with replay, torch.no_grad():
                 env.step(action)
-            told.append(step_of(env))
+            steps.append(step_of(env))
             replay.end()
     finally:
         env.close()
-    return EpisodeStory(record.snapshot.env_id, told, replay.done, randomized)
+    return EpisodeStory(record.snapshot.env_id, steps, replay.done, randomized)
 
 
 def nearness(env: ManagerBasedRlEnv, name: str) -> float | None:

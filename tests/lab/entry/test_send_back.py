@@ -12,7 +12,7 @@ from manyworlds.cli.main import main
 from manyworlds.lab import LabCfg, RecorderCfg
 from manyworlds.lab.entry import Visitor, enter_run
 from manyworlds.live.edits import AddCase, AddStartState, edit_from_plain, edit_log
-from manyworlds.live.story import tell
+from manyworlds.live.story import episode_story
 from manyworlds.rl.run_edits import read_edits
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks.run_configs import configs_of_run
@@ -131,7 +131,7 @@ def test_the_command_line_says_why_episodes_ended(training, capsys):
             record = visitor.past(2)
         except ValueError:  # it has just begun an episode
             continue
-        story = tell(record, configs_of_run(RunFolder(training.folder))[0])
+        story = episode_story(record, configs_of_run(RunFolder(training.folder))[0])
     assert story.equal_steps == len(story.steps) > 0
     with pytest.raises(ValueError, match="No episode of world 3 that ended after step 1 is kept"):
         visitor.past(3, 1)
