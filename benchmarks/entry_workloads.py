@@ -63,7 +63,7 @@ def memory(seconds: float) -> Figures:
     import torch
 
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.envs.world_memory import WorldMemory
+    from manyworlds.live.memory import WorldMemory
     from manyworlds.tasks import load_env_cfg
 
     cfg = load_env_cfg(_TASK)
@@ -73,7 +73,7 @@ def memory(seconds: float) -> Figures:
     action = torch.zeros(env.num_envs, env.action_manager.total_action_dim)
     steps = round(10.0 / env.step_dt)
     for step in range(steps):
-        kept.step(action, env.step)
+        env.step(action)
         if step % 24 == 23:
             kept.end_rollout()
     filled, remembered = kept.size, kept.seconds
@@ -82,9 +82,10 @@ def memory(seconds: float) -> Figures:
     while perf_counter() < end or len(times[True]) < 2:
         for with_memory in (False, True):
             kept.forget()
+            env.observers = [kept] if with_memory else []
             start = perf_counter()
             for _ in range(20):
-                kept.step(action, env.step) if with_memory else env.step(action)
+                env.step(action)
             times[with_memory].append(perf_counter() - start)
     env.close()
     return {
@@ -97,7 +98,7 @@ def memory(seconds: float) -> Figures:
 
 @contextlib.contextmanager
 def _training() -> Iterator[Path]:
-    """Run a training, and yield its folder once it has an entrance and learns."""
+    """Run a training, and yield its folder once it has an attach server and learns."""
     with tempfile.TemporaryDirectory() as root:
         arguments = ["train", _TASK, "--enter", "--log-root", root]
         process = subprocess.Popen(

@@ -112,9 +112,10 @@ def training_view(seconds: float) -> Figures | None:
     def block(with_page: bool, steps: int) -> float:
         nonlocal page
         os.kill(pid, signal.SIGCONT if with_page else signal.SIGSTOP)
+        env.observers = [view] if with_page else []
         start, busy = perf_counter(), cpu_seconds(pid)
         for _ in range(steps):
-            (view if with_page else env).step(action)
+            env.step(action)
         page += cpu_seconds(pid) - busy
         return perf_counter() - start
 

@@ -14,7 +14,7 @@ from manyworlds.cli.options import parse_known
 from manyworlds.cli.task_fields import GivenField, TrainConfig
 from manyworlds.cli.train import TrainOptions, read_config, run
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.envs.edited_values import stages_of
+from manyworlds.live.values import stages_of
 from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
 from manyworlds.tasks.velocity import velocity_cpu
 

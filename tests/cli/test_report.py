@@ -11,7 +11,7 @@ import yaml
 
 from manyworlds.cli.main import main
 from manyworlds.cli.report_content import _named
-from manyworlds.envs.edits import SetValue
+from manyworlds.live.edits import SetValue
 from manyworlds.rl.comparison import RunCurves, _groups, _labels
 from manyworlds.rl.progress import read_progress
 from manyworlds.rl.run_edits import EditRecord, write_edits

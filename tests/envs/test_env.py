@@ -429,7 +429,7 @@ def test_the_host_reads_from_the_device_once_a_step(env_cfg, monkeypatch, auto_r
     for action in random_actions(12):
         with host_reads(monkeypatch) as places:
             env.step(action)
-        assert places == ["envs/manager_based_rl_env.py:end_step"]
+        assert places == ["envs/manager_based_rl_env.py:substeps"]
     assert len(pushed) > 2 and min(pushed) < env.num_envs
 
 
@@ -440,7 +440,7 @@ def test_a_reset_reads_nothing_more(env_cfg, monkeypatch):
     with host_reads(monkeypatch) as places:
         *_, truncated, _ = env.step(torch.zeros(4, 1))
     assert truncated.sum() == 2
-    assert places == ["envs/manager_based_rl_env.py:end_step"]
+    assert places == ["envs/manager_based_rl_env.py:substeps"]
 
 
 def test_the_same_seed_gives_the_same_result_on_any_number_of_threads(env_cfg):

@@ -199,26 +199,28 @@ def test_samples_that_begin_late_begin_at_control_steps():
     np.testing.assert_allclose(found[0][0], expected[DECIMATION], atol=2e-5)
 
 
+def begin(env: ManagerBasedRlEnv, action: torch.Tensor) -> None:
+    """Make two of the four physics steps of a control step."""
+    stages = env.substeps(action)
+    assert [next(stages) for _ in range(4)] == ["controls", "physics"] * 2
+
+
 @pytest.mark.parametrize("options", [{"update_period": 0.04}, {"latency": 0.01}])
 def test_a_state_between_control_steps_is_continued(options: dict[str, float]):
     """Save after two of four physics steps, without a warning: samples go on bit for bit."""
     env = make_env(3, **options)
     action = torch.zeros(2, 1)
     env.step(action)
-    env.begin_step(action)
-    for substep in (0, 1):
-        env.write_controls(substep)
-        env.step_physics(substep)
+    begin(env, action)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         saved = copy.deepcopy(env.state_dict())
     shown = []
     for _ in range(2):
         env.load_state_dict(saved)
-        for substep in (2, 3):
-            env.write_controls(substep)
-            env.step_physics(substep)
-        rows = [env.end_step()[0]["all"], *(env.step(action)[0]["all"] for _ in range(4))]
+        for _ in env.substeps(None, done=2):
+            pass
+        rows = [env.obs_buf["all"], *(env.step(action)[0]["all"] for _ in range(4))]
         shown.append(torch.stack(rows))
     assert torch.equal(*shown) and shown[0].unique(dim=0).shape[0] > 2
 
@@ -226,10 +228,7 @@ def test_a_state_between_control_steps_is_continued(options: dict[str, float]):
 def test_a_reset_between_control_steps_begins_a_control_step():
     """Reset after two of four physics steps: the samples of the new episode are as ever."""
     env = make_env(3, update_period=0.04)
-    env.begin_step(torch.zeros(2, 1))
-    for substep in (0, 1):
-        env.write_controls(substep)
-        env.step_physics(substep)
+    begin(env, torch.zeros(2, 1))
     env.reset()
     seen, expected = observed(env), history(env)
     for step, row in enumerate(seen):

@@ -32,14 +32,16 @@ def test_single_physics_steps_equal_a_control_step(task):
             if not single:
                 obs, reward, *_ = env.step(action)
             else:
-                env.begin_step(action)
-                times = []
-                for substep in range(env.cfg.decimation):
-                    env.write_controls(substep)
-                    env.step_physics(substep)
-                    times.append(float(env.sim.data.time[0]))
-                assert len(set(times)) == env.cfg.decimation
-                obs, reward, *_ = env.end_step()
+                stages = []
+                times = set()
+                for stage in env.substeps(action):
+                    stages.append(stage)
+                    if stage == "physics":
+                        times.add(float(env.sim.data.time[0]))
+                assert stages == ["controls", "physics"] * env.cfg.decimation
+                assert len(times) == env.cfg.decimation
+                obs = env.obs_buf
+                reward = env.reward_buf
             rows.append((state_rows(env), reward.clone(), {k: v.clone() for k, v in obs.items()}))
         results.append(rows)
     assert any(float(reward.abs().sum()) > 0.0 for _, reward, _ in results[0])

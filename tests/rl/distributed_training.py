@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from manyworlds.envs.edits import SetValue
+from manyworlds.live.edits import SetValue
 from manyworlds.rl import runner as runner_module
 from manyworlds.rl.training import train
 from manyworlds.tasks import load_env_cfg, load_rl_cfg

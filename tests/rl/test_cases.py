@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from manyworlds.cli.main import main
-from manyworlds.envs import ManagerBasedRlEnv, world_moment
-from manyworlds.envs.edits import AddCase, RecordedPush
-from manyworlds.envs.mdp.sent_back import StartState
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.live import take_snapshot
+from manyworlds.live.edits import AddCase, RecordedPush
+from manyworlds.live.user_events import StartState
 from manyworlds.rl.cases import case_env, case_table, evaluate_case
 from manyworlds.tasks import load_env_cfg
 from tests.rl.test_run_edits import run
@@ -25,7 +26,7 @@ def standing(num_envs: int = 12):
     env = ManagerBasedRlEnv(cfg, device="cpu")
     for _ in range(20):
         env.step(torch.zeros(num_envs, 12))
-    state = StartState.of(world_moment(env, 5), env)
+    state = StartState.of(take_snapshot(env, 5), env)
     env.close()
     return cfg, AddCase(name="stand", state=state, seconds=1.5)
 
@@ -60,7 +61,7 @@ def test_the_command_line_reports_each_checkpoint_from_then_on(tmp_path, capsys)
     """Send a case after the second iteration: checkpoints from the one before it on have a row."""
 
     def send(env):
-        return [AddCase(name="side", state=StartState.of(world_moment(env, 2), env), seconds=0.2)]
+        return [AddCase(name="side", state=StartState.of(take_snapshot(env, 2), env), seconds=0.2)]
 
     result, _ = run(tmp_path, 4, at=2, send=send)
     command = ["evaluate", TASK, "--cases", "--env.scene.num-envs", "4"]

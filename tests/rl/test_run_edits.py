@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 
@@ -10,8 +9,9 @@ import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
-from manyworlds.envs import ManagerBasedRlEnv, world_moment
-from manyworlds.envs.edits import (
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.live import take_snapshot
+from manyworlds.live.edits import (
     AddCase,
     AddDisturbance,
     AddRandomization,
@@ -19,8 +19,9 @@ from manyworlds.envs.edits import (
     SetValue,
     apply_edit,
     edit_from_plain,
+    edit_log,
 )
-from manyworlds.envs.mdp.sent_back import StartState
+from manyworlds.live.user_events import StartState
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.run_edits import FILE_NAME, read_edits
 from manyworlds.rl.training import train
@@ -40,7 +41,7 @@ PUSH = AddDisturbance(
 
 def start_state(env: ManagerBasedRlEnv, env_id: int = 1) -> StartState:
     """Return the present state of a world."""
-    return StartState.of(world_moment(env, env_id), env)
+    return StartState.of(take_snapshot(env, env_id), env)
 
 
 def edits_of(env: ManagerBasedRlEnv) -> list:
@@ -127,7 +128,7 @@ def test_edits_are_recorded_in_their_order(edited):
     assert [record.edit for record in records] == [edit.edit.plain() for edit in sent]
     assert records[0].text == "rewards.upright.weight = 2.5"
     assert all(record.time.startswith("20") for record in records)
-    edits = load_checkpoint(result.checkpoint)["infos"]["env_state"]["edits"]
+    edits = load_checkpoint(result.checkpoint)["infos"]["env_state"]["edits"]["applied"]
     assert edits == [record.edit for record in records]
     assert (result.run.path / "learning_curve.png").stat().st_size > 10_000
 
@@ -227,7 +228,7 @@ def test_bad_edits_change_nothing():
         with pytest.raises(ValueError, match="no edit of kind|wrong type"):
             edit_from_plain(wrong_type)
     apply_edit(env, PUSH)()  # and what is taken back leaves nothing, either
-    assert json.dumps(env.edits) == "[]"
+    assert edit_log(env).applied == []
     leaves = zip(tree_leaves(before), tree_leaves(env.state_dict()), strict=True)
     assert all(torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b for a, b in leaves)
 

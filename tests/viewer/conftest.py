@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import pytest
@@ -12,6 +12,9 @@ import torch
 
 from manyworlds.sim import Simulation
 from manyworlds.utils.viewer_config import ViewerConfig
+
+if TYPE_CHECKING:
+    from manyworlds.envs.types import StepObserver
 
 CARTPOLE = """
 <mujoco model="cartpole">
@@ -59,6 +62,7 @@ class CartpoleEnv:
         self.num_envs = num_envs
         self.device = torch.device("cpu")
         self.num_resets = 0
+        self.observers: list[StepObserver] = []
         self.reset()
 
     @property
@@ -75,6 +79,8 @@ class CartpoleEnv:
         """Push the carts."""
         self.sim.data.ctrl[:] = actions
         self.sim.step(2, refresh=True)
+        for observer in self.observers:
+            observer.after_step()
         zeros = torch.zeros(self.num_envs)
         return self.get_observations(), zeros, zeros.bool(), zeros.bool(), {}
 

@@ -101,7 +101,7 @@ def test_a_training_is_found_and_cannot_be_pushed(env, registry, caplog):
 
         def moved():
             view._next = 0.0  # a frame is due
-            view.step(torch.zeros(4, 1))
+            env.step(torch.zeros(4, 1))
             if mirror.read(newest) and newest.viewer:
                 seen.add(newest.viewer["t"])
             return len(seen) > 2

@@ -36,7 +36,8 @@ PAGES = {
     "signals": ("manyworlds.signals",),
     "terrains": ("manyworlds.terrains", "manyworlds.terrains.config"),
     "managers": ("manyworlds.managers", "manyworlds.managers.symmetry"),
-    "envs": ("manyworlds.envs", "manyworlds.envs.edits", "manyworlds.utils.draws"),
+    "envs": ("manyworlds.envs", "manyworlds.utils.world_random"),
+    "live": ("manyworlds.live",),
     "mdp": ("manyworlds.envs.mdp",),
     "dr": ("manyworlds.envs.mdp.dr",),
     "rl": (

@@ -48,8 +48,6 @@ HELPERS = {
 # Kinds of terms whose module does not tell their manager.
 KINDS = {
     "reset_to_start_states": "events",
-    "repeat_push": "events",
-    "start_from_moments": "events",
     "reset_joints": "events",
     "at_startup": "events",
 }

@@ -162,7 +162,7 @@ def _wait(cfg: AttachOptions) -> None:
             try:
                 entered = enter(int(line))
                 _answer(url=page.url)
-                stock.prepare(entered.moment)
+                stock.prepare(entered.snapshot)
             except EXPECTED as error:
                 _answer(error=one_line(error))
         if entered is not None:

@@ -35,8 +35,8 @@ def main(argv: list[str]) -> int:
     values = [_parsed(text) for text in cfg.set]
     plain = None if cfg.file is None else _read(cfg.file)
     folder = running_training(cfg.run, cfg.log_root).path
-    from manyworlds.envs.edits import SetValue, edit_from_plain
     from manyworlds.lab.entry import Visitor
+    from manyworlds.live.edits import SetValue, edit_from_plain
     from manyworlds.rl.run_edits import read_edits
 
     edits = [SetValue(path=path, value=value) for path, value in values]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from manyworlds.cli.task_fields import GivenField, TrainConfig
-from manyworlds.envs.edited_values import stages_of
+from manyworlds.live.values import stages_of
 
 _GROUPS = {
     "reward_name": "rewards",

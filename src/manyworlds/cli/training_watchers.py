@@ -1,4 +1,4 @@
-"""What watches a training: a video recorder, a web page, and the entrance for other programs."""
+"""What watches a training: a video recorder, a web page, and the attach server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from manyworlds.cli.train import TrainOptions
-    from manyworlds.envs.entrance import Entrance
+    from manyworlds.live.server import AttachServer
     from manyworlds.rl.progress import IterationRecord
     from manyworlds.rl.run_folder import RunFolder
     from manyworlds.rl.runner import OnPolicyRunner
@@ -35,7 +35,7 @@ class TrainingWatchers:
         self._console = console
         self._film: VideoRecorder | None = None
         self._view: TrainingView | None = None
-        self._entrance: Entrance | None = None
+        self._attach_server: AttachServer | None = None
 
     def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         """Start recording and serving, as the options say."""
@@ -48,7 +48,7 @@ class TrainingWatchers:
         if self._options.video:
             self._start_film(runner, run)
         if self._options.view or self._options.enter:
-            self._open_entrance(runner, run)
+            self._open_attach_server(runner, run)
         if self._options.view:
             self._open_page(runner, run)
 
@@ -65,13 +65,13 @@ class TrainingWatchers:
         )
         runner.env.env = self._film
 
-    def _open_entrance(self, runner: OnPolicyRunner, run: RunFolder) -> None:
-        from manyworlds.envs.entrance import Entrance
-        from manyworlds.envs.world_memory import WorldMemory
+    def _open_attach_server(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        from manyworlds.live.memory import WorldMemory
+        from manyworlds.live.server import AttachServer
         from manyworlds.rl.entered_policy import TrainingPolicy
 
-        self._entrance = Entrance(
-            runner.env.env,
+        self._attach_server = AttachServer(
+            runner.env.unwrapped,
             run.path,
             run.task or "",
             TrainingPolicy(runner),
@@ -79,7 +79,6 @@ class TrainingWatchers:
             runner.edits,
             WorldMemory(runner.env.unwrapped) if self._options.remember else None,
         )
-        runner.env.env = self._entrance
         self._print(f"enter one of its worlds: manyworlds lab --attach {run.path} --world 0")
 
     def _open_page(self, runner: OnPolicyRunner, run: RunFolder) -> None:
@@ -99,7 +98,7 @@ class TrainingWatchers:
         if is_local(options.host):
             walk_in = functools.partial(WarmLab, run.path.resolve())
         self._view = TrainingView(
-            runner.env.env,
+            runner.env.unwrapped,
             options.view_worlds,
             options.host,
             options.port,
@@ -107,7 +106,6 @@ class TrainingWatchers:
             walk_in,
             web_origins=options.web_origin,
         )
-        runner.env.env = self._view
         self._print(f"watch at {served_at(self._view.url, options.port)}")
         self._print(
             f"or world {options.peek_world} in MuJoCo's window, where it cannot be pushed: "
@@ -129,6 +127,6 @@ class TrainingWatchers:
 
     def close(self) -> None:
         """Finish the videos and close the page."""
-        for watcher in (self._film, self._view, self._entrance):
+        for watcher in (self._film, self._view, self._attach_server):
             if watcher is not None:
                 watcher.finish()

@@ -30,20 +30,20 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds why`."""
     cfg = parse(WhyOptions, argv, "why")
     run = running_training(cfg.run, cfg.log_root)
-    from manyworlds.envs.episode_story import tell
     from manyworlds.lab.entry import Visitor
+    from manyworlds.live.story import episode_story
     from manyworlds.tasks.run_configs import configs_of_run
 
     visitor = Visitor(run.path)
     load_task_of(run, cfg.load)
     env_cfg, _ = configs_of_run(run)
     if cfg.world is not None:
-        print(tell(visitor.past(cfg.world), env_cfg))
+        print(episode_story(visitor.past(cfg.world), env_cfg))
         return 0
     worst = visitor.worst()[::-1]
     for end in worst[: cfg.episodes]:
         print(end["text"])
-        print(tell(visitor.past(end["env_id"], end["step"]), env_cfg))
+        print(episode_story(visitor.past(end["env_id"], end["step"]), env_cfg))
     if not worst:
         print("No episode has ended yet.")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,9 +15,8 @@ import torch
 
 from manyworlds.envs.build_notes import warn_of_doubts
 from manyworlds.envs.config_checks import check_episode_length, check_numbers
-from manyworlds.envs.edits import restore_edits
 from manyworlds.envs.mdp.events import reset_scene_to_default
-from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
+from manyworlds.envs.types import StepObserver, SubstepStage, VecEnvObs, VecEnvStepReturn
 from manyworlds.managers import (
     ActionManager,
     ActionTermCfg,
@@ -51,7 +50,7 @@ from manyworlds.utils.debug_visualizer import DebugVisualizer
 from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import DeviceTimer
 from manyworlds.utils.seeding import new_seed, rng_state, seed_rng, set_rng_state
-from manyworlds.utils.state import Stateful, WorldRows
+from manyworlds.utils.state import HasState, Stateful, WorldRows
 from manyworlds.utils.unsaved_state import UnsavedState
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.validation.worlds import EnvIds, Worlds
@@ -152,7 +151,8 @@ class ManagerBasedRlEnv(Stateful):
         "physics_time",
         "_physics_timer",
         "seed_used",
-        "edits",
+        "observers",
+        "attached_states",
         "resetting",
         "_not_finite",
     )
@@ -213,8 +213,11 @@ class ManagerBasedRlEnv(Stateful):
         self._must_reset = torch.zeros(self.num_envs, dtype=torch.bool)  # on the host
         self.extras: dict[str, Any] = {"log": {}}
         self.obs_buf: VecEnvObs = {}
-        self.edits: list[dict[str, Any]] = []
-        """Changes since the build, as plain data; see `apply_edit`."""
+        self.observers: list[StepObserver] = []
+        """Objects that see every control step: `before_step` in their order, `after_step` in the
+        reverse one."""
+        self.attached_states: dict[str, HasState] = {}
+        """Objects that are saved with the environment, by name; see `attach_state`."""
         self.load_managers()
         self._define_spaces()
         self.event_manager.apply("startup")
@@ -381,63 +384,51 @@ class ManagerBasedRlEnv(Stateful):
         if not self.cfg.auto_reset and self._must_reset.numpy().any():
             worlds = np.flatnonzero(self._must_reset.numpy()).tolist()
             raise RuntimeError(f"Environments {worlds} must be reset via reset(env_ids=...) first.")
-        self.begin_step(action)
-        if self._needs_substeps:
-            for substep in range(self.cfg.decimation):
-                self.write_controls(substep)
-                self.step_physics(substep)
-        else:
-            self.write_controls(0)
-            self.sim.step(self.cfg.decimation, refresh=True)
-            self.scene.update(self.step_dt)
-        return self.end_step()
+        for _ in self.substeps(action, merge=True):
+            pass  # nobody looks between the physics steps
+        return (
+            self.obs_buf,
+            self.reward_buf,
+            self.reset_terminated,
+            self.reset_time_outs,
+            self.extras,
+        )
 
-    def begin_step(self, action: torch.Tensor) -> None:
-        """Process an action: the first part of `step`, for callers that see each physics step.
+    def substeps(
+        self, action: torch.Tensor | None, done: int = 0, *, merge: bool = False
+    ) -> Iterator[SubstepStage]:
+        """Make a control step, from its first line to its last, and yield at each physics step.
 
-        These call `begin_step`, then `write_controls` and `step_physics` for each of the
-        `decimation` physics steps, and `end_step`. The result is that of `step`, bit for bit,
-        except that worlds whose episode ended may continue without a reset if `auto_reset` is off.
+        "controls" follows the controls of a physics step, which the caller may change, and
+        "physics" the physics step itself. After the last iteration, `obs_buf`, `reward_buf`,
+        `reset_terminated`, `reset_time_outs` and `extras` are what `step` returns, bit for bit.
+        Worlds whose episode ended may continue without a reset if `auto_reset` is off. A control
+        step that is not iterated to its end is given up by the next one, or by `reset`.
 
         Args:
-            action: unprocessed actions, shape [num_envs, total_action_dim].
+            action: unprocessed actions, shape [num_envs, total_action_dim]; None continues the
+                control step of a loaded state, which includes the processed actions.
+            done: number of physics steps that were made before that state was saved.
+            merge: whether to make all physics steps in one call of the engine, without yielding,
+                if nothing is computed between them.
 
         Raises:
-            ValueError: the action has the wrong shape or is not finite.
+            ValueError: the action has the wrong shape or is not finite, or a term with the
+                nan_policy "error" is not finite.
         """
         self.extras = {"log": {}}
-        action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
-        self.action_manager.process_action(action.detach())
+        observers: list[StepObserver] = []
+        if action is not None:
+            action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
+            observers = list(self.observers)
+            for observer in observers:
+                observer.before_step(action)
+            self.action_manager.process_action(action.detach())
         self._physics_timer.start()
-
-    def write_controls(self, substep: int) -> None:
-        """Write the controls of one physics step, if they may differ from those of the last one.
-
-        Args:
-            substep: index of the physics step in the control step.
-        """
-        if substep == 0 or self._needs_substeps:
-            self.action_manager.apply_action()
-            self.scene.write_data_to_sim()
-
-    def step_physics(self, substep: int) -> None:
-        """Run one physics step.
-
-        Args:
-            substep: index of the physics step in the control step.
-        """
-        last = substep == self.cfg.decimation - 1
-        self.sim.step(refresh=last or self.scene.needs_refresh(self.physics_dt))
-        if self._needs_substeps:
-            self.scene.update(self.physics_dt)
-            if self.metrics_manager.needs_substeps:
-                self.metrics_manager.compute_substep()
-        elif last:
-            self.scene.update(self.step_dt)
-
-    def end_step(self) -> VecEnvStepReturn:
-        """Compute terminations, rewards and observations, and reset finished worlds; see `step`."""
+        yield from self._physics_steps(done, merge)
         self._physics_timer.stop()
+
+        # Terminations, rewards and metrics see the new state.
         self.episode_length_buf += 1
         self.has_stepped.fill_(True)
         self.common_step_counter += 1
@@ -466,6 +457,7 @@ class ManagerBasedRlEnv(Stateful):
         if not_finite.any():
             log.update(self._not_finite.tell(not_finite, ended & ((status & int(FATAL)) != 0)))
 
+        # Events change worlds during an episode.
         self.event_manager.apply("step", dt=self.step_dt)
         self.event_manager.apply("interval", dt=self.step_dt, due=host[1 : 1 + len(due)])
         self.sim.refresh()
@@ -480,6 +472,7 @@ class ManagerBasedRlEnv(Stateful):
         self.command_manager.compute(dt=self.step_dt)
         self.sim.refresh()
 
+        # Worlds whose episode ended are observed for the last time, and begin the next one.
         if finished is not None:
             with self.random_streams.only(finished.mask):
                 self.extras["final_obs"] = self.observation_manager.compute_final()
@@ -490,13 +483,32 @@ class ManagerBasedRlEnv(Stateful):
         if finished is not None:
             self.recorder_manager.record_post_reset(finished.ids)
         self.recorder_manager.record_post_step()
-        return (
-            self.obs_buf,
-            self.reward_buf,
-            self.reset_terminated,
-            self.reset_time_outs,
-            self.extras,
-        )
+        for observer in reversed(observers):
+            observer.after_step()
+
+    def _physics_steps(self, done: int, merge: bool) -> Iterator[SubstepStage]:
+        """Make the physics steps of a control step; see `substeps`."""
+        if merge and not self._needs_substeps:
+            self.action_manager.apply_action()
+            self.scene.write_data_to_sim()
+            self.sim.step(self.cfg.decimation, refresh=True)
+            self.scene.update(self.step_dt)
+            return
+        for substep in range(done, self.cfg.decimation):
+            # Without terms and actuators that need each physics step, controls stay the same.
+            if substep == 0 or self._needs_substeps:
+                self.action_manager.apply_action()
+                self.scene.write_data_to_sim()
+            yield "controls"
+            last = substep == self.cfg.decimation - 1
+            self.sim.step(refresh=last or self.scene.needs_refresh(self.physics_dt))
+            if self._needs_substeps:
+                self.scene.update(self.physics_dt)
+                if self.metrics_manager.needs_substeps:
+                    self.metrics_manager.compute_substep()
+            elif last:
+                self.scene.update(self.step_dt)
+            yield "physics"
 
     def get_observations(self) -> VecEnvObs:
         """Return the observations of the last step or reset, by group, shape [num_envs, ...]."""
@@ -513,13 +525,31 @@ class ManagerBasedRlEnv(Stateful):
         Warn once about each attribute that has changed since the build and is not included.
         """
         self._unsaved_state.warn()
-        state = {**super().state_dict(), "sim": self.sim.state_dict(), "rng": rng_state()}
-        return state | self._saved_edits()
+        return {**super().state_dict(), "sim": self.sim.state_dict(), "rng": rng_state()}
+
+    def saved_values(self) -> dict[str, object]:
+        """Return the saved values of the environment, and attached states that are not empty."""
+        attached = {name: part for name, part in self.attached_states.items() if part.state_dict()}
+        return {**super().saved_values(), **attached}
+
+    def attach_state(self, name: str, part: HasState) -> None:
+        """Save an object with the environment from now on, and load it before all else.
+
+        Args:
+            name: name of its state in that of the environment.
+            part: the object; while its state is empty, that of the environment does not contain it.
+
+        Raises:
+            ValueError: the name is taken.
+        """
+        if name in (*self.state_attributes, "sim", "rng", *self.attached_states):
+            raise ValueError(f"The state of the environment has '{name}': choose another name.")
+        self.attached_states[name] = part
 
     def world_state(self, env_id: int) -> dict[str, object]:
         """Return everything that is needed to continue one world in an environment of its own.
 
-        `load_state_dict` of an environment of one world accepts it; see `environment_of_world`.
+        `load_state_dict` of an environment of one world accepts it; see `fork_env`.
         Random generators and recorders belong to all worlds and are left out.
 
         Args:
@@ -542,11 +572,23 @@ class ManagerBasedRlEnv(Stateful):
 
     def _state_of(self, env_id: int | torch.Tensor) -> dict[str, object]:
         state = self._rows_of(self.saved_values(), env_id, self.num_envs)
-        return state | {"recorder_manager": {"terms": {}}, **self._saved_edits()}
+        return state | {"recorder_manager": {"terms": {}}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load a state that `state_dict` or `world_state` returned, after its edits."""
-        restore_edits(self, state.get("edits", []))
+        """Load a state that `state_dict` or `world_state` returned, attached states first.
+
+        Raises:
+            ValueError: the state does not fit, or the object is not attached whose state it has.
+        """
+        known = {*self.state_attributes, "sim", "rng", *self.attached_states}
+        if unknown := sorted(set(state) - known):
+            raise ValueError(
+                f"The saved state has {unknown}, which no part of this environment loads: attach "
+                "their owners first, see `attach_state`; for 'edits', call "
+                "`manyworlds.live.edit_log(env)`."
+            )
+        for name, part in self.attached_states.items():
+            part.load_state_dict(state.get(name, {}))
         self.sim.load_state_dict(state["sim"])
         self.obs_buf = copy.deepcopy(self.obs_buf)  # callers may still hold the current one
         # Checkpoints of earlier versions lack it; they were saved between steps.
@@ -580,9 +622,6 @@ class ManagerBasedRlEnv(Stateful):
         """Close the recorders and release the renderer's OpenGL context."""
         self.recorder_manager.close()
         self.renderer = None
-
-    def _saved_edits(self) -> dict[str, object]:
-        return {"edits": copy.deepcopy(self.edits)} if self.edits else {}
 
     def _reset_worlds(self, worlds: Worlds, ended: Worlds, seed: int | None = None) -> None:
         """Start new episodes.

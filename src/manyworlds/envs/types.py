@@ -1,8 +1,8 @@
-"""Types of an environment's return values."""
+"""Types of an environment's return values, and of what observes its steps."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import torch
 
@@ -10,3 +10,17 @@ VecEnvObs = dict[str, "torch.Tensor"]
 """Observations by group, each of shape [num_envs, ...]; see `ObservationManager.compute`."""
 VecEnvStepReturn = tuple[VecEnvObs, "torch.Tensor", "torch.Tensor", "torch.Tensor", dict[str, Any]]
 """Observations, rewards, terminated, truncated, extras."""
+SubstepStage = Literal["controls", "physics"]
+"""Part of a physics step that has just been done; see `ManagerBasedRlEnv.substeps`."""
+
+
+class StepObserver(Protocol):
+    """Object that sees every control step; see `ManagerBasedRlEnv.observers`."""
+
+    def before_step(self, action: torch.Tensor) -> None:
+        """See the unprocessed actions, shape [num_envs, total_action_dim], before any change."""
+        ...
+
+    def after_step(self) -> None:
+        """See the environment after the step: its rewards, terminations and observations."""
+        ...

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 import torch
 
-from manyworlds.envs.world_moment import WorldMoment, world_moment
 from manyworlds.lab.control import POLICY, RobotControl
 from manyworlds.lab.controllers import Controller
 from manyworlds.lab.drivers import ENVIRONMENT, TaskSettings
@@ -21,6 +20,7 @@ from manyworlds.lab.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.step_report import StepReport
 from manyworlds.lab.task_steps import plain_reset, plain_step, shapes_of
 from manyworlds.lab.world import World, world_from_env
+from manyworlds.live.snapshot import WorldSnapshot, take_snapshot
 from manyworlds.managers import CommandTerm
 from manyworlds.sim.diagnostics.status import WorldStatus
 from manyworlds.utils.overrides import overrides
@@ -30,9 +30,10 @@ from manyworlds.viewer.packed_shapes import MOST_SHAPES, pack_shapes
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.envs.world_record import WorldReplay
+    from manyworlds.envs.types import SubstepStage
     from manyworlds.lab.drivers import Drive
     from manyworlds.lab.physics_loop import PhysicsLoop
+    from manyworlds.live.record import WorldReplay
 
 _INPUTS = int(
     mujoco.mjtState.mjSTATE_CTRL
@@ -131,7 +132,8 @@ class EnvironmentDriver:
         """Recorded steps that are repeated with their actions and random numbers; None for none."""
         self._row = np.empty(mujoco.mj_stateSize(env.sim.mj_model, STATE))
         self._now = np.empty_like(self._row)
-        self._substep = self._episodes = 0
+        self._episodes = 0
+        self._begin_step()
         self._last_end = ""
         self._action: torch.Tensor | None = None
         self._outcome: dict[str, object] | None = None
@@ -233,7 +235,9 @@ class EnvironmentDriver:
         def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             with torch.no_grad():
                 self.env.load_state_dict(state)
-            self._substep, self._action, self._error = 0, None, None
+            self._begin_step()
+            self._action = None
+            self._error = None
             self._forget()
             self.replay = replay
             if replay is not None:
@@ -276,12 +280,12 @@ class EnvironmentDriver:
             return {}
         return {"level": int(terrain.terrain_levels[0]), "column": int(terrain.terrain_types[0])}
 
-    def moment(self) -> WorldMoment:
+    def snapshot(self) -> WorldSnapshot:
         """Return the present moment of the world, with what was changed in the lab."""
 
-        def take(model: mujoco.MjModel, data: mujoco.MjData) -> WorldMoment:
+        def take(model: mujoco.MjModel, data: mujoco.MjData) -> WorldSnapshot:
             self._import_state(model, data)
-            return world_moment(self.env, 0)
+            return take_snapshot(self.env, 0)
 
         return self._loop.do(take, edits_model=False)
 
@@ -305,16 +309,22 @@ class EnvironmentDriver:
         with torch.no_grad():
             self._models.take(model, shared=self._substep == 0)
             self._import_state(model, data)
-            if self._substep == 0:
-                self.env.begin_step(self._act())
-            self.env.write_controls(self._substep)
+            steps = self._steps
+            self._steps = None  # an error gives up the iterator, not the control step
+            if steps is None:
+                action = self._act() if self._substep == 0 else None
+                steps = self.env.substeps(action, self._substep)
+            next(steps)  # writes the controls
             self._write_targets(data)
-            self.env.step_physics(self._substep)
+            next(steps)  # runs the physics step
             self._check()
             self._substep += 1
-            if self._substep == self.env.cfg.decimation:
-                self._substep = 0
-                self._end_step()
+            if self._substep < self.env.cfg.decimation:
+                self._steps = steps
+            else:
+                self._begin_step()
+                next(steps, None)  # ends the control step
+                self._report_step()
         self._show(model, data)
         return True
 
@@ -379,7 +389,8 @@ class EnvironmentDriver:
             self.env.load_state_dict(saved["env"])
             if isinstance(self.policy, RecurrentPolicy) and "policy" in saved:
                 self.policy.load_state_dict(saved["policy"])
-        self._substep, self._episodes, self._last_end, steered = saved["own"]
+        substep, self._episodes, self._last_end, steered = saved["own"]
+        self._begin_step(substep)
         self.put_settings((steered, self.auto_reset))
         self._error = None
         self._loop.model_version += self._models.give(model)
@@ -413,19 +424,26 @@ class EnvironmentDriver:
             return torch.zeros(1, self.env.action_manager.total_action_dim)
         return self.policy(self.env.get_observations())
 
-    def _end_step(self) -> None:
-        result = self.env.end_step()
+    def _begin_step(self, substep: int = 0) -> None:
+        """Let the next physics step begin a control step, or continue one after `substep` steps."""
+        self._substep = substep
+        self._steps: Iterator[SubstepStage] | None = None
+        """The control step that is under way; None until its next physics step."""
+
+    def _report_step(self) -> None:
+        """Report a control step that has ended."""
+        env = self.env
         if self.replay is not None and not self.replay.ended:
             self.replay.end()
-        _, reward, terminated, truncated, _ = result
         if self._action is not None:
-            self._action, self._outcome = None, plain_step(result)
-        dones = terminated | truncated
+            self._action = None
+            self._outcome = plain_step(env)
+        dones = env.reset_terminated | env.reset_time_outs
         if dones.any() and self.auto_reset:
             self._episodes += 1
             self._last_end = ", ".join(self._ended_by())
             self._forget(dones)
-        self.report = self._report(float(reward))
+        self.report = self._report(float(env.reward_buf))
 
     def _restart(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         """Start a new episode after a reset of the lab."""
@@ -435,7 +453,8 @@ class EnvironmentDriver:
             with torch.no_grad():
                 self.env.reset()
                 self._forget()
-            self._substep, self._action = 0, None
+            self._begin_step()
+            self._action = None
             self.report = self._report()
             self._show(model, data)
         except Exception as error:  # of a term from outside this package

@@ -209,7 +209,7 @@ class LiveLab(LabDiagnostics):
         """Open one world of a batch as a lab that goes on with its task and its policy.
 
         With the same actions and random draws, the world goes on as in the batch, bit for bit: see
-        `environment_of_world`. The batch does not change.
+        `fork_env`. The batch does not change.
 
         Args:
             env: the batch.
@@ -222,11 +222,11 @@ class LiveLab(LabDiagnostics):
         Raises:
             ValueError: there is no such world, it cannot go on alone, or the policy cannot.
         """
-        from manyworlds.envs import environment_of_world
         from manyworlds.lab.env_policies import policy_of_world
         from manyworlds.lab.world_card import read_card
+        from manyworlds.live import fork_env
 
-        alone = environment_of_world(env, env_id)
+        alone = fork_env(env, env_id)
         try:
             lab = cls.driven_by(alone, policy_of_world(policy, env_id, alone), cfg)
         except Exception:

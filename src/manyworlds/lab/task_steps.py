@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import gymnasium
 
-    from manyworlds.envs.types import VecEnvObs, VecEnvStepReturn
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.types import VecEnvObs
     from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.rl.inference import PolicyEstimate
 
@@ -20,14 +21,13 @@ class _Estimator(Protocol):
     def estimate(self, obs: VecEnvObs, /) -> PolicyEstimate: ...
 
 
-def plain_step(result: VecEnvStepReturn) -> dict[str, object]:
-    """Return what a control step returned; see the verb `step_task`."""
-    observations, reward, terminated, truncated, extras = result
-    return plain_reset(observations, extras) | {
-        "reward": float(reward),
-        "terminated": bool(terminated),
-        "truncated": bool(truncated),
-        "final_observations": _row(extras.get("final_obs", {})),
+def plain_step(env: ManagerBasedRlEnv) -> dict[str, object]:
+    """Return the results of the last control step; see the verb `step_task`."""
+    return plain_reset(env.obs_buf, env.extras) | {
+        "reward": float(env.reward_buf),
+        "terminated": bool(env.reset_terminated),
+        "truncated": bool(env.reset_time_outs),
+        "final_observations": _row(env.extras.get("final_obs", {})),
     }
 
 
@@ -40,7 +40,7 @@ def plain_reset(observations: object, extras: Mapping[str, object]) -> dict[str,
 
 def plain_details(driver: EnvironmentDriver) -> dict[str, object]:
     """Return what the last control step was like; see the verb `read_task_details`."""
-    from manyworlds.envs.episode_story import step_of
+    from manyworlds.live.story import step_of
 
     step, value, deviation = step_of(driver.env), None, {}
     if isinstance(driver.policy, _Estimator):

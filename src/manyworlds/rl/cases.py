@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.envs.edits import START_STATES, AddCase
-from manyworlds.envs.mdp.sent_back import start_from_moments
 from manyworlds.envs.types import VecEnvObs
+from manyworlds.live.edits import START_STATES, AddCase
+from manyworlds.live.user_events import start_from_states
 from manyworlds.managers import EventTermCfg
 from manyworlds.rl.run_edits import EditRecord
 from manyworlds.utils.devices import torch_threads
@@ -35,7 +35,7 @@ class CaseResult:
 
 def cases_of(records: Sequence[EditRecord]) -> list[tuple[int, AddCase]]:
     """Return the cases among the edits of a run, each with the iterations done before it."""
-    from manyworlds.envs.edits import edit_from_plain
+    from manyworlds.live.edits import edit_from_plain
 
     edits = [(record.after, edit_from_plain(record.edit)) for record in records]
     return [(after, edit) for after, edit in edits if isinstance(edit, AddCase)]
@@ -61,7 +61,7 @@ def case_env(
     cfg.episode_length_s = case.seconds
     cfg.auto_reset = True
     start = EventTermCfg(
-        func=start_from_moments,
+        func=start_from_states,
         mode="reset",
         params={"states": (case.state,), "weights": (1.0,), "share": 1.0},
     )

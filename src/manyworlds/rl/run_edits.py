@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyworlds.envs.edits import EnvironmentEdit, apply_edit, edit_from_plain
+from manyworlds.live.edits import EnvironmentEdit, edit_from_plain, edit_log
 from manyworlds.rl import distributed
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class RunEdits:
     """
 
     def __init__(self, env: ManagerBasedRlEnv, device: str = "cpu") -> None:
-        self._env = env
+        self._log = edit_log(env)
         self._device = device
         self._sent: collections.deque[SentEdit] = collections.deque()
         self._due: list[EditRecord] = []
@@ -157,7 +157,7 @@ class RunEdits:
         undo = None
         edit = edit_from_plain(plain)
         try:
-            undo = apply_edit(self._env, edit)
+            undo = self._log.apply(edit)
         except ValueError as error:
             refusal = str(error)
         if distributed.any_rank(bool(refusal), self._device):

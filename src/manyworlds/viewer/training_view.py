@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from multiprocessing.shared_memory import SharedMemory
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import mujoco
 import numpy as np
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import torch
 
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.envs.types import VecEnvStepReturn
     from manyworlds.rl.runner import IterationRecord
     from manyworlds.sim import Simulation
 
@@ -128,10 +127,9 @@ class Frames:
 
 
 class TrainingView:
-    """Steps an environment and shows its first worlds on a read-only page.
+    """Shows the first worlds of an environment on a read-only page, as others step it.
 
-    It wraps the environment: all other attributes are those of the environment. Neither the
-    environment's state nor its random numbers depend on it.
+    It observes the environment, whose state and random numbers do not depend on it.
 
     Args:
         env: the environment.
@@ -160,8 +158,8 @@ class TrainingView:
         web_origins: Sequence[str] = (),
     ) -> None:
         require_extra("viser", "lab")
-        self.env = env
-        sim = env.unwrapped.sim
+        self._env = env.unwrapped
+        sim = self._env.sim
         self._rows = slice(0, min(num_shown, env.num_envs))
         self._sources = _sources(sim)
         layout: Layout = {"record": ((len(_RECORD),), "float64")}
@@ -173,8 +171,8 @@ class TrainingView:
         self._show()
         context = multiprocessing.get_context("spawn")
         answers, pipe = context.Pipe(duplex=False)
-        origins = as_numpy(env.unwrapped.scene.env_origins[self._rows])
-        page = (sim.mj_model, env.unwrapped.cfg.viewer, origins, host, port, tuple(web_origins))
+        origins = as_numpy(self._env.scene.env_origins[self._rows])
+        page = (sim.mj_model, self._env.cfg.viewer, origins, host, port, tuple(web_origins))
         self._process = context.Process(
             target=_serve,
             args=(self._frames.memory.name, layout, page, pipe, share, walk_in),
@@ -185,18 +183,15 @@ class TrainingView:
         pipe.close()
         self.url, self.shared_at = self._wait_for_page(answers)
         """The address of the page, and HOST:PORT of `share`; empty without it."""
+        self._env.observers.append(self)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "env":  # not set yet, for example during unpickling
-            raise AttributeError(name)
-        return getattr(self.env, name)
+    def before_step(self, action: torch.Tensor) -> None:
+        """Do nothing: worlds are shown after a control step."""
 
-    def step(self, action: torch.Tensor) -> VecEnvStepReturn:
-        """Advance all worlds by one control step, and show them if a frame is due."""
-        result = self.env.step(action)
+    def after_step(self) -> None:
+        """Show the worlds if a frame is due."""
         if time.perf_counter() >= self._next:
             self._show()
-        return result
 
     def note(self, record: IterationRecord) -> None:
         """Show the results of an iteration."""
@@ -210,6 +205,8 @@ class TrainingView:
         """Stop serving the page; training continues. A second call does nothing."""
         if self._frames is None:
             return
+        if self in self._env.observers:
+            self._env.observers.remove(self)
         self._process.terminate()
         self._process.join()
         self._frames.close()

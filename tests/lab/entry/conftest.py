@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from manyworlds.envs.entrance import ENTRANCE_FILE
+from manyworlds.live.server import ATTACH_FILE
 
 START_S = 240.0
 PROGRAM = Path(__file__).parent / "paced_training.py"
 
 
 class Training:
-    """Training of a task with an entrance, as `manyworlds train` starts it, but slower.
+    """Training of a task with an attach server, as `manyworlds train` starts it, but slower.
 
     Args:
         task: name of the task.
@@ -39,7 +39,7 @@ class Training:
             stderr=subprocess.STDOUT,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
-        self.folder = self._wait_for(lambda: next(root.glob(f"*/*/{ENTRANCE_FILE}"), None)).parent
+        self.folder = self._wait_for(lambda: next(root.glob(f"*/*/{ATTACH_FILE}"), None)).parent
 
     @property
     def iterations(self) -> int:

@@ -12,11 +12,11 @@ import sys
 import pytest
 import torch
 
-from manyworlds.envs.entrance import ENTRANCE_FILE
-from manyworlds.envs.world_moment import WorldMoment
 from manyworlds.lab import LabCfg, RecorderCfg
 from manyworlds.lab.entry import Visitor, enter, enter_run, running_trainings
 from manyworlds.lab.entry.entered_world import EntryStock
+from manyworlds.live.server import ATTACH_FILE
+from manyworlds.live.snapshot import WorldSnapshot
 from tests.lab.test_walk_in import make_env, state_of
 from tests.waiting import PATIENCE_S, until
 
@@ -28,7 +28,7 @@ def test_the_lab_does_what_the_training_did(training):
     """Enter world 5, and repeat its next 80 control steps in the lab: equal to the bit."""
     entered = enter_run(training.folder, 5, DIRECT, record=80)
     lab, driver = entered.lab, entered.lab.environment
-    assert (entered.env_id, entered.moment.env_id) == (5, 5)
+    assert (entered.env_id, entered.snapshot.env_id) == (5, 5)
     card = lab.world.card.plain(lab.loop.model)
     assert (card["env_id"], card["num_envs"]) == (5, 12)
     friction = next(row for row in card["randomized"] if row["field"] == "geom_friction")
@@ -72,19 +72,19 @@ def test_the_policy_is_that_of_the_training(training):
     weights = content["policy"]["actor"]
     assert content["policy"]["iteration"] >= 0 and len(weights) > 4
     stock = EntryStock(training.folder)
-    moment = WorldMoment.from_bytes(content["moment"])
-    stock.prepare(moment)
-    env, policy = stock.take(moment, content["policy"])
+    snapshot = WorldSnapshot.from_bytes(content["snapshot"])
+    stock.prepare(snapshot)
+    env, policy = stock.take(snapshot, content["policy"])
     loaded = policy.actor.state_dict()
     assert loaded.keys() == weights.keys()
     assert all(torch.equal(loaded[name], weights[name]) for name in weights)
     other = {name: value + 0.1 for name, value in weights.items()}
     action = policy(env.get_observations())
-    again = stock.take(moment, {**content["policy"], "actor": other})[1]
+    again = stock.take(snapshot, {**content["policy"], "actor": other})[1]
     assert not torch.allclose(again(env.get_observations()), action)
     bad = {**content["policy"], "actor": {"a": torch.zeros(1)}}
     with pytest.raises(ValueError, match="does not fit the networks"):
-        stock.take(moment, bad)
+        stock.take(snapshot, bad)
     env.close()
 
 
@@ -112,25 +112,25 @@ def test_trainings_are_found(training, tmp_path, monkeypatch):
     """Look for trainings: one that runs is found, one that was killed is not."""
     dead = tmp_path / "experiment" / "killed"
     dead.mkdir(parents=True)
-    shutil.copy(training.folder / ENTRANCE_FILE, dead)
-    content = json.loads((dead / ENTRANCE_FILE).read_text())
-    (dead / ENTRANCE_FILE).write_text(json.dumps({**content, "address": "127.0.0.1:1"}))
+    shutil.copy(training.folder / ATTACH_FILE, dead)
+    content = json.loads((dead / ATTACH_FILE).read_text())
+    (dead / ATTACH_FILE).write_text(json.dumps({**content, "address": "127.0.0.1:1"}))
     assert running_trainings(training.root) == [training.folder]
     assert running_trainings(tmp_path) == []
     with pytest.raises(ConnectionError, match="does not answer"):
         Visitor(dead).facts()
-    os.chmod(dead / ENTRANCE_FILE, 0o644)
+    os.chmod(dead / ATTACH_FILE, 0o644)
     with pytest.raises(ValueError, match=r"Other users can read the token of a training in .* 644"):
         Visitor(dead)
     monkeypatch.setattr("sys.platform", "win32")  # where each file has this mode
     assert Visitor(dead).folder == dead
     monkeypatch.undo()
-    os.chmod(dead / ENTRANCE_FILE, 0o600)
-    (dead / ENTRANCE_FILE).write_text(json.dumps({**content, "address": "example.com:1"}))
+    os.chmod(dead / ATTACH_FILE, 0o600)
+    (dead / ATTACH_FILE).write_text(json.dumps({**content, "address": "example.com:1"}))
     with pytest.raises(ValueError, match=r"names another machine \(example.com\)"):
         Visitor(dead)
     for damaged in (b"{", b'{"address": 3}', b"\xff\xfe"):
-        (dead / ENTRANCE_FILE).write_bytes(damaged)
+        (dead / ATTACH_FILE).write_bytes(damaged)
         with pytest.raises(ValueError, match="is damaged: start the training again"):
             Visitor(dead)
     with pytest.raises(FileNotFoundError, match="train TASK --enter"):
@@ -169,7 +169,7 @@ def test_enter_in_the_same_process():
 
 
 @pytest.mark.slow
-def test_the_entrance_ends_with_the_training(training):
+def test_the_attach_server_ends_with_the_training(training):
     """Stop the training: its file is gone. This test is the last one of the module."""
     assert training.end() == 130
-    assert not (training.folder / ENTRANCE_FILE).exists()
+    assert not (training.folder / ATTACH_FILE).exists()

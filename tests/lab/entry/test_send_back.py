@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from manyworlds.cli.main import main
-from manyworlds.envs.edits import AddCase, AddStartState, edit_from_plain
-from manyworlds.envs.episode_story import tell
 from manyworlds.lab import LabCfg, RecorderCfg
 from manyworlds.lab.entry import Visitor, enter_run
+from manyworlds.live.edits import AddCase, AddStartState, edit_from_plain, edit_log
+from manyworlds.live.story import episode_story
 from manyworlds.rl.run_edits import read_edits
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks.run_configs import configs_of_run
@@ -74,7 +74,7 @@ def test_what_is_sent_reaches_the_training(training, entered):
     # A world that is entered now has the edits, too, and repeats what the training does.
     again = enter_run(training.folder, 1, DIRECT, record=60)
     env = again.lab.environment.env
-    assert len(env.edits) == len(read_edits(training.folder))
+    assert len(edit_log(env).applied) == len(read_edits(training.folder))
     assert env.reward_manager.get_term_cfg("upright").weight == 1.5
     replay = again.repeat()
     while not replay.ended:
@@ -131,7 +131,7 @@ def test_the_command_line_says_why_episodes_ended(training, capsys):
             record = visitor.past(2)
         except ValueError:  # it has just begun an episode
             continue
-        story = tell(record, configs_of_run(RunFolder(training.folder))[0])
+        story = episode_story(record, configs_of_run(RunFolder(training.folder))[0])
     assert story.equal_steps == len(story.steps) > 0
     with pytest.raises(ValueError, match="No episode of world 3 that ended after step 1 is kept"):
         visitor.past(3, 1)

@@ -201,7 +201,7 @@ def test_the_host_reads_from_the_device_once_a_step(task: str, monkeypatch):
         with host_reads(monkeypatch) as places:
             env.step(action)
         ended += int(env.reset_buf.sum())
-        assert places == ["envs/manager_based_rl_env.py:end_step"]
+        assert places == ["envs/manager_based_rl_env.py:substeps"]
     assert ended > 0
 
 

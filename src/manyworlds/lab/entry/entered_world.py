@@ -11,17 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.envs.edits import (
-    AddCase,
-    AddDisturbance,
-    AddStartState,
-    EnvironmentEdit,
-    RecordedPush,
-    SetValue,
-)
-from manyworlds.envs.mdp.sent_back import StartState
-from manyworlds.envs.world_moment import WorldMoment
-from manyworlds.envs.world_record import WorldRecord, WorldReplay, quick_checksum
 from manyworlds.lab.entry.entry_stock import EntryStock, sent_policy
 from manyworlds.lab.entry.field_changes import changes_of, edits_of
 from manyworlds.lab.entry.futures import TwoFutures, future_of
@@ -29,6 +18,19 @@ from manyworlds.lab.entry.visitor import Visitor
 from manyworlds.lab.env_policies import policy_of_world
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.world_card import read_card
+from manyworlds.live.edits import (
+    AddCase,
+    AddDisturbance,
+    AddStartState,
+    EnvironmentEdit,
+    RecordedPush,
+    SetValue,
+    edit_log,
+    edits_in,
+)
+from manyworlds.live.record import WorldRecord, WorldReplay, quick_checksum
+from manyworlds.live.snapshot import WorldSnapshot
+from manyworlds.live.user_events import StartState
 from manyworlds.rl.run_edits import EditRecord
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ class EnteredWorld:
     """Control steps of the training at the moment."""
     iteration: int | None
     """Iteration of the policy; None without a policy."""
-    moment: WorldMoment = field(repr=False)
+    snapshot: WorldSnapshot = field(repr=False)
     visitor: Visitor = field(repr=False)
     recorded: int = 0
     """Number of following control steps that the training records."""
@@ -81,7 +83,7 @@ class EnteredWorld:
             )
         found = self.visitor.record(self.env_id, self.recorded, timeout_s)
         replay = WorldReplay(self._driver.env, found.steps)
-        self._driver.go_to(found.moment.state, replay)
+        self._driver.go_to(found.snapshot.state, replay)
         return replay
 
     def rewind(
@@ -110,13 +112,13 @@ class EnteredWorld:
             raise ValueError(f"A world goes back by at least 0 s, got {seconds:g}.")
         world = self.env_id if world is None else world
         record = self.visitor.past(world, end)
-        if record.moment.variants != self.moment.variants:
+        if record.snapshot.variants != self.snapshot.variants:
             raise ValueError(
                 f"World {world} has other variants than this one: enter it by "
                 f"`manyworlds lab --attach RUN --world {world}`."
             )
-        own = self._driver.env.edits
-        if record.moment.state.get("edits", [])[: len(own)] != own:
+        own = edit_log(self._driver.env).applied
+        if edits_in(record.snapshot.state)[: len(own)] != own:
             raise ValueError(
                 f"An edit has changed the training since: enter that moment of world {world} in a "
                 "lab of its own (`manyworlds lab --attach RUN --episode N`, enter_run with end=)."
@@ -131,14 +133,14 @@ class EnteredWorld:
         replay = WorldReplay(driver.env, record.steps, quick_checksum)
         if shows_end:
             driver.auto_reset = False
-        driver.go_to(record.moment.state, replay, len(record.steps) - count)
+        driver.go_to(record.snapshot.state, replay, len(record.steps) - count)
         if not follow:
             replay.stop("The policy acts.")
         card = read_card(driver.env, 0)
         num_envs = self.visitor.facts()["num_envs"]
-        world = record.moment.env_id
+        world = record.snapshot.env_id
         self.lab.world.card = dataclasses.replace(card, env_id=world, num_envs=num_envs)
-        self.env_id, self.step = world, record.moment.step + replay.done
+        self.env_id, self.step = world, record.snapshot.step + replay.done
         return replay
 
     def compare(
@@ -164,11 +166,11 @@ class EnteredWorld:
         """
         if (checkpoint is None) == (push is None):
             raise ValueError("Give a checkpoint or a push: the second future differs by it.")
-        moment, driver = self._driver.moment(), self._driver
+        snapshot, driver = self._driver.snapshot(), self._driver
         second = None if checkpoint is None else sent_policy(self._checkpoint(checkpoint))
         stock = EntryStock(self.visitor.folder)
         with self.lab.lock():
-            env, other = stock.take(moment, second)
+            env, other = stock.take(snapshot, second)
             try:
                 own = policy_of_world(driver.policy, 0, env)
                 first = "no policy" if own is None else f"policy of iteration {self.iteration}"
@@ -182,7 +184,7 @@ class EnteredWorld:
                 found = []
                 for policy, label, wrench in pairs:
                     mine = policy_of_world(policy, 0, env)
-                    found.append(future_of(env, moment, mine, label, seconds, wrench))
+                    found.append(future_of(env, snapshot, mine, label, seconds, wrench))
             finally:
                 env.close()
         self.futures = TwoFutures(found[0], found[1], copy.copy(self.lab.model))
@@ -200,7 +202,7 @@ class EnteredWorld:
 
     def start_state(self) -> StartState:
         """Return the present state, from which episodes can begin."""
-        return StartState.of(self._driver.moment(), self._driver.env)
+        return StartState.of(self._driver.snapshot(), self._driver.env)
 
     def push(
         self,
@@ -388,11 +390,11 @@ def enter_run(
     """
     visitor = Visitor(folder)
     content = visitor.enter(env_id, record)
-    moment, shown = WorldMoment.from_bytes(content["moment"]), content["policy"]
+    snapshot, shown = WorldSnapshot.from_bytes(content["snapshot"]), content["policy"]
     if end >= 0:
-        moment = visitor.past(env_id, end).moment
+        snapshot = visitor.past(env_id, end).snapshot
     stock = EntryStock(folder) if stock is None else stock
-    env, policy = stock.take(moment, shown)
+    env, policy = stock.take(snapshot, shown)
     try:
         lab = LiveLab.driven_by(env, policy, cfg)
     except Exception:
@@ -401,6 +403,6 @@ def enter_run(
     card = read_card(env, 0)
     lab.world.card = dataclasses.replace(card, env_id=env_id, num_envs=content["num_envs"])
     iteration = None if shown is None else int(shown["iteration"])
-    entered = EnteredWorld(lab, env_id, moment.step, iteration, moment, visitor, record)
+    entered = EnteredWorld(lab, env_id, snapshot.step, iteration, snapshot, visitor, record)
     lab.entered = entered
     return entered

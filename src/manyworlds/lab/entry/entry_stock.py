@@ -6,10 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyworlds.envs import ManagerBasedRlEnv, environment_of_moment
-from manyworlds.envs.environment_of_world import restore_moment
-from manyworlds.envs.world_moment import WorldMoment
+from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab.entry.visitor import Visitor
+from manyworlds.live import env_from_snapshot
+from manyworlds.live.fork import restore_snapshot
+from manyworlds.live.snapshot import WorldSnapshot
 from manyworlds.rl.checkpoint import acting_weights, load_checkpoint
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks.run_configs import configs_of_run
@@ -39,11 +40,11 @@ class EntryStock:
         self._env_cfg, self._rl_cfg = configs_of_run(self._run)
         self._ready: tuple[dict[str, int], ManagerBasedRlEnv, Any] | None = None
 
-    def prepare(self, moment: WorldMoment) -> None:
+    def prepare(self, snapshot: WorldSnapshot) -> None:
         """Build for a world like this one, whose state is replaced when the stock is used."""
         self.close()
-        env = environment_of_moment(moment, self._env_cfg)
-        self._ready = moment.variants, env, self._runner(env)
+        env = env_from_snapshot(snapshot, self._env_cfg)
+        self._ready = snapshot.variants, env, self._runner(env)
 
     def prepare_any(self) -> None:
         """Ask the training for its first world, and prepare for it.
@@ -51,24 +52,24 @@ class EntryStock:
         Raises:
             ConnectionError: the training has ended.
         """
-        self.prepare(WorldMoment.from_bytes(Visitor(self._run.path).enter(0)["moment"]))
+        self.prepare(WorldSnapshot.from_bytes(Visitor(self._run.path).enter(0)["snapshot"]))
 
     def take(
-        self, moment: WorldMoment, shown: SentPolicy | None
+        self, snapshot: WorldSnapshot, shown: SentPolicy | None
     ) -> tuple[ManagerBasedRlEnv, EnvironmentPolicy | None]:
         """Return an environment at a moment, and the policy that the training has sent.
 
         Raises:
-            ValueError: the moment is of another model, or the policy of other networks.
+            ValueError: the snapshot is of another model, or the policy of other networks.
         """
         ready, self._ready = self._ready, None
-        if ready is not None and ready[0] == moment.variants:
+        if ready is not None and ready[0] == snapshot.variants:
             _, env, runner = ready
-            restore_moment(env, moment)
+            restore_snapshot(env, snapshot)
         else:
             if ready is not None:
                 ready[1].close()
-            env, runner = environment_of_moment(moment, self._env_cfg), None
+            env, runner = env_from_snapshot(snapshot, self._env_cfg), None
         if shown is None:
             return env, None
         return env, self._policy(runner or self._runner(env), shown)

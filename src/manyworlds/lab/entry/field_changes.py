@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyworlds.envs.edits import AddRandomization, EnvironmentEdit, SetValue
 from manyworlds.envs.mdp import dr
 from manyworlds.envs.mdp.dr.distributions import ABS, ADD, SCALE, Operation, resolve_operation
 from manyworlds.lab.editable_fields import EDITABLE, EditableField
 from manyworlds.lab.world_card import RandomizedRows, read_card
+from manyworlds.live.edits import AddRandomization, EnvironmentEdit, SetValue
 from manyworlds.managers.prepared_event import plain_function
 
 if TYPE_CHECKING:

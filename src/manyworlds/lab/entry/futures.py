@@ -13,19 +13,19 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.envs.environment_of_world import restore_moment
-from manyworlds.envs.episode_story import StoryStep, step_of
-from manyworlds.envs.world_record import step_past_end
 from manyworlds.lab.film.filmer import start_drawing, write_job
+from manyworlds.live.fork import restore_snapshot
+from manyworlds.live.record import step_past_end
+from manyworlds.live.story import StoryStep, step_of
 from manyworlds.utils.seeding import rng_state, seed_rng, set_rng_state
 from manyworlds.utils.table import render_table
 from manyworlds.viewer.video import Format, check_format
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.envs.edits import RecordedPush
-    from manyworlds.envs.world_moment import WorldMoment
     from manyworlds.lab.env_policies import EnvironmentPolicy
+    from manyworlds.live.edits import RecordedPush
+    from manyworlds.live.snapshot import WorldSnapshot
 
 _SEED = 0
 _FIELDS = ("qpos", "mocap_pos", "mocap_quat")
@@ -120,7 +120,7 @@ class TwoFutures:
 
 def future_of(
     env: ManagerBasedRlEnv,
-    moment: WorldMoment,
+    snapshot: WorldSnapshot,
     policy: EnvironmentPolicy | None,
     label: str,
     seconds: float,
@@ -132,7 +132,7 @@ def future_of(
 
     Args:
         env: environment of one world, built for a moment like this one; its state is replaced.
-        moment: the moment.
+        snapshot: the snapshot.
         policy: the policy; None for actions of zero.
         label: name of the future.
         seconds: duration [s].
@@ -140,7 +140,7 @@ def future_of(
     """
     before = rng_state()
     world = torch.zeros(1, dtype=torch.long)
-    restore_moment(env, moment)
+    restore_snapshot(env, snapshot)
     env.set_auto_reset(False)
     steps: list[StoryStep] = []
     states = {name: [_state(env, name)] for name in _FIELDS}

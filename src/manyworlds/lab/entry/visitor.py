@@ -1,4 +1,4 @@
-"""Visitor of a running training: asks its entrance for worlds."""
+"""Visitor of a running training: asks its attach server for worlds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 from urllib.parse import urlencode
 
-from manyworlds.envs.edits import EnvironmentEdit
-from manyworlds.envs.entrance import ENTRANCE_FILE
-from manyworlds.envs.world_record import WorldRecord
+from manyworlds.live.edits import EnvironmentEdit
+from manyworlds.live.record import WorldRecord
+from manyworlds.live.server import ATTACH_FILE
 from manyworlds.rl.run_edits import EditRecord
 from manyworlds.utils.plain_archive import unpack
 from manyworlds.utils.platforms import read_private
@@ -66,25 +66,25 @@ class Outcome(TypedDict):
 class Answer(Facts):
     """World of a running training."""
 
-    moment: bytes
-    """See `WorldMoment.from_bytes`."""
+    snapshot: bytes
+    """See `WorldSnapshot.from_bytes`."""
     policy: SentPolicy | None
 
 
 class Visitor:
-    """Asks the entrance of a running training; see `Entrance`.
+    """Asks the attach server of a running training; see `AttachServer`.
 
     Args:
         folder: run folder of the training.
 
     Raises:
-        FileNotFoundError: nothing runs there, or it has no entrance.
-        ValueError: the file of the entrance is damaged, or others can read it.
+        FileNotFoundError: nothing runs there, or it has no attach server.
+        ValueError: the file of the attach server is damaged, or others can read it.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._host, self._port, self._token = _read(folder / ENTRANCE_FILE)
+        self._host, self._port, self._token = _read(folder / ATTACH_FILE)
 
     def facts(self) -> Facts:
         """Return task, run folder, number of worlds, and control steps so far.
@@ -106,7 +106,7 @@ class Visitor:
             ValueError: the training refuses; the message has the reason.
         """
         content = unpack(self._get("/enter", world=env_id, record=record))
-        if not isinstance(content, dict) or not {"moment", "policy"} <= set(content):
+        if not isinstance(content, dict) or not {"snapshot", "policy"} <= set(content):
             raise ValueError(
                 f"The answer of '{self.folder}' is of another version: use the version of "
                 "manyworlds that trains."
@@ -228,12 +228,12 @@ class Visitor:
 
 
 def running_trainings(log_root: Path) -> list[Path]:
-    """Return the run folders of trainings with an entrance that answers, the newest first.
+    """Return the run folders of trainings with an attach server that answers, the newest first.
 
     Args:
         log_root: folder of all runs.
     """
-    files = sorted(log_root.glob(f"*/*/{ENTRANCE_FILE}"), key=_age)
+    files = sorted(log_root.glob(f"*/*/{ATTACH_FILE}"), key=_age)
     found = []
     for file in files:
         try:

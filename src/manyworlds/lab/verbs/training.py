@@ -22,9 +22,9 @@ from manyworlds.lab.verbs.fields import (
 from manyworlds.lab.verbs.registry import Reply, verb
 
 if TYPE_CHECKING:
-    from manyworlds.envs.edits import EnvironmentEdit
     from manyworlds.lab.entry.entered_world import EnteredWorld
     from manyworlds.lab.lab import LiveLab
+    from manyworlds.live.edits import EnvironmentEdit
 
 _EDITS = Texts(text="the edits, as the run folder has them; see `read_training` for their outcome")
 _NAME = Field(text="name, as of an event or a case")
@@ -134,7 +134,7 @@ def send_start_state(
     ] = 0.1,
 ) -> Reply:
     """Let a share of the training's episodes begin in the present state."""
-    from manyworlds.envs.edits import AddStartState
+    from manyworlds.live.edits import AddStartState
 
     entered = _entered(lab)
     state = entered.start_state()
@@ -150,7 +150,7 @@ def send_disturbance(
     any_direction: Annotated[bool, Flag(text="turn each push about the vertical")] = False,
 ) -> Reply:
     """Let the last push happen in all worlds of the training, after random pauses."""
-    from manyworlds.envs.edits import AddDisturbance
+    from manyworlds.live.edits import AddDisturbance
 
     entered = _entered(lab)
     push, bounds = entered.last_push()[1], (_pair(pause_s), _pair(scale))
@@ -165,7 +165,7 @@ def send_case(
     with_push: Annotated[bool, Flag(text="begin before the last push, and repeat it")] = False,
 ) -> Reply:
     """Test each checkpoint from now on in the present moment, or with the last push."""
-    from manyworlds.envs.edits import AddCase
+    from manyworlds.live.edits import AddCase
 
     entered = _entered(lab)
     state, push = entered.last_push() if with_push else (entered.start_state(), None)
@@ -190,7 +190,7 @@ def send_value(
     value: Annotated[object, Anything(text="the value, of the type of the present one")],
 ) -> Reply:
     """Set a weight, a parameter, a range or a stage of a curriculum in the training."""
-    from manyworlds.envs.edits import SetValue
+    from manyworlds.live.edits import SetValue
 
     return _post(_entered(lab), SetValue(path=path, value=value))
 
@@ -201,7 +201,7 @@ def send_edit(
     edit: Annotated[PlainMap, Values(text="kind and fields of an edit; see `edit_from_plain`")],
 ) -> Reply:
     """Send an edit of any kind to the training."""
-    from manyworlds.envs.edits import edit_from_plain
+    from manyworlds.live.edits import edit_from_plain
 
     return _post(_entered(lab), edit_from_plain(edit))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import torch
 
@@ -13,12 +13,24 @@ from manyworlds.utils.world_random import RandomStream
 from manyworlds.validation.names import near_matches
 
 Pair: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"  # quoted: torch is loaded at its first use
-Draw: TypeAlias = (
-    "Callable[[RandomStream, torch.Tensor, torch.Tensor, tuple[int, ...], torch.Tensor],"
-    " torch.Tensor]"
-)
 TAIL = 6.0
 """Standard deviations beyond which no normal number of float32 lies."""
+
+
+class Draw(Protocol):
+    """Function that draws for given worlds, as the methods of `RandomStream` do."""
+
+    def __call__(
+        self,
+        random: RandomStream,
+        first: torch.Tensor,
+        second: torch.Tensor,
+        shape: tuple[int, ...],
+        env_ids: torch.Tensor,
+        /,
+    ) -> torch.Tensor:
+        """Draw, shape [n, *shape]."""
+        ...
 
 
 def _accept(first: torch.Tensor, second: torch.Tensor) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from manyworlds.envs.types import VecEnvStepReturn
-from manyworlds.envs.world_moment import WorldMoment, world_moment
+from manyworlds.live.snapshot import WorldSnapshot, take_snapshot
 from manyworlds.utils.plain_archive import pack, unpack
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ class RecordedStep:
 class WorldRecord:
     """Moment of a world, and the control steps that followed."""
 
-    moment: WorldMoment
+    snapshot: WorldSnapshot
     steps: list[RecordedStep] = field(default_factory=list)
 
     def to_bytes(self) -> bytes:
         """Return the record as an NPZ archive, which runs no code when it is read."""
         steps = [asdict(step) | {"state": step.state} for step in self.steps]
-        return pack({"moment": self.moment.to_bytes(), "steps": steps})
+        return pack({"moment": self.snapshot.to_bytes(), "steps": steps})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> WorldRecord:
@@ -60,7 +60,7 @@ class WorldRecord:
                 RecordedStep(action=step["action"], state=step["state"], check=step["check"])
                 for step in content["steps"]
             ]
-            return cls(WorldMoment.from_bytes(content["moment"]), steps)
+            return cls(WorldSnapshot.from_bytes(content["moment"]), steps)
         except (TypeError, KeyError) as error:
             raise ValueError(
                 f"These bytes are no record of a world ({type(error).__name__}: {error}): write it "
@@ -105,6 +105,8 @@ class Coupling:
 class WorldRecorder:
     """Records the steps of some worlds of a batch, which does not change by that.
 
+    It observes the batch while it records.
+
     Args:
         env: the batch.
     """
@@ -113,6 +115,7 @@ class WorldRecorder:
         self._env = env
         self._coupling = Coupling(env)
         self._records: dict[int, WorldRecord] = {}
+        self._action: torch.Tensor | None = None  # of the step that is under way
 
     @property
     def env_ids(self) -> list[int]:
@@ -125,36 +128,34 @@ class WorldRecorder:
         Raises:
             ValueError: there is no such world, or the engine is not bit-exact.
         """
-        self._records[env_id] = record = WorldRecord(world_moment(self._env, env_id))
+        record = WorldRecord(take_snapshot(self._env, env_id))
+        if not self._records:
+            self._env.observers.append(self)
+        self._records[env_id] = record
         return record
 
     def stop(self, env_id: int) -> None:
         """End the record of a world."""
-        self._records.pop(env_id, None)
+        if self._records.pop(env_id, None) is not None and not self._records:
+            self._env.observers.remove(self)
 
-    def step(
-        self, action: torch.Tensor, step: Callable[[torch.Tensor], VecEnvStepReturn]
-    ) -> VecEnvStepReturn:
-        """Step the batch, and record.
-
-        Args:
-            action: actions of all worlds, shape [num_envs, num_actions].
-            step: function that advances the batch by a control step.
-        """
-        if not self._records:
-            return step(action)
+    def before_step(self, action: torch.Tensor) -> None:
+        """Begin to record a step."""
+        self._action = action.detach().cpu().clone()
         self._coupling.begin()
-        result = step(action)
+
+    def after_step(self) -> None:
+        """Record the step."""
+        assert self._action is not None
         coupled = self._coupling.worlds()
         for i, record in self._records.items():
             record.steps.append(
                 RecordedStep(
-                    action=action[i : i + 1].detach().cpu().clone(),
+                    action=self._action[i : i + 1].clone(),
                     state=self._env.world_state(i) if coupled[i] else None,
                     check=checksum(self._env, i),
                 )
             )
-        return result
 
 
 class WorldReplay:
@@ -223,7 +224,7 @@ def repeat(env: ManagerBasedRlEnv, steps: Sequence[RecordedStep]) -> Iterable[Ve
     """Step an environment of one world through recorded steps, and yield their results.
 
     Args:
-        env: the environment, at the moment of the record; see `environment_of_moment`.
+        env: the environment, at the moment of the record; see `env_from_snapshot`.
         steps: the recorded steps.
 
     Raises:
@@ -240,11 +241,8 @@ def repeat(env: ManagerBasedRlEnv, steps: Sequence[RecordedStep]) -> Iterable[Ve
 
 def step_past_end(env: ManagerBasedRlEnv, action: torch.Tensor) -> None:
     """Make a control step, also of a world whose episode has ended without a reset."""
-    env.begin_step(action)
-    for substep in range(env.cfg.decimation):
-        env.write_controls(substep)
-        env.step_physics(substep)
-    env.end_step()
+    for _ in env.substeps(action):
+        pass
 
 
 def checksum(env: ManagerBasedRlEnv, env_id: int) -> int:

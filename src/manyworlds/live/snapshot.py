@@ -18,8 +18,8 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class WorldMoment:
-    """State of one world between two control steps; see `environment_of_moment`.
+class WorldSnapshot:
+    """State of one world between two control steps; see `env_from_snapshot`.
 
     It has physics with the solver's warm start, the model fields that differ between worlds,
     commands, delays, histories, timers of events, and the episode so far.
@@ -41,12 +41,12 @@ class WorldMoment:
     """State for `ManagerBasedRlEnv.load_state_dict` of an environment of one world."""
 
     def to_bytes(self) -> bytes:
-        """Return the moment as an NPZ archive, which runs no code when it is read."""
+        """Return the snapshot as an NPZ archive, which runs no code when it is read."""
         fields = {**asdict(self), "state": self.state}  # without copying the state
         return pack({"format": _FORMAT, **fields})
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> WorldMoment:
+    def from_bytes(cls, data: bytes) -> WorldSnapshot:
         """Read what `to_bytes` returned.
 
         Raises:
@@ -55,19 +55,19 @@ class WorldMoment:
         content = unpack(data)
         if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
             raise ValueError(
-                "These bytes are no moment of a world, or one of another version: take it with the "
-                "version of manyworlds that reads it."
+                "These bytes are no snapshot of a world, or one of another version: take it with "
+                "the version of manyworlds that reads it."
             )
         try:
-            moment = cls(**content)
+            snapshot = cls(**content)
         except TypeError as error:
-            raise ValueError(f"The moment of a world is incomplete: {error}.") from None
-        if not isinstance(moment.state, dict) or not isinstance(moment.variants, dict):
-            raise ValueError("The moment of a world has no state: take it again.")
-        return moment
+            raise ValueError(f"The snapshot of a world is incomplete: {error}.") from None
+        if not isinstance(snapshot.state, dict) or not isinstance(snapshot.variants, dict):
+            raise ValueError("The snapshot of a world has no state: take it again.")
+        return snapshot
 
 
-def world_moment(env: ManagerBasedRlEnv, env_id: int) -> WorldMoment:
+def take_snapshot(env: ManagerBasedRlEnv, env_id: int) -> WorldSnapshot:
     """Return the present moment of one world; the batch does not change.
 
     Args:
@@ -82,13 +82,13 @@ def world_moment(env: ManagerBasedRlEnv, env_id: int) -> WorldMoment:
             f"An environment of one world runs MuJoCo C, but the engine of these worlds is "
             f"{env.sim.engine}: set cfg.sim.engine = 'native'."
         )
-    return moment_of_state(env, env_id, env.common_step_counter, env.world_state(env_id))
+    return snapshot_of_state(env, env_id, env.common_step_counter, env.world_state(env_id))
 
 
-def moment_of_state(
+def snapshot_of_state(
     env: ManagerBasedRlEnv, env_id: int, step: int, state: dict[str, object]
-) -> WorldMoment:
-    """Return a moment whose state was taken before.
+) -> WorldSnapshot:
+    """Return a snapshot whose state was taken before.
 
     Args:
         env: the batch.
@@ -98,7 +98,7 @@ def moment_of_state(
     """
     terrain = env.scene.terrain
     generator = None if terrain is None else terrain.cfg.terrain_generator
-    return WorldMoment(
+    return WorldSnapshot(
         env_id=env_id,
         step=step,
         seed=env.seed_used,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from manyworlds.envs.episode_story import tell
-from manyworlds.envs.world_memory import WorldMemory
-from tests.envs.test_environment_of_world import make_env
-from tests.envs.test_world_memory import act
+from manyworlds.live.memory import WorldMemory
+from manyworlds.live.story import episode_story
+from tests.live.test_fork import make_env
+from tests.live.test_memory import act
 
 
 @pytest.mark.slow
@@ -18,12 +18,12 @@ def test_a_fall_is_told():
     memory = WorldMemory(env, worst=2)
     seen = {}
     for step in range(60):
-        memory.step(4.0 * act(env, step), env.step)
+        env.step(4.0 * act(env, step))
         for i in range(8):
             seen[step + 1, i] = env.reward_manager.step_reward[i].clone()
     memory.end_rollout()
     end = memory.worst[0]
-    story = tell(end.record, env.cfg)
+    story = episode_story(end.record, env.cfg)
     assert story.env_id == end.env_id and story.ended_by == end.ended_by
     assert story.equal_steps == len(story.steps) - 1 == len(end.record.steps) - 1
     assert set(story.ended_by) <= {"fell_over", "illegal_contact"}

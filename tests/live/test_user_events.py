@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 import torch
 
-from manyworlds.envs import world_moment
-from manyworlds.envs.edits import START_STATES, AddDisturbance, AddStartState, apply_edit
-from manyworlds.envs.mdp.sent_back import StartState, repeat_push
-from tests.envs.test_environment_of_world import make_env
+from manyworlds.live import take_snapshot
+from manyworlds.live.edits import START_STATES, AddDisturbance, AddStartState, apply_edit
+from manyworlds.live.user_events import StartState, repeat_push
+from tests.live.test_fork import make_env
 
 
 def moved(env, steps: int = 12):
@@ -26,7 +26,7 @@ def moved(env, steps: int = 12):
 def test_an_episode_begins_in_the_state_that_was_sent(task):
     """Begin all episodes in the state of world 3: joints, velocities, place relative to origin."""
     env = moved(make_env(task))
-    state = StartState.of(world_moment(env, 3), env)
+    state = StartState.of(take_snapshot(env, 3), env)
     place = env.sim.data.qpos[3].clone()
     velocity = env.sim.data.qvel[3].clone()
     origin = env.scene.env_origins[3].clone()
@@ -51,7 +51,7 @@ def test_an_episode_begins_in_the_state_that_was_sent(task):
 def test_shares_and_weights_are_kept():
     """Begin half of the episodes in two states, of which one is three times as frequent."""
     env = moved(make_env("Velocity-Flat-Quadruped"))
-    first = StartState.of(world_moment(env, 0), env)
+    first = StartState.of(take_snapshot(env, 0), env)
     high = dict(first.fields)
     high["qpos"] = [*high["qpos"][:2], 7.0, *high["qpos"][3:]]
     low = dict(first.fields)
@@ -76,7 +76,7 @@ def test_a_world_of_another_variant_does_not_begin_there():
     """Send a state of one shape: worlds with other shapes begin as always."""
     env = moved(make_env("Push-Variants", lambda cfg: setattr(cfg.scene, "num_envs", 8)))
     names = env.sim.world_to_variant
-    state = StartState.of(world_moment(env, 2), env)
+    state = StartState.of(take_snapshot(env, 2), env)
     assert state.variants == {name: int(of[2]) for name, of in names.items()}
     place = env.sim.data.qpos[2].clone()
     apply_edit(env, AddStartState(state=state, share=1.0))

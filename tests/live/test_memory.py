@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from manyworlds.envs import environment_of_moment
-from manyworlds.envs.episode_story import tell
-from manyworlds.envs.world_memory import WorldMemory
-from manyworlds.envs.world_record import WorldReplay, quick_checksum
+from manyworlds.live import env_from_snapshot
+from manyworlds.live.memory import WorldMemory
+from manyworlds.live.record import WorldReplay, quick_checksum
+from manyworlds.live.story import episode_story
 from manyworlds.utils.seeding import rng_state
-from tests.envs.test_environment_of_world import TASKS, delay, make_env
+from tests.live.test_fork import TASKS, delay, make_env
 
 
 def act(env, step: int) -> torch.Tensor:
@@ -22,7 +22,7 @@ def act(env, step: int) -> torch.Tensor:
 
 def simulated(env, record):
     """Simulate a record in an environment of one world; return it and how many steps are equal."""
-    alone = environment_of_moment(record.moment, env.cfg)
+    alone = env_from_snapshot(record.snapshot, env.cfg)
     alone.set_auto_reset(False)
     replay = WorldReplay(alone, record.steps, quick_checksum)
     while not replay.ended:
@@ -38,7 +38,7 @@ def test_the_past_is_simulated_to_the_bit(task):
     env = make_env(task, delay if "Quadruped" in task else lambda cfg: None)
     memory = WorldMemory(env, seconds=60 * env.step_dt)
     for step in range(70):
-        memory.step(act(env, step), env.step)
+        env.step(act(env, step))
     for env_id in (0, 2, 4):
         if not env.episode_length_buf[env_id]:
             continue
@@ -60,7 +60,8 @@ def test_the_batch_does_not_change():
     seen = make_env("Velocity-Flat-Quadruped")
     memory = WorldMemory(seen)
     for step in range(30):
-        memory.step(act(seen, step), seen.step)
+        seen.step(act(seen, step))
+    assert memory.seconds == pytest.approx(30 * seen.step_dt)
     assert torch.equal(plain.sim.data.qpos, seen.sim.data.qpos)
     assert torch.equal(state, rng_state()["torch"])
 
@@ -75,11 +76,11 @@ def test_lengths_that_a_runner_sets_are_remembered():
     memory = WorldMemory(env, worst=6)
     env.episode_length_buf[:] = torch.arange(6) * 8
     for step in range(12):
-        memory.step(act(env, step), env.step)
+        env.step(act(env, step))
     memory.end_rollout()
     ends = [end for end in memory.worst if end.ended_by == ("time_out",)]
     assert ends and ends[0].length > 12
-    story = tell(ends[0].record, env.cfg)
+    story = episode_story(ends[0].record, env.cfg)
     assert story.ended_by == ("time_out",)
     assert story.steps[-1].time == pytest.approx(1.0)
     env.close()
@@ -97,7 +98,7 @@ def test_the_worst_episodes_are_kept_with_their_ends():
     for step in range(60):
         action = 4.0 * act(env, step)
         action[::2] = 0.0  # every second robot stands
-        memory.step(action, env.step)
+        env.step(action)
     memory.end_rollout()
     worst = list(memory.worst)
     assert len(worst) == 3
@@ -126,13 +127,15 @@ def test_the_budget_is_kept():
     env = make_env("Velocity-Flat-Quadruped")
     whole = WorldMemory(env, seconds=3.0)
     for step in range(100):
-        whole.step(act(env, step), env.step)
+        env.step(act(env, step))
     assert whole.seconds == pytest.approx(2.0)
+    whole.close()
     budget = 600_000
     small = WorldMemory(env, seconds=3.0, budget=budget)
     for step in range(200):
-        small.step(act(env, step), env.step)
+        env.step(act(env, step))
         small.end_rollout()
         assert small.size <= budget
     assert 0 < small.seconds < 3.0
+    assert whole.seconds == pytest.approx(2.0)
     env.close()

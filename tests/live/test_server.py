@@ -1,4 +1,4 @@
-"""Entrance of a running training, over its socket."""
+"""Attach server of a running training, over its socket."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import time
 import pytest
 import torch
 
-from manyworlds.envs import WorldMoment, WorldRecord, environment_of_moment
-from manyworlds.envs.entrance import ENTRANCE_FILE, MAX_RECORDED_STEPS, Entrance
-from manyworlds.envs.world_record import repeat
+from manyworlds.live import WorldRecord, WorldSnapshot, env_from_snapshot
+from manyworlds.live.record import repeat
+from manyworlds.live.server import ATTACH_FILE, MAX_RECORDED_STEPS, AttachServer
 from manyworlds.utils.plain_archive import unpack
 from manyworlds.utils.seeding import rng_state
-from tests.envs.test_environment_of_world import WORLDS, delay, make_env
+from tests.live.test_fork import WORLDS, delay, make_env
 from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
-def entrance(tmp_path):
-    """An entrance to worlds of a quadruped with delays; nothing steps them yet."""
-    entrance = Entrance(make_env("Velocity-Flat-Quadruped", delay), tmp_path, "the task")
-    yield entrance
-    entrance.finish()
+def server(tmp_path):
+    """An attach server to worlds of a quadruped with delays; nothing steps them yet."""
+    server = AttachServer(make_env("Velocity-Flat-Quadruped", delay), tmp_path, "the task")
+    yield server
+    server.finish()
 
 
 class Ask:
     """Client that knows no more than the file in the run folder."""
 
     def __init__(self, folder) -> None:
-        self.content = json.loads((folder / ENTRANCE_FILE).read_text())
+        self.content = json.loads((folder / ATTACH_FILE).read_text())
 
     def __call__(self, path: str, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
         if headers is None:
@@ -48,13 +48,13 @@ class Ask:
 class Steps:
     """Steps worlds in a thread of its own, as training does."""
 
-    def __init__(self, entrance: Entrance) -> None:
-        self.entrance, self.count, self.going = entrance, 0, True
+    def __init__(self, server: AttachServer) -> None:
+        self.server, self.count, self.going = server, 0, True
         self.thread = threading.Thread(target=self.run)
 
     def run(self) -> None:
         while self.going:
-            self.entrance.step(torch.full((WORLDS, 12), 0.1 * (self.count % 3)))
+            self.server.env.step(torch.full((WORLDS, 12), 0.1 * (self.count % 3)))
             self.count += 1
 
     def __enter__(self) -> Steps:
@@ -66,20 +66,20 @@ class Steps:
         self.thread.join()
 
 
-def test_the_file_is_private_and_goes_away(entrance, tmp_path):
+def test_the_file_is_private_and_goes_away(server, tmp_path):
     """Look at the file: only its owner can read it, and it ends with the training."""
-    file = tmp_path / ENTRANCE_FILE
+    file = tmp_path / ATTACH_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     host, _, port = Ask(tmp_path).content["address"].rpartition(":")
-    assert host == "127.0.0.1" and entrance.address.endswith(port)
-    entrance.finish()
+    assert host == "127.0.0.1" and server.address.endswith(port)
+    server.finish()
     assert not file.exists()
     with pytest.raises(OSError):
         http.client.HTTPConnection(host, int(port), timeout=PATIENCE_S).connect()
-    entrance.step(torch.zeros(WORLDS, 12))  # training goes on
+    server.env.step(torch.zeros(WORLDS, 12))  # training goes on
 
 
-def test_nothing_is_told_without_the_token(entrance, tmp_path):
+def test_nothing_is_told_without_the_token(server, tmp_path):
     """Ask without a token, with another one, and as a web page: refused."""
     ask = Ask(tmp_path)
     assert ask("/facts", {})[0] == 403
@@ -101,18 +101,18 @@ def test_nothing_is_told_without_the_token(entrance, tmp_path):
         ("/etc/passwd", "There is no '/etc/passwd'"),
     ],
 )
-def test_wrong_questions(entrance, tmp_path, path, reason):
+def test_wrong_questions(server, tmp_path, path, reason):
     """Ask for what is not there: the answer says why, and the training goes on."""
     status, answer = Ask(tmp_path)(path)
     assert status == 400 and reason in answer.decode()
-    entrance.step(torch.zeros(WORLDS, 12))
+    server.env.step(torch.zeros(WORLDS, 12))
 
 
 @pytest.mark.slow
-def test_a_visitor_repeats_what_the_training_did(entrance, tmp_path):
+def test_a_visitor_repeats_what_the_training_did(server, tmp_path):
     """Enter while worlds step in another thread: their next 200 steps are repeated to the bit."""
     ask = Ask(tmp_path)
-    with Steps(entrance):
+    with Steps(server):
         content = unpack(ask("/enter?world=3&record=200")[1])
         assert json.loads(ask("/facts")[1])["recorded"] == [3]
         found = WorldRecord.from_bytes(ask("/record?world=3")[1])
@@ -121,16 +121,16 @@ def test_a_visitor_repeats_what_the_training_did(entrance, tmp_path):
             found = WorldRecord.from_bytes(ask("/record?world=3")[1])
         assert json.loads(ask("/facts")[1])["recorded"] == []  # it has ended by itself
     assert content["task"] == "the task" and content["num_envs"] == WORLDS
-    moment = WorldMoment.from_bytes(content["moment"])
-    assert moment.step == content["step"] == found.moment.step
-    alone = environment_of_moment(moment, entrance.env.cfg)
+    snapshot = WorldSnapshot.from_bytes(content["snapshot"])
+    assert snapshot.step == content["step"] == found.snapshot.step
+    alone = env_from_snapshot(snapshot, server.env.cfg)
     assert len(list(repeat(alone, found.steps))) == 200
     alone.close()
 
 
-def test_it_answers_while_nothing_steps(entrance, tmp_path):
+def test_it_answers_while_nothing_steps(server, tmp_path):
     """Ask during a pause between two steps, as while the policy learns: there is an answer."""
-    entrance.step(torch.zeros(WORLDS, 12))
+    server.env.step(torch.zeros(WORLDS, 12))
     assert Ask(tmp_path)("/enter?world=0")[0] == 200
 
 
@@ -139,18 +139,18 @@ def test_visits_change_nothing(tmp_path):
     """Step with and without visitors: the same states and random numbers."""
     ends = []
     for visited in (False, True):
-        entrance = Entrance(make_env("Velocity-Flat-Quadruped", delay), tmp_path)
+        server = AttachServer(make_env("Velocity-Flat-Quadruped", delay), tmp_path)
         for i in range(40):
             if visited and i % 10 == 3:
                 assert Ask(tmp_path)(f"/enter?world={i % WORLDS}&record=8")[0] == 200
-            obs = entrance.step(torch.full((WORLDS, 12), 0.1 * (i % 4)))[0]
-        state = entrance.sim.get_state()["state"].numpy().tobytes()
+            obs = server.env.step(torch.full((WORLDS, 12), 0.1 * (i % 4)))[0]
+        state = server.env.sim.get_state()["state"].numpy().tobytes()
         ends.append((obs["actor"].numpy().tobytes(), state, rng_state()["torch"].tolist()))
-        entrance.finish()
+        server.finish()
     assert ends[0] == ends[1]
 
 
-def test_records_are_limited(entrance, tmp_path):
+def test_records_are_limited(server, tmp_path):
     """Record too many worlds at once: refused until the first records are complete."""
     ask = Ask(tmp_path)
     for world in range(4):
@@ -158,7 +158,7 @@ def test_records_are_limited(entrance, tmp_path):
     status, answer = ask("/enter?world=4&record=3")
     assert status == 400 and "at most 4 at once" in answer.decode()
     for _ in range(3):
-        entrance.step(torch.zeros(WORLDS, 12))
+        server.env.step(torch.zeros(WORLDS, 12))
     assert ask("/enter?world=4&record=3")[0] == 200
     assert ask("/record?world=0")[0] == 400  # the oldest has made room
     assert ask("/record?world=1")[0] == 200
@@ -180,9 +180,9 @@ class Policy:
         self.told.append("release")
 
 
-def test_a_training_that_remembers_nothing_says_so(entrance):
+def test_a_training_that_remembers_nothing_says_so(server):
     """Ask for the past without a memory: the answer names the option, instead of no episodes."""
-    for ask in (entrance.worst, lambda: entrance.past_of(0)):
+    for ask in (server.worst, lambda: server.past_of(0)):
         with pytest.raises(ValueError, match="remembers nothing: start it with --remember"):
             ask()
 
@@ -190,9 +190,9 @@ def test_a_training_that_remembers_nothing_says_so(entrance):
 def test_the_policy_is_held_while_it_learns(tmp_path):
     """Step two rollouts: the policy is held at the end of each, and released at the next."""
     policy = Policy()
-    entrance = Entrance(make_env("Cartpole-Balance"), tmp_path, "", policy, rollout_steps=3)
+    server = AttachServer(make_env("Cartpole-Balance"), tmp_path, "", policy, rollout_steps=3)
     for _ in range(7):
-        entrance.step(torch.zeros(WORLDS, 1))
+        server.env.step(torch.zeros(WORLDS, 1))
     assert policy.told == ["release", "hold"] * 2 + ["release"]
     assert unpack(Ask(tmp_path)("/enter?world=2")[1])["policy"] == {"world": 2}
-    entrance.finish()
+    server.finish()

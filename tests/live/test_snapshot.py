@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyworlds.envs import (
-    ManagerBasedRlEnv,
-    WorldMoment,
+from manyworlds.envs import ManagerBasedRlEnv
+from manyworlds.envs.mdp import dr
+from manyworlds.live import (
     WorldRecord,
     WorldRecorder,
-    environment_of_moment,
-    world_moment,
+    WorldSnapshot,
+    env_from_snapshot,
+    take_snapshot,
 )
-from manyworlds.envs.mdp import dr
-from manyworlds.envs.world_record import WorldReplay, checksum, repeat
+from manyworlds.live.record import WorldReplay, checksum, repeat
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.seeding import rng_state
-from tests.envs.test_environment_of_world import WORLDS, delay, make_env
+from tests.live.test_fork import WORLDS, delay, make_env
 from tests.waiting import PATIENCE_S
 
 WARM_UP, STEPS = 11, 80
@@ -77,7 +77,7 @@ def record(env: ManagerBasedRlEnv, *env_ids: int, steps: int = STEPS) -> list[Wo
     recorder = WorldRecorder(env)
     found = [recorder.start(env_id) for env_id in env_ids]
     for action in actions[WARM_UP:]:
-        recorder.step(action, env.step)
+        env.step(action)
     for env_id in env_ids:
         recorder.stop(env_id)
     return found
@@ -91,7 +91,7 @@ def test_a_record_is_repeated_bit_for_bit(case):
     env = make_env(task, change)
     for env_id, recorded in zip((0, 3), record(env, 0, 3), strict=True):
         found = WorldRecord.from_bytes(recorded.to_bytes())
-        alone = environment_of_moment(found.moment, env.cfg)
+        alone = env_from_snapshot(found.snapshot, env.cfg)
         assert len(list(repeat(alone, found.steps))) == STEPS
         assert checksum(alone, 0) == checksum(env, env_id)
         assert torch.equal(alone.episode_length_buf[0], env.episode_length_buf[env_id])
@@ -108,7 +108,7 @@ def test_the_record_matters():
     (found,) = record(env, 1, steps=30)
     for change, equal in (("random", 0), ("action", 7)):
         steps = copy.deepcopy(found.steps)
-        alone = environment_of_moment(found.moment, env.cfg)
+        alone = env_from_snapshot(found.snapshot, env.cfg)
         if change == "random":
             alone.random_streams.reseed(99)
         else:
@@ -135,7 +135,7 @@ def test_recording_changes_nothing():
             recorder.start(2)
             recorder.start(4)
         for i in range(60):
-            obs = recorder.step(torch.full((WORLDS, 12), 0.1 * (i % 5)), env.step)[0]
+            obs = env.step(torch.full((WORLDS, 12), 0.1 * (i % 5)))[0]
         state = env.sim.get_state()["state"].numpy().tobytes()
         ends.append((obs["actor"].numpy().tobytes(), state, rng_state()["torch"].tolist()))
         env.close()
@@ -150,14 +150,14 @@ def test_several_worlds_at_once():
     action = torch.rand(WORLDS, 12, generator=torch.Generator().manual_seed(0)) - 0.5
     first = recorder.start(1)
     for _ in range(20):
-        recorder.step(action, env.step)
+        env.step(action)
     second = recorder.start(4)
     recorder.stop(1)
     for _ in range(30):
-        recorder.step(action, env.step)
+        env.step(action)
     assert recorder.env_ids == [4]
     for found, length in ((first, 20), (second, 30)):
-        alone = environment_of_moment(found.moment, env.cfg)
+        alone = env_from_snapshot(found.snapshot, env.cfg)
         assert len(list(repeat(alone, found.steps))) == length
         alone.close()
     env.close()
@@ -166,11 +166,11 @@ def test_several_worlds_at_once():
 ELSEWHERE = """
 import sys
 from pathlib import Path
-from manyworlds.envs import WorldRecord, environment_of_moment
-from manyworlds.envs.world_record import repeat
+from manyworlds.live import WorldRecord, env_from_snapshot
+from manyworlds.live.record import repeat
 from manyworlds.tasks import load_env_cfg
 found = WorldRecord.from_bytes(Path(sys.argv[1]).read_bytes())
-env = environment_of_moment(found.moment, load_env_cfg(sys.argv[2]))
+env = env_from_snapshot(found.snapshot, load_env_cfg(sys.argv[2]))
 print(len(list(repeat(env, found.steps))))
 """
 
@@ -196,23 +196,23 @@ def test_another_process_repeats_the_record(task, tmp_path: Path):
 
 
 def test_moments_of_another_model_are_refused():
-    """Open a moment of a changed task, and bytes that are no moment: the error says so."""
+    """Open a snapshot of a changed task, and bytes that are no snapshot: the error says so."""
     env = make_env("Cartpole-Balance")
-    moment = WorldMoment.from_bytes(world_moment(env, 2).to_bytes())
-    assert (moment.env_id, moment.step, moment.variants) == (2, 0, {})
+    snapshot = WorldSnapshot.from_bytes(take_snapshot(env, 2).to_bytes())
+    assert (snapshot.env_id, snapshot.step, snapshot.variants) == (2, 0, {})
     other = load_env_cfg("Cartpole-Balance")
     other.sim.mujoco.timestep *= 0.5
     with pytest.raises(ValueError, match="build the same model"):
-        environment_of_moment(moment, other)
-    changed = dataclasses.replace(moment, model_hash="0" * 32)
+        env_from_snapshot(snapshot, other)
+    changed = dataclasses.replace(snapshot, model_hash="0" * 32)
     with pytest.raises(ValueError, match="build the same model"):
-        environment_of_moment(changed, env.cfg)
+        env_from_snapshot(changed, env.cfg)
     with pytest.raises(ValueError, match="cannot be read"):
-        WorldMoment.from_bytes(b"no archive")
-    with pytest.raises(ValueError, match="no moment of a world"):
-        WorldMoment.from_bytes(WorldRecord(moment).to_bytes())
+        WorldSnapshot.from_bytes(b"no archive")
+    with pytest.raises(ValueError, match="no snapshot of a world"):
+        WorldSnapshot.from_bytes(WorldRecord(snapshot).to_bytes())
     with pytest.raises(ValueError, match="no record of a world"):
-        WorldRecord.from_bytes(moment.to_bytes())
+        WorldRecord.from_bytes(snapshot.to_bytes())
     with pytest.raises(ValueError, match="no world 5"):
-        world_moment(env, 5)
+        take_snapshot(env, 5)
     env.close()

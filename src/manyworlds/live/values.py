@@ -16,15 +16,9 @@ from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
+    from manyworlds.managers.manager_base import ManagerBase
 
 Undo = Callable[[], None]
-_MANAGERS = {
-    "rewards": "reward_manager",
-    "terminations": "termination_manager",
-    "curriculum": "curriculum_manager",
-    "events": "event_manager",
-    "commands": "command_manager",
-}
 _FIXED = {"func", "mode", "entity_name", "class_type"}
 
 
@@ -44,7 +38,7 @@ def put_value(env: ManagerBasedRlEnv, path: str, value: object) -> Undo:
             refuses it; then nothing has changed.
     """
     group, name, keys = _split(env, path)
-    term = getattr(env, _MANAGERS[group]).get_term_cfg(name)
+    term = _managers(env)[group].get_term_cfg(name)
     owner = _curriculum_of(env, name, keys)
     if owner:
         raise ValueError(
@@ -61,17 +55,29 @@ def put_value(env: ManagerBasedRlEnv, path: str, value: object) -> Undo:
     return _put_term(env, group, name, changed, keys)
 
 
+def _managers(env: ManagerBasedRlEnv) -> dict[str, ManagerBase[Any]]:
+    return {
+        "rewards": env.reward_manager,
+        "terminations": env.termination_manager,
+        "curriculum": env.curriculum_manager,
+        "events": env.event_manager,
+        "commands": env.command_manager,
+    }
+
+
 def _split(env: ManagerBasedRlEnv, path: str) -> tuple[str, str, list[str]]:
     """Return the group, the name of the term, and the keys below it."""
     group, _, rest = path.partition(".")
     name, _, keys = rest.partition(".")
-    if group not in _MANAGERS or not name or not keys:
+    managers = _managers(env)
+    if group not in managers or not name or not keys:
         raise ValueError(
-            f"'{path}' is no path of a value: begin with {', '.join(_MANAGERS)}, as in "
+            f"'{path}' is no path of a value: begin with {', '.join(managers)}, as in "
             "'rewards.upright.weight'."
         )
-    terms = getattr(env, _MANAGERS[group]).active_terms
-    known = [n for names in terms.values() for n in names] if group == "events" else list(terms)
+    known = list(managers[group].active_terms)
+    if group == "events":  # by mode
+        known = [event for events in env.event_manager.active_terms.values() for event in events]
     if name not in known:
         raise ValueError(f"{group} has no term '{name}': it has {', '.join(known) or 'none'}.")
     if keys.split(".")[0] in _FIXED:
@@ -169,7 +175,7 @@ def _origin(term: Any) -> Any:
 
 def _put_term(env: ManagerBasedRlEnv, group: str, name: str, changed: Any, keys: list[str]) -> Undo:
     """Replace the values of a reward, a termination or a curriculum term."""
-    manager: Any = getattr(env, _MANAGERS[group])
+    manager = _managers(env)[group]
     term = manager.get_term_cfg(name)
     func = manager.get_term_cfg(name).func
     before = dict(vars(term))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from manyworlds.envs.environment_of_world import environment_of_moment
 from manyworlds.envs.mdp import terminations
-from manyworlds.envs.world_record import WorldRecord, WorldReplay, quick_checksum
+from manyworlds.live.fork import env_from_snapshot
+from manyworlds.live.record import WorldRecord, WorldReplay, quick_checksum
 from manyworlds.sensor import ContactSensor
 from manyworlds.utils.table import render_table
 
@@ -52,14 +52,14 @@ class EpisodeStory:
 
     @property
     def ended_by(self) -> tuple[str, ...]:
-        """Terminations that ended the episode; empty if it goes on."""
+        """Terminations that ended the episode; empty if it continues."""
         return self.steps[-1].ended_by
 
     def __str__(self) -> str:
         """Return why the episode ended, as text."""
         last = self.steps[-1]
         first = self.steps[0]
-        ends = ", ".join(self.ended_by) or "goes on"
+        ends = ", ".join(self.ended_by) or "continues"
         lines = [f"world {self.env_id}, {last.time:.2f} s after the start of its episode: {ends}"]
         for name in last.nearness:
             near = [step.nearness[name] for step in self.steps]
@@ -85,7 +85,7 @@ class EpisodeStory:
         return "\n".join(lines)
 
 
-def tell(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
+def episode_story(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
     """Simulate the last seconds of an episode again, and note what each step was like.
 
     Args:
@@ -97,25 +97,25 @@ def tell(record: WorldRecord, cfg: ManagerBasedRlEnvCfg) -> EpisodeStory:
     """
     if not record.steps:
         raise ValueError("The record has no steps: nothing is remembered of this episode.")
-    env = environment_of_moment(record.moment, cfg)
+    env = env_from_snapshot(record.snapshot, cfg)
     env.set_auto_reset(False)
     randomized = {
         name.removeprefix("model."): value[0].tolist()
-        for name, value in record.moment.state["sim"].items()
+        for name, value in record.snapshot.state["sim"].items()
         if name.startswith("model.")
     }
     replay = WorldReplay(env, record.steps, quick_checksum)
-    told = []
+    steps = []
     try:
         while not replay.ended:
             action = replay.begin()
             with torch.no_grad():
                 env.step(action)
-            told.append(step_of(env))
+            steps.append(step_of(env))
             replay.end()
     finally:
         env.close()
-    return EpisodeStory(record.moment.env_id, told, replay.done, randomized)
+    return EpisodeStory(record.snapshot.env_id, steps, replay.done, randomized)
 
 
 def nearness(env: ManagerBasedRlEnv, name: str) -> float | None:

@@ -1,8 +1,8 @@
 """Edits of a running environment: values of terms, start states, disturbances, randomization.
 
 An edit is plain data, so that it can be sent, stored and repeated. It is applied whole or not at
-all. The state of an environment contains its edits: a checkpoint restores them before it restores
-what the terms remember.
+all. The state of an edited environment contains the edits (`EditLog`): a checkpoint restores them
+before it restores the state of the terms.
 """
 
 from __future__ import annotations
@@ -10,21 +10,24 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from manyworlds.envs.edited_values import put_value
 from manyworlds.envs.mdp import dr
-from manyworlds.envs.mdp.sent_back import StartState, repeat_push, start_from_moments
+from manyworlds.live.user_events import StartState, repeat_push, start_from_states
+from manyworlds.live.values import put_value
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.utils.seeding import rng_state, set_rng_state
+from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
 
+EDITS = "edits"
+"""Name of the edits in the state of an environment."""
 START_STATES = "sent_start_states"
 """Name of the event that begins episodes in states that were sent back."""
 Undo = Callable[[], None]
@@ -99,7 +102,7 @@ class AddStartState(EnvironmentEdit):
             states = (*known["states"], *states)
             weights = (*known["weights"], *weights)
         params = {"states": states, "weights": weights, "share": self.share}
-        cfg = EventTermCfg(func=start_from_moments, mode="reset", params=params)
+        cfg = EventTermCfg(func=start_from_states, mode="reset", params=params)
         return env.event_manager.put(START_STATES, cfg)
 
     @property
@@ -265,7 +268,8 @@ class AddCase(EnvironmentEdit):
 
     def apply(self, env: ManagerBasedRlEnv) -> Undo:
         """Check the case."""
-        known = [edit["name"] for edit in env.edits if edit["kind"] == self.kind]
+        applied = edit_log(env).applied
+        known = [edit["name"] for edit in applied if edit["kind"] == self.kind]
         if not self.name or not isinstance(self.name, str):
             raise ValueError("a case needs a name.")
         if self.name in known:
@@ -314,48 +318,85 @@ def edit_from_plain(plain: object) -> EnvironmentEdit:
     return edit
 
 
+class EditLog(Stateful):
+    """Edits that were applied to an environment since its build; its state contains them.
+
+    Args:
+        env: the environment; `edit_log` returns its log.
+    """
+
+    def __init__(self, env: ManagerBasedRlEnv) -> None:
+        self._env = env
+        self.applied: list[dict[str, object]] = []
+        """The edits as plain data, in their order."""
+        env.attach_state(EDITS, self)
+
+    def apply(self, edit: EnvironmentEdit) -> Undo:
+        """Apply an edit between two control steps, or leave the environment as it is.
+
+        Returns:
+            A function that takes the edit back, if it is called before the next step.
+
+        Raises:
+            ValueError: the edit is refused; the message has the reason.
+        """
+        before = rng_state()
+        text = _text(edit)
+        try:
+            with torch.inference_mode(False), torch.no_grad():
+                undo_term = edit.apply(self._env)
+        except Exception as error:
+            set_rng_state(before)
+            reason = error.args[0] if error.args else type(error).__name__
+            raise ValueError(f"The edit '{text}' is refused: {reason}") from error
+        self.applied = [*self.applied, edit.plain()]
+
+        def undo() -> None:
+            undo_term()
+            self.applied = self.applied[:-1]
+            set_rng_state(before)
+
+        return undo
+
+    def saved_values(self) -> dict[str, object]:
+        """Return the edits; nothing if there are none, so that the state needs no log."""
+        return {"applied": self.applied} if self.applied else {}
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Apply the edits of a saved state that the environment does not have yet.
+
+        Raises:
+            ValueError: the environment has other edits than the state, or one is refused.
+        """
+        edits = edits_in({EDITS: state})
+        have = len(self.applied)
+        if edits[:have] != self.applied:
+            raise ValueError(
+                f"The environment has {have} edits, which are not the first ones of the saved "
+                f"state's {len(edits)}: load the state into a new environment."
+            )
+        for plain in edits[have:]:
+            self.apply(edit_from_plain(plain))
+
+
+def edit_log(env: ManagerBasedRlEnv) -> EditLog:
+    """Return the log of an environment's edits, which is attached to it by the first call."""
+    log = env.attached_states.get(EDITS)
+    return log if isinstance(log, EditLog) else EditLog(env)
+
+
+def edits_in(state: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return the edits in a saved state of an environment or of a world, as plain data."""
+    saved = state.get(EDITS, [])
+    if isinstance(saved, Mapping):
+        saved = saved.get("applied", [])
+    assert isinstance(saved, list)  # the state itself is one in checkpoints before `EditLog`
+    return saved
+
+
 def apply_edit(env: ManagerBasedRlEnv, edit: EnvironmentEdit) -> Undo:
-    """Apply an edit between two control steps, or leave the environment as it is.
-
-    Returns:
-        A function that takes the edit back, if it is called before the next step.
-
-    Raises:
-        ValueError: the edit is refused; the message has the reason.
-    """
-    before = rng_state()
-    text = _text(edit)
-    try:
-        with torch.inference_mode(False), torch.no_grad():
-            undo_term = edit.apply(env)
-    except Exception as error:
-        set_rng_state(before)
-        reason = error.args[0] if error.args else type(error).__name__
-        raise ValueError(f"The edit '{text}' is refused: {reason}") from error
-    env.edits = [*env.edits, edit.plain()]
-
-    def undo() -> None:
-        undo_term()
-        env.edits = env.edits[:-1]
-        set_rng_state(before)
-
-    return undo
-
-
-def restore_edits(env: ManagerBasedRlEnv, edits: Sequence[Mapping[str, object]]) -> None:
-    """Apply the edits of a saved state that an environment does not have yet.
-
-    Raises:
-        ValueError: the environment has other edits than the state, or one is refused.
-    """
-    have = len(env.edits)
-    if [*map(dict, edits[:have])] != env.edits:
-        raise ValueError(
-            f"The environment has {have} edits, which are not the first ones of the saved state's "
-            f"{len(edits)}: load the state into a new environment."
-        )
-    for plain in edits[have:]:
-        apply_edit(env, edit_from_plain(plain))
+    """Apply an edit between two control steps; see `EditLog.apply`."""
+    return edit_log(env).apply(edit)
 
 
 def _text(edit: EnvironmentEdit) -> str:

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from manyworlds.actuator import DelayedActuatorCfg
-from manyworlds.envs import ManagerBasedRlEnv, environment_of_world
+from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab import world_from_env
+from manyworlds.live import fork_env
 from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.seeding import rng_state
 
@@ -71,7 +72,7 @@ def walk_out(env: ManagerBasedRlEnv, env_id: int) -> int:
     actions = torch.rand(WARM_UP + STEPS, env.num_envs, width, generator=generator) - 0.5
     for action in actions[:WARM_UP]:
         env.step(action)
-    alone = environment_of_world(env, env_id)
+    alone = fork_env(env, env_id)
     assert (alone.num_envs, env.num_envs) == (1, WORLDS)
     ends = 0
     for action in actions[WARM_UP:]:
@@ -138,7 +139,7 @@ def test_the_batch_does_not_change():
         env = make_env("Velocity-Flat-Quadruped")
         env.step(torch.zeros(WORLDS, 12))
         if taken:
-            environment_of_world(env, 2).close()
+            fork_env(env, 2).close()
         obs = env.step(torch.ones(WORLDS, 12))[0]
         results.append((obs["actor"].numpy().tobytes(), rng_state()["torch"].numpy().tobytes()))
         env.close()
@@ -155,14 +156,14 @@ def test_a_saved_state_keeps_the_origins():
     assert torch.equal(env.scene.env_origins, origins) and origins.any()
     del state["scene"]["env_origins"]  # a state of an older version
     env.load_state_dict(state)
-    assert np.array_equal(environment_of_world(env, 4).scene.env_origins[0], origins[4])
+    assert np.array_equal(fork_env(env, 4).scene.env_origins[0], origins[4])
 
 
 def test_what_cannot_be_taken_out():
     """Name a world that is not there, and a state that fits no other number of worlds."""
     env = make_env("Cartpole-Balance")
     with pytest.raises(ValueError, match="no world 5: the environment has 5 worlds"):
-        environment_of_world(env, 5)
+        fork_env(env, 5)
     with pytest.raises(ValueError, match="shape"):
         env.load_state_dict(env.world_state(1))
     env.close()

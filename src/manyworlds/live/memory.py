@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import collections
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_leaves
 
-from manyworlds.envs.types import VecEnvStepReturn
-from manyworlds.envs.world_moment import moment_of_state
-from manyworlds.envs.world_record import Coupling, RecordedStep, WorldRecord, quick_checksums
+from manyworlds.live.edits import edit_log
+from manyworlds.live.record import Coupling, RecordedStep, WorldRecord, quick_checksums
+from manyworlds.live.snapshot import snapshot_of_state
 from manyworlds.utils.state import WorldRows, state_of_one
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class EndedEpisode:
 class WorldMemory:
     """Remembers the last seconds of all worlds of a batch, which does not change by that.
 
+    It observes the batch until `close`.
+
     The memory has the worst episodes of each rollout, too: those that ended by divergence first,
     then those that failed, then those that reached a time limit; among these by their returns.
 
@@ -116,11 +118,17 @@ class WorldMemory:
         self._ends: list[EndedEpisode] = []
         self.worst: collections.deque[EndedEpisode] = collections.deque()
         """Worst episodes of the last rollouts, the latest last."""
-        self._edits = len(env.edits)
+        self._edits = len(edit_log(env).applied)
         self._lengths = env.episode_length_buf.clone()
         self._since = np.zeros(env.num_envs, dtype=np.int64)
         """Step from which each world can be simulated alone: no other world has had a part."""
         self._keep_states(np.arange(env.num_envs))
+        self._action = torch.zeros(0)  # of the step that is under way
+        env.observers.append(self)
+
+    def close(self) -> None:
+        """Observe no further steps."""
+        self._env.observers.remove(self)
 
     @property
     def size(self) -> int:
@@ -132,41 +140,37 @@ class WorldMemory:
         """Time that is remembered now [s]."""
         return len(self._steps) * self._env.step_dt
 
-    def step(
-        self, action: torch.Tensor, step: Callable[[torch.Tensor], VecEnvStepReturn]
-    ) -> VecEnvStepReturn:
-        """Step the batch, and remember.
-
-        Args:
-            action: actions of all worlds, shape [num_envs, num_actions].
-            step: function that advances the batch by a control step.
-        """
+    def before_step(self, action: torch.Tensor) -> None:
+        """Remember the actions, shape [num_envs, num_actions]."""
         env = self._env
-        lengths = env.episode_length_buf.clone()
+        lengths = env.episode_length_buf
         # What was changed between two steps cannot be simulated from before: an edit, or, as
         # runners do at first, the time in the episodes.
-        if len(env.edits) != self._edits or not torch.equal(lengths, self._lengths):
+        if len(edit_log(env).applied) != self._edits or not torch.equal(lengths, self._lengths):
             self.forget()
+        self._lengths = lengths.clone()
+        self._action = action.detach().cpu().clone()
         self._coupling.begin()
-        result = step(action)
+
+    def after_step(self) -> None:
+        """Remember the step."""
+        env = self._env
         coupled = self._coupling.worlds()
-        action = action.detach().cpu().clone()
         checks = quick_checksums(env)
-        size = _size(action) + checks.nbytes
-        self._steps.append(_Step(action, checks, size))
+        size = self._action.nbytes + checks.nbytes
+        self._steps.append(_Step(self._action, checks, size))
         self._recent_size += size
         self._now += 1
-        self._returns += result[1]
+        self._returns += env.reward_buf
         ended = np.flatnonzero(env.reset_buf.cpu().numpy())
         for env_id in ended.tolist():
-            self._note_end(env_id, int(lengths[env_id]) + 1)
+            self._note_end(env_id, int(self._lengths[env_id]) + 1)
         self._returns[env.reset_buf] = 0.0
         self._since[coupled] = self._now
         every = self._now % _SPARSE_STEPS == 0
         self._keep_states(np.arange(env.num_envs) if every else np.flatnonzero(coupled))
         self._forget_old()
         self._lengths = env.episode_length_buf.clone()
-        return result
 
     def end_rollout(self) -> None:
         """Choose the worst episodes since the last call."""
@@ -201,7 +205,7 @@ class WorldMemory:
         self._states.clear()
         self._recent_size = 0
         self._first = self._now
-        self._edits = len(self._env.edits)
+        self._edits = len(edit_log(self._env).applied)
         self._keep_states(np.arange(self._env.num_envs))
 
     def _note_end(self, env_id: int, length: int) -> None:
@@ -216,7 +220,7 @@ class WorldMemory:
         record = self._record(env_id, self._now, length)
         if record is None:
             return
-        size = _size(record.steps) + _size(record.moment.state)
+        size = _size(record.steps) + _size(record.snapshot.state)
         end = EndedEpisode(env_id, self._now, ended_by, length, value, record, size)
         self._ends.insert(place, end)
         del self._ends[self._worst_count :]
@@ -240,7 +244,7 @@ class WorldMemory:
             return None
         place = int(np.flatnonzero(states.env_ids == env_id)[0])
         state = {name: state_of_one(part, place) for name, part in states.state.items()}
-        moment = moment_of_state(self._env, env_id, states.step, state)
+        snapshot = snapshot_of_state(self._env, env_id, states.step, state)
         steps = [
             RecordedStep(
                 action=step.action[env_id : env_id + 1].clone(),
@@ -249,7 +253,7 @@ class WorldMemory:
             )
             for step in list(self._steps)[states.step - self._first : until - self._first]
         ]
-        return WorldRecord(moment, steps)
+        return WorldRecord(snapshot, steps)
 
     def _keep_states(self, env_ids: np.ndarray) -> None:
         if not env_ids.size:

@@ -1,7 +1,7 @@
-"""Entrance through which other processes of this machine take worlds out of a running training.
+"""Attach server: copies worlds of a running training for other processes of the same machine.
 
-The training answers between two control steps, or at any time while it learns. It sends copies, so
-nothing that a visitor does reaches the training, except edits that it sends.
+It answers between two control steps, or at any time while the training learns. It sends copies, so
+that only the edits of a visitor reach the training.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
-from manyworlds.envs.types import VecEnvStepReturn
-from manyworlds.envs.world_memory import WorldMemory
-from manyworlds.envs.world_moment import world_moment
-from manyworlds.envs.world_record import WorldRecord, WorldRecorder
+from manyworlds.live.memory import WorldMemory
+from manyworlds.live.record import WorldRecord, WorldRecorder
+from manyworlds.live.snapshot import take_snapshot
 from manyworlds.utils.files import write_atomic
 from manyworlds.utils.plain_archive import pack
 from manyworlds.utils.web_access import WebAccess
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
 
-ENTRANCE_FILE = "entrance.json"
+ATTACH_FILE = "attach.json"
 """File of the run folder with the address and the token, which only its owner can read."""
 MAX_RECORDED_STEPS = 2000
 MAX_RECORDED_WORLDS = 4
@@ -66,7 +65,7 @@ class PendingEdit(Protocol):
         ...
 
     def describe(self) -> dict[str, object]:
-        """Return what has become of it, as plain data."""
+        """Return its record or the reason of its refusal, as plain data."""
         ...
 
 
@@ -78,21 +77,21 @@ class EditReceiver(Protocol):
         ...
 
 
-class Entrance:
-    """Steps an environment, and lets other processes of this machine copy its worlds.
+class AttachServer:
+    """Serves copies of the worlds of an environment to other processes of the same machine.
 
-    It wraps the environment: all other attributes are those of the environment. Neither the
-    environment's state nor its random numbers depend on it. It listens on loopback, at a port that
-    is free, and answers those who know the token in a file that only its owner can read.
+    It observes the environment, whose state and random numbers do not depend on it. It listens on a
+    free port of the loopback interface, and requires a token, which stands in a file that only its
+    owner can read.
 
     Args:
         env: the environment, or what wraps it.
-        folder: run folder, which gets the file `ENTRANCE_FILE` until `finish`.
+        folder: run folder, which gets the file `ATTACH_FILE` until `finish`.
         task: name of the task.
         policy: the present policy; None for none.
         rollout_steps: control steps between two updates of the policy.
         edits: receiver of edits that visitors send; None refuses them.
-        memory: memory of the last seconds of all worlds; None for none.
+        memory: memory of the last seconds of all worlds, which `finish` closes; None for none.
     """
 
     def __init__(
@@ -106,8 +105,8 @@ class Entrance:
         memory: WorldMemory | None = None,
     ) -> None:
         self.env = env
-        self.memory = memory
-        """Memory of the last seconds of all worlds; None for none."""
+        """The environment."""
+        self._memory = memory
         self._edits = edits
         self._sent = list[PendingEdit]()
         self._task = task
@@ -115,49 +114,55 @@ class Entrance:
         self._rollout_steps = rollout_steps
         self._steps = 0
         self._lock = threading.Lock()  # held while the environment steps
+        self._stepping = False
         self._asked: collections.deque[_Question] = collections.deque()
-        self._recorder = WorldRecorder(env.unwrapped)
+        self._recorder = WorldRecorder(env)
         self._records: dict[int, tuple[WorldRecord, int]] = {}
-        self._file = folder / ENTRANCE_FILE
+        self._file = folder / ATTACH_FILE
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.entrance = self
+        self._server.attach_server = self
         self._server.access = WebAccess(token)
         self.address = f"127.0.0.1:{self._server.server_port}"
         """HOST:PORT that it listens at."""
         content = {"address": self.address, "token": token, "pid": os.getpid()}
         write_atomic(self._file, json.dumps(content) + "\n", mode=0o600)
-        thread = threading.Thread(target=self._server.serve_forever, name="entrance", daemon=True)
+        thread = threading.Thread(target=self._server.serve_forever, name="attach", daemon=True)
         thread.start()
+        # The first one is the last to see the end of a step: records and memory have it then.
+        env.observers.insert(0, self)
 
-    def __getattr__(self, name: str) -> object:
-        if name == "env":  # not set yet, for example during unpickling
-            raise AttributeError(name)
-        return getattr(self.env, name)
+    def before_step(self, action: torch.Tensor) -> None:
+        """Hold the lock, so that requests wait for the end of the step."""
+        if not self._stepping:  # else an error has ended the last step
+            self._lock.acquire()
+            self._stepping = True
+        if self._policy is not None and self._steps == 0:
+            self._policy.release()
 
-    def step(self, action: torch.Tensor) -> VecEnvStepReturn:
-        """Advance all worlds by one control step, and answer those who asked meanwhile."""
-        with self._lock:
-            if self._policy is not None and self._steps == 0:
-                self._policy.release()
-            result = self._recorder.step(action, self._step_and_remember)
-            self._steps += 1
-            if self.memory is not None and self._steps == self._rollout_steps:
-                self.memory.end_rollout()
-            if self._policy is not None and self._steps == self._rollout_steps:
+    def after_step(self) -> None:
+        """Answer the requests that came during the step."""
+        self._steps += 1
+        if self._steps == self._rollout_steps:
+            if self._memory is not None:
+                self._memory.end_rollout()
+            if self._policy is not None:
                 self._policy.hold()
-                self._steps = 0
-            if self._records:
-                self._end_records()
-            self._answer()
-        return result
-
-    def _step_and_remember(self, action: torch.Tensor) -> VecEnvStepReturn:
-        step = self.env.step
-        return step(action) if self.memory is None else self.memory.step(action, step)
+            self._steps = 0
+        for env_id in self._recorder.env_ids:
+            found, length = self._records[env_id]
+            if len(found.steps) >= length:
+                self._recorder.stop(env_id)
+        self._answer()
+        self._stepping = False
+        self._lock.release()
 
     def finish(self) -> None:
-        """Close the entrance; training continues. A second call does nothing."""
+        """Close the attach server; training continues. A second call does nothing."""
+        if self in self.env.observers:
+            self.env.observers.remove(self)
+            if self._memory is not None:
+                self._memory.close()
         self._server.shutdown()
         self._server.server_close()
         self._file.unlink(missing_ok=True)
@@ -185,8 +190,8 @@ class Entrance:
         return asked.answer
 
     def facts(self) -> dict[str, object]:
-        """Return what a visitor needs to know first, as plain data."""
-        env = self.env.unwrapped
+        """Return the task, the run, the number of worlds and the step, as plain data."""
+        env = self.env
         return {
             "task": self._task,
             "run": str(self._file.parent.resolve()),
@@ -209,7 +214,6 @@ class Entrance:
             raise ValueError(
                 f"At most {MAX_RECORDED_STEPS} control steps are recorded, got {record}."
             )
-        env = self.env.unwrapped
         if record:
             others = [i for i in self._recorder.env_ids if i != env_id]
             if len(others) >= MAX_RECORDED_WORLDS:
@@ -222,11 +226,11 @@ class Entrance:
                 self._records.pop(next(i for i in self._records if i not in others))
             found = self._recorder.start(env_id)
             self._records[env_id] = found, record
-            moment = found.moment
+            snapshot = found.snapshot
         else:
-            moment = world_moment(env, env_id)
+            snapshot = take_snapshot(self.env, env_id)
         policy = None if self._policy is None else self._policy.of_world(env_id)
-        return pack({**self.facts(), "moment": moment.to_bytes(), "policy": policy})
+        return pack({**self.facts(), "snapshot": snapshot.to_bytes(), "policy": policy})
 
     def steps_of(self, env_id: int) -> bytes:
         """Return the record of a world, with the steps made so far; see `WorldRecord.from_bytes`.
@@ -252,7 +256,7 @@ class Entrance:
         return json.dumps({"number": len(self._sent) - 1}).encode()
 
     def edit_of(self, number: int) -> bytes:
-        """Return what has become of an edit; see `PendingEdit.describe`.
+        """Return the state of an edit; see `PendingEdit.describe`.
 
         Raises:
             ValueError: there is no edit of this number.
@@ -267,8 +271,17 @@ class Entrance:
         Raises:
             ValueError: nothing is remembered.
         """
-        names = ("env_id", "step", "ended_by", "length", "episode_return", "text")
-        ends = [{name: getattr(end, name) for name in names} for end in self._remembered().worst]
+        ends = [
+            {
+                "env_id": end.env_id,
+                "step": end.step,
+                "ended_by": end.ended_by,
+                "length": end.length,
+                "episode_return": end.episode_return,
+                "text": end.text,
+            }
+            for end in self._remembered().worst
+        ]
         return json.dumps(ends).encode()
 
     def past_of(self, env_id: int, end: int = -1) -> bytes:
@@ -291,15 +304,9 @@ class Entrance:
         raise ValueError(f"No episode of world {env_id} that ended after step {end} is kept.")
 
     def _remembered(self) -> WorldMemory:
-        if self.memory is None:
+        if self._memory is None:
             raise ValueError("This training remembers nothing: start it with --remember.")
-        return self.memory
-
-    def _end_records(self) -> None:
-        for env_id in self._recorder.env_ids:
-            found, length = self._records[env_id]
-            if len(found.steps) >= length:
-                self._recorder.stop(env_id)
+        return self._memory
 
     def _answer(self) -> None:
         while self._asked:
@@ -326,12 +333,12 @@ class _Question:
 
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
-    entrance: Entrance
+    attach_server: AttachServer
     access: WebAccess
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """Answers a request to an entrance."""
+    """Answers a request to an attach server."""
 
     server: _Server  # type: ignore[assignment]
     timeout = 10.0  # for a visitor that sends nothing
@@ -369,23 +376,23 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         size = int(self.headers.get("Content-Length") or 0)
         if self.path != "/edit" or not 0 < size <= _LARGEST_EDIT:
             raise ValueError(f"Send an edit of at most {_LARGEST_EDIT} bytes as JSON to '/edit'.")
-        return self.server.entrance.send(json.loads(self.rfile.read(size)))
+        return self.server.attach_server.send(json.loads(self.rfile.read(size)))
 
     def _answer(self, path: str, query: dict[str, int]) -> bytes:
-        entrance = self.server.entrance
+        attach_server = self.server.attach_server
         if path == "/edit":  # the training need not answer
-            return entrance.edit_of(query.get("number", -1))
+            return attach_server.edit_of(query.get("number", -1))
         world = query.pop("world", -1)
         calls: dict[str, Callable[[], object]] = {
-            "/facts": lambda: json.dumps(entrance.facts()).encode(),
-            "/enter": lambda: entrance.enter(world, **query),
-            "/record": lambda: entrance.steps_of(world),
-            "/worst": entrance.worst,
-            "/past": lambda: entrance.past_of(world, **query),
+            "/facts": lambda: json.dumps(attach_server.facts()).encode(),
+            "/enter": lambda: attach_server.enter(world, **query),
+            "/record": lambda: attach_server.steps_of(world),
+            "/worst": attach_server.worst,
+            "/past": lambda: attach_server.past_of(world, **query),
         }
         if path not in calls:
             raise ValueError(f"There is no '{path[:80]}': ask for {', '.join(calls)}.")
-        answer = entrance.ask(calls[path])
+        answer = attach_server.ask(calls[path])
         assert isinstance(answer, bytes)
         return answer
 

@@ -21,7 +21,7 @@ from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
-    from manyworlds.envs.world_moment import WorldMoment
+    from manyworlds.live.snapshot import WorldSnapshot
 
 _FIELDS = {
     "qpos": mujoco.mjtState.mjSTATE_QPOS,
@@ -53,25 +53,25 @@ class StartState:
     """Values of `qpos`, `qvel`, `act` and others that the model has, in one row each."""
 
     @staticmethod
-    def of(moment: WorldMoment, env: ManagerBasedRlEnv) -> StartState:
-        """Return the physics of a moment.
+    def of(snapshot: WorldSnapshot, env: ManagerBasedRlEnv) -> StartState:
+        """Return the physics of a snapshot.
 
         Args:
-            moment: the moment.
+            snapshot: the snapshot.
             env: environment of one or more worlds of the same model.
 
         Raises:
-            ValueError: the moment is of another model.
+            ValueError: the snapshot is of another model.
         """
-        from manyworlds.envs.world_moment import model_hash
+        from manyworlds.live.snapshot import model_hash
 
         model = env.sim.mj_model
-        if model_hash(model) != moment.model_hash:
+        if model_hash(model) != snapshot.model_hash:
             raise ValueError(
-                "The moment belongs to another compiled model than this environment: take it from "
-                "a world of the same task."
+                "The snapshot belongs to another compiled model than this environment: take it "
+                "from a world of the same task."
             )
-        row = moment.state["sim"]["state"][0].cpu().numpy().astype(np.float64)
+        row = snapshot.state["sim"]["state"][0].cpu().numpy().astype(np.float64)
         whole = int(mujoco.mjtState.mjSTATE_INTEGRATION)
         fields = {}
         for name, part in _FIELDS.items():
@@ -79,7 +79,7 @@ class StartState:
             if values.size:
                 mujoco.mj_extractState(model, row, whole, values, int(part))
                 fields[name] = values.tolist()
-        saved = moment.state["scene"]
+        saved = snapshot.state["scene"]
         terrain = env.scene.terrain
         cell = None
         if terrain is not None:
@@ -89,11 +89,11 @@ class StartState:
                 cell = (int(saved["terrain_levels"][0]), int(saved["terrain_types"][0]))
         x, y, z = saved["env_origins"][0].tolist()
         origin = (x, y, z)
-        return StartState(moment.model_hash, dict(moment.variants), origin, cell, fields)
+        return StartState(snapshot.model_hash, dict(snapshot.variants), origin, cell, fields)
 
     def problem(self, env: ManagerBasedRlEnv) -> str:
         """Return why episodes of an environment cannot begin here, as a sentence; empty if not."""
-        from manyworlds.envs.world_moment import model_hash
+        from manyworlds.live.snapshot import model_hash
 
         if model_hash(env.sim.mj_model) != self.model_hash:
             return (
@@ -116,7 +116,7 @@ class StartState:
         return ""
 
 
-class start_from_moments(ManagerTermBase):  # noqa: N801
+class start_from_states(ManagerTermBase):  # noqa: N801
     """Event of mode 'reset' that begins a share of the episodes in recorded states.
 
     The states replace what other events and commands of the reset have set. On a plane, positions
@@ -137,11 +137,11 @@ class start_from_moments(ManagerTermBase):  # noqa: N801
         share = cfg.params["share"]
         if cfg.mode != "reset":
             raise ValueError(
-                f"start_from_moments begins episodes, but its mode is '{cfg.mode}': use 'reset'."
+                f"start_from_states begins episodes, but its mode is '{cfg.mode}': use 'reset'."
             )
         if not states or len(states) != len(weights):
             raise ValueError(
-                f"start_from_moments has {len(states)} states and {len(weights)} weights: give one "
+                f"start_from_states has {len(states)} states and {len(weights)} weights: give one "
                 "weight for each state."
             )
         if not 0.0 < share <= 1.0:
