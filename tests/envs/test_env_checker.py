@@ -86,6 +86,29 @@ class Shown:
     scale: float | None = None
 
 
+def test_terms_that_no_fork_can_repeat_are_noted(env_cfg):
+    """Name terms that draw from torch's generators, of every kind; leave out the others."""
+
+    def plain(env):
+        return torch.rand_like(env.reward_buf)
+
+    def own(env):
+        return env.random.uniform()
+
+    def push(env, env_ids):
+        env.sim.data.qvel.add_(torch.empty(env.num_envs, 1).normal_())
+
+    env_cfg.rewards["plain"] = RewardTermCfg(func=plain, weight=1.0)
+    env_cfg.rewards["own"] = RewardTermCfg(func=own, weight=1.0)
+    env_cfg.events["push"] = EventTermCfg(func=push, mode="reset")
+    notes = check_env(env_cfg, num_envs=4, steps=20).notes
+    named = [note for note in notes if "torch's own generators" in note]
+    assert [note.partition(" draws")[0] for note in sorted(named)] == [
+        "EventManager term 'push'",
+        "RewardManager term 'plain'",
+    ]
+
+
 @pytest.mark.parametrize(
     "shown",
     [

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.managers import EventTermCfg, NullCurriculumManager
@@ -106,6 +107,54 @@ class _Watch:
         return value
 
 
+_DRAWS = {
+    torch.rand,
+    torch.randn,
+    torch.randint,
+    torch.randperm,
+    torch.normal,
+    torch.multinomial,
+    torch.rand_like,
+    torch.randn_like,
+    torch.randint_like,
+    torch.bernoulli,
+    torch.poisson,
+    torch.Tensor.multinomial,
+    torch.Tensor.bernoulli,
+    torch.Tensor.bernoulli_,
+    torch.Tensor.uniform_,
+    torch.Tensor.normal_,
+    torch.Tensor.log_normal_,
+    torch.Tensor.random_,
+    torch.Tensor.exponential_,
+    torch.Tensor.cauchy_,
+    torch.Tensor.geometric_,
+}
+"""Functions of torch that draw from generators which all worlds share."""
+
+
+class _PlainDraws(TorchFunctionMode):
+    """Finds the terms that draw from torch's own generators while it is entered."""
+
+    def __init__(self, env: ManagerBasedRlEnv) -> None:
+        super().__init__()
+        self._env = env
+        self.found: dict[str, None] = {}
+        """Names of the streams of these terms, such as `EventManager/push`."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        """Call a function, and note which term draws."""
+        if func in _DRAWS:
+            self.found[self._env.random.name] = None
+        return func(*args, **(kwargs or {}))
+
+
 class _Checker:
     def __init__(self, env: ManagerBasedRlEnv, seed: int, report: EnvReport) -> None:
         self.env = env
@@ -129,9 +178,14 @@ class _Checker:
         env.curriculum_manager = NullCurriculumManager()  # its effects persist through resets
         actions = [self.draw() for _ in range(_ROLLOUT)]
         learned = [(tensor, tensor.clone()) for tensor in _shared_by_commands(env)]
-        first = self._rollout(actions)
+        plain = _PlainDraws(env)
+        with plain:
+            first = self._rollout(actions)
         for _ in range(steps):
-            env.step(self.draw())
+            action = self.draw()
+            with plain:
+                env.step(action)
+        self._judge_draws(plain)
         for tensor, before in learned:
             tensor.copy_(before)
         self._compare(first, self._rollout(actions))
@@ -189,6 +243,15 @@ class _Checker:
             watch.keeps = False
             result[watch.where] = torch.stack(watch.values)
         return result
+
+    def _judge_draws(self, plain: _PlainDraws) -> None:
+        for stream in plain.found:
+            kind, _, name = stream.partition("/")
+            self.report.notes.append(
+                f"{kind} term '{name}' draws from torch's own generators: its numbers depend on "
+                "the number of worlds, and a fork of a world cannot repeat them. Draw from "
+                "env.random."
+            )
 
     def _judge_first_step(self) -> None:
         ended = self.env.reset_buf.float().mean().item()

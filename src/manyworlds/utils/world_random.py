@@ -22,7 +22,7 @@ import torch
 
 from manyworlds.utils.state import Stateful
 
-Bound: TypeAlias = "torch.Tensor | float"  # quoted: torch is loaded at its first use
+_Bound: TypeAlias = "torch.Tensor | float"  # quoted: torch is loaded at its first use
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _FIRST = 0xBF58476D1CE4E5B9
@@ -77,8 +77,8 @@ class RandomStream:
 
     def uniform(
         self,
-        low: Bound = 0.0,
-        high: Bound = 1.0,
+        low: _Bound = 0.0,
+        high: _Bound = 1.0,
         shape: tuple[int, ...] = (),
         env_ids: torch.Tensor | None = None,
     ) -> torch.Tensor:
@@ -95,8 +95,8 @@ class RandomStream:
 
     def log_uniform(
         self,
-        low: Bound,
-        high: Bound,
+        low: _Bound,
+        high: _Bound,
         shape: tuple[int, ...] = (),
         env_ids: torch.Tensor | None = None,
     ) -> torch.Tensor:
@@ -108,8 +108,8 @@ class RandomStream:
 
     def normal(
         self,
-        mean: Bound = 0.0,
-        std: Bound = 1.0,
+        mean: _Bound = 0.0,
+        std: _Bound = 1.0,
         shape: tuple[int, ...] = (),
         env_ids: torch.Tensor | None = None,
     ) -> torch.Tensor:
