@@ -34,7 +34,7 @@ class NotingRunner(runner_module.OnPolicyRunner):
             "threads": env.sim.num_threads,
             "edits": [(record.after, record.text) for record in self.edits.records],
             "weight": env.reward_manager.get_term_cfg("smooth_reward").weight,
-            "writer": type(self.logger.writer).__name__,
+            "writes": self.logger.writer is not None,
         }
         torch.save(noted, self.folder / f"rank{self.ranks.rank}.pt")
 

@@ -1,13 +1,13 @@
-"""Tests of a learner on another device, which `test_rollout.py` runs in a process of their own.
+"""Tests of a learner on another device, which `test_collector.py` runs in a process of their own.
 
 torch must know the device before it computes its first gradient.
 """
 
 import torch
 
-from manyworlds.rl.runner import load_checkpoint
+from manyworlds.rl.checkpoint import load_checkpoint
 from tests.rl.elsewhere import DEVICE, Elsewhere
-from tests.rl.test_rollout import make_runner, weights
+from tests.rl.test_collector import make_runner, weights
 
 
 def test_a_learner_elsewhere_learns_the_same(env_cfg, rl_cfg):

@@ -36,14 +36,14 @@ def test_the_average_is_exponential(env_cfg, rl_cfg):
     runner = OnPolicyRunner(RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg)), rl_cfg)
     alg: Any = runner.alg
     policy = alg.get_policy()
-    assert alg.acting_policy() is policy
+    assert runner.acting_policy() is policy
     runner.learn(1)
     expected = parameters(policy)
     for _ in range(2):
         runner.learn(1)
         now = parameters(policy)
         expected = {name: old + (now[name] - old) / PERIOD for name, old in expected.items()}
-    acting = alg.acting_policy()
+    acting = runner.acting_policy()
     assert acting is not policy
     for name, value in parameters(acting).items():
         torch.testing.assert_close(value, expected[name])

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl.code_state import read_code_state, write_code_state
-from manyworlds.rl.runner import _Logger
+from manyworlds.rl.config import runner_settings
+from manyworlds.rl.distributed import Ranks
+from manyworlds.rl.logger import TrainingLogger
 from manyworlds.rl.training import train
+from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
 pytestmark = pytest.mark.slow_on_warp
 
@@ -70,13 +74,14 @@ def test_commits_are_read_back(project, tmp_path):
     assert read_code_state(tmp_path / "none") == {}
 
 
-def test_only_the_process_that_writes_touches_the_folder(project, tmp_path, monkeypatch):
+def test_only_the_process_that_writes_touches_the_folder(env_cfg, rl_cfg, tmp_path):
     """Leave the folder alone in the other processes of one training."""
-    monkeypatch.chdir(project)
-    settings = {"algorithm": {}, "num_steps_per_env": 1}
-    for rank, files in ((1, []), (0, ["project.diff"])):
-        folder = tmp_path / f"run{rank}" / "git"
-        folder.mkdir(parents=True)
-        logger = _Logger(str(folder.parent), settings, {}, 1, True, 2, rank, "cpu")
-        assert [Path(name).name for name in logger._store_code_state()][:1] == files
-        assert folder.is_dir()
+    env = RslRlVecEnvWrapper(ManagerBasedRlEnv(env_cfg))
+    for rank in (1, 0):
+        folder = tmp_path / f"run{rank}"
+        folder.mkdir()
+        ranks = Ranks(rank=rank, world_size=2)
+        logger = TrainingLogger(env, runner_settings(rl_cfg), str(folder), ranks)
+        logger.open()
+        logger.close()
+        assert any(folder.iterdir()) is (rank == 0)

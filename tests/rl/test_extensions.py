@@ -9,7 +9,7 @@ from tensordict import TensorDict
 from manyworlds.cli.policies import load_policy
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl import OnPolicyRunner, RslRlDistillationRunnerCfg, RslRlRndCfg
-from manyworlds.rl.checkpoint import load_checkpoint
+from manyworlds.rl.checkpoint import load_checkpoint, write_memory
 from manyworlds.rl.config import runner_settings
 from manyworlds.rl.evaluation import evaluate
 from manyworlds.rl.onnx_policy import OnnxPolicy
@@ -155,7 +155,7 @@ def test_the_memory_of_a_policy_starts_with_an_episode(env_cfg, memory_cfg, log_
     env = ManagerBasedRlEnv(env_cfg)
     runner = OnPolicyRunner(RslRlVecEnvWrapper(env), memory_cfg)
     runner.learn(1)
-    before = runner.alg.memory()["actor"]
+    before = write_memory(runner)["actor"]
     policy = runner.get_inference_policy()
     obs = TensorDict({"actor": torch.ones(4, 5)}, [4])
     env.reset()
@@ -166,7 +166,7 @@ def test_the_memory_of_a_policy_starts_with_an_episode(env_cfg, memory_cfg, log_
     env.episode_length_buf[1] = 0
     third = policy(obs)
     assert torch.equal(third[1], first[1]) and not torch.equal(third[0], first[0])
-    assert runner.alg.memory()["actor"] is before
+    assert write_memory(runner)["actor"] is before
     assert evaluate(env, policy).episodes == 4
 
 

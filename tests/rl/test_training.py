@@ -11,8 +11,9 @@ import torch
 
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.managers import EventTermCfg
+from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.run_folder import RunFolder
-from manyworlds.rl.runner import OnPolicyRunner, load_checkpoint
+from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.rl.training import train
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.sim import Simulation

@@ -45,6 +45,8 @@ PAGES = {
         "manyworlds.rl.training",
         "manyworlds.rl.evaluation",
         "manyworlds.rl.progress",
+        "manyworlds.rl.ppo",
+        "manyworlds.rl.storage",
     ),
     "tasks": (
         "manyworlds.tasks",

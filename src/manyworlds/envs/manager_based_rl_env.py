@@ -49,7 +49,7 @@ from manyworlds.utils.clocks import steps_in
 from manyworlds.utils.debug_visualizer import DebugVisualizer
 from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import DeviceTimer
-from manyworlds.utils.seeding import new_seed, rng_state, seed_rng, set_rng_state
+from manyworlds.utils.seeding import MAX_SEED, new_seed, rng_state, seed_rng, set_rng_state
 from manyworlds.utils.state import HasState, Stateful, WorldRows
 from manyworlds.utils.unsaved_state import UnsavedState
 from manyworlds.utils.viewer_config import ViewerConfig
@@ -172,7 +172,7 @@ class ManagerBasedRlEnv(Stateful):
         """Renderer of the worlds; if None, the first `render` creates one according to
         `cfg.viewer`."""
         self.seed_used = new_seed() if cfg.seed is None else cfg.seed
-        seed_rng(self.seed_used)
+        self._seed_generators(self.seed_used)
         self.num_envs = cfg.scene.num_envs
         self.device = choose_device(self.cfg.sim, device)
         self.scene = Scene(self.cfg.scene, self.device)
@@ -251,9 +251,16 @@ class ManagerBasedRlEnv(Stateful):
             The seed.
         """
         seed = new_seed() if seed == -1 else seed
-        seed_rng(seed)
+        self._seed_generators(seed)
         self.random_streams.reseed(seed)
         return seed
+
+    def _seed_generators(self, seed: int) -> None:
+        """Seed what all worlds share; processes with other worlds of a batch draw other numbers."""
+        seed_rng(seed)
+        first_world = self.cfg.scene.first_world
+        if first_world:
+            seed_rng((seed + first_world) % MAX_SEED)
 
     def load_managers(self) -> None:
         """Build the managers, in order of their dependencies."""

@@ -1,18 +1,232 @@
-"""Loading of checkpoint files."""
+"""Checkpoints: what they contain, who writes each part, and who reads it.
+
+A checkpoint is a dict of tensors and plain data. Networks and optimizers have the keys of rsl_rl:
+`save` and `load` of the algorithm know them. All else is in `TRAINING_PARTS`, which exist once, and
+in `PROCESS_PARTS`, which each process has for its own worlds: those of the first one are in
+`infos`, those of others in the list `infos["other_ranks"]`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from torch.utils._pytree import tree_map_only
+
+from manyworlds.rl import distributed
+from manyworlds.rl.config import NETWORKS
+from manyworlds.utils.files import write_atomic
+
+if TYPE_CHECKING:
+    import rsl_rl.algorithms
+    from rsl_rl.models import MLPModel
+
+    from manyworlds.rl.runner import OnPolicyRunner
 
 AVERAGED = "averaged_state_dict"
 """Key of the averaged policy in a checkpoint."""
 
 # Names of networks before rsl_rl 4 (in one state dict), in rsl_rl 4, and in current releases.
 _OLD_NAMES = {"std": "distribution.std_param", "log_std": "distribution.log_std_param"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part of a checkpoint."""
+
+    key: str
+    """Its key."""
+    write: Callable[[OnPolicyRunner], Any]
+    """Returns its content; None leaves it out."""
+    read: Callable[[OnPolicyRunner, Any], None]
+    """Restores the content, in a training that continues."""
+
+
+def _write_average(runner: OnPolicyRunner) -> dict[str, torch.Tensor] | None:
+    averaged = runner.averaged
+    if averaged is None or averaged.n_averaged == 0:
+        return None
+    return averaged.module.state_dict()
+
+
+def _read_average(runner: OnPolicyRunner, state: dict[str, torch.Tensor]) -> None:
+    averaged = runner.averaged
+    if averaged is not None:
+        averaged.module.load_state_dict(state)
+        averaged.n_averaged.fill_(1)
+
+
+def _read_iteration(runner: OnPolicyRunner, last: int) -> None:
+    runner.current_learning_iteration = last + 1
+
+
+def write_memory(runner: OnPolicyRunner) -> dict[str, object]:
+    """Return hidden states of recurrent networks, and the state of intrinsic rewards.
+
+    They belong to the present episodes, and rsl_rl does not include them in its checkpoints.
+    """
+    state: dict[str, object] = {
+        name: network.get_hidden_state() for name, network in _networks(runner).items()
+    }
+    rnd = runner.rnd
+    if rnd is not None:
+        discounted: Any = rnd.reward_normalizer.disc_avg if rnd.reward_normalization else None
+        average = None if discounted is None else discounted.avg
+        state["rnd"] = {"steps": rnd.update_counter, "average": average}
+    return state
+
+
+def _read_memory(runner: OnPolicyRunner, state: Mapping[str, Any]) -> None:
+    networks = _networks(runner)
+    for name, network in networks.items():
+        device = next(network.parameters()).device
+        hidden = tree_map_only(torch.Tensor, lambda value, to=device: value.to(to), state.get(name))
+        network.reset(hidden_state=hidden)
+    if "student" in networks:
+        alg = cast("rsl_rl.algorithms.Distillation", runner.alg)
+        alg.last_hidden_states = alg.student.get_hidden_state(), alg.teacher.get_hidden_state()
+    rnd = runner.rnd
+    if rnd is not None and "rnd" in state:
+        rnd.update_counter = state["rnd"]["steps"]
+        average = state["rnd"]["average"]
+        if rnd.reward_normalization and average is not None:
+            discounted: Any = rnd.reward_normalizer.disc_avg
+            discounted.avg = average.to(runner.alg.device)
+
+
+def _networks(runner: OnPolicyRunner) -> dict[str, MLPModel]:
+    """Return the networks of any algorithm, and the copy of the policy that acts elsewhere."""
+    alg = runner.alg
+    networks = {name: getattr(alg, name) for name in NETWORKS if hasattr(alg, name)}
+    if runner.collector is not None:
+        networks["collector"] = runner.collector.policy
+    return networks
+
+
+TRAINING_PARTS = (
+    Part("iter", lambda runner: runner.current_learning_iteration, _read_iteration),
+    Part(AVERAGED, _write_average, _read_average),
+)
+"""Parts that a training has once, beside those of the algorithm."""
+
+PROCESS_PARTS = (
+    Part(
+        "env_state",
+        lambda runner: runner.env.unwrapped.state_dict(),
+        lambda runner, state: runner.env.unwrapped.load_state_dict(state),
+    ),
+    Part("memory", write_memory, _read_memory),
+    Part(
+        "returns",
+        lambda runner: runner.logger.returns_state(),
+        lambda runner, state: runner.logger.load_returns_state(state),
+    ),
+)
+"""Parts that each process has."""
+
+
+def save_checkpoint(
+    runner: OnPolicyRunner, path: Path, infos: Mapping[str, object] | None = None
+) -> None:
+    """Write a checkpoint, completely or not at all.
+
+    All processes of a training call this together; rank 0 writes the file.
+
+    Args:
+        runner: the runner.
+        path: the file.
+        infos: further plain data.
+    """
+    own = _written(PROCESS_PARTS, runner)
+    states = [own]
+    if runner.ranks.is_distributed:
+        states = [_from_bytes(state) for state in distributed.gather(_to_bytes(own))]
+    if not runner.ranks.is_main:
+        return
+    checkpoint = {**runner.alg.save(), **_written(TRAINING_PARTS, runner)}
+    checkpoint["infos"] = {**(infos or {}), **states[0], "other_ranks": states[1:]}
+    on_cpu = tree_map_only(torch.Tensor, torch.Tensor.cpu, checkpoint)
+    write_atomic(path, _to_bytes(on_cpu))
+
+
+def restore_checkpoint(
+    runner: OnPolicyRunner,
+    checkpoint: Mapping[str, object],
+    path: Path,
+    load_cfg: Mapping[str, bool] | None = None,
+    strict: bool = True,
+) -> dict[str, object]:
+    """Restore a runner, and return the `infos` of the checkpoint.
+
+    Args:
+        runner: the runner.
+        checkpoint: what `load_checkpoint` returned.
+        path: the file, for messages.
+        load_cfg: parts of the algorithm to load, by rsl_rl's names; None for all, with which the
+            training continues.
+        strict: whether the networks must match exactly.
+
+    Raises:
+        ValueError: the checkpoint is one of other networks.
+    """
+    try:
+        resumes = load_networks(runner, checkpoint, load_cfg, strict)
+    except (KeyError, RuntimeError) as error:
+        raise ValueError(
+            f"The checkpoint '{path}' does not fit these networks, which its run folder or "
+            f"--agent.* describe: {str(error).splitlines()[-1].strip()}"
+        ) from None
+    infos = cast("dict[str, Any]", checkpoint.get("infos") or {})
+    if not resumes:
+        return infos
+    _read(TRAINING_PARTS, runner, checkpoint)
+    rank = runner.ranks.rank
+    states = [infos, *infos.get("other_ranks", [])]
+    own = dict(states[rank]) if rank < len(states) else {}
+    if "sim" not in own.get("env_state", {}):
+        own.pop("env_state", None)
+        counter = infos.get("env_state", {}).get("common_step_counter", 0)
+        runner.env.unwrapped.common_step_counter = int(counter)
+        warnings.warn(
+            f"The checkpoint '{path}' has no worlds for process {rank}: networks and optimizer "
+            "continue from it, and new episodes begin.",
+            stacklevel=3,
+        )
+    _read(PROCESS_PARTS, runner, own)
+    return infos
+
+
+def load_networks(
+    runner: OnPolicyRunner,
+    checkpoint: Mapping[str, object],
+    load_cfg: Mapping[str, bool] | None = None,
+    strict: bool = True,
+) -> bool:
+    """Load networks and optimizer, and return True if training continues from them.
+
+    Args:
+        runner: the runner.
+        checkpoint: a dict with the keys of the algorithm.
+        load_cfg: parts to load; None for all. The part `actor` is the policy, also of a student,
+            and its average if there is one: only a training continues from the last parameters.
+        strict: whether the networks must match exactly.
+
+    Raises:
+        KeyError: a network is missing.
+        RuntimeError: a network does not fit.
+    """
+    if load_cfg is not None:
+        policy = "student" if "student_state_dict" in checkpoint else "actor"
+        checkpoint = {**checkpoint, f"{policy}_state_dict": acting_weights(checkpoint)}
+        load_cfg = {"student": load_cfg.get("actor", False), **load_cfg}
+    if runner.averaged is not None:
+        runner.averaged.n_averaged.fill_(0)
+    return runner.alg.load(cast("dict[str, Any]", checkpoint), load_cfg, strict)
 
 
 def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
@@ -45,6 +259,17 @@ def acting_weights(checkpoint: Mapping[str, object]) -> dict[str, torch.Tensor]:
     return cast("dict[str, torch.Tensor]", policy or checkpoint["actor_state_dict"])
 
 
+def _written(parts: tuple[Part, ...], runner: OnPolicyRunner) -> dict[str, Any]:
+    contents = {part.key: part.write(runner) for part in parts}
+    return {key: content for key, content in contents.items() if content is not None}
+
+
+def _read(parts: tuple[Part, ...], runner: OnPolicyRunner, contents: Mapping[str, Any]) -> None:
+    for part in parts:
+        if part.key in contents:
+            part.read(runner, contents[part.key])
+
+
 def _migrate(checkpoint: dict[str, Any]) -> dict[str, Any]:
     if "model_state_dict" in checkpoint:
         both = checkpoint.pop("model_state_dict")
@@ -69,3 +294,13 @@ def _own_name(name: str, network: str) -> str | None:
         if name.startswith(prefix):
             return new + name.removeprefix(prefix)
     return None
+
+
+def _to_bytes(value: object) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+def _from_bytes(data: bytes) -> Any:
+    return torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")

@@ -105,6 +105,7 @@ class RslRlPpoAlgorithmCfg:
     share_cnn_encoders: bool = False
     """Share the actor's convolutions with the critic."""
     class_name: str = "PPO"
+    """`PPO`, or `module:class` of another algorithm."""
     use_mixed_precision: bool = field(default=False, kw_only=True)
     """Multiply matrices in bfloat16 while learning, which is faster on some processors only."""
     critic_learning_rate: float | None = field(default=None, kw_only=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch
 
 if TYPE_CHECKING:
-    from manyworlds.rl.algorithm import AdjustedAlgorithm
     from manyworlds.rl.runner import OnPolicyRunner
 
 Weights = dict[str, torch.Tensor]
@@ -60,7 +59,7 @@ class TrainingPolicy:
         """Return copies of the networks of the policy, or its average, and of the value."""
         algorithm = self._runner.alg
         critic = getattr(algorithm, "critic", None)
-        actor = cast("AdjustedAlgorithm", algorithm).acting_policy()
+        actor = self._runner.acting_policy()
         return _copied(actor), {} if critic is None else _copied(critic)
 
 

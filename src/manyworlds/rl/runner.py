@@ -1,31 +1,21 @@
-"""Training with the algorithms of rsl_rl: runner, its logger, and complete checkpoints."""
+"""Training with the algorithms of rsl_rl: the loop of rollouts and updates."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 import io
-import math
 import os
-import warnings
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from statistics import mean
 from typing import Any, cast
 
 import torch
-from torch.utils._pytree import tree_map_only
 
-from manyworlds.managers.not_finite import mean_of_finite
 from manyworlds.rl import distributed
-from manyworlds.rl.checkpoint import load_checkpoint
-from manyworlds.rl.code_state import write_code_state
-from manyworlds.rl.config import (
-    MIRROR_BATCH,
-    NETWORKS,
-    RslRlBaseRunnerCfg,
-    runner_settings,
-)
+from manyworlds.rl.checkpoint import load_checkpoint, restore_checkpoint, save_checkpoint
+from manyworlds.rl.config import MIRROR_BATCH, NETWORKS, RslRlBaseRunnerCfg, runner_settings
 from manyworlds.rl.exporter_utils import Metadata, export_policy
 from manyworlds.rl.inference import InferencePolicy
 from manyworlds.rl.progress import IterationRecord
@@ -34,155 +24,20 @@ from manyworlds.rl.settings_check import check_settings
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.devices import same_device, torch_threads
 from manyworlds.utils.extras import require_extra
-from manyworlds.utils.files import write_atomic
-from manyworlds.utils.wandb import add_wandb_tags
 
 # rsl_rl imports GitPython, which refuses to load where there is no git.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+from rsl_rl.extensions import RandomNetworkDistillation
+from rsl_rl.models import MLPModel
 from rsl_rl.runners import OnPolicyRunner as _RslRlRunner
-from rsl_rl.utils.logger import Logger as _RslRlLogger
+from rsl_rl.utils import check_nan
+from tensordict import TensorDict
+from torch.optim.swa_utils import AveragedModel
 
-from manyworlds.rl.algorithm import AdjustedAlgorithm, adjusted
+from manyworlds.rl.collector import Collector
+from manyworlds.rl.logger import TrainingLogger
+from manyworlds.rl.ppo import PPO, algorithm_class
 from manyworlds.rl.symmetry import add_mirror
-
-
-class TrainingStopped(Exception):  # noqa: N818 - not an error
-    """Raised between two iterations when a stop was asked for."""
-
-
-class _NoWriter:
-    """Placeholder for a writer, for code of rsl_rl that only tests whether there is one."""
-
-
-class _Logger(_RslRlLogger):
-    """Logger of rsl_rl without printed output."""
-
-    on_iteration: Callable[[IterationRecord], None] | None = None
-    stop_requested = False
-    edits: RunEdits
-    """Edits, which are applied after each iteration."""
-    env: RslRlVecEnvWrapper
-    """Environment whose time is recorded."""
-    learner_device: str
-    """Device on which processes exchange data."""
-    _env_times: tuple[float, float]
-
-    def init_logging_writer(self) -> None:
-        super().init_logging_writer()
-        self._env_times = self._read_env_times()
-        add_wandb_tags(self.cfg.get("wandb_tags", ()))
-        if self.disable_logs and self.log_dir is not None:
-            # rsl_rl saves only with a writer, and all processes save together.
-            self.writer = _NoWriter()  # type: ignore[assignment]
-
-    def log(self, **kwargs: Any) -> None:  # type: ignore[override]
-        # NaN is the mean of no episode: rsl_rl's mean over the steps would become NaN.
-        self.ep_extras = [self._means()]
-        scalars = self._scalars(kwargs["loss_dict"], kwargs["learning_rate"], kwargs["action_std"])
-        if not self.disable_logs:
-            with contextlib.redirect_stdout(io.StringIO()):
-                super().log(**kwargs)
-        self.ep_extras.clear()
-        times = kwargs["collect_time"], kwargs["learn_time"]
-        before = self._env_times
-        self._env_times = self._read_env_times()
-        if self.on_iteration is not None:
-            self.on_iteration(
-                IterationRecord(
-                    iteration=kwargs["it"] + 1,
-                    total=kwargs["total_it"],
-                    mean_return=mean(self.rewbuffer) if self.rewbuffer else None,
-                    steps_per_s=self._steps_per_iteration / sum(times),
-                    collect_time=times[0],
-                    learn_time=times[1],
-                    env_time=self._env_times[0] - before[0],
-                    physics_time=self._env_times[1] - before[1],
-                    scalars=scalars,
-                )
-            )
-        self.edits.apply(kwargs["it"] + 1)
-        if distributed.any_rank(self.stop_requested, self.learner_device):
-            self.stop_requested = False
-            raise TrainingStopped
-
-    def _read_env_times(self) -> tuple[float, float]:
-        """Return the time of all control steps and of their physics so far [s]."""
-        return self.env.step_time, self.env.unwrapped.physics_time
-
-    def _scalars(
-        self, losses: dict[str, float], learning_rate: float, action_std: torch.Tensor
-    ) -> dict[str, float | None]:
-        """Return the values of an iteration by rsl_rl's names; None for those not finite."""
-        values = {f"Loss/{name}": value for name, value in losses.items()}
-        values |= {"Loss/learning_rate": learning_rate, "Policy/mean_std": action_std.mean().item()}
-        for name, mean_value in self.ep_extras[0].items():
-            values[name if "/" in name else f"Episode/{name}"] = mean_value.item()
-        if self.rewbuffer:
-            values["Train/mean_reward"] = mean(self.rewbuffer)
-            values["Train/mean_episode_length"] = mean(self.lenbuffer)
-        if getattr(self, "irewbuffer", None):
-            values["Rnd/mean_intrinsic_reward"] = mean(self.irewbuffer)
-        return {name: value if math.isfinite(value) else None for name, value in values.items()}
-
-    def _means(self) -> dict[str, torch.Tensor]:
-        """Return the means of the finite values that the steps of an iteration logged."""
-        means = {}
-        for name in dict.fromkeys(name for extras in self.ep_extras for name in extras):
-            given = [extras[name] for extras in self.ep_extras if name in extras]
-            flat = torch.cat([torch.as_tensor(value).float().flatten().cpu() for value in given])
-            means[name] = mean_of_finite(flat)
-        return means
-
-    def process_env_step(
-        self,
-        rewards: torch.Tensor,
-        dones: torch.Tensor,
-        extras: dict[str, Any],
-        intrinsic_rewards: torch.Tensor | None = None,
-    ) -> None:
-        """Record returns, also without a writer."""
-        writer, self.writer = self.writer, self.writer or _NoWriter()  # type: ignore[assignment]
-        super().process_env_step(rewards, dones, extras, intrinsic_rewards)
-        self.writer = writer
-
-    @property
-    def _steps_per_iteration(self) -> int:
-        return self.cfg["num_steps_per_env"] * self.num_envs * self.gpu_world_size
-
-    def returns_state(self) -> dict[str, Any]:
-        """Copy the returns and lengths of recent episodes and of present ones."""
-        return {
-            "recent": [list(getattr(self, name)) for name in self._recent],
-            "present": [getattr(self, name).clone() for name in self._present],
-        }
-
-    def load_returns_state(self, state: dict[str, Any]) -> None:
-        """Load a state that `returns_state` returned."""
-        if len(state["recent"]) != len(self._recent):  # of a run with other rewards
-            return
-        for name, values in zip(self._recent, state["recent"], strict=True):
-            getattr(self, name).extend(values)
-        for name, values in zip(self._present, state["present"], strict=True):
-            setattr(self, name, values.to(self.device))
-
-    @property
-    def _recent(self) -> tuple[str, ...]:
-        """Names of rsl_rl's buffers of recent episodes."""
-        names = ("rewbuffer", "lenbuffer", "erewbuffer", "irewbuffer")
-        return names if hasattr(self, "irewbuffer") else names[:2]
-
-    @property
-    def _present(self) -> tuple[str, ...]:
-        """Names of rsl_rl's sums of present episodes."""
-        names = ("cur_reward_sum", "cur_episode_length", "cur_ereward_sum", "cur_ireward_sum")
-        return names if hasattr(self, "irewbuffer") else names[:2]
-
-    def _store_code_state(self) -> list[str]:
-        """Write the state of the user's code and of this package; return the files."""
-        if self.log_dir is None or self.disable_logs:
-            return []
-        places = (Path.cwd(), Path(__file__).parent)
-        return [str(file) for file in write_code_state(Path(self.log_dir, "git"), places)]
 
 
 class OnPolicyRunner(_RslRlRunner):
@@ -199,10 +54,13 @@ class OnPolicyRunner(_RslRlRunner):
         log_dir: folder for checkpoints and logs; None writes nothing.
         device: device of the learner. If the worlds are on another one, a copy of the policy acts
             there, and each rollout moves to the learner as a whole.
+
+    Raises:
+        ValueError: the settings do not fit the environment or the algorithm.
     """
 
     env: RslRlVecEnvWrapper
-    logger: _Logger
+    logger: TrainingLogger
 
     def __init__(
         self,
@@ -218,35 +76,31 @@ class OnPolicyRunner(_RslRlRunner):
         self.ranks = distributed.Ranks.from_environment()
         algorithm = settings["algorithm"]
         name = algorithm["class_name"]
-        algorithm["class_name"] = adjusted(name)
+        algorithm["class_name"] = algorithm_class(algorithm)
         networks = {name: settings[name] for name in NETWORKS if name in settings}
         mirrors = (algorithm.get("symmetry_cfg") or {}).get("data_augmentation_func")
         add_mirror(env, settings["obs_groups"], networks, augments=mirrors == MIRROR_BATCH)
-        with contextlib.redirect_stdout(io.StringIO()):
-            super().__init__(env, settings, None if log_dir is None else str(log_dir), device)
+        folder = None if log_dir is None else str(log_dir)
+        with contextlib.redirect_stdout(io.StringIO()):  # rsl_rl prints its networks
+            super().__init__(env, settings, folder, device)
         algorithm["class_name"] = name  # settings are logged as plain data
         for model in networks.values():
             model.pop("mirror", None)
         # Made before the first use, after which torch cannot copy it.
         self._blank_policy = copy.deepcopy(self.alg.get_policy())
-        # rsl_rl moves each step to this device.
+        self.collector: Collector | None = None
+        """Policy and rollout on the device of the worlds, if that is not the learner's."""
         self.device = str(env.device)
         if not same_device(env.device, device):
-            cast("AdjustedAlgorithm", self.alg).collect_on(torch.device(env.device))
-        self.logger = _Logger(
-            log_dir=self.logger.log_dir,
-            cfg=self.cfg,
-            env_cfg=env.cfg,
-            num_envs=env.num_envs,
-            is_distributed=self.ranks.is_distributed,
-            gpu_world_size=self.gpu_world_size,
-            gpu_global_rank=self.gpu_global_rank,
-            device=self.device,
-        )
-        self.logger.env = env
-        self.edits = self.logger.edits = RunEdits(env.unwrapped, device)
+            self.collect_on(torch.device(env.device))
+        self.logger = TrainingLogger(env, self.cfg, folder, self.ranks, self.rnd is not None)
+        self.edits = RunEdits(env.unwrapped, device)
         """Edits of the training, which it applies between two iterations."""
-        self.logger.learner_device = device
+        self.stopped = False
+        """True if `request_stop` ended the last call of `learn`."""
+        self._learner_device = device
+        self._stop_requested = False
+        self._report: Callable[[IterationRecord], None] | None = None
 
     def _configure_multi_gpu(self) -> None:
         """Connect the processes, also on CPUs, which rsl_rl does not support."""
@@ -254,8 +108,7 @@ class OnPolicyRunner(_RslRlRunner):
         self.gpu_world_size = ranks.world_size
         self.gpu_global_rank = ranks.rank
         self.gpu_local_rank = ranks.local_rank
-        # `learn` broadcasts the parameters, since rsl_rl prints a line when it does so.
-        self.is_distributed = False
+        self.is_distributed = ranks.is_distributed
         self.cfg["multi_gpu"] = None
         if ranks.is_distributed:
             distributed.connect(ranks, self.device)
@@ -265,24 +118,97 @@ class OnPolicyRunner(_RslRlRunner):
                 "world_size": ranks.world_size,
             }
 
+    def collect_on(self, device: torch.device) -> None:
+        """Collect rollouts on another device than the learner's, which gets them as a whole.
+
+        Args:
+            device: device of the worlds.
+
+        Raises:
+            ValueError: the algorithm needs rewards that only the learner computes, or it has a
+                method of its own to act.
+        """
+        obs = self.env.get_observations()
+        self.collector = Collector(self.alg, obs, self.cfg["num_steps_per_env"], device)
+
     def learn(self, num_learning_iterations: int, init_at_random_ep_len: bool = False) -> None:
         """Run iterations, each of which collects steps and learns from them.
 
+        Args:
+            num_learning_iterations: number of iterations.
+            init_at_random_ep_len: whether the present episodes begin at random times.
+
         Raises:
-            TrainingStopped: `request_stop` was called; the state is that between two iterations.
             ValueError: a student has no teacher, or a number is out of range.
         """
         check_settings(self.cfg, self.env.num_envs)
         self.load_teacher()
         if self.ranks.is_distributed:
             self.alg.broadcast_parameters()
+        if init_at_random_ep_len:
+            lengths = self.env.episode_length_buf
+            self.env.episode_length_buf = torch.randint_like(lengths, self.env.max_episode_length)
         # torchrun sets one thread per process; elsewhere the present number is the user's choice.
         threads = self.ranks.threads if self.ranks.is_distributed else torch.get_num_threads()
-        algorithm = cast("AdjustedAlgorithm", self.alg)
-        algorithm.update_threads = threads
-        algorithm.iteration = self.current_learning_iteration
+        folder = self.logger.log_dir
+        start = self.current_learning_iteration
+        total = start + num_learning_iterations
+        if isinstance(self.alg, PPO):
+            self.alg.iteration = start
+        self.alg.train_mode()
+        self.logger.open()
+        self.stopped = False
+        obs = self.env.get_observations()
         with torch_threads(1):
-            super().learn(num_learning_iterations, init_at_random_ep_len)
+            for iteration in range(start, total):
+                began = time.perf_counter()
+                with torch.inference_mode():
+                    obs = self._collect(obs)
+                    collected = time.perf_counter()
+                    (self.collector or self.alg).compute_returns(obs)
+                with torch_threads(threads):
+                    losses = self.alg.update()
+                learned = time.perf_counter()
+                self.current_learning_iteration = iteration
+                record = self.logger.log(
+                    iteration,
+                    total,
+                    collect_time=collected - began,
+                    learn_time=learned - collected,
+                    losses=losses,
+                    learning_rate=self.alg.learning_rate,
+                    action_std=self.alg.get_policy().output_std.mean().item(),
+                    rnd_weight=None if self.rnd is None else self.rnd.weight,
+                )
+                if self._report is not None:
+                    self._report(record)
+                self.edits.apply(iteration + 1)
+                self.stopped = distributed.any_rank(self._stop_requested, self._learner_device)
+                is_last = self.stopped or iteration == total - 1
+                if folder is not None and (is_last or iteration % self.cfg["save_interval"] == 0):
+                    self.save(Path(folder, f"model_{iteration}.pt"))
+                if self.stopped:
+                    break
+        self._stop_requested = False
+        self.logger.close()
+
+    def _collect(self, obs: TensorDict) -> TensorDict:
+        """Collect the steps of an iteration from observations on; return the last ones."""
+        learner = self.collector or self.alg
+        for _ in range(self.cfg["num_steps_per_env"]):
+            actions = learner.act(obs)
+            obs, rewards, dones, extras = self.env.step(actions)
+            if self.cfg.get("check_for_nan", True):
+                check_nan(obs, rewards, dones)
+            learner.process_env_step(obs, rewards, dones, extras)
+            intrinsic = None if self.rnd is None else self.alg.intrinsic_rewards
+            self.logger.add_step(rewards, dones, extras, intrinsic)
+        return obs
+
+    @property
+    def rnd(self) -> RandomNetworkDistillation | None:
+        """Rewards for new observations, if the algorithm adds them."""
+        return self.alg.rnd if self.cfg["algorithm"].get("rnd_cfg") else None
 
     def load_teacher(self) -> None:
         """Load the teacher of a distillation from its checkpoint, unless it is loaded.
@@ -300,35 +226,33 @@ class OnPolicyRunner(_RslRlRunner):
             )
         self.load(path, load_cfg={"teacher": True})
 
+    @property
+    def averaged(self) -> AveragedModel | None:
+        """Average of the policy's parameters, if the algorithm computes one."""
+        return self.alg.averaged if isinstance(self.alg, PPO) else None
+
+    def acting_policy(self) -> MLPModel:
+        """Return the network with which playback and export act: the average, if there is one."""
+        averaged = self.averaged
+        if averaged is not None and averaged.n_averaged > 0:
+            return cast("MLPModel", averaged.module)
+        return self.alg.get_policy()
+
     def on_iteration(self, callback: Callable[[IterationRecord], None]) -> None:
         """Call `callback` after every iteration."""
-        self.logger.on_iteration = callback
+        self._report = callback
 
     def request_stop(self) -> None:
-        """Stop after the present iteration."""
-        self.logger.stop_requested = True
+        """Stop after the present iteration, with a checkpoint."""
+        self._stop_requested = True
 
     def save(self, path: str | Path, infos: dict[str, object] | None = None) -> None:  # type: ignore[override]
         """Write networks, optimizer and environment to a checkpoint, completely or not at all.
 
         In distributed training all processes must call this; rank 0 writes the states of all.
         """
-        own = {
-            "env_state": self.env.unwrapped.state_dict(),
-            "returns": self.logger.returns_state(),
-            "memory": cast("AdjustedAlgorithm", self.alg).memory(),
-        }
-        states = [own]
-        if self.ranks.is_distributed:
-            states = [_from_bytes(state) for state in distributed.gather(_to_bytes(own))]
-        if not self.ranks.is_main:
-            return
-        checkpoint = self.alg.save()
-        checkpoint["iter"] = self.current_learning_iteration
-        checkpoint["infos"] = {**(infos or {}), **states[0], "other_ranks": states[1:]}
-        on_cpu = tree_map_only(torch.Tensor, torch.Tensor.cpu, checkpoint)
-        write_atomic(Path(path), _to_bytes(on_cpu))
-        if self.cfg.get("upload_model", True):
+        save_checkpoint(self, Path(path), infos)
+        if self.ranks.is_main and self.cfg.get("upload_model", True):
             self.logger.save_model(str(path), self.current_learning_iteration)
 
     def load(  # type: ignore[override]
@@ -337,7 +261,7 @@ class OnPolicyRunner(_RslRlRunner):
         load_cfg: dict[str, bool] | None = None,
         strict: bool = True,
         map_location: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Load a checkpoint; only tensors and plain data are read from it.
 
         Args:
@@ -351,38 +275,7 @@ class OnPolicyRunner(_RslRlRunner):
             ValueError: the file is not a checkpoint, or is one of other networks.
         """
         checkpoint = load_checkpoint(Path(path), map_location or self.device)
-        try:
-            resumes = self.alg.load(checkpoint, load_cfg, strict)
-        except (KeyError, RuntimeError) as error:
-            raise ValueError(
-                f"The checkpoint '{path}' does not fit these networks, which its run folder or "
-                f"--agent.* describe: {str(error).splitlines()[-1].strip()}"
-            ) from None
-        infos = checkpoint.get("infos") or {}
-        if resumes:
-            self.current_learning_iteration = checkpoint["iter"] + 1
-            self._load_own_state(path, infos)
-        return infos
-
-    def _load_own_state(self, path: str | Path, infos: dict[str, Any]) -> None:
-        """Load the worlds of this process, if the checkpoint has them."""
-        states = [infos, *infos.get("other_ranks", [])]
-        own = states[self.ranks.rank] if self.ranks.rank < len(states) else {}
-        env = self.env.unwrapped
-        if "sim" in own.get("env_state", {}):
-            env.load_state_dict(own["env_state"])
-        else:
-            counter = infos.get("env_state", {}).get("common_step_counter", 0)
-            env.common_step_counter = int(counter)
-            warnings.warn(
-                f"The checkpoint '{path}' has no worlds for process {self.ranks.rank}: networks "
-                "and optimizer continue from it, and new episodes begin.",
-                stacklevel=3,
-            )
-        if "memory" in own:
-            cast("AdjustedAlgorithm", self.alg).load_memory(own["memory"])
-        if "returns" in own:
-            self.logger.load_returns_state(own["returns"])
+        return restore_checkpoint(self, checkpoint, Path(path), load_cfg, strict)
 
     def export_policy_to_onnx(
         self, path: str | Path, filename: str = "policy.onnx", verbose: bool = False
@@ -398,7 +291,7 @@ class OnPolicyRunner(_RslRlRunner):
 
     def onnx_model(self, verbose: bool = False) -> torch.nn.Module:
         """Return the exported module: the policy's mean action; tasks may add outputs."""
-        return cast("AdjustedAlgorithm", self.alg).acting_policy().as_onnx(verbose=verbose)
+        return self.acting_policy().as_onnx(verbose=verbose)
 
     def onnx_metadata(self) -> Metadata:
         """Return metadata that a task adds to those of an exported policy."""
@@ -424,9 +317,9 @@ class OnPolicyRunner(_RslRlRunner):
             device: device of the observations; None for that of the worlds.
         """
         self.alg.eval_mode()
-        policy: Any = cast("AdjustedAlgorithm", self.alg).acting_policy()
+        policy = self.acting_policy()
         device = device or self.device
-        if getattr(policy, "is_recurrent", False) or not same_device(device, self.alg.device):
+        if policy.is_recurrent or not same_device(device, self.alg.device):
             state = policy.state_dict()
             policy = copy.deepcopy(self._blank_policy).to(device).eval()
             policy.load_state_dict(state)
@@ -458,13 +351,3 @@ def _observed(settings: Mapping[str, Any], env: RslRlVecEnvWrapper) -> dict[str,
     if "student" not in settings and not set(groups.get("critic", ["critic"])) <= available:
         groups["critic"] = groups.get("actor", ["actor"])
     return groups
-
-
-def _to_bytes(value: object) -> bytes:
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    return buffer.getvalue()
-
-
-def _from_bytes(data: bytes) -> Any:
-    return torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")

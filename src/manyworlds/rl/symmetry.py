@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rsl_rl.storage import RolloutStorage
     from tensordict import TensorDict
 
+    from manyworlds.rl.storage import MiniBatch
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
 
@@ -47,6 +48,30 @@ def mirror_batch(
     if actions is not None:
         actions = torch.cat([actions, mirror.action.to(actions.device)(actions)])
     return obs, actions
+
+
+def mirror_loss(symmetry: Symmetry, actor: MLPModel, batch: MiniBatch, size: int) -> torch.Tensor:
+    """Return the mirror loss, shape [], once the actor has the outputs of the batch.
+
+    rsl_rl computes these outputs again. An extension of another class has a loss of its own.
+
+    Args:
+        symmetry: the extension.
+        actor: the network.
+        batch: samples, followed by their mirror images with `use_data_augmentation`.
+        size: number of samples.
+    """
+    if type(symmetry) is not Symmetry:
+        return symmetry.compute_loss(actor, cast("RolloutStorage.Batch", batch), size)
+    own, images = actor.output_mean.tensor_split([size])
+    if not symmetry.use_data_augmentation:
+        both, _ = symmetry.data_augmentation_func(
+            env=symmetry.env, obs=batch.observations, actions=None
+        )
+        images = actor(both[size:])
+    _, wanted = symmetry.data_augmentation_func(env=symmetry.env, obs=None, actions=own.detach())
+    loss = nn.functional.mse_loss(images, wanted[size:])
+    return loss if symmetry.use_mirror_loss else loss.detach()
 
 
 def add_mirror(
@@ -164,30 +189,6 @@ class SymmetricMLPModel(MLPModel):
         normalizer._mean = 0.5 * (normalizer._mean + self.mirror_input(normalizer._mean))
         normalizer._var = 0.5 * (normalizer._var + self.mirror_input(normalizer._var).abs())
         normalizer._std = normalizer._var.sqrt()
-
-
-class MirrorSymmetry(Symmetry):
-    """rsl_rl's `Symmetry`, which reuses the outputs that the actor has for the batch."""
-
-    def compute_loss(
-        self, actor: MLPModel, batch: RolloutStorage.Batch, original_batch_size: int
-    ) -> torch.Tensor:
-        """Return rsl_rl's mirror loss, shape [], once the actor has the outputs of the batch.
-
-        Args:
-            actor: the network.
-            batch: samples, followed by their mirror images with `use_data_augmentation`.
-            original_batch_size: number of samples.
-        """
-        own, images = actor.output_mean.tensor_split([original_batch_size])
-        if not self.use_data_augmentation:
-            observations, _ = self.data_augmentation_func(
-                env=self.env, obs=batch.observations, actions=None
-            )
-            images = actor(observations[original_batch_size:])
-        _, wanted = self.data_augmentation_func(env=self.env, obs=None, actions=own.detach())
-        loss = nn.functional.mse_loss(images, wanted[original_batch_size:])
-        return loss if self.use_mirror_loss else loss.detach()
 
 
 class ReflectionLayer(nn.Module):

@@ -24,7 +24,7 @@ from manyworlds.rl.exporter_utils import export_policy, export_scene
 from manyworlds.rl.progress import IterationRecord, read_progress, write_progress
 from manyworlds.rl.run_edits import check_has_edits, read_edits
 from manyworlds.rl.run_folder import RunFolder, RunOrigin
-from manyworlds.rl.runner import OnPolicyRunner, TrainingStopped
+from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.rl.settings_check import check_settings
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.config import to_plain
@@ -186,8 +186,8 @@ def _learn(
     with _stop_on_signal(runner):
         try:
             runner.learn(iterations, init_at_random_ep_len=from_start)
-        except TrainingStopped:
-            result.stopped, result.timed_out = True, share(result.timed_out)
+            result.stopped = runner.stopped
+            result.timed_out = share(result.timed_out)
         except KeyboardInterrupt:
             # A second Ctrl-C interrupts an iteration; its weights are still saved, unless other
             # processes may wait for this one.
@@ -229,12 +229,13 @@ def _learner_device(ranks: Ranks, rl_cfg: RslRlBaseRunnerCfg) -> str | None:
 
 
 def _env_cfg_of(ranks: Ranks, env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
-    """Return the configuration of this process, with its own seed and share of the cores."""
+    """Return the configuration of this process, with its own worlds and share of the cores."""
     if not ranks.is_distributed:
         return env_cfg
     env_cfg = copy.deepcopy(env_cfg)
-    assert env_cfg.seed is not None
-    env_cfg.seed += ranks.rank
+    scene = env_cfg.scene
+    scene.first_world = ranks.rank * scene.num_envs
+    scene.total_envs = ranks.world_size * scene.num_envs
     env_cfg.sim.num_threads = env_cfg.sim.num_threads or ranks.threads
     return env_cfg
 
@@ -277,10 +278,10 @@ def _earlier_records(checkpoint: Path | None, iterations: int) -> list[Iteration
 
 
 def _save_last(runner: OnPolicyRunner, result: TrainingResult) -> Path:
-    """Return the last checkpoint, which a run that was stopped has not written yet."""
+    """Return the last checkpoint, which an interrupted iteration has not written yet."""
     checkpoint = result.run.path / f"model_{runner.current_learning_iteration}.pt"
-    # All processes save or none does, even if they see different files.
-    if result.stopped if runner.ranks.is_distributed else not checkpoint.is_file():
+    # Several processes end together, and then `learn` has written it.
+    if not runner.ranks.is_distributed and not checkpoint.is_file():
         runner.save(str(checkpoint))
     return checkpoint
 

@@ -11,7 +11,7 @@ from manyworlds.lab.entry.visitor import Visitor
 from manyworlds.live import env_from_snapshot
 from manyworlds.live.fork import restore_snapshot
 from manyworlds.live.snapshot import WorldSnapshot
-from manyworlds.rl.checkpoint import acting_weights, load_checkpoint
+from manyworlds.rl.checkpoint import acting_weights, load_checkpoint, load_networks
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks.run_configs import configs_of_run
 from manyworlds.utils.torch_compiler import without_torch_compiler
@@ -95,7 +95,7 @@ class EntryStock:
         checkpoint = {"actor_state_dict": weights, "student_state_dict": weights}
         try:
             parts = {"actor": True, "critic": bool(critic)}
-            runner.alg.load({**checkpoint, "critic_state_dict": critic}, parts, True)
+            load_networks(runner, {**checkpoint, "critic_state_dict": critic}, parts)
         except (KeyError, RuntimeError) as error:
             raise ValueError(
                 "The policy of the training does not fit the networks that its run folder "

@@ -1,4 +1,4 @@
-"""Rollouts: mini-batches, and a learner on another device than the worlds."""
+"""A learner on another device than the worlds."""
 
 import copy
 import subprocess
@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from rsl_rl.storage import RolloutStorage
-from tensordict import TensorDict
+from rsl_rl.algorithms import PPO
 
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper
-from manyworlds.rl.rollout import Block, ShuffledStorage
+from manyworlds.rl.collector import Block
 
 
 def make_runner(env_cfg, rl_cfg, device="cpu") -> OnPolicyRunner:
@@ -27,34 +26,6 @@ def weights(runner) -> torch.Tensor:
     state = runner.alg.save()
     networks = [v for k, v in state.items() if k.endswith("_state_dict") and "opt" not in k]
     return torch.cat([v.float().cpu().flatten() for network in networks for v in network.values()])
-
-
-@pytest.mark.parametrize("sizes", [(5, 12, 4), (7, 3, 2), (64, 1, 1)])
-def test_mini_batches_equal_those_of_rsl_rl(sizes):
-    """Yield the same rows in the same order, also if mini-batches leave a rest."""
-    worlds, steps, mini_batches = sizes
-    obs = TensorDict({"a": torch.zeros(worlds, 3), "b": torch.zeros(worlds, 2, 4, 4)}, [worlds])
-    own = ShuffledStorage("rl", worlds, steps, obs, [2])
-    base = RolloutStorage("rl", worlds, steps, obs, [2])
-    own.distribution_params = base.distribution_params = (torch.rand(steps, worlds, 2),)
-    for name, value in vars(base).items():
-        if isinstance(value, torch.Tensor):
-            setattr(own, name, torch.rand(value.shape))
-            setattr(base, name, getattr(own, name))
-    for name, value in base.observations.items():
-        own.observations[name] = base.observations[name] = torch.rand(value.shape)
-    batches = []
-    for storage in (own, base):
-        torch.manual_seed(1)
-        batches.append(list(storage.mini_batch_generator(mini_batches, 3)))
-    assert len(batches[0]) == len(batches[1]) == 3 * mini_batches
-    for mine, theirs in zip(*batches, strict=True):
-        assert vars(mine).keys() == vars(theirs).keys()
-        assert (mine.observations == theirs.observations).all()
-        for name, value in vars(theirs).items():
-            if isinstance(value, torch.Tensor):
-                assert torch.equal(getattr(mine, name), value), name
-        assert torch.equal(mine.old_distribution_params[0], theirs.old_distribution_params[0])
 
 
 def test_a_block_holds_tensors_of_all_kinds():
@@ -87,7 +58,7 @@ def test_collected_rollouts_are_learned_from_as_if_collected_by_the_learner(
     direct = make_runner(env_cfg, rl_cfg)
     direct.learn(3)
     moved = make_runner(env_cfg, rl_cfg)
-    moved.alg.collect_on(torch.device("cpu"))
+    moved.collect_on(torch.device("cpu"))
     moved.learn(3)
     assert torch.equal(weights(moved), weights(direct))
 
@@ -97,7 +68,24 @@ def test_rewards_of_the_learner_are_refused_on_another_device(env_cfg, rl_cfg):
     rl_cfg.algorithm.rnd_cfg.weight = 1.0
     runner = make_runner(env_cfg, rl_cfg)
     with pytest.raises(ValueError, match=r"rnd_cfg adds rewards .* worlds are on 'cuda'"):
-        runner.alg.collect_on(torch.device("cuda"))
+        runner.collect_on(torch.device("cuda"))
+
+
+class OwnActing(PPO):
+    """Algorithm of a user, with actions of its own."""
+
+    def act(self, obs):
+        """Return smaller actions."""
+        return 0.5 * super().act(obs)
+
+
+@pytest.mark.filterwarnings("ignore:The algorithm OwnActing")
+def test_actions_of_ones_own_are_refused_on_another_device(env_cfg, rl_cfg):
+    """Refuse actions that a copy of the policy elsewhere would not draw."""
+    rl_cfg.algorithm.class_name = f"{__name__}:OwnActing"
+    runner = make_runner(env_cfg, rl_cfg)
+    with pytest.raises(ValueError, match=r"OwnActing has a method act of its own, .* on 'cuda'"):
+        runner.collect_on(torch.device("cuda"))
 
 
 @pytest.mark.slow

@@ -1,0 +1,466 @@
+"""Proximal policy optimization (PPO): one loss for each network, on all devices.
+
+To train with another loss, derive from `PPO`, override `actor_loss` or `critic_loss`, and name the
+class as `algorithm.class_name`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import inspect
+import types
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, cast
+
+import rsl_rl.algorithms
+import torch
+from rsl_rl.extensions import Symmetry
+from rsl_rl.models import MLPModel
+from rsl_rl.storage import RolloutStorage
+from rsl_rl.utils import resolve_callable
+from tensordict import TensorDict
+from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from manyworlds.rl.storage import MiniBatch, shuffled_mini_batches
+from manyworlds.rl.symmetry import mirror_loss
+from manyworlds.utils.devices import torch_threads
+
+__all__ = ["PPO", "Losses"]
+
+Losses = dict[str, torch.Tensor]
+"""Parts of a loss by the names that are logged, each of shape []."""
+
+_OWN_RATE = "own_lr"
+"""Key of a constant learning rate in a group of an optimizer's parameters."""
+_OWN_SETTINGS = (
+    "critic_learning_rate",
+    "entropy_stages",
+    "learning_rate_stages",
+    "averaged_iterations",
+)
+_LOWEST_RATE = 1e-5
+_HIGHEST_RATE = 1e-2
+_RATE_FACTOR = 1.5
+
+_REPLACED = {  # SHA-256 of the sources in rsl_rl 5.5.0 and 5.5.1
+    "PPO.update": "70ae0e38b5fc39e24f62dd213753bd05c3663538c848b561893dd284bd07ecea",
+    "PPO.process_env_step": "0454dc3eb3ac68291fa35f644d50d9f4977b3c676c2479eeea3358232a0e8ee0",
+    "RolloutStorage.mini_batch_generator": (
+        "756bc69b9fc7dcacb91971fa446e589788b8a9fee997bd50fcb0f9f825b1c6c1"
+    ),
+    "Symmetry.compute_loss": "0eecb2ae2f6b70073523491f73412638e1bf40a3b3d5283adcad33379f9c8b2b",
+}
+"""Methods of rsl_rl in whose place `PPO` has its own."""
+
+
+class PPO(rsl_rl.algorithms.PPO):
+    """rsl_rl's PPO with its own update, whose losses are `actor_loss` and `critic_loss`.
+
+    It computes what rsl_rl 5.5 does, to the last bit on a CPU, except that
+
+    - a time-out is bootstrapped with the value of the final observation;
+    - on CPU cores the two networks learn at the same time, in a thread each;
+    - the settings below exist.
+
+    If the installed rsl_rl has another update, because it was changed or is of another release,
+    that one runs, and a warning says so.
+
+    Args:
+        actor: network of the policy.
+        critic: network of the value.
+        storage: storage with the sizes of a rollout.
+        critic_learning_rate: constant learning rate of the critic; None for that of the actor.
+        entropy_stages: iterations from which on other entropy coefficients apply.
+        learning_rate_stages: iterations from which on other learning rates of the actor apply.
+        averaged_iterations: time constant of the average of the policy's parameters; 0 for none.
+        settings: settings of rsl_rl's PPO.
+
+    Raises:
+        ValueError: the critic's learning rate is not positive, stages are not in order, the
+            learning rate has stages and is adaptive, or the policy is averaged over less than one
+            iteration.
+    """
+
+    def __init__(
+        self,
+        actor: MLPModel,
+        critic: MLPModel,
+        storage: RolloutStorage,
+        *,
+        critic_learning_rate: float | None = None,
+        entropy_stages: Sequence[Sequence[float]] = (),
+        learning_rate_stages: Sequence[Sequence[float]] = (),
+        averaged_iterations: float = 0.0,
+        **settings: object,
+    ) -> None:
+        super().__init__(actor, critic, storage, **cast("dict[str, Any]", settings))
+        self.iteration = 0
+        """Number of updates so far, in all runs that were continued."""
+        self.averaged: AveragedModel | None = None
+        """Average of the policy's parameters over the last iterations, if it is configured."""
+        self._entropy_stages = _checked_stages("entropy_stages", entropy_stages)
+        self._rate_stages = _checked_stages("learning_rate_stages", learning_rate_stages)
+        if self._rate_stages and self.schedule == "adaptive":
+            raise ValueError(
+                f"algorithm.learning_rate_stages is {learning_rate_stages}, but algorithm.schedule "
+                "is 'adaptive', which sets the learning rate: leave one of them out, or set "
+                "schedule to 'fixed'."
+            )
+        self.optimizer = self._make_optimizer(critic_learning_rate)
+        if averaged_iterations:
+            if not averaged_iterations >= 1.0:
+                raise ValueError(
+                    f"algorithm.averaged_iterations is {averaged_iterations}, but must be at least "
+                    "1, or 0 for no average."
+                )
+            average = get_ema_multi_avg_fn(1.0 - 1.0 / averaged_iterations)
+            self.averaged = AveragedModel(self.get_policy(), multi_avg_fn=average).eval()
+        self._has_own_update = True
+        self._check_rsl_rl()
+
+    def process_env_step(
+        self,
+        obs: TensorDict,
+        rewards: torch.Tensor,
+        dones: torch.Tensor,
+        extras: dict[str, torch.Tensor],
+    ) -> None:
+        """Record one step; bootstrap a time-out with the value of the final observation.
+
+        rsl_rl takes the value of the observation before it, which is one step old. That remains so
+        for a recurrent critic, because a call for its value would advance its memory.
+        """
+        has_final = "final_obs" in extras and "time_outs" in extras
+        if self._has_own_update and has_final and not self.critic.is_recurrent:
+            extras = dict(extras)
+            # The value of these worlds only: most calls have few of them, or none.
+            ended = extras.pop("time_outs").nonzero().squeeze(1)
+            if len(ended) > 0:
+                final_obs = cast("TensorDict", extras["final_obs"])
+                value = self.critic(final_obs[ended]).detach().squeeze(1)
+                rewards = rewards.index_add(0, ended, value, alpha=self.gamma)
+        super().process_env_step(obs, rewards, dones, extras)
+
+    def update(self) -> dict[str, float]:
+        """Learn from the collected steps; return mean losses by name."""
+        self._begin_stages()
+        self.iteration += 1
+        self._check_rsl_rl()
+        losses = self._learn() if self._has_own_update else super().update()
+        if self.averaged is not None:
+            self.averaged.update_parameters(self.get_policy())
+        return losses
+
+    def actor_loss(self, batch: MiniBatch, size: int) -> tuple[torch.Tensor, Losses]:
+        """Return the loss of the actor: clipped surrogate, entropy bonus and mirror loss.
+
+        Args:
+            batch: a mini-batch of `size` samples, followed by their mirror images with the data
+                augmentation of the symmetry extension.
+            size: number of samples.
+
+        Returns:
+            The loss, shape [], and its parts.
+        """
+        self.actor(
+            batch.observations,
+            masks=batch.masks,
+            hidden_state=batch.hidden_states[0],
+            stochastic_output=True,
+        )
+        log_prob = self.actor.get_output_log_prob(batch.actions)
+        ratio = torch.exp(log_prob - batch.old_actions_log_prob.squeeze(-1))
+        clipped = ratio.clamp(1.0 - self.clip_param, 1.0 + self.clip_param)
+        advantages = batch.advantages.squeeze(-1)
+        surrogate = torch.max(-advantages * ratio, -advantages * clipped).mean()
+        entropy = self.actor.output_entropy[:size].mean()
+        loss = surrogate - self.entropy_coef * entropy
+        parts = {"surrogate": surrogate, "entropy": entropy}
+        if self.symmetry:
+            parts["symmetry"] = mirror_loss(self.symmetry, self.actor, batch, size)
+            if self.symmetry.use_mirror_loss:
+                loss = loss + self.symmetry.mirror_loss_coeff * parts["symmetry"]
+        return loss, parts
+
+    def critic_loss(self, batch: MiniBatch, size: int) -> tuple[torch.Tensor, Losses]:
+        """Return the loss of the critic: squared errors of its values, which change within bounds.
+
+        Args:
+            batch: a mini-batch; see `actor_loss`.
+            size: number of samples.
+
+        Returns:
+            The loss, shape [], and its parts.
+        """
+        values = self.critic(
+            batch.observations, masks=batch.masks, hidden_state=batch.hidden_states[1]
+        )
+        error = (values - batch.returns).pow(2)
+        if self.use_clipped_value_loss:
+            change = (values - batch.values).clamp(-self.clip_param, self.clip_param)
+            error = torch.max(error, (batch.values + change - batch.returns).pow(2))
+        error = error.mean()
+        return self.value_loss_coef * error, {"value": error}
+
+    def _learn(self) -> dict[str, float]:
+        """Go through all mini-batches; return mean losses by name."""
+        sums: dict[str, float] = {"value": 0.0, "surrogate": 0.0, "entropy": 0.0}
+        with self._critic_thread() as critic_thread:
+            for batch in self._mini_batches():
+                size = batch.observations.batch_size[0]
+                if self.normalize_advantage_per_mini_batch:
+                    mean = batch.advantages.mean()
+                    batch.advantages = (batch.advantages - mean) / (batch.advantages.std() + 1e-8)
+                if self.symmetry:
+                    self.symmetry.augment_batch(cast("RolloutStorage.Batch", batch), size)
+                self.optimizer.zero_grad()
+                losses = self._backward(batch, size, critic_thread)
+                if self.rnd:
+                    losses["rnd"] = self._backward_rnd(batch, size)
+                if self.is_multi_gpu:
+                    self.reduce_parameters()
+                nn.utils.clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
+                nn.utils.clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
+                self.optimizer.step()
+                if self.rnd:
+                    self.rnd.optimizer.step()
+                for name, value in losses.items():
+                    sums[name] = sums.get(name, 0.0) + value.item()
+        obs = self.storage.observations.flatten(0, 1)
+        self.actor.update_normalization(obs)
+        self.critic.update_normalization(obs)
+        if self.rnd:
+            self.rnd.update_normalization(obs)
+        self.storage.clear()
+        count = self.num_learning_epochs * self.num_mini_batches
+        return {name: value / count for name, value in sums.items()}
+
+    @contextlib.contextmanager
+    def _critic_thread(self) -> Iterator[Executor | None]:
+        """Yield the thread of the critic beside this one; None if there is one thread.
+
+        The networks are small: two threads gain more with one of them each than with both in each
+        operation.
+        """
+        threads = torch.get_num_threads()
+        if threads < 2 or not self._can_use_two_threads():
+            yield None
+            return
+        per_network = threads // 2
+        with (
+            torch_threads(per_network),
+            ThreadPoolExecutor(1, "critic", torch.set_num_threads, (per_network,)) as thread,
+        ):
+            yield thread
+
+    def _can_use_two_threads(self) -> bool:
+        """Return True on a CPU, if the networks share no parameters and draw nothing at random."""
+        networks = (self.actor, self.critic)
+        # Two threads would not keep the order in which networks of other packages draw.
+        are_known = all(type(n).__module__.startswith(("rsl_rl.", "manyworlds.")) for n in networks)
+        shared = {*self.actor.parameters()} & {*self.critic.parameters()}
+        return torch.device(self.device).type == "cpu" and are_known and not shared
+
+    def _backward(self, batch: MiniBatch, size: int, critic_thread: Executor | None) -> Losses:
+        """Compute the gradients of both networks; return the parts of their losses."""
+        if critic_thread is None:
+            losses = self._backward_actor(batch, size)
+            losses.update(self._backward_critic(batch, size))
+            return losses
+        of_critic = critic_thread.submit(self._backward_critic, batch, size)
+        losses = self._backward_actor(batch, size)
+        losses.update(of_critic.result())
+        return losses
+
+    def _backward_actor(self, batch: MiniBatch, size: int) -> Losses:
+        """Compute the gradient of the actor, and the learning rate for it."""
+        with self._precision():
+            loss, parts = self.actor_loss(batch, size)
+            if self.desired_kl is not None and self.schedule == "adaptive":
+                self._adapt_rate(batch, size)
+        loss.backward()
+        return parts
+
+    def _backward_critic(self, batch: MiniBatch, size: int) -> Losses:
+        with self._precision():
+            loss, parts = self.critic_loss(batch, size)
+        loss.backward()
+        return parts
+
+    def _backward_rnd(self, batch: MiniBatch, size: int) -> torch.Tensor:
+        """Compute the gradient of the network that predicts the random one; return its loss."""
+        assert self.rnd is not None
+        with self._precision():
+            loss = self.rnd.compute_loss(batch.observations[:size])
+        self.rnd.optimizer.zero_grad()
+        loss.backward()
+        return loss
+
+    def _precision(self) -> torch.autocast:
+        kind = torch.device(self.device).type
+        return torch.autocast(kind, torch.bfloat16, enabled=self.use_mixed_precision)
+
+    @torch.inference_mode()
+    def _adapt_rate(self, batch: MiniBatch, size: int) -> None:
+        """Lower the learning rate of a policy that changed much, raise that of one that did not."""
+        new = tuple(values[:size] for values in self.actor.output_distribution_params)
+        change = self.actor.get_kl_divergence(batch.old_distribution_params, new).mean()
+        if self.is_multi_gpu:
+            torch.distributed.all_reduce(change)
+            change /= self.gpu_world_size
+        if change > 2.0 * self.desired_kl:
+            self.learning_rate = max(_LOWEST_RATE, self.learning_rate / _RATE_FACTOR)
+        elif 0.0 < change < self.desired_kl / 2.0:
+            self.learning_rate = min(_HIGHEST_RATE, self.learning_rate * _RATE_FACTOR)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate
+
+    def _mini_batches(self) -> Iterator[MiniBatch]:
+        """Return the mini-batches of all epochs."""
+        count = self.num_mini_batches
+        epochs = self.num_learning_epochs
+        if self.actor.is_recurrent or self.critic.is_recurrent:
+            batches = self.storage.recurrent_mini_batch_generator(count, epochs)
+        elif type(self.storage) is RolloutStorage:
+            batches = shuffled_mini_batches(self.storage, count, epochs)
+        else:
+            batches = self.storage.mini_batch_generator(count, epochs)
+        return cast("Iterator[MiniBatch]", batches)
+
+    def _begin_stages(self) -> None:
+        """Apply the entropy coefficient and the learning rate of the present iteration."""
+        for start, coefficient in self._entropy_stages:
+            if self.iteration >= start:
+                self.entropy_coef = coefficient
+        for start, rate in self._rate_stages:
+            if self.iteration >= start:
+                self.learning_rate = rate
+                for group in self.optimizer.param_groups:
+                    group["lr"] = rate
+
+    def _make_optimizer(self, critic_learning_rate: float | None) -> torch.optim.Optimizer:
+        """Return the optimizer with one kernel for many parameters, and the critic's own rate."""
+        groups = self.optimizer.param_groups
+        if critic_learning_rate is not None:
+            if not critic_learning_rate > 0.0:
+                raise ValueError(
+                    f"algorithm.critic_learning_rate is {critic_learning_rate}, but must be "
+                    "positive: leave it out for the learning rate of the actor."
+                )
+            actor = [*self.actor.parameters()]
+            shared = {id(parameter) for parameter in actor}
+            critic = [p for p in self.critic.parameters() if id(p) not in shared]
+            groups = [
+                {**groups[0], "params": actor},
+                {**groups[0], "params": critic, _OWN_RATE: critic_learning_rate},
+            ]
+        make: Any = type(self.optimizer)
+        if issubclass(make, torch.optim.Adam | torch.optim.SGD):
+            # One kernel for all parameters, instead of a dozen for each.
+            groups = [{**group, "fused": True} for group in groups]
+        optimizer: torch.optim.Optimizer = make(groups)
+        optimizer.register_step_pre_hook(_keep_own_rates)
+        return optimizer
+
+    def _check_rsl_rl(self) -> None:
+        """Leave the update to rsl_rl if it is another one than this class has, and say so once."""
+        changed = changed_methods()
+        if changed and self._has_own_update:
+            version = importlib.metadata.version("rsl-rl-lib")
+            warnings.warn(
+                f"rsl_rl's {', '.join(changed)} is not that of the versions 5.5.0 and 5.5.1, but "
+                f"of {version} or replaced at run time: it runs as it is, with the two networks "
+                "one after the other, and time-outs are bootstrapped as rsl_rl does. For a loss of "
+                "your own on all cores, derive from manyworlds.rl.ppo.PPO.",
+                stacklevel=3,
+            )
+        self._has_own_update = not changed
+
+
+def algorithm_class(settings: dict[str, object]) -> type[rsl_rl.algorithms.PPO]:
+    """Return the class of an algorithm: in place of rsl_rl's PPO that of this module.
+
+    Any other one runs as it is.
+
+    Args:
+        settings: settings of the algorithm, with its `class_name` as rsl_rl resolves it; those of
+            this module that another algorithm does not have are removed.
+
+    Raises:
+        ValueError: there is no such class, or it does not have a setting.
+    """
+    name = cast("str", settings["class_name"])
+    found = cast("type[rsl_rl.algorithms.PPO]", resolve_callable(name))
+    if found is rsl_rl.algorithms.PPO:
+        return PPO
+    if issubclass(found, PPO):
+        return found
+    for setting in _OWN_SETTINGS:
+        value = settings.pop(setting, None)
+        if value:
+            raise ValueError(
+                f"algorithm.{setting} is {value}, but {found.__name__} does not have this setting: "
+                "leave it out, or derive the class from manyworlds.rl.ppo.PPO."
+            )
+    if issubclass(found, rsl_rl.algorithms.PPO):
+        warnings.warn(
+            f"The algorithm {found.__name__} is not derived from manyworlds.rl.ppo.PPO, and runs "
+            "as it is: the two networks learn one after the other, and time-outs are bootstrapped "
+            "as rsl_rl does.",
+            stacklevel=3,
+        )
+    return found
+
+
+def changed_methods() -> list[str]:
+    """Return the names of rsl_rl's methods that are not those which `PPO` replaces."""
+    methods = {
+        "PPO.update": rsl_rl.algorithms.PPO.update,
+        "PPO.process_env_step": rsl_rl.algorithms.PPO.process_env_step,
+        "RolloutStorage.mini_batch_generator": RolloutStorage.mini_batch_generator,
+        "Symmetry.compute_loss": Symmetry.compute_loss,
+    }
+    return [name for name, method in methods.items() if _digest(method) != _REPLACED[name]]
+
+
+@functools.cache
+def _digest(method: Callable[..., object]) -> str:
+    """Return a digest of a function's own source; an empty one if there is none."""
+    # `inspect.getsource(method)` would show the source that a decorator hides.
+    code = getattr(method, "__code__", None)
+    try:
+        source = inspect.getsource(code) if isinstance(code, types.CodeType) else ""
+    except OSError:
+        source = ""
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
+def _keep_own_rates(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+    """Set the learning rate of the groups that have their own, before each step.
+
+    rsl_rl sets one rate in all groups whenever it adapts it.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = group.get(_OWN_RATE, group["lr"])
+
+
+def _checked_stages(name: str, stages: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
+    """Return stages of a setting as pairs.
+
+    Raises:
+        ValueError: iterations do not increase from 0 on, or a value is negative.
+    """
+    pairs = [(start, value) for start, value in stages]
+    starts = [start for start, _ in pairs]
+    if starts != sorted({*starts}) or not all(x >= 0 for pair in pairs for x in pair):
+        raise ValueError(
+            f"algorithm.{name} is {stages}, but must be pairs of iteration and value with "
+            "increasing iterations and without negative numbers, such as ((200, 0.002),)."
+        )
+    return pairs
