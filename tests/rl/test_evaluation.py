@@ -99,3 +99,42 @@ def test_a_world_whose_metric_is_not_finite_is_left_out(env_cfg):
         return torch.zeros(4, 1)
 
     assert evaluate(env, policy).metrics == {"c/steps": 9.0}
+
+
+def test_a_world_is_evaluated_the_same_in_any_batch():
+    """Evaluate ten worlds at once, and each alone: the same returns, lengths and ends."""
+    pytest.importorskip("rsl_rl", reason="learning needs the extra 'train'")
+    from dataclasses import asdict
+
+    from manyworlds.rl.runner import OnPolicyRunner
+    from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
+    from manyworlds.tasks import load_env_cfg, load_rl_cfg
+
+    def make(num_envs: int, first_world: int = 0) -> ManagerBasedRlEnv:
+        cfg = load_env_cfg("Velocity-Flat-Quadruped")
+        cfg.scene.num_envs = num_envs
+        cfg.scene.first_world = first_world
+        cfg.scene.total_envs = 10
+        cfg.episode_length_s = 0.5
+        cfg.seed = 4
+        cfg.sim.engine = "native"
+        return ManagerBasedRlEnv(cfg, device="cpu")
+
+    env = make(10)
+    cfg = asdict(load_rl_cfg("Velocity-Flat-Quadruped"))
+    runner = OnPolicyRunner(RslRlVecEnvWrapper(env), cfg, log_dir=None, device="cpu")
+    policy = runner.get_inference_policy(device="cpu")
+    env.seed(4)
+    whole = evaluate(env, policy)
+    env.close()
+    alone = []
+    for world in range(10):
+        one = make(1, world)
+        one.seed(4)
+        alone.append(evaluate(one, policy))
+        one.close()
+    assert whole.mean_length_s == pytest.approx(sum(e.mean_length_s for e in alone) / 10, rel=1e-6)
+    assert whole.mean_return == pytest.approx(sum(e.mean_return for e in alone) / 10, rel=1e-5)
+    assert len({e.mean_return for e in alone}) == 10
+    for name, value in whole.metrics.items():
+        assert value == pytest.approx(sum(e.metrics[name] for e in alone) / 10, rel=1e-5)

@@ -14,6 +14,7 @@ from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from manyworlds.utils.devices import torch_threads
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
@@ -61,4 +62,21 @@ def test_a_policy_without_memory_has_none(tmp_path):
     policy.load_state_dict({})
     policy.reset(torch.ones(2, dtype=torch.bool))
     assert torch.equal(policy(obs), expected)
+    env.close()
+
+
+def test_a_world_acts_alone_as_in_its_batch():
+    """Act in few worlds and in many: the same actions to the bit."""
+    env_cfg = load_env_cfg("Velocity-Flat-Quadruped")
+    rl_cfg = load_rl_cfg("Velocity-Flat-Quadruped")
+    env_cfg.scene.num_envs = 32
+    env = ManagerBasedRlEnv(env_cfg, device="cpu")
+    runner = OnPolicyRunner(RslRlVecEnvWrapper(env), asdict(rl_cfg), log_dir=None, device="cpu")
+    policy = runner.get_inference_policy(device="cpu")
+    obs = env.get_observations()
+    with torch_threads(1):
+        every = policy(obs)
+        for count in (1, 2, 3, 7, 8, 31):
+            few = policy({name: group[:count] for name, group in obs.items()})
+            assert torch.equal(few, every[:count])
     env.close()

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from manyworlds.envs.types import VecEnvObs
 
 
+_LEAST_ROWS = 8
+
+
 @dataclass(frozen=True)
 class PolicyEstimate:
     """Value of the present observations, and how far actions differ while learning."""
@@ -54,9 +57,13 @@ class InferencePolicy:
     @torch.inference_mode()
     def __call__(self, obs: TensorDict | VecEnvObs) -> torch.Tensor:
         """Return the mean actions, shape [worlds, actions]."""
-        if self.env is not None and getattr(self.actor, "is_recurrent", False):
-            self.actor.reset(self.env.episode_length_buf == 0)
-        actions = self.actor(obs)  # type: ignore[arg-type]  # a mapping is enough
+        if getattr(self.actor, "is_recurrent", False):
+            if self.env is not None:
+                self.actor.reset(self.env.episode_length_buf == 0)
+            actions = self.actor(obs)  # type: ignore[arg-type]  # a mapping is enough
+        else:
+            padded, rows = _padded(obs)
+            actions = self.actor(padded)[:rows]  # type: ignore[arg-type]
         clip = self.clip_actions
         return actions if clip is None else actions.clamp(-clip, clip)
 
@@ -111,3 +118,20 @@ class InferencePolicy:
                 self.actor.reset(hidden_state=hidden)
             case [hidden, cell]:
                 self.actor.reset(hidden_state=(hidden, cell))
+
+
+def _padded(obs: TensorDict | VecEnvObs) -> tuple[TensorDict | VecEnvObs, int]:
+    """Return observations of enough worlds that products of matrices add up in one order.
+
+    CPUs multiply few rows in another way than many. With copies of the first row, a world that runs
+    alone acts as in its batch, to the bit.
+
+    Returns:
+        The observations, and the number of worlds that are no copies.
+    """
+    tensors = {name: value for name, value in obs.items() if isinstance(value, torch.Tensor)}
+    rows = len(next(iter(tensors.values())))
+    if rows >= _LEAST_ROWS:
+        return obs, rows
+    index = torch.tensor([*range(rows), *[0] * (_LEAST_ROWS - rows)])
+    return {name: value[index.to(value.device)] for name, value in tensors.items()}, rows
