@@ -8,6 +8,7 @@ text `{newest:PATTERN}` is replaced by the newest file that matches.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import re
@@ -43,6 +44,10 @@ def _run(arguments: list[str]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
+    if importlib.util.find_spec("warp") is not None:
+        import warp as wp
+
+        wp.config.optimization_level = 0  # see `tests.conftest`: the same compiled kernels
     output = Path(sys.argv[1])
     results = {name: _run(arguments) for name, arguments in json.load(sys.stdin).items()}
     output.write_text(json.dumps(results))

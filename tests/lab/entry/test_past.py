@@ -145,8 +145,10 @@ def test_two_futures(training, entered):
 def test_two_policies(training, entered):
     """Compare with a checkpoint of the run: the second future has its networks."""
     lab = entered.lab
-    names = lab.call("read_training")["checkpoints"]
-    assert names, "the first checkpoint is written before the first iteration"
+    names = until(
+        lambda: lab.call("read_training")["checkpoints"],
+        "the first checkpoint is written before the first iteration",
+    )
     training.wait_for_iterations(4)
     now = enter_run(training.folder, 3, DIRECT)
     futures = now.compare(1.0, checkpoint=names[0])
