@@ -20,7 +20,7 @@ from manyworlds.rl.run_edits import read_edits
 from tests.browser import free_port
 from tests.lab.page.conftest import give, press
 from tests.lab.test_env_driver import make_env
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 
 DIRECT = LabCfg(mode="direct", recorder=RecorderCfg(to_file=False))
 
