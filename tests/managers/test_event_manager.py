@@ -280,3 +280,66 @@ def test_other_worlds_keep_what_derives_from_their_masses(env_cfg, engine):
     rtol = 0.0 if engine == "native" else 1e-6
     torch.testing.assert_close(after[1], expected, rtol=rtol, atol=0.0)
     assert not torch.equal(after[1], before[1])
+
+
+def mixed(env, **extra: EventTermCfg) -> EventManager:
+    """Make a manager with a timer of each kind and an event that waits between resets."""
+
+    def nothing(env, env_ids) -> None:
+        pass
+
+    interval = {"mode": "interval", "interval_range_s": (1.0, 2.0)}
+    terms = {
+        "own": EventTermCfg(func=nothing, **interval),
+        "shared": EventTermCfg(func=nothing, is_global_time=True, **interval),
+        "waits": EventTermCfg(func=nothing, mode="reset", min_step_count_between_reset=10),
+    }
+    return EventManager({**terms, **extra}, env)
+
+
+def test_states_of_earlier_versions_are_loaded(env):
+    """Load a state with separate tables of shared timers and of first events: it continues."""
+    manager = mixed(env)
+    time_left = torch.tensor([[0.5, 1.0, 1.5, 2.0]])
+    state = {
+        "_time_left": time_left,
+        "_global_time_left": torch.tensor([[0.25]]),
+        "_last_step": {"waits": torch.tensor([0, 7, 0, 0])},
+        "_triggered_once": {"waits": torch.tensor([True, True, False, False])},
+        "terms": {},
+    }
+    manager.load_state_dict(state)
+    assert torch.equal(manager.tick(0.5), torch.tensor([[True, False, False, False], [True] * 4]))
+    calls: list = []
+    manager.get_term_cfg("waits").func = lambda env, env_ids: calls.append(env_ids.tolist())
+    manager.apply("reset", torch.arange(4), global_env_step_count=9)
+    assert calls == [[2, 3]]  # the first event of these, the others wait
+    again = mixed(env)
+    again.load_state_dict(manager.state_dict())
+    assert torch.equal(again.tick(0.0), manager.tick(0.0))
+
+
+def test_a_manager_with_another_term_continues(env):
+    """Add and replace terms: the others keep their timers, and the first manager its own."""
+    first = mixed(env)
+    before = first.state_dict()
+    calls: list = []
+
+    def push(env, env_ids) -> None:
+        calls.append(env_ids.tolist())
+
+    term = EventTermCfg(func=push, mode="interval", interval_range_s=(3.0, 3.0))
+    more = first.with_term("push", term)
+    assert more.active_terms["interval"] == ["own", "shared", "push"]
+    saved = more.state_dict()["_time_left"]
+    assert torch.equal(saved[:2], before["_time_left"]) and (saved[2] == 3.0).all()
+    replaced = more.with_term("own", EventTermCfg(func=push, mode="startup"))
+    assert replaced.active_terms == {"reset": ["own", "waits"], "interval": ["shared", "push"]}
+    assert torch.equal(replaced.state_dict()["_time_left"], saved[1:])
+    for _ in range(2):  # once in each world, at its next reset
+        replaced.apply("reset", torch.tensor([1, 2]), global_env_step_count=5)
+    assert calls == [[1, 2]]
+    with pytest.raises(ValueError, match="has mode 'sometimes'"):
+        first.with_term("x", EventTermCfg(func=push, mode="sometimes"))
+    assert first.active_terms == {"interval": ["own", "shared"], "reset": ["waits"]}
+    assert torch.equal(first.state_dict()["_time_left"], before["_time_left"])

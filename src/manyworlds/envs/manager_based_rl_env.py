@@ -269,8 +269,7 @@ class ManagerBasedRlEnv(Stateful):
             return manager(cfg, self) if any(cfg.values()) else null()
 
         cfg = self.cfg
-        self.event_manager = EventManager(cfg.events, self)
-        self.sim.expand_model_fields(self.event_manager.domain_randomization_fields)
+        self.use_events(EventManager(cfg.events, self))
         self.event_manager.check_terms()
         self.command_manager: CommandManager = build(
             CommandManager, NullCommandManager, cfg.commands
@@ -303,6 +302,12 @@ class ManagerBasedRlEnv(Stateful):
             )
         )
         self.setup_manager_visualizers()
+
+    def use_events(self, manager: EventManager) -> None:
+        """Apply the events of a manager from now on; see `EventManager.with_term`."""
+        self.event_manager = manager
+        self.sim.expand_model_fields(manager.domain_randomization_fields)
+        self.sim.after_assignment = manager.after_assignment
 
     def setup_manager_visualizers(self) -> None:
         """Collect the managers and sensors that have a `debug_vis`."""

@@ -19,7 +19,7 @@ from manyworlds.envs.mdp.dr.distributions import LOG_UNIFORM, UNIFORM
 from manyworlds.envs.mdp.dr.field_draws import FieldDraw, has_rows, resolved, selected_rows
 from manyworlds.envs.mdp.dr.special import Sizes
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
-from manyworlds.managers.prepared_event import plain_function
+from manyworlds.managers.event_manager import plain_function
 from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +18,7 @@ import torch
 
 from manyworlds.envs.mdp import dr
 from manyworlds.live.user_events import StartState, repeat_push, start_from_states
-from manyworlds.live.values import put_value
+from manyworlds.live.values import Undo, put_event, put_value
 from manyworlds.managers import EventTermCfg, SceneEntityCfg
 from manyworlds.utils.seeding import rng_state, set_rng_state
 from manyworlds.utils.state import Stateful
@@ -30,8 +30,6 @@ EDITS = "edits"
 """Name of the edits in the state of an environment."""
 START_STATES = "sent_start_states"
 """Name of the event that begins episodes in states that were sent back."""
-Undo = Callable[[], None]
-"""Takes an edit back."""
 _LONGEST_S = 600.0
 
 
@@ -103,7 +101,7 @@ class AddStartState(EnvironmentEdit):
             weights = (*known["weights"], *weights)
         params = {"states": states, "weights": weights, "share": self.share}
         cfg = EventTermCfg(func=start_from_states, mode="reset", params=params)
-        return env.event_manager.put(START_STATES, cfg)
+        return put_event(env, START_STATES, cfg)
 
     @property
     def text(self) -> str:
@@ -167,7 +165,7 @@ class AddDisturbance(EnvironmentEdit):
             "asset_cfg": SceneEntityCfg(entity, body_names=(body,)),
         }
         cfg = EventTermCfg(func=repeat_push, mode="step", params=params)
-        return env.event_manager.put(self.name, cfg)
+        return put_event(env, self.name, cfg)
 
     @property
     def text(self) -> str:
@@ -199,7 +197,7 @@ class AddRandomization(EnvironmentEdit):
             params["asset_cfg"] = SceneEntityCfg(**_tuples(entity))
         assert function is not None
         cfg = EventTermCfg(func=function, mode="startup", params=params)
-        return env.event_manager.put(self.name, cfg)
+        return put_event(env, self.name, cfg)
 
     @property
     def text(self) -> str:
@@ -340,13 +338,21 @@ class EditLog(Stateful):
         Raises:
             ValueError: the edit is refused; the message has the reason.
         """
-        before = rng_state()
         text = _text(edit)
+        generators = rng_state()
+        random = self._env.random
+        streams = self._env.random_streams.state_dict()
+
+        def forget_draws() -> None:
+            set_rng_state(generators)
+            self._env.random = random
+            self._env.random_streams.go_back(streams)
+
         try:
             with torch.inference_mode(False), torch.no_grad():
                 undo_term = edit.apply(self._env)
         except Exception as error:
-            set_rng_state(before)
+            forget_draws()
             reason = error.args[0] if error.args else type(error).__name__
             raise ValueError(f"The edit '{text}' is refused: {reason}") from error
         self.applied = [*self.applied, edit.plain()]
@@ -354,7 +360,7 @@ class EditLog(Stateful):
         def undo() -> None:
             undo_term()
             self.applied = self.applied[:-1]
-            set_rng_state(before)
+            forget_draws()
 
         return undo
 

@@ -115,7 +115,7 @@ class WorldRecorder:
         self._env = env
         self._coupling = Coupling(env)
         self._records: dict[int, WorldRecord] = {}
-        self._action: torch.Tensor | None = None  # of the step that is under way
+        self._action = torch.zeros(0)  # of the step that is under way
 
     @property
     def env_ids(self) -> list[int]:
@@ -146,7 +146,6 @@ class WorldRecorder:
 
     def after_step(self) -> None:
         """Record the step."""
-        assert self._action is not None
         coupled = self._coupling.worlds()
         for i, record in self._records.items():
             record.steps.append(

@@ -16,9 +16,11 @@ from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
+    from manyworlds.managers import EventTermCfg
     from manyworlds.managers.manager_base import ManagerBase
 
 Undo = Callable[[], None]
+"""Takes a change back."""
 _FIXED = {"func", "mode", "entity_name", "class_type"}
 
 
@@ -49,10 +51,30 @@ def put_value(env: ManagerBasedRlEnv, path: str, value: object) -> Undo:
     if group == "events":
         if not isinstance(changed.func, type) and not inspect.isroutine(changed.func):
             changed = dataclasses.replace(changed, func=_origin(changed))
-        return env.event_manager.put(name, changed)
+        return put_event(env, name, changed)
     if group == "commands":
         return _put_command(env, name, changed)
     return _put_term(env, group, name, changed, keys)
+
+
+def put_event(env: ManagerBasedRlEnv, name: str, cfg: EventTermCfg) -> Undo:
+    """Add an event to a running environment, or replace one; see `EventManager.with_term`.
+
+    Returns:
+        A function that takes the change back.
+
+    Raises:
+        Exception: the event is wrong; then nothing has changed.
+    """
+    before = env.event_manager
+    env.use_events(before.with_term(name, cfg))
+    env.setup_manager_visualizers()
+
+    def undo() -> None:
+        env.use_events(before)
+        env.setup_manager_visualizers()
+
+    return undo
 
 
 def _managers(env: ManagerBasedRlEnv) -> dict[str, ManagerBase[Any]]:
@@ -182,6 +204,7 @@ def _put_term(env: ManagerBasedRlEnv, group: str, name: str, changed: Any, keys:
     new_func = func
     if isinstance(func, Stateful) and keys[0] == "params":
         fresh = dataclasses.replace(changed, func=type(func), params=copy.deepcopy(changed.params))
+        _draw_as(env, manager, name)
         built: Any = type(func)
         new_func = built(cfg=fresh, env=env)
         if hasattr(new_func, "continue_from"):
@@ -198,6 +221,7 @@ def _put_term(env: ManagerBasedRlEnv, group: str, name: str, changed: Any, keys:
     try:
         if group != "curriculum" and getattr(term, "weight", 1.0) != 0.0:
             if new_func is not func or inspect.isroutine(func):
+                _draw_as(env, manager, name)
                 _try(env, name, term)
             if isinstance(func, Stateful) and new_func is not func:
                 new_func.load_state_dict(func.state_dict())  # as before it was tried
@@ -205,6 +229,11 @@ def _put_term(env: ManagerBasedRlEnv, group: str, name: str, changed: Any, keys:
         put(before, func)
         raise
     return lambda: put(before, func)
+
+
+def _draw_as(env: ManagerBasedRlEnv, manager: ManagerBase[Any], name: str) -> None:
+    """Let `env.random` be the stream of a term, which is built or called next."""
+    env.random = env.random_streams.stream(f"{manager.kind}/{name}")
 
 
 def _try(env: ManagerBasedRlEnv, name: str, term: Any) -> None:
@@ -223,6 +252,7 @@ def _put_command(env: ManagerBasedRlEnv, name: str, changed: Any) -> Undo:
     check_ranges(f"commands.{name}", changed)
     if hasattr(changed, "validate"):
         changed.validate()
+    _draw_as(env, env.command_manager, name)
     built = copy.deepcopy(changed).build(env)
     built.load_state_dict(term.state_dict())
     built.cfg = changed  # a saved state may have brought back former ranges

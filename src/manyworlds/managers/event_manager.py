@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import functools
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -11,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import numpy as np
 import torch
 
-from manyworlds.managers.event_memory import EventMemory
 from manyworlds.managers.manager_base import (
     EventTerm,
     ManagerBase,
     ManagerTermBase,
     ManagerTermBaseCfg,
+    entity_cfgs,
 )
-from manyworlds.managers.prepared_event import PreparedEvent, plain_function
+from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.sim import RecomputeLevel
 from manyworlds.sim.fields.model_fields import derived_fields
 from manyworlds.utils.clocks import count_down
@@ -28,6 +31,7 @@ from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.sim import Simulation
 
 __all__ = [
     "EpisodeEvent",
@@ -39,7 +43,9 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 _ONCE = 2**62  # control steps between two events in a world: no second one
+_NEVER = -_ONCE  # control step of the last event in a world, before the first one
 
 EventMode = Literal["startup", "reset", "interval", "step"]
 """Time at which an event is applied: see `EventTermCfg.mode`."""
@@ -101,8 +107,8 @@ class EventManager(ManagerBase[EventTermCfg]):
     part of the step's only transfer to the host.
     """
 
-    state_attributes = ("_time_left", "_global_time_left", "_last_step", "_triggered_once")
-    # The tables of terms change only by edits, which restore them; see `put`.
+    state_attributes = ("_time_left", "_last_step")
+    # Tables of the terms, which edits change and restore; see `with_term`.
     derived_attributes = (
         "_prepared",
         "_functions",
@@ -113,111 +119,79 @@ class EventManager(ManagerBase[EventTermCfg]):
         "_memory",
     )
     world_columns = ("_time_left",)
-    shared_attributes = ("_global_time_left",)
     _shown = ("mode", "interval_range_s")
 
     def __init__(self, cfg: Mapping[str, EventTermCfg | None], env: ManagerBasedRlEnv) -> None:
-        self._prepared: dict[str, PreparedEvent] = {}
         super().__init__(env)
-        self._terms = self._prepare_all(cfg)
-        for name, term in self._terms.items():
-            self._check(name, term)
-        self._index()
-        self._begin_timers()
+        self._prepared: dict[str, _PreparedEvent] = {}
+        self._last_step: dict[str, torch.Tensor] = {}
+        """Control step of the last event in each world, of terms that wait between resets."""
         self._all_ids = torch.arange(self.num_envs, device=self.device)
-        throttled = [n for n, t in self._terms.items() if t.min_step_count_between_reset > 0]
-        self._last_step = {name: torch.zeros_like(self._all_ids) for name in throttled}
-        self._triggered_once = {
-            name: torch.zeros_like(self._all_ids, dtype=torch.bool) for name in throttled
-        }
+        self._terms = self._prepare_all(cfg)
+        self._index()
+        self._set_timers({name: self._interval(name) for name in self._timed()})
+
+    def with_term(self, name: str, cfg: EventTermCfg) -> EventManager:
+        """Return a manager with one more term, or with another one of the same name.
+
+        All other terms are those of this manager, and continue as they are. The interval of the
+        new term begins now, and its state is kept if its class is the same. An event of mode
+        'startup' is applied in each world at its next reset, once. Until the next step, this
+        manager can be used again instead.
+
+        Raises:
+            Exception: the term is wrong.
+        """
+        cfg = copy.deepcopy(cfg)
+        if cfg.mode == "startup":
+            cfg.mode = "reset"
+            cfg.min_step_count_between_reset = _ONCE
+        new = copy.copy(self)
+        new._functions = _without(self._functions, name)
+        new._class_terms = _without(self._class_terms, name)
+        new._prepared = _without(self._prepared, name)
+        new._last_step = _without(self._last_step, name)
+        new._streams = dict(self._streams)
+        term = new._prepare(name, cfg)
+        new._terms = {**self._terms, name: term}
+        if name in new._prepared:
+            new._prepared[name].build(self._env, term.params)
+        before = self._class_terms.get(name)
+        if type(before) is type(term.func) and isinstance(before, Stateful):
+            new._class_terms[name].load_state_dict(before.state_dict())
+        new._index()
+        if new._memory is not None and self._memory is not None:
+            new._memory.continue_from(self._memory)
+        timers = _without(self._timers(), name)
+        if term.mode == "interval":
+            timers[name] = new._interval(name)
+        new._set_timers(timers)
+        return new
+
+    def _prepare(self, name: str, term_cfg: EventTermCfg) -> EventTermCfg:
+        term_cfg = super()._prepare(name, term_cfg)
+        self._check(name, term_cfg)
+        function = plain_function(term_cfg.func)
+        if inspect.isfunction(function) and hasattr(function, "prepare"):
+            self._prepared[name] = _PreparedEvent(term_cfg.func)
+        if term_cfg.min_step_count_between_reset > 0:
+            with torch.inference_mode(False):
+                self._last_step[name] = torch.full_like(self._all_ids, _NEVER)
+        return term_cfg
 
     def _index(self) -> None:
         """Sort the terms by mode, and find what they change."""
         self._modes: dict[EventMode, list[str]] = {}
-        for name, term in self._terms.items():
-            self._modes.setdefault(term.mode, []).append(name)
         self._fields: dict[str, None] = {}  # in the order of the terms, without duplicates
         self._levels: dict[str, RecomputeLevel] = {}
         sim = self._env.sim
         for name, term in self._terms.items():
+            self._modes.setdefault(term.mode, []).append(name)
             fields, level = _declared(term.func)
             self._fields.update(dict.fromkeys(fields))
             self._levels[name] = max(level, sim.recompute_level(fields))
         memory = EventMemory(sim, self._terms, self._streams, self.call)
         self._memory = memory if memory else None
-        sim.after_assignment = memory.apply_again if memory else None
-
-    def _timed(self, shared: bool) -> list[tuple[str, EventTermCfg]]:
-        """Return the terms of mode 'interval' with timers that worlds share, or with their own."""
-        names = self._modes.get("interval", ())
-        return [(n, t) for n in names if (t := self._terms[n]).is_global_time == shared]
-
-    def put(self, name: str, cfg: EventTermCfg) -> Callable[[], None]:
-        """Add a term, or replace one of the same name; other terms continue as they are.
-
-        Its timers begin now, and what it remembers is kept if its class is the same. An event of
-        mode 'startup' is applied in each world at its next reset, once.
-
-        Returns:
-            A function that takes the change back.
-
-        Raises:
-            Exception: the term is wrong; then nothing has changed.
-        """
-        before = vars(self).copy()
-        after_assignment = self._env.sim.after_assignment
-
-        def undo() -> None:
-            vars(self).clear()
-            vars(self).update(before)
-            self._env.sim.after_assignment = after_assignment
-
-        try:
-            self._put(name, cfg)
-        except BaseException:
-            undo()
-            raise
-        return undo
-
-    def _put(self, name: str, cfg: EventTermCfg) -> None:
-        cfg = copy.deepcopy(cfg)
-        if cfg.mode == "startup":
-            cfg.mode = "reset"
-            cfg.min_step_count_between_reset = _ONCE
-        old = self._terms.get(name)
-        was = self._class_terms.get(name)
-        timers = self._timers()
-        memory = self._memory
-        self._functions = {n: f for n, f in self._functions.items() if n != name}
-        self._class_terms = {n: f for n, f in self._class_terms.items() if n != name}
-        self._prepared = {n: e for n, e in self._prepared.items() if n != name}
-        term = self._prepare(name, cfg)
-        self._check(name, term)
-        if name in self._prepared:
-            self._prepared[name].build(self._env, term.params)
-        elif old is not None and type(was) is type(term.func) and isinstance(was, Stateful):
-            self._class_terms[name].load_state_dict(was.state_dict())
-        self._terms = {**self._terms, name: term}
-        self._index()
-        if self._memory is not None and memory is not None:
-            self._memory.continue_from(memory)
-        self._begin_timers()
-        timers.pop(name, None)
-        for other, left in self._timers().items():
-            left.copy_(timers.get(other, left))
-        self._last_step = {n: s for n, s in self._last_step.items() if n != name}
-        self._triggered_once = {n: s for n, s in self._triggered_once.items() if n != name}
-        if term.min_step_count_between_reset > 0:
-            with torch.inference_mode(False):
-                self._last_step[name] = torch.zeros_like(self._all_ids)
-                self._triggered_once[name] = torch.zeros_like(self._all_ids, dtype=torch.bool)
-        self._env.sim.expand_model_fields(self.domain_randomization_fields)
-
-    def _timers(self) -> dict[str, torch.Tensor]:
-        """Return the row of each term with an interval in the table of timers."""
-        own = dict(zip((n for n, _ in self._timed(shared=False)), self._time_left, strict=True))
-        shared = (n for n, _ in self._timed(shared=True))
-        return own | dict(zip(shared, self._global_time_left, strict=True))
 
     @property
     def active_terms(self) -> dict[EventMode, list[str]]:
@@ -228,6 +202,11 @@ class EventManager(ManagerBase[EventTermCfg]):
     def available_modes(self) -> list[EventMode]:
         """Modes that have at least one term."""
         return list(self._modes)
+
+    @property
+    def after_assignment(self) -> Callable[[str, torch.Tensor], object] | None:
+        """Function for `Simulation.after_assignment`; None if no event depends on variants."""
+        return None if self._memory is None else self._memory.apply_again
 
     @property
     def domain_randomization_fields(self) -> tuple[str, ...]:
@@ -268,8 +247,9 @@ class EventManager(ManagerBase[EventTermCfg]):
         """Restart the interval timers of the given worlds; return values to log, shape []."""
         if len(self._time_left):
             worlds = self._worlds(env_ids)
-            for left, (name, term) in zip(self._time_left, self._timed(shared=False), strict=True):
-                left[worlds.rows] = self._interval(name, term, worlds.ids_or_none)
+            for name, left in self._timers().items():
+                if not self._terms[name].is_global_time:
+                    left[worlds.rows] = self._interval(name, worlds.ids_or_none)
         return super().reset(env_ids)
 
     def randomize_timers(self) -> None:
@@ -278,7 +258,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         Afterwards the timers have the phases of worlds that have run for a long time.
         """
         for name, left in self._timers().items():
-            left.mul_(self._timer_stream(name, self._terms[name]).uniform())
+            left.mul_(self._timer_stream(name).uniform())
 
     def apply(
         self,
@@ -322,15 +302,22 @@ class EventManager(ManagerBase[EventTermCfg]):
             term = self._terms[name]
             worlds = concerned
             if mode == "reset" and term.min_step_count_between_reset > 0:
-                ids = self._ready(name, term, concerned.ids, global_env_step_count or 0)
-                worlds = self._worlds(ids)
+                worlds = self._worlds(self._ready(name, concerned.ids, global_env_step_count or 0))
             if worlds:
                 self._apply_term(name, worlds, self._modes[mode][i + 1 :], concerned)
                 applied.append((name, worlds))
         self._recompute(applied)
 
+    def tick(self, dt: float) -> torch.Tensor:
+        """Advance interval timers by `dt` [s]; return where they have expired.
+
+        Returns:
+            Flags of the terms of mode 'interval', on the device, shape [num_terms, num_envs].
+        """
+        return count_down(self._time_left, dt) if len(self._time_left) else self._time_left.bool()
+
     def saved_values(self) -> dict[str, object]:
-        """Return the saved values of the manager, its terms, and the random numbers it keeps."""
+        """Return the saved values of the manager, its terms, and the order of its last events."""
         kept = {} if self._memory is None else {"memory": self._memory}
         return {**super().saved_values(), **kept}
 
@@ -346,70 +333,65 @@ class EventManager(ManagerBase[EventTermCfg]):
                 "(to reapply them when variants change): load it with the configuration and "
                 "version that saved it."
             )
-        # Checkpoints of before world-keyed random numbers have the numbers of prepared events.
-        terms = {n: saved for n, saved in state["terms"].items() if n not in self._prepared}
-        super().load_state_dict({**state, "terms": terms})
+        super().load_state_dict(self._of_this_version(state))
         if self._memory is not None:
             self._memory.load_state_dict(state["memory"])
 
-    def tick(self, dt: float) -> torch.Tensor:
-        """Advance interval timers by `dt` [s]; return the terms with per-world timers that are due.
-
-        Returns:
-            Flags of these terms, on the device, shape [num_terms, num_envs].
-        """
-        if len(self._global_time_left):
-            count_down(self._global_time_left, dt)
-        if not len(self._time_left):
-            return self._time_left.bool()
-        return count_down(self._time_left, dt)
-
-    def _prepare(self, name: str, term_cfg: EventTermCfg) -> EventTermCfg:
-        term_cfg = super()._prepare(name, term_cfg)
-        event = PreparedEvent.of(term_cfg)
-        if event is not None:
-            self._prepared[name] = self._class_terms[name] = event
-        return term_cfg
+    def _of_this_version(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Return a state as it would be saved now."""
+        state = dict(state)
+        # Checkpoints before world-keyed random numbers have the numbers of prepared events,
+        state["terms"] = {
+            n: saved for n, saved in state["terms"].items() if n not in self._prepared
+        }
+        # those before `with_term` a table of their own for timers that worlds share,
+        if "_global_time_left" in state:
+            time_left = self._time_left.clone()
+            own = iter(state["_time_left"])
+            shared = iter(state["_global_time_left"])
+            for left, name in zip(time_left, self._timed(), strict=True):
+                left.copy_(next(shared if self._terms[name].is_global_time else own))
+            state["_time_left"] = time_left
+        # and a mask of the worlds in which there has been an event.
+        if "_triggered_once" in state:
+            state["_last_step"] = {
+                name: torch.where(state["_triggered_once"][name], last, _NEVER)
+                for name, last in state["_last_step"].items()
+            }
+        return state
 
     def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
-        self._env.random = self._streams[name]
         event = self._prepared.get(name)
         if event is None or event.func is not term_cfg.func:  # a curriculum may name another one
             result = super()._call(name, term_cfg, *args)
             self._env.sim.restore_absent()
             return result
+        self._env.random = self._streams[name]
         try:
-            return event(self._env, *args, **term_cfg.params)
+            return event.build(self._env, term_cfg.params)(self._env, *args)
         except Exception as error:
             self._blame(error, name, term_cfg.params)
             raise
 
-    def _stateful_terms(self) -> Iterator[tuple[str, Any]]:
-        for name, term in super()._stateful_terms():
-            if name not in self._prepared:
-                yield name, term
-
     def _apply_intervals(self, due: np.ndarray) -> None:
-        shared = (self._global_time_left <= 0.0).numpy()
-        for i, (name, term) in enumerate(self._timed(shared=True)):
-            if shared[i, 0]:
-                self._global_time_left[i].copy_(self._interval(name, term))
-        if due.any():
-            own = zip(self._timed(shared=False), self._time_left, strict=True)
-            for (name, term), left in own:
-                expired = left <= 0.0
-                drawn = self._interval(name, term, expired)
-                torch.where(expired, drawn, left, out=left)
-        rows = iter(due)
-        flags = iter(shared[:, 0])
+        """Apply the events of mode 'interval' that are due, and begin their next intervals.
+
+        Args:
+            due: result of `tick`.
+        """
+        if not due.any():
+            return
         applied: list[tuple[str, Worlds]] = []
-        for name in self._modes["interval"]:
-            shared_timer = self._terms[name].is_global_time
-            ids = (None if next(flags) else []) if shared_timer else np.flatnonzero(next(rows))
-            worlds = self._worlds(ids)
-            if worlds:
-                self._apply_term(name, worlds)
-                applied.append((name, worlds))
+        for (name, left), row in zip(self._timers().items(), due, strict=True):
+            if not row.any():
+                continue
+            # Drawn for all worlds, so that no index is needed; only expired timers take part.
+            expired = left <= 0.0
+            torch.where(expired, self._interval(name, expired), left, out=left)
+            shared = self._terms[name].is_global_time
+            worlds = self._worlds(None if shared else np.flatnonzero(row))
+            self._apply_term(name, worlds)
+            applied.append((name, worlds))
         self._recompute(applied)
 
     def _apply_term(
@@ -444,40 +426,41 @@ class EventManager(ManagerBase[EventTermCfg]):
         if concerned is not None:
             self._env.sim.recompute_constants(strongest, concerned)
 
-    def _ready(
-        self, name: str, term: EventTermCfg, env_ids: torch.Tensor, step: int
-    ) -> torch.Tensor:
+    def _ready(self, name: str, env_ids: torch.Tensor, step: int) -> torch.Tensor:
         """Return the given worlds whose last event is old enough; synchronizes with the device."""
         last = self._last_step[name]
-        once = self._triggered_once[name]
-        waited = step - last[env_ids] >= term.min_step_count_between_reset
-        ids = env_ids[waited | ~once[env_ids]]
+        waited = step - last[env_ids] >= self._terms[name].min_step_count_between_reset
+        ids = env_ids[waited]
         last[ids] = step
-        once[ids] = True
         return ids
 
-    def _begin_timers(self) -> None:
-        """Begin all interval timers."""
-        own = [self._interval(name, term) for name, term in self._timed(shared=False)]
-        shared = [self._interval(name, term) for name, term in self._timed(shared=True)]
-        nothing = torch.zeros(0, self.num_envs, device=self.device)
-        self._time_left = torch.stack(own) if own else nothing
-        self._global_time_left = torch.stack(shared).cpu() if shared else torch.zeros(0, 1)
+    def _timed(self) -> list[str]:
+        """Return the names of the terms of mode 'interval'."""
+        return self._modes.get("interval", [])
 
-    def _interval(
-        self, name: str, term: EventTermCfg, env_ids: torch.Tensor | None = None
-    ) -> torch.Tensor:
+    def _timers(self) -> dict[str, torch.Tensor]:
+        """Return the rows of these terms in the table of the time left [s]."""
+        return dict(zip(self._timed(), self._time_left, strict=True))
+
+    def _set_timers(self, timers: Mapping[str, torch.Tensor]) -> None:
+        """Make the table; the row of a timer that worlds share has the same value everywhere."""
+        rows = [timers[name].expand(self.num_envs) for name in self._timed()]
+        with torch.inference_mode(False):
+            self._time_left = torch.zeros(len(rows), self.num_envs, device=self.device)
+            for left, row in zip(self._time_left, rows, strict=True):
+                left.copy_(row)
+
+    def _interval(self, name: str, env_ids: torch.Tensor | None = None) -> torch.Tensor:
         """Draw the time until a term's next event [s], shape [n], or [1] if worlds share it."""
+        term = self._terms[name]
         assert term.interval_range_s is not None
         low, high = term.interval_range_s
-        stream = self._timer_stream(name, term)
-        if not term.is_global_time:
-            return stream.uniform(low, high, env_ids=env_ids)
-        return stream.uniform(low, high)
+        worlds = None if term.is_global_time else env_ids
+        return self._timer_stream(name).uniform(low, high, env_ids=worlds)
 
-    def _timer_stream(self, name: str, term: EventTermCfg) -> RandomStream:
-        key = f"{self.kind}/{name}/timer"
-        return self._env.random_streams.stream(key, shared=term.is_global_time)
+    def _timer_stream(self, name: str) -> RandomStream:
+        shared = self._terms[name].is_global_time
+        return self._env.random_streams.stream(f"{self.kind}/{name}/timer", shared=shared)
 
     def _check(self, name: str, term: EventTermCfg) -> None:
         if term.mode not in get_args(EventMode):
@@ -485,22 +468,223 @@ class EventManager(ManagerBase[EventTermCfg]):
                 f"EventManager term '{name}' has mode '{term.mode}': "
                 f"choose one of {', '.join(get_args(EventMode))}."
             )
-        if term.mode == "interval" and term.interval_range_s is None:
+        bounds = term.interval_range_s
+        if term.mode == "interval" and bounds is None:
             raise ValueError(
                 f"EventManager term '{name}' of mode 'interval' needs interval_range_s: "
                 "give two bounds [s] with 0 <= lower <= upper."
             )
-        if (
-            term.interval_range_s is not None
-            and not 0 <= term.interval_range_s[0] <= (term.interval_range_s[1])
-        ):
+        if bounds is not None and not 0 <= bounds[0] <= bounds[1]:
             raise ValueError(
-                f"EventManager term '{name}' has interval_range_s={term.interval_range_s}: "
+                f"EventManager term '{name}' has interval_range_s={bounds}: "
                 "give two bounds [s] with 0 <= lower <= upper."
             )
+
+
+class _PreparedEvent:
+    """Event function with the attribute `prepare`, which builds the event for many calls.
+
+    `prepare(env, **params)` checks the parameters and returns a function that is called as
+    `function(env, env_ids)`, with any number of worlds, also none. It is built at the first call,
+    and again after a change of the parameters, which a curriculum may edit in place.
+
+    Args:
+        func: the function, or a partial of it.
+    """
+
+    def __init__(self, func: EventTerm) -> None:
+        self.func = func
+        """The function, as the term's config names it."""
+        self._fixed: Mapping[str, Any] = getattr(func, "keywords", {})
+        self._params: dict[str, Any] | None = None
+        self._built: Callable[..., object] | None = None
+
+    def build(self, env: ManagerBasedRlEnv, params: Mapping[str, object]) -> Callable[..., object]:
+        """Return the event for these parameters.
+
+        Raises:
+            Exception: the parameters are wrong.
+        """
+        params = {**self._fixed, **params}
+        if self._built is not None and params == self._params:
+            return self._built
+        built = plain_function(self.func).prepare(env, **params)
+        self._built = built
+        self._params = _snapshot(params)
+        return built
+
+
+class EventMemory(Stateful):
+    """Reapplication of events in worlds that change variants: `Simulation.after_assignment`.
+
+    A term is affected if it declares a model field in which the variants of an entity differ, or
+    shares a field with an affected term. Terms run in the order in which they last ran in a world,
+    and draw the numbers that they drew then: `env.random` goes back to where it was.
+
+    Args:
+        sim: the simulation.
+        terms: all events by name, in their order.
+        streams: their random numbers, by name.
+        call: function that calls a term by name for given worlds.
+    """
+
+    state_attributes = ("_count", "_last", "_start")
+    world_columns = ("_last", "_start")
+
+    def __init__(
+        self,
+        sim: Simulation,
+        terms: Mapping[str, EventTermCfg],
+        streams: Mapping[str, RandomStream],
+        call: Callable[[str, torch.Tensor], object],
+    ) -> None:
+        self._sim = sim
+        self._terms = terms
+        self._call = call
+        self._concerned: dict[str, tuple[list[str], set[str]]] = {}
+        """Names of the affected terms and the fields that they change, by entity."""
+        for entity in sim.world_to_variant:
+            mine = {name: term for name, term in terms.items() if _may_concern(term, entity)}
+            self._concerned[entity] = _connected(mine, sim.variant_fields(entity))
+        found = {name for names, _ in self._concerned.values() for name in names}
+        self._rows = {name: row for row, name in enumerate(n for n in terms if n in found)}
+        self._streams = {name: streams[name] for name in self._rows}
+        self._count = 0
+        with torch.inference_mode(False):
+            shape = (len(self._rows), sim.num_envs)
+            self._last = torch.zeros(shape, dtype=torch.long, device=sim.device)
+            """Value of `_count` when each term last ran in each world; 0 for never."""
+            self._start = torch.zeros_like(self._last)
+            """State of each term's random numbers before it last ran in each world."""
+        self._due: tuple[Sequence[str], Worlds] = (), self._worlds(None)
+
+    def __bool__(self) -> bool:
+        """Return True if any term is affected."""
+        return bool(self._rows)
+
+    @contextlib.contextmanager
+    def applying(
+        self,
+        name: str,
+        worlds: Worlds,
+        due: Sequence[str],
+        within: Worlds,
+    ) -> Iterator[None]:
+        """Record that a term runs, and the terms that follow it immediately.
+
+        Args:
+            name: name of the term.
+            worlds: the worlds in which it runs.
+            due: names of the terms that follow, and so need not be reapplied before.
+            within: the worlds in which those terms run.
+        """
+        before = self._due
+        self._due = ((name, *due), within)
+        row = self._rows.get(name)
+        if row is not None:
+            self._start[row, worlds.rows] = self._streams[name].states[worlds.rows]
+        try:
+            yield
+        finally:
+            self._due = before
+        if row is not None:
+            self._count += 1
+            self._last[row, worlds.rows] = self._count
+
+    def continue_from(self, other: EventMemory) -> None:
+        """Take over what another memory knows about the terms that both have."""
+        self._count = other._count
+        for name in self._rows.keys() & other._rows.keys():
+            self._last[self._rows[name]] = other._last[other._rows[name]]
+            self._start[self._rows[name]] = other._start[other._rows[name]]
+
+    def apply_again(self, entity: str, worlds: torch.Tensor) -> None:
+        """Apply the events of an entity again in worlds where its variant changed."""
+        names, fields = self._concerned[entity]
+        if not names:
+            return
+        self._sim.restore_variant_fields(entity, fields, worlds)
+        last = self._last[[self._rows[name] for name in names]][:, worlds].cpu().numpy()
+        due = self._due[1].mask[worlds].cpu().numpy()
+        last[np.outer([name in self._due[0] for name in names], due)] = 0
+        order = np.argsort(last, axis=0, kind="stable")
+        order[np.take_along_axis(last, order, axis=0) == 0] = -1
+        orders, kinds = np.unique(order, axis=1, return_inverse=True)
+        for kind, positions in enumerate(orders.T):
+            alike = torch.from_numpy(np.flatnonzero(kinds.reshape(-1) == kind))
+            for name in (names[i] for i in positions if i >= 0):
+                self._repeat(name, worlds[alike.to(worlds.device)])
+
+    def _worlds(self, env_ids: torch.Tensor | None) -> Worlds:
+        return Worlds(env_ids, self._sim.num_envs, self._sim.device)
+
+    def _repeat(self, name: str, worlds: torch.Tensor) -> None:
+        """Call a term again in some worlds, with the numbers that it drew last."""
+        states = self._streams[name].states
+        now = states[worlds]
+        states[worlds] = self._start[self._rows[name], worlds]
+        before = self._due
+        self._due = ((name,), self._worlds(worlds))
+        try:
+            self._call(name, worlds)
+        finally:
+            self._due = before
+            states[worlds] = now
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Load a state that `state_dict` returned."""
+        # Checkpoints of before world-keyed random numbers lack these states.
+        super().load_state_dict({"_start": torch.zeros_like(self._start), **state})
+
+
+def _may_concern(term: EventTermCfg, entity: str) -> bool:
+    """Return True if a term may change an entity: it selects that entity, or none at all."""
+    names = {selection.name for selection in entity_cfgs(term.params)}
+    return not names or entity in names
+
+
+def _connected(
+    terms: Mapping[str, EventTermCfg], fields: frozenset[str]
+) -> tuple[list[str], set[str]]:
+    """Return the terms that change given fields, directly or through others, and their fields."""
+    functions = {name: plain_function(term.func) for name, term in terms.items()}
+    written = {name: set(getattr(f, "model_fields", ())) for name, f in functions.items()}
+    read = {name: set(getattr(f, "reads_fields", ())) for name, f in functions.items()}
+    found: set[str] = set()
+    changed: set[str] = set()
+    while (
+        more := {name for name in terms if (written[name] | read[name]) & (fields | changed)}
+        - found
+    ):
+        found |= more
+        changed.update(*(written[name] for name in more))
+    return [name for name in terms if name in found], changed
+
+
+def _without(items: Mapping[str, T], name: str) -> dict[str, T]:
+    """Return a copy without one item, if it is there."""
+    return {other: item for other, item in items.items() if other != name}
 
 
 def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
     """Return the fields and the recompute level that `requires_model_fields` declared."""
     func = plain_function(func)
     return getattr(func, "model_fields", ()), getattr(func, "recompute", RecomputeLevel.none)
+
+
+def plain_function(func: Any) -> Any:
+    """Return the function within partial ones."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    return func
+
+
+def _snapshot(value: Any) -> Any:
+    """Copy the parts of parameters that may be edited in place."""
+    if isinstance(value, SceneEntityCfg):
+        return copy.deepcopy(value)
+    if isinstance(value, Mapping):
+        return {key: _snapshot(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return (list if isinstance(value, list) else tuple)(map(_snapshot, value))
+    return value

@@ -275,6 +275,12 @@ class WorldRandom(Stateful):
         for name, states in state["shared"].items():
             self.stream(name, shared=True).states.copy_(states)
 
+    def go_back(self, state: dict[str, Any]) -> None:
+        """Restore a state, and drop the streams begun since then, whose terms are gone."""
+        known = {*state["names"], *state["shared"]}
+        self.streams = {name: stream for name, stream in self.streams.items() if name in known}
+        self.load_state_dict(state)
+
     def _own(self) -> list[RandomStream]:
         """Return the streams that have numbers for each world, in the order of the table."""
         return [stream for stream in self.streams.values() if not stream.is_shared]

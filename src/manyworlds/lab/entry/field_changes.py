@@ -15,7 +15,7 @@ from manyworlds.envs.mdp.dr.distributions import ABS, ADD, SCALE, Operation, res
 from manyworlds.lab.editable_fields import EDITABLE, EditableField
 from manyworlds.lab.world_card import RandomizedRows, read_card
 from manyworlds.live.edits import AddRandomization, EnvironmentEdit, SetValue
-from manyworlds.managers.prepared_event import plain_function
+from manyworlds.managers.event_manager import plain_function
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
