@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 import warnings
@@ -11,10 +12,15 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
+from rsl_rl.storage import RolloutStorage
 
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.distributed import Ranks, any_rank, connect, gather, share
 from manyworlds.rl.run_folder import RunFolder
+from manyworlds.rl.runner import OnPolicyRunner
+from manyworlds.rl.training import _make_runner
+from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from manyworlds.utils.devices import torch_threads
 
 PATIENCE_S = 600.0  # how long it takes is up to who else uses the machine
 
@@ -86,6 +92,36 @@ def test_two_processes_make_the_same_edit_after_the_same_iteration(tmp_path, mon
         for before, after in zip(whole, resumed, strict=True):
             assert same_networks(before["networks"], after["networks"])
             assert torch.equal(before["end"], after["end"])
+
+
+def rollout(env_cfg, rl_cfg, ranks: Ranks) -> tuple[dict, RolloutStorage]:
+    """Return the networks of a process at its start, and its first rollout."""
+    runner = _make_runner(OnPolicyRunner, ranks, env_cfg, rl_cfg, "cpu")
+    networks = copy.deepcopy(runner.alg.save())
+    runner.alg.update = lambda: {}
+    with torch_threads(1):
+        runner.learn(1, init_at_random_ep_len=True)
+    return networks, runner.alg.storage
+
+
+@pytest.mark.slow_on_warp
+@pytest.mark.parametrize("task", ["Cartpole-Swingup", "Velocity-Flat-Quadruped"])
+def test_two_processes_step_the_worlds_of_one(engine, task):
+    """Collect the same with 16 worlds each as with 32, from the same networks, bit for bit."""
+    env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
+    env_cfg.seed, rl_cfg.num_steps_per_env = 3, 12
+    env_cfg.scene.num_envs = 32
+    networks, whole = rollout(env_cfg, rl_cfg, Ranks())
+    env_cfg.scene.num_envs = 16
+    for rank in range(2):
+        own, part = rollout(env_cfg, rl_cfg, Ranks(rank=rank, world_size=2))
+        assert same_networks(own, networks)
+        worlds = slice(16 * rank, 16 * rank + 16)
+        for name in ("actions", "rewards", "dones", "actions_log_prob"):
+            assert torch.equal(getattr(part, name), getattr(whole, name)[:, worlds]), name
+        for name, value in whole.observations.items():
+            assert torch.equal(part.observations[name], value[:, worlds]), name
+    assert not torch.equal(whole.actions[:, :16], whole.actions[:, 16:])
 
 
 def test_ranks_are_read_and_checked(monkeypatch):
