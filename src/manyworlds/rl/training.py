@@ -32,7 +32,6 @@ from manyworlds.utils.devices import as_device
 from manyworlds.utils.files import write_atomic
 from manyworlds.utils.machine import machine, package_versions
 from manyworlds.utils.platforms import stop_signals
-from manyworlds.utils.seeding import seed_rng
 
 
 @dataclass
@@ -158,11 +157,7 @@ def _make_runner(
     learner = _learner_device(ranks, rl_cfg)
     env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
-    runner = runner_cls(wrapped, asdict(rl_cfg), None, learner or str(env.device))
-    if not ranks.is_main:
-        # Worlds have their own numbers; what is drawn beside them differs between processes.
-        seed_rng(env.seed_used + ranks.rank)
-    return runner
+    return runner_cls(wrapped, asdict(rl_cfg), None, learner or str(env.device))
 
 
 def _learn(
