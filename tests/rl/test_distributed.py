@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
+from rsl_rl.storage import RolloutStorage
 
 from manyworlds.rl.checkpoint import load_checkpoint
 from manyworlds.rl.distributed import Ranks, any_rank, connect, gather, share
 from manyworlds.rl.run_folder import RunFolder
+from manyworlds.rl.runner import OnPolicyRunner
+from manyworlds.rl.training import _make_runner
+from manyworlds.tasks import load_env_cfg, load_rl_cfg
+from manyworlds.utils.devices import torch_threads
 
 PATIENCE_S = 600.0  # how long it takes is up to who else uses the machine
 
@@ -37,11 +42,8 @@ def torchrun(*args: str) -> list[dict]:
 
 def same_networks(left: dict, right: dict) -> bool:
     """True if all weights, normalizers and learning rates are equal, bit for bit."""
-    assert (
-        left["optimizer_state_dict"]["param_groups"]
-        == (right["optimizer_state_dict"]["param_groups"])
-    )
-    return all(
+    groups = [state["optimizer_state_dict"]["param_groups"] for state in (left, right)]
+    return groups[0] == groups[1] and all(
         torch.equal(value, right[network][name])
         for network in ("actor_state_dict", "critic_state_dict")
         for name, value in left[network].items()
@@ -86,6 +88,41 @@ def test_two_processes_make_the_same_edit_after_the_same_iteration(tmp_path, mon
         for before, after in zip(whole, resumed, strict=True):
             assert same_networks(before["networks"], after["networks"])
             assert torch.equal(before["end"], after["end"])
+
+
+def make_process(task: str, rank: int, world_size: int) -> OnPolicyRunner:
+    """Make the runner of one of several processes, which have 32 worlds together."""
+    env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)
+    env_cfg.seed, rl_cfg.num_steps_per_env = 3, 12
+    env_cfg.scene.num_envs = 32 // world_size
+    return _make_runner(OnPolicyRunner, Ranks(rank, world_size), env_cfg, rl_cfg, "cpu")
+
+
+def collect(runner: OnPolicyRunner) -> RolloutStorage:
+    """Return what a runner collects until its first update."""
+    runner.alg.update = lambda: {}
+    with torch_threads(1):
+        runner.learn(1, init_at_random_ep_len=True)
+    return runner.alg.storage
+
+
+@pytest.mark.slow_on_warp
+@pytest.mark.parametrize("task", ["Cartpole-Swingup", "Velocity-Flat-Quadruped"])
+def test_two_processes_step_the_worlds_of_one(engine, task):
+    """Collect the same with 16 worlds each as with 32, from the same networks, bit for bit."""
+    one = make_process(task, 0, 1)
+    two = [make_process(task, rank, 2) for rank in range(2)]
+    assert same_networks(two[0].alg.save(), one.alg.save())
+    two[1].alg.load(two[0].alg.save(), None, True)  # as the first process sends them
+    whole = collect(one)
+    for rank, runner in enumerate(two):
+        part = collect(runner)
+        worlds = slice(16 * rank, 16 * rank + 16)
+        for name in ("actions", "rewards", "dones", "actions_log_prob"):
+            assert torch.equal(getattr(part, name), getattr(whole, name)[:, worlds]), name
+        for name, value in whole.observations.items():
+            assert torch.equal(part.observations[name], value[:, worlds]), name
+    assert not torch.equal(whole.actions[:, :16], whole.actions[:, 16:])
 
 
 def test_ranks_are_read_and_checked(monkeypatch):

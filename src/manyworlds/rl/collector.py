@@ -11,7 +11,8 @@ import rsl_rl.algorithms
 import torch
 from tensordict import TensorDict
 
-from manyworlds.rl.ppo import PPO
+from manyworlds.rl.ppo import PPO, sample_by_world
+from manyworlds.utils.world_random import RandomStream
 
 _ALIGNMENT = 16  # bytes, for views of any type
 
@@ -78,6 +79,8 @@ class Collector:
         self._source = alg.get_policy()
         self.policy = copy.deepcopy(self._source).to(device)
         """Copy of the policy, on the device of the worlds."""
+        self.noise: RandomStream | None = None
+        """Random numbers for the noise of actions by world; None for torch's own generator."""
         self._device = device
         self._step = 0
         self._has_time_outs = False
@@ -103,6 +106,8 @@ class Collector:
             self._fetch_weights()
             self._write("obs", obs, 0)
         actions = self.policy(obs, stochastic_output=True)
+        if self.noise is not None:
+            actions = sample_by_world(self.policy, actions, self.noise)
         self._block.tensors["actions"][self._step].copy_(actions)
         return actions
 

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from manyworlds.envs.types import VecEnvObs
 
 
-_LEAST_ROWS = 8
-
-
 @dataclass(frozen=True)
 class PolicyEstimate:
     """Value of the present observations, and how far actions differ while learning."""
@@ -31,8 +28,18 @@ class PolicyEstimate:
     has no distribution."""
 
 
+_ROWS = 16
+"""Multiple of rows at which the matrix products of a CPU compute each row with the same bits.
+
+With other numbers, the last rows go through other code, whose sums have another order.
+"""
+
+
 class InferencePolicy:
     """Function from observations to mean actions, shape [worlds, actions].
+
+    On a CPU, the actions of a world are the same bits in a batch of any size, unless the policy is
+    recurrent.
 
     Args:
         actor: network of the policy; a recurrent one remembers each world's past.
@@ -57,13 +64,13 @@ class InferencePolicy:
     @torch.inference_mode()
     def __call__(self, obs: TensorDict | VecEnvObs) -> torch.Tensor:
         """Return the mean actions, shape [worlds, actions]."""
-        if getattr(self.actor, "is_recurrent", False):
+        if self.actor.is_recurrent:
             if self.env is not None:
                 self.actor.reset(self.env.episode_length_buf == 0)
             actions = self.actor(obs)  # type: ignore[arg-type]  # a mapping is enough
         else:
-            padded, rows = _padded(obs)
-            actions = self.actor(padded)[:rows]  # type: ignore[arg-type]
+            padded, worlds = _padded(obs)
+            actions = self.actor(padded)[:worlds]  # type: ignore[arg-type]
         clip = self.clip_actions
         return actions if clip is None else actions.clamp(-clip, clip)
 
@@ -120,18 +127,12 @@ class InferencePolicy:
                 self.actor.reset(hidden_state=(hidden, cell))
 
 
-def _padded(obs: TensorDict | VecEnvObs) -> tuple[TensorDict | VecEnvObs, int]:
-    """Return observations of enough worlds that products of matrices add up in one order.
-
-    CPUs multiply few rows in another way than many. With copies of the first row, a world that runs
-    alone acts as in its batch, to the bit.
-
-    Returns:
-        The observations, and the number of worlds that are no copies.
-    """
-    tensors = {name: value for name, value in obs.items() if isinstance(value, torch.Tensor)}
-    rows = len(next(iter(tensors.values())))
-    if rows >= _LEAST_ROWS:
-        return obs, rows
-    index = torch.tensor([*range(rows), *[0] * (_LEAST_ROWS - rows)])
-    return {name: value[index.to(value.device)] for name, value in tensors.items()}, rows
+def _padded(obs: TensorDict | VecEnvObs) -> tuple[dict[str, torch.Tensor], int]:
+    """Return observations with rows of zeros up to a multiple of `_ROWS`, and their own number."""
+    groups = {name: value for name, value in obs.items() if isinstance(value, torch.Tensor)}
+    worlds = len(next(iter(groups.values())))
+    missing = -worlds % _ROWS
+    if missing:
+        for name, value in groups.items():
+            groups[name] = torch.cat([value, value.new_zeros(missing, *value.shape[1:])])
+    return groups, worlds

@@ -21,6 +21,7 @@ import rsl_rl.algorithms
 import torch
 from rsl_rl.extensions import Symmetry
 from rsl_rl.models import MLPModel
+from rsl_rl.modules import GaussianDistribution, HeteroscedasticGaussianDistribution
 from rsl_rl.storage import RolloutStorage
 from rsl_rl.utils import resolve_callable
 from tensordict import TensorDict
@@ -30,6 +31,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from manyworlds.rl.storage import MiniBatch, shuffled_mini_batches
 from manyworlds.rl.symmetry import mirror_loss
 from manyworlds.utils.devices import torch_threads
+from manyworlds.utils.world_random import RandomStream
 
 __all__ = ["PPO", "Losses"]
 
@@ -50,6 +52,7 @@ _RATE_FACTOR = 1.5
 
 _REPLACED = {  # SHA-256 of the sources in rsl_rl 5.5.0 and 5.5.1
     "PPO.update": "70ae0e38b5fc39e24f62dd213753bd05c3663538c848b561893dd284bd07ecea",
+    "PPO.act": "930a814dd21dd2003e6694fd8faeb1d91aecab7ae468741276b44860b6de5d47",
     "PPO.process_env_step": "0454dc3eb3ac68291fa35f644d50d9f4977b3c676c2479eeea3358232a0e8ee0",
     "RolloutStorage.mini_batch_generator": (
         "756bc69b9fc7dcacb91971fa446e589788b8a9fee997bd50fcb0f9f825b1c6c1"
@@ -64,12 +67,13 @@ class PPO(rsl_rl.algorithms.PPO):
 
     It computes what rsl_rl 5.5 does, to the last bit on a CPU, except that
 
+    - each world draws the noise of its actions by itself, so that it is the same in every batch;
     - a time-out is bootstrapped with the value of the final observation;
     - on CPU cores the two networks learn at the same time, in a thread each;
     - the settings below exist.
 
-    If the installed rsl_rl has another update, because it was changed or is of another release,
-    that one runs, and a warning says so.
+    A method of rsl_rl that is not that of 5.5, because it was changed or is of another release,
+    runs in place of the own one, and a warning says so.
 
     Args:
         actor: network of the policy.
@@ -104,6 +108,8 @@ class PPO(rsl_rl.algorithms.PPO):
         """Number of updates so far, in all runs that were continued."""
         self.averaged: AveragedModel | None = None
         """Average of the policy's parameters over the last iterations, if it is configured."""
+        self.noise: RandomStream | None = None
+        """Random numbers for the noise of actions by world; None for torch's own generator."""
         self._entropy_stages = _checked_stages("entropy_stages", entropy_stages)
         self._rate_stages = _checked_stages("learning_rate_stages", learning_rate_stages)
         if self._rate_stages and self.schedule == "adaptive":
@@ -121,8 +127,17 @@ class PPO(rsl_rl.algorithms.PPO):
                 )
             average = get_ema_multi_avg_fn(1.0 - 1.0 / averaged_iterations)
             self.averaged = AveragedModel(self.get_policy(), multi_avg_fn=average).eval()
-        self._has_own_update = True
+        self._changed: set[str] = set()
         self._check_rsl_rl()
+
+    def act(self, obs: TensorDict) -> torch.Tensor:
+        """Sample actions, shape [worlds, actions], and record them with their values."""
+        actions = super().act(obs)
+        if self.noise is not None and "PPO.act" not in self._changed:
+            actions = sample_by_world(self.actor, actions, self.noise)
+            self.transition.actions = actions
+            self.transition.actions_log_prob = self.actor.get_output_log_prob(actions).detach()
+        return actions
 
     def process_env_step(
         self,
@@ -137,7 +152,8 @@ class PPO(rsl_rl.algorithms.PPO):
         for a recurrent critic, because a call for its value would advance its memory.
         """
         has_final = "final_obs" in extras and "time_outs" in extras
-        if self._has_own_update and has_final and not self.critic.is_recurrent:
+        is_known = "PPO.process_env_step" not in self._changed
+        if is_known and has_final and not self.critic.is_recurrent:
             extras = dict(extras)
             # The value of these worlds only: most calls have few of them, or none.
             ended = extras.pop("time_outs").nonzero().squeeze(1)
@@ -152,7 +168,8 @@ class PPO(rsl_rl.algorithms.PPO):
         self._begin_stages()
         self.iteration += 1
         self._check_rsl_rl()
-        losses = self._learn() if self._has_own_update else super().update()
+        in_rollouts = {"PPO.act", "PPO.process_env_step"}
+        losses = self._learn() if self._changed <= in_rollouts else super().update()
         if self.averaged is not None:
             self.averaged.update_parameters(self.get_policy())
         return losses
@@ -369,18 +386,33 @@ class PPO(rsl_rl.algorithms.PPO):
         return optimizer
 
     def _check_rsl_rl(self) -> None:
-        """Leave the update to rsl_rl if it is another one than this class has, and say so once."""
+        """Leave to rsl_rl what is not the method that this class replaces, and say so once."""
         changed = changed_methods()
-        if changed and self._has_own_update:
+        if changed - self._changed:
             version = importlib.metadata.version("rsl-rl-lib")
             warnings.warn(
-                f"rsl_rl's {', '.join(changed)} is not that of the versions 5.5.0 and 5.5.1, but "
-                f"of {version} or replaced at run time: it runs as it is, with the two networks "
-                "one after the other, and time-outs are bootstrapped as rsl_rl does. For a loss of "
-                "your own on all cores, derive from manyworlds.rl.ppo.PPO.",
+                f"rsl_rl's {', '.join(sorted(changed))} is not that of the versions 5.5.0 and "
+                f"5.5.1, but of {version} or replaced at run time: it runs as it is, in place of "
+                "that of manyworlds.rl.ppo.PPO. Derive a class from that one to change it.",
                 stacklevel=3,
             )
-        self._has_own_update = not changed
+        self._changed = changed
+
+
+def sample_by_world(policy: MLPModel, sampled: torch.Tensor, noise: RandomStream) -> torch.Tensor:
+    """Return actions with noise that each world draws by itself, shape [worlds, actions].
+
+    Args:
+        policy: the policy, which has the outputs of these worlds.
+        sampled: actions that it has sampled with torch's generator, which all worlds share; they
+            remain for distributions other than rsl_rl's normal ones.
+        noise: random numbers of the worlds.
+    """
+    kinds = (GaussianDistribution, HeteroscedasticGaussianDistribution)
+    if type(policy.distribution) not in kinds:
+        return sampled
+    mean = policy.output_mean
+    return noise.normal(mean, policy.output_std, tuple(mean.shape[1:])).detach()
 
 
 def algorithm_class(settings: dict[str, object]) -> type[rsl_rl.algorithms.PPO]:
@@ -418,15 +450,16 @@ def algorithm_class(settings: dict[str, object]) -> type[rsl_rl.algorithms.PPO]:
     return found
 
 
-def changed_methods() -> list[str]:
+def changed_methods() -> set[str]:
     """Return the names of rsl_rl's methods that are not those which `PPO` replaces."""
     methods = {
         "PPO.update": rsl_rl.algorithms.PPO.update,
+        "PPO.act": rsl_rl.algorithms.PPO.act,
         "PPO.process_env_step": rsl_rl.algorithms.PPO.process_env_step,
         "RolloutStorage.mini_batch_generator": RolloutStorage.mini_batch_generator,
         "Symmetry.compute_loss": Symmetry.compute_loss,
     }
-    return [name for name, method in methods.items() if _digest(method) != _REPLACED[name]]
+    return {name for name, method in methods.items() if _digest(method) != _REPLACED[name]}
 
 
 @functools.cache

@@ -88,6 +88,10 @@ class OnPolicyRunner(_RslRlRunner):
             model.pop("mirror", None)
         # Made before the first use, after which torch cannot copy it.
         self._blank_policy = copy.deepcopy(self.alg.get_policy())
+        streams = env.unwrapped.random_streams
+        if isinstance(self.alg, PPO):
+            self.alg.noise = streams.stream("action_noise")
+        self._start_times = streams.stream("start_times")
         self.collector: Collector | None = None
         """Policy and rollout on the device of the worlds, if that is not the learner's."""
         self.device = str(env.device)
@@ -130,6 +134,9 @@ class OnPolicyRunner(_RslRlRunner):
         """
         obs = self.env.get_observations()
         self.collector = Collector(self.alg, obs, self.cfg["num_steps_per_env"], device)
+        if isinstance(self.alg, PPO):
+            self.collector.noise = self.alg.noise
+            self.alg.noise = None
 
     def learn(self, num_learning_iterations: int, init_at_random_ep_len: bool = False) -> None:
         """Run iterations, each of which collects steps and learns from them.
@@ -146,8 +153,8 @@ class OnPolicyRunner(_RslRlRunner):
         if self.ranks.is_distributed:
             self.alg.broadcast_parameters()
         if init_at_random_ep_len:
-            lengths = self.env.episode_length_buf
-            self.env.episode_length_buf = torch.randint_like(lengths, self.env.max_episode_length)
+            longest = self.env.unwrapped.max_episode_length
+            self.env.episode_length_buf = self._start_times.integers(0, longest)
         # torchrun sets one thread per process; elsewhere the present number is the user's choice.
         threads = self.ranks.threads if self.ranks.is_distributed else torch.get_num_threads()
         folder = self.logger.log_dir
