@@ -86,7 +86,8 @@ def main(argv: list[str]) -> int:
         return _bench_task(args)
     if args.profile:
         raise ValueError(f"--profile measures the steps of a task, and '{args.file}' is none.")
-    if not args.file.exists() and (near := near_matches(str(args.file), list_tasks())):
+    near = near_matches(str(args.file), list_tasks())
+    if near and not args.file.exists():
         raise FileNotFoundError(f"There is no model file or task '{args.file}'.{near}")
     spec, _ = load_spec(args.file)
     if args.plane:

@@ -106,19 +106,16 @@ def run(task: str, options: PlayOptions, words: Sequence[str] = ()) -> None:
     found = None
     if options.agent == "trained":
         require_extra("rsl_rl", "train")
-        found = _find_policy(task, options)
+        if options.wandb_run_path is None:
+            found = find_run(options.checkpoint, options.log_root, task)
+        else:
+            found = downloaded_checkpoint(options)
         print(f"policy: {found.need_checkpoint()}")
         config.env = play_env_cfg(task, found.folder)
         set_fields(config, given)
     take_num_envs(config.env, options.num_envs)
     _change(config.env, options)
     _show(task, options, config.env, found)
-
-
-def _find_policy(task: str, options: PlayOptions) -> FoundRun:
-    if options.wandb_run_path is not None:
-        return downloaded_checkpoint(options)
-    return find_run(options.checkpoint, options.log_root, task)
 
 
 def _show(
