@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import mujoco
     import numpy as np
 
-    from manyworlds.cli.policies import Policy
     from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+    from manyworlds.viewer.base import PolicyProtocol
     from manyworlds.viewer.viser.checkpoints import CheckpointManager
 
 ONNX = "--onnx"
@@ -181,7 +181,7 @@ def _change(env: ManagerBasedRlEnvCfg, options: PlayOptions) -> None:
 
 def film(
     env: ManagerBasedRlEnv,
-    policy: Policy,
+    policy: PolicyProtocol,
     path_stem: Path,
     steps: int,
     camera: int | str | None = None,
@@ -225,7 +225,9 @@ def _camera(camera: int | str | None, model: mujoco.MjModel) -> int | str | None
     return camera
 
 
-def watch_in_window(env: ManagerBasedRlEnv, policy: Policy, *, steps: int | None = None) -> None:
+def watch_in_window(
+    env: ManagerBasedRlEnv, policy: PolicyProtocol, *, steps: int | None = None
+) -> None:
     """Show the policy in MuJoCo's window until it is closed."""
     from manyworlds.utils.devices import torch_threads
     from manyworlds.viewer.native import NativeMujocoViewer
@@ -236,7 +238,7 @@ def watch_in_window(env: ManagerBasedRlEnv, policy: Policy, *, steps: int | None
 
 def watch(
     env: ManagerBasedRlEnv,
-    policy: Policy,
+    policy: PolicyProtocol,
     *,
     host: str = "127.0.0.1",
     port: int = 8080,
