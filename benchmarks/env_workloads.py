@@ -22,7 +22,7 @@ def env(task: str, num_envs: int, seconds: float) -> Figures | None:
         return None
     cfg = load_env_cfg(task)
     cfg.sim.engine, cfg.sim.num_threads = "native", 2
-    return measure_env(make_env(cfg, num_envs), seconds)
+    return {**measure_env(make_env(cfg, num_envs), seconds)}
 
 
 def rays(task: str, num_envs: int, seconds: float) -> Figures | None:

@@ -25,7 +25,9 @@ def physics(
     from manyworlds.cli.bench import measure_physics
 
     model = go1()
-    return model and measure_physics(
+    if model is None:
+        return None
+    speed = measure_physics(
         model,
         num_envs=1024,
         num_threads=2,
@@ -36,6 +38,7 @@ def physics(
         fields=FIELDS,
         expand=expand,
     )
+    return {**speed}
 
 
 def resets(seconds: float) -> Figures | None:

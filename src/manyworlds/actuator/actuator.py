@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Generic, TypedDict, TypeGuard, TypeVar
 
 import mujoco
 import torch
@@ -29,6 +29,14 @@ INITIALIZE = "before its entity is part of a simulation: call scene.initialize."
 
 ActuatorCfgT = TypeVar("ActuatorCfgT", bound="ActuatorCfg", covariant=True)
 ActuatorT = TypeVar("ActuatorT", bound="Actuator[ActuatorCfg]")
+
+
+class PassiveOverrides(TypedDict):
+    """Changes of the targets' passive properties; None keeps the model's."""
+
+    armature: float | None
+    frictionloss: float | None
+    viscous_damping: float | None
 
 
 @dataclass(kw_only=True)
@@ -522,10 +530,13 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
     def _own_gain_cells(self) -> dict[str, tuple[Cell, ...]]:
         return {name: cells for name, cells in self.gain_cells.items() if name in self.param_names}
 
-    def _overrides(self) -> dict[str, Any]:
+    def _overrides(self) -> PassiveOverrides:
         """Return the changes of passive properties that the configuration asks for."""
-        names = ("armature", "frictionloss", "viscous_damping")
-        return {name: getattr(self.cfg, name) for name in names}
+        return {
+            "armature": self.cfg.armature,
+            "frictionloss": self.cfg.frictionloss,
+            "viscous_damping": self.cfg.viscous_damping,
+        }
 
     def _require_param(self, name: str) -> None:
         if name not in self.param_names:

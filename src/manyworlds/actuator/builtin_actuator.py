@@ -580,7 +580,7 @@ class BuiltinDcMotorActuator(DirectActuator[BuiltinDcMotorActuatorCfg]):
             }
         else:
             values = {"motorconst": (motor.kt, motor.ke), "resistance": motor.resistance}
-        optional = {name: getattr(cfg, name) for name in ("thermal", "cogging", "lugre")}
+        optional = {"thermal": cfg.thermal, "cogging": cfg.cogging, "lugre": cfg.lugre}
         controller = (cfg.stiffness, cfg.integral_gain, cfg.damping)
         limits = (cfg.slew_rate, cfg.integral_limit, cfg.voltage_limit)
         self._mjs_actuators += [

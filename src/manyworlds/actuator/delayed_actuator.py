@@ -11,14 +11,6 @@ from manyworlds.spec.transmissions import TransmissionType
 if TYPE_CHECKING:
     from manyworlds.entity import Entity
 
-_WRAPPED = (
-    "target_names_expr",
-    "transmission_type",
-    "armature",
-    "frictionloss",
-    "viscous_damping",
-)
-
 
 @dataclass(kw_only=True)
 class DelayedActuatorCfg(ActuatorCfg):
@@ -43,8 +35,11 @@ class DelayedActuatorCfg(ActuatorCfg):
                 f"DelayedActuatorCfg wraps a {type(self.base_cfg).__name__} that has a delay "
                 f"(delay_max_lag={self.base_cfg.delay_max_lag}): give the delay in one place."
             )
-        for name in _WRAPPED:
-            setattr(self, name, getattr(self.base_cfg, name))
+        self.target_names_expr = self.base_cfg.target_names_expr
+        self.transmission_type = self.base_cfg.transmission_type
+        self.armature = self.base_cfg.armature
+        self.frictionloss = self.base_cfg.frictionloss
+        self.viscous_damping = self.base_cfg.viscous_damping
         super().__post_init__()
 
     def build(

@@ -202,9 +202,11 @@ def derive_legged_model(
     drives = {model.joint(j).name: drive for j, drive in _drives(model, data, effort_limit, stiff)}
 
     def named(joints: list[int]) -> tuple[str, ...]:
-        return tuple(n for j in joints if (n := model.joint(j).name) in drives)
+        names = (model.joint(joint).name for joint in joints)
+        return tuple(name for name in names if name in drives)
 
-    lowest = min(low for foot in found if (low := lowest_of_foot(model, data, foot)) is not None)
+    lows = (lowest_of_foot(model, data, foot) for foot in found)
+    lowest = min(low for low in lows if low is not None)
     if data.xpos[root, 2] <= lowest:
         raise ValueError(
             f"The root '{model.body(root).name}' is {lowest - data.xpos[root, 2]:.2g} m below the "

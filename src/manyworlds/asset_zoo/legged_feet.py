@@ -51,7 +51,11 @@ def standing_feet(model: mujoco.MjModel, data: mujoco.MjData, root: int) -> list
     Toes belong to the foot before them if that reaches the ground, too.
     """
     ends = [b for b in _movable(model) if b != root and not _moved_by(model, b)]
-    lows = {b: low for b in ends if (low := _own_lowest(model, data, b)) is not None}
+    lows: dict[int, float] = {}
+    for body in ends:
+        low = _own_lowest(model, data, body)
+        if low is not None:
+            lows[body] = low
     ground = min(lows.values(), default=0.0)
     height = max(data.xpos[root, 2] - ground, 0.0)
     lowest = [b for b, low in lows.items() if low <= ground + _FOOT_SHARE * height]

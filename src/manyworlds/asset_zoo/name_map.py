@@ -60,7 +60,11 @@ def apply_name_map(spec: mujoco.MjSpec, names: NameMap) -> mujoco.MjSpec:
     for kind in _KINDS:
         for old, new in getattr(names, kind).items():
             _rename(spec, kind, old, new)
-    _name_collisions(spec, names.collisions)
+    for body in spec.bodies[1:]:
+        nameless = [g for g in body.geoms if not g.name and (g.contype or g.conaffinity)]
+        name = names.collisions.get(body.name, f"{body.name}_collision{{}}")
+        for number, geom in enumerate(nameless, start=1):
+            geom.name = name.format(number)
     for site, name in names.feet.items():
         if spec.site(site) is None:
             geom = _find(spec, "geom", name, name)
@@ -104,11 +108,3 @@ def _rename(spec: mujoco.MjSpec, kind: str, old: str, new: str) -> None:
     for element, attribute, of in references:
         if of == same and getattr(element, attribute) == old:
             setattr(element, attribute, new)
-
-
-def _name_collisions(spec: mujoco.MjSpec, formats: Mapping[str, str]) -> None:
-    for body in spec.bodies[1:]:
-        nameless = [g for g in body.geoms if not g.name and (g.contype or g.conaffinity)]
-        name = formats.get(body.name, f"{body.name}_collision{{}}")
-        for number, geom in enumerate(nameless, start=1):
-            geom.name = name.format(number)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import mujoco
 import numpy as np
@@ -72,6 +72,39 @@ class BenchOptions:
     load: Load = ()
 
 
+class PhysicsSpeed(TypedDict):
+    """Speed of a simulation and of `mujoco.rollout`, and how they were measured."""
+
+    engine: str
+    num_envs: int
+    num_threads: int
+    nsubsteps: int
+    refresh: bool
+    steps_per_s: float
+    """Physics steps of all worlds per second of wall time [1/s]."""
+    rollout_steps_per_s: float
+    """Those of the rollout [1/s]."""
+    ratio: float
+    """The simulation's speed relative to the rollout's."""
+    ratio_median: float
+    """Median of the ratio over rounds."""
+    cpu_ratio: float | None
+    """The ratio per second of process CPU time."""
+    contacts_mean: float | None
+    """Contacts per world."""
+    contacts_p95: float | None
+    """95th percentile of the contacts of a world."""
+    diverged_worlds: int
+    """Worlds whose state is not finite, or huge."""
+    same_trajectory: bool | None
+    """Whether all states equal the rollout's bit for bit; None for an engine that does not promise
+    that."""
+    steps: int
+    rounds: int
+    timestep: float
+    """Physics timestep [s]."""
+
+
 def main(argv: list[str]) -> int:
     """Run `manyworlds bench`."""
     from manyworlds.spec.edits import add_ground_plane, add_position_actuators
@@ -86,7 +119,8 @@ def main(argv: list[str]) -> int:
         return _bench_task(args)
     if args.profile:
         raise ValueError(f"--profile measures the steps of a task, and '{args.file}' is none.")
-    if not args.file.exists() and (near := near_matches(str(args.file), list_tasks())):
+    near = near_matches(str(args.file), list_tasks())
+    if near and not args.file.exists():
         raise FileNotFoundError(f"There is no model file or task '{args.file}'.{near}")
     spec, _ = load_spec(args.file)
     if args.plane:
@@ -153,7 +187,7 @@ def measure_physics(
     fields: Sequence[str] = DEFAULT_FIELDS,
     expand: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
-) -> dict[str, Any]:
+) -> PhysicsSpeed:
     """Time `Simulation` against `mujoco.rollout`, in turns within this process.
 
     In each round both start from the same states, warmstarts and controls, and the simulation goes
@@ -171,13 +205,6 @@ def measure_physics(
         fields: fields of `sim.data` to read after every call.
         expand: model fields to give the simulation one row per world of, with compiled values.
         progress: called after every round with the share done, in [0, 1].
-
-    Returns:
-        The arguments, and: `steps_per_s` and `rollout_steps_per_s` (physics steps of all
-        worlds per second of wall time), `ratio` of the two, `ratio_median` over rounds, `cpu_ratio`
-        (the ratio per second of process CPU time), `contacts_mean` and `contacts_p95` per world,
-        `diverged_worlds`, `same_trajectory` (whether all states equal the rollout's bit for bit;
-        None for an engine that does not promise that), `steps` and `rounds`.
 
     Raises:
         ValueError: an argument is out of range.
@@ -296,7 +323,7 @@ class _Race:
         self._count_contacts()
         return times
 
-    def result(self, total: _Times, rounds: list[_Times]) -> dict[str, Any]:
+    def result(self, total: _Times, rounds: list[_Times]) -> PhysicsSpeed:
         """Return what `measure_physics` returns."""
         steps = self.steps_per_round * len(rounds)
         contacts = self.contacts
@@ -410,7 +437,7 @@ def _make_simulation(
     return Simulation(num_envs, cfg, model)
 
 
-def _report(result: dict[str, Any]) -> str:
+def _report(result: PhysicsSpeed) -> str:
     r = result
     refresh = ", then the kinematics" if r["refresh"] else ""
     cpu = "" if r["cpu_ratio"] is None else f", per CPU second {r['cpu_ratio']:.3f}"

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 import torch
@@ -28,6 +28,25 @@ _ROUND_WORLD_STEPS = 4096
 _METHODS = ("process_action", "apply_action", "compute", "compute_substep", "apply", "reset")
 
 
+class EnvSpeed(TypedDict):
+    """Speed of `env.step`, and of `mujoco.rollout` with as many physics steps."""
+
+    num_envs: int
+    num_threads: int
+    env_steps_per_s: float
+    """Control steps of single worlds [1/s]."""
+    step_us: float
+    """Time of a control step of all worlds [us]."""
+    rollout_us: float
+    """Time of as many physics steps of the rollout [us]."""
+    ratio: float
+    """Ratio of the sums of times, the rollout's to the environment's."""
+    ratio_median: float
+    """Median of that ratio over rounds."""
+    resets_share: float
+    """Share of the worlds that a step resets."""
+
+
 def make_env(cfg: ManagerBasedRlEnvCfg, num_envs: int) -> ManagerBasedRlEnv:
     """Build an environment with a number of worlds."""
     cfg.scene.num_envs = num_envs
@@ -35,7 +54,7 @@ def make_env(cfg: ManagerBasedRlEnvCfg, num_envs: int) -> ManagerBasedRlEnv:
     return ManagerBasedRlEnv(cfg)
 
 
-def measure_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> dict[str, Any]:
+def measure_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> EnvSpeed:
     """Time `env.step` against `mujoco.rollout`, in turns within this process.
 
     In each round the environment takes some steps with random actions, uniform in [-1, 1], resets
@@ -45,10 +64,6 @@ def measure_env(env: ManagerBasedRlEnv, seconds: float = 5.0) -> dict[str, Any]:
     Args:
         env: an environment on the native engine.
         seconds: measured time of both programs together [s].
-
-    Returns:
-        `ratio` of the sums of times, `ratio_median` over rounds, `step_us` and `rollout_us` for a
-        control step of all worlds, and `resets_share`, the share of worlds reset in a step.
 
     Raises:
         ValueError: the environment is on another engine.
@@ -135,12 +150,12 @@ class _Clock:
         self.spent: dict[str, _Spent] = {}
         self._inner = [0.0]
 
-    def timed(self, label: str, owner: Any, name: str) -> Callable[..., Any]:
+    def timed(self, label: str, owner: object, name: str) -> Callable[..., object]:
         function = getattr(owner, name)
         spent = self.spent.setdefault(label, _Spent())
         inner = self._inner
 
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> object:
             inner.append(0.0)
             start = perf_counter()
             try:
@@ -168,7 +183,7 @@ def _patched(owner: object, name: str, value: object) -> Iterator[None]:
             setattr(owner, name, own)
 
 
-def _parts(env: ManagerBasedRlEnv) -> Iterator[tuple[str, Any, str]]:
+def _parts(env: ManagerBasedRlEnv) -> Iterator[tuple[str, object, str]]:
     """Yield the timed functions: label, object, and name of the function."""
     for name in ("step", "forward", "reset"):
         yield f"physics: {name}", env.sim, name
@@ -187,7 +202,7 @@ def _parts(env: ManagerBasedRlEnv) -> Iterator[tuple[str, Any, str]]:
             yield f"{kind} term: {name}", term, "func"
 
 
-def _terms(manager: Any) -> Iterator[tuple[str, Any]]:
+def _terms(manager: object) -> Iterator[tuple[str, object]]:
     groups = getattr(manager, "_groups", {})
     for group, cfg in groups.items():
         yield from ((f"{group}/{name}", term) for name, term in cfg.terms.items())

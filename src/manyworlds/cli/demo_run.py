@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from manyworlds.cli.evaluate import UNSEEN_SEED
-from manyworlds.cli.policies import Policy, load_policy
+from manyworlds.cli.policies import load_policy
 from manyworlds.cli.train import print_files
 from manyworlds.cli.training_progress import TrainingProgress
 from manyworlds.envs import ManagerBasedRlEnv
@@ -33,6 +33,7 @@ from manyworlds.utils.extras import require_extra
 if TYPE_CHECKING:
     from manyworlds.cli.demo import DemoOptions
     from manyworlds.rl.training import TrainingResult
+    from manyworlds.viewer.base import PolicyProtocol
 
 TASK = "Push-Variants"
 FILMED = ("bar", "L", "U", "star", "Z", "ellipse")
@@ -104,7 +105,7 @@ def record_video(
     return write_video(path_stem, _frames(env, policy), VIDEO_FPS), ""
 
 
-def _frames(env: ManagerBasedRlEnv, policy: Policy) -> Iterator[np.ndarray]:
+def _frames(env: ManagerBasedRlEnv, policy: PolicyProtocol) -> Iterator[np.ndarray]:
     from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
 
     sim = env.sim
@@ -131,7 +132,7 @@ def _show(rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, cfg: DemoOptions) ->
 
 def _play_env(
     shapes: Sequence[str], worlds_per_shape: int, rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path
-) -> tuple[ManagerBasedRlEnv, Policy]:
+) -> tuple[ManagerBasedRlEnv, PolicyProtocol]:
     """Build worlds with starts and goals that training did not use; load the policy for them."""
     env_cfg = push_variants_env_cfg(shapes=shapes)
     env_cfg.scene.num_envs = worlds_per_shape * len(shapes)

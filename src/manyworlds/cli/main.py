@@ -84,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
         if message is None or (debugs and not isinstance(error, UsageError)):
             raise
         print(f"error: {message}", file=sys.stderr)
-        return getattr(error, "exit_code", 1)  # 2 for wrong usage, as of `UsageError`
+        return error.exit_code if isinstance(error, UsageError) else 1
 
 
 def _message(error: Exception) -> str | None:

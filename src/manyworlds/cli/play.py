@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import mujoco
     import numpy as np
 
-    from manyworlds.cli.policies import Policy
     from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+    from manyworlds.viewer.base import PolicyProtocol
     from manyworlds.viewer.viser.checkpoints import CheckpointManager
 
 ONNX = "--onnx"
@@ -106,19 +106,16 @@ def run(task: str, options: PlayOptions, words: Sequence[str] = ()) -> None:
     found = None
     if options.agent == "trained":
         require_extra("rsl_rl", "train")
-        found = _find_policy(task, options)
+        if options.wandb_run_path is None:
+            found = find_run(options.checkpoint, options.log_root, task)
+        else:
+            found = downloaded_checkpoint(options)
         print(f"policy: {found.need_checkpoint()}")
         config.env = play_env_cfg(task, found.folder)
         set_fields(config, given)
     take_num_envs(config.env, options.num_envs)
     _change(config.env, options)
     _show(task, options, config.env, found)
-
-
-def _find_policy(task: str, options: PlayOptions) -> FoundRun:
-    if options.wandb_run_path is not None:
-        return downloaded_checkpoint(options)
-    return find_run(options.checkpoint, options.log_root, task)
 
 
 def _show(
@@ -184,7 +181,7 @@ def _change(env: ManagerBasedRlEnvCfg, options: PlayOptions) -> None:
 
 def film(
     env: ManagerBasedRlEnv,
-    policy: Policy,
+    policy: PolicyProtocol,
     path_stem: Path,
     steps: int,
     camera: int | str | None = None,
@@ -228,7 +225,9 @@ def _camera(camera: int | str | None, model: mujoco.MjModel) -> int | str | None
     return camera
 
 
-def watch_in_window(env: ManagerBasedRlEnv, policy: Policy, *, steps: int | None = None) -> None:
+def watch_in_window(
+    env: ManagerBasedRlEnv, policy: PolicyProtocol, *, steps: int | None = None
+) -> None:
     """Show the policy in MuJoCo's window until it is closed."""
     from manyworlds.utils.devices import torch_threads
     from manyworlds.viewer.native import NativeMujocoViewer
@@ -239,7 +238,7 @@ def watch_in_window(env: ManagerBasedRlEnv, policy: Policy, *, steps: int | None
 
 def watch(
     env: ManagerBasedRlEnv,
-    policy: Policy,
+    policy: PolicyProtocol,
     *,
     host: str = "127.0.0.1",
     port: int = 8080,

@@ -65,8 +65,12 @@ def main(argv: list[str]) -> int:
     set_commands(policy, cfg.command)
     data = mujoco.MjData(model)
     policy.reset(data)
-    run = _run_headless if cfg.headless else _run_in_window
-    run(policy, data, cfg.steps)
+    if cfg.headless:
+        for _ in range(cfg.steps or 0):
+            policy.step(data)
+        print(f"time {data.time:.2f} s, qpos {data.qpos.round(4).tolist()}")
+    else:
+        _run_in_window(policy, data, cfg.steps)
     return 0
 
 
@@ -94,12 +98,6 @@ def set_commands(policy: OnnxPolicy, values: Mapping[str, Sequence[float]]) -> N
                 f"{len(given)}: give all, as in --command \"{{'{name}': {zeros}}}\"."
             )
         command[:] = given
-
-
-def _run_headless(policy: OnnxPolicy, data: mujoco.MjData, steps: int | None) -> None:
-    for _ in range(steps or 0):
-        policy.step(data)
-    print(f"time {data.time:.2f} s, qpos {data.qpos.round(4).tolist()}")
 
 
 def _run_in_window(policy: OnnxPolicy, data: mujoco.MjData, steps: int | None) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -15,10 +15,10 @@ from manyworlds.utils.torch_compiler import without_torch_compiler
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.envs.types import VecEnvObs
     from manyworlds.rl import RslRlBaseRunnerCfg
     from manyworlds.rl.run_folder import RunFolder
-
-Policy = Callable[[Any], torch.Tensor]
+    from manyworlds.viewer.base import PolicyProtocol
 
 
 def load_policy(
@@ -26,7 +26,7 @@ def load_policy(
     rl_cfg: RslRlBaseRunnerCfg,
     checkpoint: Path,
     runner_cls: type | None = None,
-) -> Policy:
+) -> PolicyProtocol:
     """Load the policy of a checkpoint, as a function from observations to mean actions.
 
     Raises:
@@ -41,7 +41,7 @@ def load_policy(
         make = runner_cls or OnPolicyRunner
         runner = make(RslRlVecEnvWrapper(env), asdict(rl_cfg), log_dir=None, device=str(env.device))
     runner.load(str(checkpoint), load_cfg={"actor": True})
-    policy: Any = runner.get_inference_policy()
+    policy: PolicyProtocol = runner.get_inference_policy()
     clip = rl_cfg.clip_actions
     if isinstance(policy, InferencePolicy):
         policy.clip_actions = clip
@@ -51,7 +51,7 @@ def load_policy(
 
 def load_run_policy(
     env: ManagerBasedRlEnv, task: str, run: RunFolder | None, checkpoint: Path
-) -> Policy:
+) -> PolicyProtocol:
     """Load the policy of a checkpoint with the runner of its task and the networks of its run.
 
     Args:
@@ -78,7 +78,7 @@ def load_run_policy(
 
 
 @contextlib.contextmanager
-def with_progress(policy: Policy, steps: int, what: str) -> Iterator[Policy]:
+def with_progress(policy: PolicyProtocol, steps: int, what: str) -> Iterator[PolicyProtocol]:
     """Show progress, and yield the policy, each call of which advances it.
 
     A terminal gets a bar; other outputs, such as files, get a line at the beginning.
@@ -97,7 +97,7 @@ def with_progress(policy: Policy, steps: int, what: str) -> Iterator[Policy]:
     with Progress(console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=steps)
 
-        def act(obs: Any) -> torch.Tensor:
+        def act(obs: VecEnvObs) -> torch.Tensor:
             bar.advance(task)
             return policy(obs)
 
@@ -116,7 +116,7 @@ class UntrainedPolicy:
         self._env = env
         self._kind = kind
 
-    def __call__(self, obs: Any) -> torch.Tensor:
+    def __call__(self, obs: VecEnvObs) -> torch.Tensor:
         """Return the actions, shape [num_envs, num_actions]."""
         env = self._env
         shape = (env.num_envs, env.action_manager.total_action_dim)

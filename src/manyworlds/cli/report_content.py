@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.rl.code_state import read_code_state
@@ -14,7 +14,7 @@ from manyworlds.rl.curves import mean_shares, plot_learning_curve, plot_shares, 
 from manyworlds.rl.progress import IterationRecord, control_steps, curve_keys, training_minutes
 from manyworlds.rl.run_edits import read_edits
 from manyworlds.rl.run_folder import RunFolder
-from manyworlds.utils.config import flatten, to_plain
+from manyworlds.utils.config import Plain, flatten, to_plain
 
 if TYPE_CHECKING:
     from manyworlds.rl.evaluation import Evaluation
@@ -166,7 +166,10 @@ def _add_reproduction(page: Page, run: RunFolder) -> None:
             "The run folder records no command: the run was started from Python, or by an older "
             "version. Its settings are below."
         )
-    agent = _read(run.agent_params)
+    try:
+        agent = run.agent_params()
+    except (OSError, ValueError):  # the settings are not known
+        agent = None
     facts: dict[str, object] = {
         "seed": agent.get("seed") if isinstance(agent, dict) else None,
         "started": origin.get("started"),
@@ -206,13 +209,18 @@ def _add_settings(page: Page, run: RunFolder) -> None:
             page.code(path.read_text(errors="replace").rstrip(), f"All settings: {name}")
 
 
-def _named(plain: Any) -> Any:
+def _named(plain: Plain) -> Plain:
     """Return settings in which items of lists of settings have their names, or numbers, as keys."""
     if isinstance(plain, dict):
         return {key: _named(value) for key, value in plain.items()}
-    if isinstance(plain, list) and plain and all(isinstance(item, dict) for item in plain):
-        return {str(item.get("name", i)): _named(item) for i, item in enumerate(plain)}
-    return plain
+    if not isinstance(plain, list) or not plain:
+        return plain
+    named: dict[str, Plain] = {}
+    for i, item in enumerate(plain):
+        if not isinstance(item, dict):
+            return plain
+        named[str(item.get("name", i))] = _named(item)
+    return named
 
 
 def _changes(run: RunFolder) -> Iterator[tuple[str, str, str]]:
@@ -230,10 +238,3 @@ def _changes(run: RunFolder) -> Iterator[tuple[str, str, str]]:
             values = here.get(key, _ABSENT), there.get(key, _ABSENT)
             if values[0] != values[1]:
                 yield key, str(values[0]), str(values[1])
-
-
-def _read(params: Any) -> Any:
-    try:
-        return params()
-    except (OSError, ValueError):
-        return None

@@ -255,7 +255,8 @@ def _report(task: str, trainings: Sequence[_Training], picture: Path) -> None:
             print(f"error: seed {training.seed} failed: {_reason(training.code)}", file=sys.stderr)
     ended = [t.run for t in trainings if t.code in (0, _INTERRUPTED)]
     runs = [RunCurves.of(run) for run in ended if run is not None and read_progress(run.path)]
-    returns = [value for run in runs if (value := run.records[-1].mean_return) is not None]
+    last = (run.records[-1].mean_return for run in runs)
+    returns = [value for value in last if value is not None]
     line = f"{task}: {len(runs)} of {len(trainings)} seeds trained"
     if any(training.code == _INTERRUPTED for training in trainings):
         line += " until the stop"

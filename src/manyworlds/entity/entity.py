@@ -34,6 +34,7 @@ from manyworlds.spec.config import (
     LightCfg,
     MaterialCfg,
     MeshCfg,
+    SpecCfg,
     TextureCfg,
     warn_overlapping_geom_edits,
 )
@@ -496,12 +497,13 @@ class Entity(StateWriters, NamedElements, Stateful):
     def _edit_spec(self) -> None:
         cfg = self.cfg
         warn_overlapping_geom_edits(cfg.geoms, cfg.collisions, self.spec)
-        kinds = ("lights", "cameras", "textures", "materials", "meshes", "geoms", "collisions")
-        for kind in kinds:
-            for editor in getattr(cfg, kind):
-                editor.edit_spec(self.spec)
+        # Geoms may use new meshes, materials and their textures.
+        editors: tuple[SpecCfg, ...] = (*cfg.lights, *cfg.cameras, *cfg.textures, *cfg.materials)
+        for editor in (*editors, *cfg.meshes, *cfg.geoms, *cfg.collisions):
+            editor.edit_spec(self.spec)
         if self.is_mocap:
-            self.root_body.pos[:], self.root_body.quat[:] = cfg.init_state.pos, cfg.init_state.rot
+            self.root_body.pos[:] = cfg.init_state.pos
+            self.root_body.quat[:] = cfg.init_state.rot
 
     def _add_actuators(self) -> None:
         articulation = self.cfg.articulation or EntityArticulationInfoCfg()

@@ -42,7 +42,8 @@ def mirror_tendons(reference: Reference, found: Found) -> Images:
     """
     model = reference.model
     images = Images(np.full(model.ntendon, -1), np.ones(model.ntendon))
-    paths = {i: path for i in range(model.ntendon) if (path := _path(reference, i))}
+    paths = {i: _path(reference, i) for i in range(model.ntendon)}
+    paths = {i: path for i, path in paths.items() if path}
 
     def deviations(i: int, j: int) -> list[Deviation]:
         sign = _tendon_sign(paths[i], paths[j], found)
@@ -64,7 +65,8 @@ def mirror_tendons(reference: Reference, found: Found) -> Images:
     names = lambda i: reference.name("tendon", i)  # noqa: E731
     for i, j in assign([*paths], [*paths], deviations, names).items():
         reference.accept("tendon", i, j, deviations(i, j))
-        images.ids[i], images.sign[i] = j, _tendon_sign(paths[i], paths[j], found)
+        images.ids[i] = j
+        images.sign[i] = _tendon_sign(paths[i], paths[j], found)
     return images
 
 
@@ -125,7 +127,8 @@ def mirror_actuators(reference: Reference, found: Found, tendons: Images) -> Ima
     for i, j in assign(own, own, lambda i, j: compare(i, j)[0], names).items():
         differences, sign = compare(i, j)
         reference.accept("actuator", i, j, differences)
-        images.ids[i], images.sign[i] = j, sign
+        images.ids[i] = j
+        images.sign[i] = sign
     return images
 
 

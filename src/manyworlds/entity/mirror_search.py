@@ -79,7 +79,11 @@ class Reference:
         self.geom_matrices = rotate(data.geom_xmat)
         self.site_positions = place(data.site_xpos)
         self.site_matrices = rotate(data.site_xmat)
-        self.bodies = _subtree(model, root)
+        inside = {root}
+        for body in range(root + 1, model.nbody):  # parents come before their children
+            if model.body_parentid[body] in inside:
+                inside.add(body)
+        self.bodies = sorted(inside)
         geoms = np.isin(model.geom_bodyid, self.bodies)
         points = np.concatenate([self.geom_positions[geoms], self.centers[self.bodies]])
         radius = model.geom_rbound[geoms].max(initial=0.0)
@@ -192,7 +196,8 @@ def search(reference: Reference) -> Found:
     pending = [(reference.root, reference.root)]
     while pending:
         own, image = pending.pop()
-        found.ids["body"][own], found.ids["body"][image] = image, own
+        found.ids["body"][own] = image
+        found.ids["body"][image] = own
         reference.accept("body", own, image, _body(reference, own, image))
         _pair_joints(reference, found, own, image)
         _pair_geoms(reference, found, own, image)
@@ -222,14 +227,6 @@ def _with_y_along(normal: Sequence[float]) -> np.ndarray:
     return np.stack([x, y, np.cross(x, y)], axis=1)
 
 
-def _subtree(model: mujoco.MjModel, root: int) -> list[int]:
-    inside = {root}
-    for body in range(root + 1, model.nbody):
-        if model.body_parentid[body] in inside:
-            inside.add(body)
-    return sorted(inside)
-
-
 def _body(reference: Reference, own: int, image: int) -> list[Deviation]:
     model = reference.model
     differences = [
@@ -255,8 +252,8 @@ def _body(reference: Reference, own: int, image: int) -> list[Deviation]:
         scale = np.linalg.norm(inertia) + model.body_mass[own] * (0.1 * reference.size) ** 2
         differences.append(relative("inertia", inertia, reference.inertia[image], float(scale)))
     if model.body_jntnum[own] == model.body_jntnum[image]:
-        start, other, count = *model.body_jntadr[[own, image]], model.body_jntnum[own]
-        for k in range(count):
+        start, other = model.body_jntadr[[own, image]]
+        for k in range(model.body_jntnum[own]):
             differences += _joint(reference, start + k, other + k)[0]
     return differences
 
@@ -306,7 +303,8 @@ def _pair_joints(reference: Reference, found: Found, own: int, image: int) -> No
     for k in range(model.body_jntnum[own]):
         joint = model.body_jntadr[own] + k
         other = model.body_jntadr[image] + k
-        found.ids["joint"][joint], found.ids["joint"][other] = other, joint
+        found.ids["joint"][joint] = other
+        found.ids["joint"][other] = joint
         found.joint_sign[[joint, other]] = _joint(reference, joint, other)[1]
 
 
@@ -376,7 +374,8 @@ def _pair(
             reference.accept(kind, i, j, differences)
         elif max(d.fraction for d in differences) > reference.tolerance:
             continue
-        found.ids[kind][i], found.ids[kind][j] = j, i
+        found.ids[kind][i] = j
+        found.ids[kind][j] = i
 
 
 def _support(reference: Reference, geom: int) -> np.ndarray:

@@ -37,7 +37,8 @@ from manyworlds.utils.extras import MissingExtraError
 BODY = "prop"
 """Name of the body of every prop, so that props can be variants of each other."""
 FREE_JOINT = "floating_base_joint"
-_VISUAL, _COLLISION = 2, 3  # groups of geoms
+_VISUAL = 2  # group of geoms
+_COLLISION = 3  # group of geoms
 _DENSITY = 1000.0  # MuJoCo's default [kg/m^3]
 _Type = mujoco.mjtGeom
 

@@ -183,8 +183,10 @@ class CameraSensor(Sensor[CameraSensorData]):
 
 
 def _draw(renderer: mujoco.Renderer, kind: str, out: np.ndarray) -> None:
-    if kind != "rgb":
-        getattr(renderer, f"enable_{kind}_rendering")()
+    if kind == "depth":
+        renderer.enable_depth_rendering()
+    elif kind == "segmentation":
+        renderer.enable_segmentation_rendering()
     try:
         renderer.render(out=out[..., 0] if kind == "depth" else out)
     finally:

@@ -360,7 +360,8 @@ class ContactSensor(Sensor[ContactData]):
         """Return the current value of each field for all slots: views, unless rotated."""
         source = self._sim_data.sensordata
         if source is not self._source or not isinstance(self._columns, slice):
-            self._source, self._now = source, self._split(source[:, self._columns])
+            self._source = source
+            self._now = self._split(source[:, self._columns])
         return self._turned(self._now)
 
     def _last_samples(self, steps: int) -> dict[str, torch.Tensor]:

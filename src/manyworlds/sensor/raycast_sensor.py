@@ -249,10 +249,10 @@ class RayCastSensor(Sensor[RayCastData]):
             order += rows
         back = torch.tensor(order).argsort().to(device)
         self._order = None if order == sorted(order) else back
-        bodies = [
-            getattr(mj_model, lookup)[i] if (lookup := _FRAMES[kind][2]) else i
-            for kind, i in zip(types, ids, strict=True)
-        ]
+        bodies: list[int] = []
+        for kind, i in zip(types, ids, strict=True):
+            lookup = _FRAMES[kind][2]
+            bodies.append(getattr(mj_model, lookup)[i] if lookup else i)
         for old, new in self._moved_geoms.items():
             own = mj_model.body(old).id
             has_geoms = mj_model.body(new).id
@@ -434,7 +434,8 @@ def heading(matrices: torch.Tensor) -> torch.Tensor:
     level = level / dot(level, level)[..., None].sqrt()
     result = torch.zeros_like(matrices)
     result[..., :2, 0] = level
-    result[..., 0, 1], result[..., 1, 1] = -level[..., 1], level[..., 0]
+    result[..., 0, 1] = -level[..., 1]
+    result[..., 1, 1] = level[..., 0]
     result[..., 2, 2] = 1.0
     return result
 

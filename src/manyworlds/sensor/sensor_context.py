@@ -231,9 +231,12 @@ class SensorContext:
         option.sitegroup[:] = 0
         option.flags[mujoco.mjtVisFlag.mjVIS_TEXTURE] = cfg.use_textures
         option.flags[list(map(int, _UNSEEN))] = 0
+        size = (cfg.height, cfg.width)
         for model, data in sim.world_copies():
             pose_for_drawing(model, data)
-            renderer = self._renderer(model, cfg.height, cfg.width)
+            if size not in self._renderers:
+                self._renderers[size] = Renderer(model, *size)
+            renderer = self._renderers[size]
             renderer.update_scene(data, sensor.camera_idx, option)
             renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = cfg.use_shadows
             renderer.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
@@ -247,9 +250,3 @@ class SensorContext:
                 "sim.set_sensor_context(scene.sensor_context) after scene.initialize."
             )
         return self._sim
-
-    def _renderer(self, model: mujoco.MjModel, height: int, width: int) -> Renderer:
-        size = (height, width)
-        if size not in self._renderers:
-            self._renderers[size] = Renderer(model, height, width)
-        return self._renderers[size]

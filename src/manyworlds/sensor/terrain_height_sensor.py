@@ -98,6 +98,8 @@ class TerrainHeightSensor(RayCastSensor):
         heights = torch.where(lost, frame_z.clamp(0.0, limit), heights)
         if self._reduction == "mean":
             heights = heights.mean(dim=-1)
-        elif self._reduction != "none":
-            heights = getattr(heights, f"a{self._reduction}")(dim=-1)
+        elif self._reduction == "min":
+            heights = heights.amin(dim=-1)
+        elif self._reduction == "max":
+            heights = heights.amax(dim=-1)
         return TerrainHeightData(**vars(data), heights=heights)

@@ -129,7 +129,8 @@ def check_mujoco(cfg: MujocoCfg) -> None:
     if not finite:
         raise ValueError(f"MujocoCfg.gravity must be three finite numbers, got {cfg.gravity}.")
     for name in ("disableflags", "enableflags"):
-        if isinstance(value := getattr(cfg, name), str):
+        value = getattr(cfg, name)
+        if isinstance(value, str):
             raise ValueError(
                 f"MujocoCfg.{name} must be a tuple of names, got '{value}': write ('{value}',)."
             )

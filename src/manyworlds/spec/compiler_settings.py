@@ -72,7 +72,11 @@ def spelled_out(spec: mujoco.MjSpec) -> Iterator[None]:
             restored at the end.
     """
     model = spec.compile()
-    unaligned = _unaligned(spec)
+    # Its bodies are in the frames of the file, which alignment replaces.
+    copy = copy_spec(spec)
+    for joint in copy.joints:
+        joint.align = False
+    unaligned = copy.compile()
     for body in spec.bodies[1:]:
         pin_inertia(body, unaligned)
     for joint in spec.joints:
@@ -98,14 +102,6 @@ def spelled_out(spec: mujoco.MjSpec) -> Iterator[None]:
     finally:
         for part, values in zip(parts, former, strict=True):
             _set(part, values)
-
-
-def _unaligned(spec: mujoco.MjSpec) -> mujoco.MjModel:
-    """Return the model with bodies in the frames of the file, which alignment replaces."""
-    copy = copy_spec(spec)
-    for joint in copy.joints:
-        joint.align = False
-    return copy.compile()
 
 
 def _set(compiler: mujoco.MjsCompiler, values: Mapping[str, Any]) -> None:

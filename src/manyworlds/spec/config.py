@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, TypeGuard, TypeVar
+from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar
 
 import mujoco
 import numpy as np
@@ -72,8 +72,11 @@ def _is_tuple(value: object, at_least: int, at_most: int) -> bool:
     )
 
 
-# Valid values of each geom field, and their description. GeomCfg and CollisionCfg share them.
-_GEOM_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+_Rules: TypeAlias = "dict[str, tuple[Callable[[Any], bool], str]]"
+"""By field, a test of its value, and the valid values in words."""
+
+# GeomCfg and CollisionCfg share these.
+_GEOM_RULES: _Rules = {
     "group": (lambda v: _is_int(v) and v >= 0, "an integer of at least 0"),
     "contype": (_is_bitmask, "an integer of at least 0"),
     "conaffinity": (_is_bitmask, "an integer of at least 0"),
@@ -89,7 +92,7 @@ _GEOM_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "gap": (_is_number, "a number [m]"),
     "solmix": (lambda v: _is_number(v) and v >= 0, "a number of at least 0"),
 }
-_MESH_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+_MESH_RULES: _Rules = {
     "maxhullvert": (lambda v: _is_int(v) and (v == -1 or v >= 4), "-1 (no limit) or at least 4"),
 }
 
@@ -109,7 +112,7 @@ class SpecCfg(ABC):
         if not ok:
             raise ValueError(f"{type(self).__name__}{self._label()}: {message}")
 
-    def _check_rules(self, rules: dict[str, tuple[Callable[[Any], bool], str]]) -> None:
+    def _check_rules(self, rules: _Rules) -> None:
         for name, (rule, words) in rules.items():
             value = getattr(self, name, None)
             for each in value.values() if isinstance(value, dict) else [value]:

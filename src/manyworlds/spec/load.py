@@ -108,7 +108,11 @@ def load_spec(
             check_keyframes(spec)
         except ERRORS as error:
             raise explained(path, error) from None
-        _resolve_addresses(spec, references)
+        # Addresses such as `package://`, and paths that MuJoCo does not find.
+        for mesh in spec.meshes:
+            reference = reference_of(mesh, references)
+            if reference is not None and reference.is_elsewhere and reference.path.is_file():
+                mesh.file = str(reference.path)
         try:
             found += _convert_meshes(spec, present, up_axis, skip=missing_meshes == "skip")
         except ValueError as error:
@@ -164,14 +168,6 @@ def explained(path: Path, error: Exception) -> ModelFileError:
     if hints and message.startswith("XML parse error"):
         return ModelFileError(path, "the XML cannot be read.", hints)  # MuJoCo says no more
     return ModelFileError(path, model_hints.one_line(message), hints)
-
-
-def _resolve_addresses(spec: mujoco.MjSpec, references: list[FileReference]) -> None:
-    """Replace addresses such as `package://`, and paths that MuJoCo does not find."""
-    for mesh in spec.meshes:
-        reference = reference_of(mesh, references)
-        if reference is not None and reference.is_elsewhere and reference.path.is_file():
-            mesh.file = str(reference.path)
 
 
 def _raise_for_missing(spec: mujoco.MjSpec, path: Path, missing: list[FileReference]) -> None:

@@ -133,8 +133,9 @@ def triangle_count(path: Path) -> int:
         head = file.read(_CHUNK)
     if suffix == ".msh" and len(head) >= 16:
         return max(struct.unpack("<4i", head[:16])[3], 0)
-    if suffix == ".ply" and (found := re.search(rb"element face (\d{1,18})\b", head)):
-        return int(found[1])
+    if suffix == ".ply":
+        found = re.search(rb"element face (\d{1,18})\b", head)
+        return int(found[1]) if found else 0
     if suffix in (".glb", ".gltf"):
         return _gltf_triangles(_gltf_tree(path))
     return 0

@@ -108,7 +108,10 @@ def hints(path: Path, message: str) -> list[str]:
     found = []
     for pattern, rule in _RULES:
         match = re.search(pattern, message)
-        if match and (hint := rule(text, match)):
+        if match is None:
+            continue
+        hint = rule if isinstance(rule, str) else rule(text, match)
+        if hint:
             found.append(hint)
     return found
 
@@ -222,28 +225,6 @@ def _name(element: Element) -> str | None:
     return element.attributes.get("name")
 
 
-def _mass(text: ModelText, match: re.Match[str]) -> str:
-    return (
-        "a body with a joint needs mass and inertia: give it a <geom> with mass or an <inertial> "
-        "with mass and diaginertia, remove its joint, or set boundmass and boundinertia of "
-        "<compiler>."
-    )
-
-
-def _inertia(text: ModelText, match: re.Match[str]) -> str:
-    return (
-        "no rigid body has such an inertia: check its diaginertia, or let MuJoCo correct it with "
-        '<compiler balanceinertia="true"/>, in a URDF inside of <mujoco>.'
-    )
-
-
-def _products(text: ModelText, match: re.Match[str]) -> str:
-    return (
-        "no rigid body has such an inertia: set its products of inertia (ixy, ixz, iyz) to 0 if it "
-        "is a placeholder, or check their signs."
-    )
-
-
 def _file(text: ModelText, match: re.Match[str]) -> str | None:
     asked = match[1]
     if asked.startswith("package:"):
@@ -307,8 +288,9 @@ def _childclass(text: ModelText, match: re.Match[str]) -> str | None:
     for element in text.elements:
         name = element.attributes.get("childclass")
         if name is not None and name not in known:
-            near = f": did you mean {near}?" if (near := _near(name, known)) else "."
-            return f"there is no default class '{name}' ({text.where(element)}){near}"
+            near = _near(name, known)
+            remedy = f": did you mean {near}?" if near else "."
+            return f"there is no default class '{name}' ({text.where(element)}){remedy}"
     return None
 
 
@@ -320,17 +302,6 @@ def _size(text: ModelText, match: re.Match[str]) -> str | None:
     return None
 
 
-def _target(text: ModelText, match: re.Match[str]) -> str:
-    return "an actuator needs one of joint, jointinparent, tendon, site, body to act on."
-
-
-def _range(text: ModelText, match: re.Match[str]) -> str:
-    return (
-        "give range='lower upper' with lower < upper, or limited='false'; angles are in degrees "
-        "unless <compiler angle='radian'/>."
-    )
-
-
 def _vertices(text: ModelText, match: re.Match[str]) -> str | None:
     return _git_lfs(text, match) or "a mesh must be a solid: 4 vertices that are not in one plane."
 
@@ -340,7 +311,8 @@ def _near(name: str, names: Iterable[str]) -> str:
 
 
 _AT = r"\s+Element '(?P<tag>[^']*)', line (?P<line>\d+)"
-_RULES: list[tuple[str, Callable[[ModelText, re.Match[str]], str | None]]] = [
+# A pattern of MuJoCo's message, and the remedy or a function that finds it in the file.
+_RULES: list[tuple[str, str | Callable[[ModelText, re.Match[str]], str | None]]] = [
     (r"XML parse error", _syntax),
     (r"Unrecognized XML model type: '([^']*)'", _root),
     (r"unrecognized element" + _AT, _element),
@@ -349,9 +321,22 @@ _RULES: list[tuple[str, Callable[[ModelText, re.Match[str]], str | None]]] = [
     (r"(?:bad format in|problem reading) attribute '(?P<name>[^']*)'" + _AT, _numbers),
     (r"attribute '(?P<name>[^']*)' (?:has too much|does not have enough) data" + _AT, _numbers),
     (r"repeated name '([^']*)' in (\w+)", _duplicate),
-    (r"mass and inertia of moving bodies must be larger", _mass),
-    (r"inertia must satisfy A \+ B >= C", _inertia),
-    (r"inertia must have positive eigenvalues", _products),
+    (
+        r"mass and inertia of moving bodies must be larger",
+        "a body with a joint needs mass and inertia: give it a <geom> with mass or an <inertial> "
+        "with mass and diaginertia, remove its joint, or set boundmass and boundinertia of "
+        "<compiler>.",
+    ),
+    (
+        r"inertia must satisfy A \+ B >= C",
+        "no rigid body has such an inertia: check its diaginertia, or let MuJoCo correct it with "
+        '<compiler balanceinertia="true"/>, in a URDF inside of <mujoco>.',
+    ),
+    (
+        r"inertia must have positive eigenvalues",
+        "no rigid body has such an inertia: set its products of inertia (ixy, ixz, iyz) to 0 if it "
+        "is a placeholder, or check their signs.",
+    ),
     (r"Error opening file '([^']*)'", _file),
     (r"decoder|decoding", _git_lfs),
     (r"at least 4 vertices required", _vertices),
@@ -360,10 +345,17 @@ _RULES: list[tuple[str, Callable[[ModelText, re.Match[str]], str | None]]] = [
         r"|'([^']+)' not found",
         _reference,
     ),
-    (r"missing transmission target", _target),
+    (
+        r"missing transmission target",
+        "an actuator needs one of joint, jointinparent, tendon, site, body to act on.",
+    ),
     (r"unknown default childclass", _childclass),
     (r"size \d must be positive in (?P<kind>\w+)(?:.|\n)*line (?P<line>\d+)", _size),
-    (r"range\[0\] should be smaller than range\[1\]", _range),
+    (
+        r"range\[0\] should be smaller than range\[1\]",
+        "give range='lower upper' with lower < upper, or limited='false'; angles are in degrees "
+        "unless <compiler angle='radian'/>.",
+    ),
 ]
 
 

@@ -37,7 +37,8 @@ def copy_spec(spec: mujoco.MjSpec) -> mujoco.MjSpec:
     copy = spec.copy()
     for name in _LISTS:
         count = len(getattr(spec, name))
-        if count != (kept := len(getattr(copy, name))):
+        kept = len(getattr(copy, name))
+        if kept != count:
             spec.compile()  # raises MuJoCo's error, which names the reference
             raise ValueError(f"MuJoCo copies {kept} of {count} {name}: check what they refer to.")
     return copy

@@ -100,7 +100,8 @@ def rename_elements(spec: mujoco.MjSpec, new_name: Callable[[str], str]) -> None
 def _rename_reference(element: Any, field: str, new_name: Callable[[str], str]) -> None:
     value = getattr(element, field, None)
     if isinstance(value, str):
-        if value and (new := new_name(value)) != value:
+        new = new_name(value) if value else value
+        if new != value:
             setattr(element, field, new)
     elif value is not None:
         names = list(value)

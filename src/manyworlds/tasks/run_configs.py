@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.tasks.registry import load_env_cfg, load_rl_cfg, use_cpu_preset
-from manyworlds.utils.config import flatten, to_plain, update_from_plain
+from manyworlds.utils.config import Plain, flatten, to_plain, update_from_plain
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -95,7 +95,7 @@ def differences_from_training(cfg: ManagerBasedRlEnvCfg, run: RunFolder) -> list
     ]
 
 
-def _describe_differences(here: Any, there: Any, path: str = "") -> Iterator[str]:
+def _describe_differences(here: Plain, there: Plain, path: str = "") -> Iterator[str]:
     """Yield a text for each entry in which nested dicts differ, and for each that one lacks."""
     if not (isinstance(here, dict) and isinstance(there, dict)):
         if here != there:
@@ -111,7 +111,7 @@ def _describe_differences(here: Any, there: Any, path: str = "") -> Iterator[str
             yield f"{inner}: only in training"
 
 
-def _with_changes(shown: Any, new: Any, old: Any) -> Any:
+def _with_changes(shown: Plain, new: Plain, old: Plain) -> Plain:
     """Return nested dicts with the values that changed from `old` to `new`; add no entry."""
     if new == old:
         return shown

@@ -88,7 +88,9 @@ class HfSampledTerrainCfg(SubTerrainCfg):
     def axes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions of the samples in the source [m], shapes [num_x] and [num_y]."""
         self.check()
-        (x, y), (width, length), (num_x, num_y) = self.source_center, self.size, self.counts
+        x, y = self.source_center
+        width, length = self.size
+        num_x, num_y = self.counts
         return (
             np.linspace(x - width / 2, x + width / 2, num_x),
             np.linspace(y - length / 2, y + length / 2, num_y),

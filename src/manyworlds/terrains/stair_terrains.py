@@ -114,7 +114,8 @@ class BoxInvertedPyramidStairsTerrainCfg(BoxPyramidStairsTerrainCfg):
         for axis in (0, 1):
             offset = np.zeros(2)
             extent = np.full(2, self.platform_width)
-            offset[axis], extent[axis] = (size[axis] - self.step_width) / 2, self.step_width
+            offset[axis] = (size[axis] - self.step_width) / 2
+            extent[axis] = self.step_width
             for sign in (-1, 1):
                 center = self.center + sign * offset
                 geoms.append(add_block(body, center, extent, bottom, top))

@@ -109,7 +109,8 @@ def make_border(
             f"A border of size {tuple(size)} cannot have an opening of {tuple(inner_size)}: "
             "make inner_size at most size."
         )
-    (x, y, z), bottom = position, position[2] - height / 2
+    x, y, z = position
+    bottom = position[2] - height / 2
     width_x = (size[0] - inner_size[0]) / 2
     width_y = (size[1] - inner_size[1]) / 2
     # The sides along x are as long as the ring; those along y are between them.

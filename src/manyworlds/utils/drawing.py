@@ -13,8 +13,11 @@ _NEAREST = 0.05
 
 def pose_for_drawing(model: mujoco.MjModel, data: mujoco.MjData) -> None:
     """Compute the fields that rendering needs from the state, without collisions or dynamics."""
-    for stage in ("kinematics", "comPos", "camlight", "flex", "tendon"):
-        getattr(mujoco, f"mj_{stage}")(model, data)
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_camlight(model, data)
+    mujoco.mj_flex(model, data)
+    mujoco.mj_tendon(model, data)
 
 
 def draw_near_things(model: mujoco.MjModel) -> None:

@@ -126,8 +126,12 @@ def get_wandb_checkpoint_path(
         ValueError: the run has no such checkpoint.
     """
     run = require_extra("wandb", "wandb").Api().run(str(run_path))
-    found = {f.name: m for f in run.files() if (m := re.fullmatch(r"model_(\d+)\.pt", f.name))}
-    name = checkpoint_name or max(found, key=lambda name: int(found[name][1]), default="")
+    found: dict[str, int] = {}
+    for file in run.files():
+        match = re.fullmatch(r"model_(\d+)\.pt", file.name)
+        if match:
+            found[file.name] = int(match[1])
+    name = checkpoint_name or max(found, key=lambda name: found[name], default="")
     if name not in found:
         raise ValueError(
             f"The W&B run '{run_path}' has no checkpoint '{name or 'model_*.pt'}': it has "

@@ -95,7 +95,8 @@ def avoid_sparse_rows(model: mujoco.MjModel, solver: np.ndarray, jacobian: np.nd
         option.solver, option.jacobian = pair
         avoid_sparse_newton(model)
         worlds = (solver == pair[0]) & (jacobian == pair[1])
-        solver[worlds], jacobian[worlds] = option.solver, option.jacobian
+        solver[worlds] = option.solver
+        jacobian[worlds] = option.jacobian
     option.solver, option.jacobian = shared
 
 

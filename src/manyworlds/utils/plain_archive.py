@@ -69,7 +69,8 @@ def _describe(value: object, arrays: dict[str, np.ndarray]) -> object:
     """Return a value as JSON, in which arrays are names."""
 
     def add(array: np.ndarray) -> str:
-        arrays[name := f"a{len(arrays)}"] = array
+        name = f"a{len(arrays)}"
+        arrays[name] = array
         return name
 
     def items(values: Any) -> list[object]:

@@ -197,8 +197,9 @@ def interrupt(process: subprocess.Popen[str], signum: int = signal.SIGINT) -> No
 
 def stop_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that ask a program to end: SIGINT, SIGTERM, and Ctrl-Break on Windows."""
-    names = ("SIGINT", "SIGTERM", *(["SIGBREAK"] if is_windows() else []))
-    return tuple(getattr(signal, name) for name in names)
+    if is_windows():
+        return (signal.SIGINT, signal.SIGTERM, signal.SIGBREAK)  # pyright: ignore[reportAttributeAccessIssue]
+    return (signal.SIGINT, signal.SIGTERM)
 
 
 def describe_exit(code: int) -> str:

@@ -75,11 +75,11 @@ class UnsavedState:
         owners = self._owners()
         prints = self._printer(owners)
         for owner, where in owners:
-            changed = {
-                name: now
-                for name, value in _unnamed(owner).items()
-                if (now := prints(value)) != self._before(owner, name, now)
-            }
+            changed: dict[str, bytes] = {}
+            for name, value in _unnamed(owner).items():
+                now = prints(value)
+                if now != self._before(owner, name, now):
+                    changed[name] = now
             if changed and has_state(owner) and owner is not self._root:
                 state = owner.state_dict()
                 keys = {key.lstrip("_") for key in state}

@@ -16,7 +16,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TypeVar, overload
 
 V = TypeVar("V")
-_LETTERS, _MISTAKES = 3, 3  # letters of a name for one that is wrong, and the most of these
+_LETTERS = 3  # letters of a name for one that may be wrong
+_MISTAKES = 3  # most letters that may be wrong
 
 
 def resolve_matching_names(

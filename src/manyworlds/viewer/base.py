@@ -464,13 +464,17 @@ class BaseViewer(ABC):
 
     def _update_stats(self, now: float) -> None:
         if self._stats_start is None:
-            self._stats_start, self._stats_steps, self._stats_frames = now, 0, 0
+            self._stats_start = now
+            self._stats_steps = 0
+            self._stats_frames = 0
         seconds = now - self._stats_start
         if seconds >= _STATS_SECONDS:
             self._fps = self._stats_frames / seconds
             if not self._paused:
                 self._actual_realtime = self._stats_steps * self._step_dt / seconds
-            self._stats_start, self._stats_steps, self._stats_frames = now, 0, 0
+            self._stats_start = now
+            self._stats_steps = 0
+            self._stats_frames = 0
 
     def _idle_seconds(self) -> float:
         """Return the time until something is due [s]."""

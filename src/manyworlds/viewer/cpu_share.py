@@ -18,7 +18,8 @@ class CpuShare:
     """
 
     def __init__(self, share: float, shortest: float) -> None:
-        self._share, self._shortest = share, shortest
+        self._share = share
+        self._shortest = shortest
         self._owed = 0.0
 
     def rest(self, spent: float) -> float:

@@ -26,7 +26,8 @@ class EntryControls:
     """
 
     def __init__(self, server: viser.ViserServer, walk_in: WorldLab) -> None:
-        self._lab, self._world = walk_in, 0
+        self._lab = walk_in
+        self._world = 0
         self._busy = threading.Lock()
         self.button = server.gui.add_button(
             "", icon=cast("viser.IconName", "door-enter"), hint=_HINT

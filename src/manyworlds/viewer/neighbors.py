@@ -50,7 +50,8 @@ def add_neighbor(
             (3,).
         home: positions of the bodies of the scene's own world [m], shape (nbody, 3).
     """
-    model, first = world.model, scene.ngeom
+    model = world.model
+    first = scene.ngeom
     mujoco.mjv_addGeoms(model, world.data, option, mujoco.MjvPerturb(), _KINDS, scene)
     moved = world.data.xpos - home
     left_behind = np.linalg.norm(moved, axis=1) < np.linalg.norm(moved - way, axis=1)

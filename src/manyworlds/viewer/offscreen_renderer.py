@@ -113,7 +113,8 @@ class OffscreenRenderer:
         Raises:
             ValueError: there is no such world, or no such camera.
         """
-        renderer, world = self.renderer, self._world
+        renderer = self.renderer
+        world = self._world
         env_idx = self._cfg.env_idx if env_idx is None else env_idx
         world.load(data, env_idx)
         self._camera.lookat[:] = world.data.xpos[self._body_id] + np.asarray(self._cfg.lookat)
@@ -123,7 +124,8 @@ class OffscreenRenderer:
         flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._cfg.enable_shadows
         flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = self._cfg.enable_reflections
         if self._scene is not None:
-            count, home = self._cfg.max_extra_envs, world.data.xpos.copy()
+            count = self._cfg.max_extra_envs
+            home = world.data.xpos.copy()
             for neighbor, way in nearest_worlds(self._scene.env_origins, env_idx, count):
                 world.load(data, neighbor)
                 add_neighbor(world, self._option, renderer.scene, way, home)
@@ -160,12 +162,14 @@ class OffscreenRenderer:
             raise ValueError(f"render_grid needs at least one column, got columns={columns}.")
         columns = min(columns, len(env_ids))
         rows = -(-len(env_ids) // columns)
-        step_y, step_x = self._cfg.height + _GAP_PIXELS, self._cfg.width + _GAP_PIXELS
+        step_y = self._cfg.height + _GAP_PIXELS
+        step_x = self._cfg.width + _GAP_PIXELS
         grid = np.empty((rows * step_y - _GAP_PIXELS, columns * step_x - _GAP_PIXELS, 3), np.uint8)
         grid[:] = _GAP_COLOR
         for i, env_idx in enumerate(env_ids):
             self.update(data, debug_vis_callback, env_idx=int(env_idx))
-            y, x = i // columns * step_y, i % columns * step_x
+            y = i // columns * step_y
+            x = i % columns * step_x
             grid[y : y + self._cfg.height, x : x + self._cfg.width] = self.render()
         return grid
 

@@ -40,7 +40,8 @@ def draw_policy(
     """
     sensor: Any = env.scene.sensors.get(_FEET)
     start, every = (2.0, 0.08) if sensor is not None else (0.0, 1.0)  # [s]
-    pictures, touching = [], []
+    pictures = []
+    touching = []
     drawn_at = [start + i * every for i in range(_PICTURES)]
     renderer = OffscreenRenderer(
         env.sim.mj_model,
@@ -82,7 +83,8 @@ def _draw_footfalls(axes: Axes, touching: np.ndarray, step_dt: float, feet: list
     """Draw when each foot touches the ground."""
     for row, column in enumerate(touching.T):
         edges = np.diff(column.astype(int), prepend=0, append=0)
-        starts, ends = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0)
+        starts = np.flatnonzero(edges > 0)
+        ends = np.flatnonzero(edges < 0)
         spans = [(a * step_dt, (b - a) * step_dt) for a, b in zip(starts, ends, strict=True)]
         axes.broken_barh(spans, (row + 0.15, 0.7), color=COLORS[0])
     axes.set_yticks(np.arange(len(feet)) + 0.5, feet)

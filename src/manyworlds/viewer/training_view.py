@@ -278,7 +278,8 @@ def _serve(
     while parent is not None and parent.is_alive():
         shown.update()
         # Includes the work of viser's threads since the last frame.
-        busy, before = time.process_time(), busy
+        before = busy
+        busy = time.process_time()
         time.sleep(budget.rest(busy - before))
     end()
 
@@ -303,11 +304,15 @@ class _TrainingPage:
         from manyworlds.viewer.camera import first_free_body
         from manyworlds.viewer.world_mirror import WorldMirror
 
-        self._frames, self._cfg, self._origins = frames, cfg, origins
+        self._frames = frames
+        self._cfg = cfg
+        self._origins = origins
         self._count = len(frames.arrays["qpos"])
-        self._last, self._selected = -1, 0
+        self._last = -1
+        self._selected = 0
         fields = {key.removeprefix("model.") for key in frames.arrays if key.startswith("model.")}
-        self._data, self._sim_model = SimpleNamespace(), SimpleNamespace()
+        self._data = SimpleNamespace()
+        self._sim_model = SimpleNamespace()
         self._take()
         self._world = WorldMirror(model, self._sim_model, fields)
         self._server = new_server(host, port, web_origins=web_origins)
@@ -349,12 +354,14 @@ class _TrainingPage:
     def _draw(self) -> None:
         from manyworlds.viewer.browser.layout import own_origins
 
-        model, world = self._world.model, self._world
+        model = self._world.model
+        world = self._world
         positions = np.empty((self._count, model.nbody, 3))
         quaternions = np.empty((self._count, model.nbody, 4))
         for i in range(self._count):
             world.load(self._data, i)
-            positions[i], quaternions[i] = world.data.xpos, world.data.xquat
+            positions[i] = world.data.xpos
+            quaternions[i] = world.data.xquat
         self._grid.sync_appearance(slice(0, self._count))
         anchors = np.zeros((self._count, 3))
         if not self._grid.landscape and self._follow and self._robot:

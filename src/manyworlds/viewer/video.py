@@ -128,7 +128,8 @@ def write_gif(path: Path, images: Iterable[np.ndarray], fps: float) -> None:
     from PIL import Image
 
     stride = math.ceil(fps / _GIF_MAX_FPS)
-    kept, count = [], 0
+    kept = []
+    count = 0
     for image in images:
         if count % stride == 0:
             kept.append(image)

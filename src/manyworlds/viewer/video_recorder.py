@@ -64,9 +64,12 @@ class VideoRecorder:
         self.env = env
         self.files: list[Path] = []
         """Paths of the videos written so far."""
-        self._folder, self._prefix = Path(video_folder), name_prefix
-        self._episode_trigger, self._step_trigger = episode_trigger, step_trigger
-        self._length, self._logs = video_length, not disable_logger
+        self._folder = Path(video_folder)
+        self._prefix = name_prefix
+        self._episode_trigger = episode_trigger
+        self._step_trigger = step_trigger
+        self._length = video_length
+        self._logs = not disable_logger
         self._frames: list[np.ndarray] = []
         self._name = ""
         self._steps = self._episodes = 0
@@ -185,13 +188,15 @@ class VideoRecorder:
             wandb = sys.modules.get("wandb")
             if self._logs and wandb is not None and wandb.run is not None:
                 wandb.log({"video": wandb.Video(str(path))})
-        self._frames, self._name = [], ""
+        self._frames = []
+        self._name = ""
 
     def _begin(self, new_episode: bool) -> None:
         """Start a video if a trigger requires one and none is running."""
         if self._name:
             return
-        on_step, on_episode = self._step_trigger, self._episode_trigger
+        on_step = self._step_trigger
+        on_episode = self._episode_trigger
         if on_step is not None and on_step(self._steps):
             self._name = f"{self._prefix}-step-{self._steps}"
         elif new_episode and on_episode is not None and on_episode(self._episodes):

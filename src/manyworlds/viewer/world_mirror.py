@@ -91,7 +91,8 @@ class WorldMirror:
         if self.model.nmocap:
             names += ["mocap_pos", "mocap_quat"]
         for name in names:
-            if (row := getattr(self.data, name)).size:
+            row = getattr(self.data, name)
+            if row.size:
                 row[:] = as_numpy(getattr(data, name)[env_idx])
         if dynamics:
             mujoco.mj_forward(self.model, self.data)
@@ -105,5 +106,6 @@ class WorldMirror:
             state: its fields, in the shapes of `mujoco.MjData`.
         """
         self.data.qpos[:] = state.qpos
-        self.data.mocap_pos[:], self.data.mocap_quat[:] = state.mocap_pos, state.mocap_quat
+        self.data.mocap_pos[:] = state.mocap_pos
+        self.data.mocap_quat[:] = state.mocap_quat
         pose_for_drawing(self.model, self.data)

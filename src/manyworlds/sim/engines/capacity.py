@@ -55,11 +55,14 @@ def estimate_capacity(model: mujoco.MjModel) -> tuple[int, int]:
     avoid_sparse_newton(model)
     near = _NearPairs(model)
     contacts = contact_rows = other_rows = 0
+    rng = np.random.default_rng(0)
+    limited = model.actuator_ctrllimited.astype(bool)[:, None]
+    low, high = np.where(limited, model.actuator_ctrlrange, [-1.0, 1.0]).T
     with quiet_mujoco():
-        for data, steps in _trials(model, rng := np.random.default_rng(0)):
+        for data, steps in _trials(model, rng):
             for step in range(steps):
                 if step % _HOLD == 0:
-                    data.ctrl[:] = _random_controls(model, rng)
+                    data.ctrl[:] = rng.uniform(low, high)
                 mujoco.mj_step(model, data)
                 others = data.ne + data.nf + data.nl
                 if step % (5 * _HOLD) == 0:
@@ -67,7 +70,13 @@ def estimate_capacity(model: mujoco.MjModel) -> tuple[int, int]:
                 contacts = max(contacts, data.ncon)
                 contact_rows = max(contact_rows, data.nefc - others)
                 other_rows = max(other_rows, others)
-    other_rows = max(other_rows, _possible_rows(model))
+    # Rows that do not depend on contacts, with every constraint active.
+    rows = sum(_EQUALITY_ROWS.get(kind, 0) for kind in model.eq_type.tolist())
+    rows += np.count_nonzero(model.jnt_limited)
+    rows += np.count_nonzero(model.tendon_limited)
+    rows += np.count_nonzero(model.dof_frictionloss)
+    rows += np.count_nonzero(model.tendon_frictionloss)
+    other_rows = max(other_rows, int(rows))
     return _round_up(_SAFETY * contacts), _round_up(_SAFETY * contact_rows + other_rows)
 
 
@@ -84,20 +93,6 @@ def _trials(model: mujoco.MjModel, rng: np.random.Generator) -> Iterator[tuple[m
     for key in range(min(model.nkey, _KEYFRAMES)):
         mujoco.mj_resetDataKeyframe(model, data, key)
         yield data, _KEYFRAME_STEPS
-
-
-def _random_controls(model: mujoco.MjModel, rng: np.random.Generator) -> np.ndarray:
-    limited = model.actuator_ctrllimited.astype(bool)[:, None]
-    low, high = np.where(limited, model.actuator_ctrlrange, [-1.0, 1.0]).T
-    return rng.uniform(low, high)
-
-
-def _possible_rows(model: mujoco.MjModel) -> int:
-    """Count the constraint rows that do not depend on contacts, with every constraint active."""
-    rows = sum(_EQUALITY_ROWS.get(kind, 0) for kind in model.eq_type.tolist())
-    for field in ("jnt_limited", "tendon_limited", "dof_frictionloss", "tendon_frictionloss"):
-        rows += np.count_nonzero(getattr(model, field))
-    return int(rows)
 
 
 def _round_up(count: float) -> int:

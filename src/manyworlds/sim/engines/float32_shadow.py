@@ -32,7 +32,7 @@ class Float32Shadow:
 
     def refresh(self, rows: np.ndarray | slice = _ALL) -> None:
         """Pull recomputed values, and raise the version by which caches detect changes."""
-        self.tensor[:0].zero_()
+        self.tensor[:0].zero_()  # counts as a write, which numpy's to the buffer do not
         self.pull(rows)
 
     def changed(self) -> np.ndarray:
@@ -42,6 +42,7 @@ class Float32Shadow:
 
     def push(self, changed: np.ndarray) -> None:
         """Write the elements of a mask to the batch."""
+        # Only these: a float32 value would replace the exact one of an element that nobody wrote.
         np.copyto(self.array, self.buffer, where=changed, casting="unsafe")
         self.version = self.tensor._version
 

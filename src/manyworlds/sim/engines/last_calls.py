@@ -107,7 +107,8 @@ class LastCalls:
                 else:
                     run(batch.forward, ids, stage)
         finally:
-            batch.state[:], batch.warning[:] = state, warnings
+            batch.state[:] = state
+            batch.warning[:] = warnings
             for field, values in present.items():
                 rows[field][:] = values
 

@@ -129,12 +129,15 @@ class NativeEngine:
 
     def reset(self, worlds: Worlds) -> None:
         """Set the state of the given worlds to defaults; `forward` computes derived fields."""
-        self._push_rows()  # qpos0; pending writes to the state of other worlds are kept
+        # The default state is made of model rows such as qpos0. The state itself is not pushed: the
+        # writes of these worlds are discarded, those of the others wait for the next call.
+        self._push_rows()
         # MuJoCo clears the warning counters, too.
         _call(self.batch.reset, worlds.host_ids_or_none, -1, mujoco.mjtStage.mjSTAGE_NONE.value)
         rows = worlds.host_rows
         self._errors[rows] = 0
-        # Nearly every step resets some worlds, but few of these have applied forces to clear.
+        # Nearly every step resets some worlds, but few of these have applied forces to clear, and
+        # only then are all inputs copied again.
         unchanged = self._unchanged_inputs
         if unchanged is not None and (unchanged[rows] != self._input_columns[rows]).any():
             self._unchanged_inputs = None
@@ -250,6 +253,7 @@ class NativeEngine:
         meshes = np.broadcast_to(geom_type == _MESH, (self.num_envs, self.mj_model.ngeom))
         kept = None if rbound is None else rbound.array[meshes]
         rows = worlds.host_rows
+        # A derived field that is bound later must be computed from the rows of the last call.
         for field, array in self._call_inputs().items():
             self._last_calls.keep(field, array, rows)
         try:
@@ -263,9 +267,11 @@ class NativeEngine:
                 "set body.simple = False in the MjSpec, or simple='false' in MJCF."
             ) from None
         finally:
+            # Also after an error, before which some worlds may have been written.
             self._note_written(rows)
             if rbound is not None and kept is not None:
                 rbound.array[meshes] = kept
+            # These fields had no rows to keep above, and were as compiled.
             for field in self._expand_computed():
                 self._last_calls.keep(field, self._compiled(field), rows)
             for shadow in self._rows.values():
@@ -289,6 +295,7 @@ class NativeEngine:
             return
         rows = self.model_rows()
         self._flags.apply(worlds, rows, {field: self._compiled(field)[0] for field in rows})
+        # Only the flags are wanted of this: fields that got rows by it are as compiled again.
         for field in self._expand_computed():
             self._rows[field].array[:] = self._compiled(field)
             self._rows[field].refresh()
@@ -380,6 +387,7 @@ class NativeEngine:
         """Restore rows, derived fields and status, element for element."""
         check_shapes(state, {"state": (len(worlds), *self.batch.state.shape[1:])})
         check_sizes(state, model_sizes(self.mj_model))
+        # Everything that the state has rows of must have rows here before these can be compared.
         for key in state:
             kind, _, field = key.partition(".")
             if kind == "model":
@@ -397,6 +405,7 @@ class NativeEngine:
         saved = {name: array for name, array in arrays.items() if name in state}
         check_known(state, {"state", "sizes", *saved})
         check_shapes(state, {k: (len(worlds), *array.shape[1:]) for k, array in saved.items()})
+        # Writes that other worlds wait for; those of the given worlds are overwritten below.
         self._push()
         ids = worlds.host_rows
         for field in rows:
@@ -424,6 +433,7 @@ class NativeEngine:
         self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
         for shadow in self._state.values():
             shadow.pull()
+        # A field that nobody had read when the state was saved is computed again.
         unsaved = [m for f, m in self._derived.items() if f"derived.{f}" not in state]
         if unsaved:
             self._repeat_last_calls(worlds.ascending)
@@ -463,6 +473,7 @@ class NativeEngine:
         """Write elements of a model field, in double precision; ids as in numpy's indexing."""
         self.expand(field)
         shadow = self._rows[field]
+        # The refresh below would discard what users have written to the tensor since the last call.
         if shadow.tensor._version != shadow.version:
             self._push_row(field)
         worlds = env_ids.ravel()
@@ -554,6 +565,7 @@ class NativeEngine:
         if self._unchecked & ABSENCE_FIELDS and "geom_dataid" in self._rows:
             rows = {f: m.array for f, m in self._rows.items() if f in ABSENCE_FIELDS}
             check_absent_geoms(self.mj_model, rows)
+        # MuJoCo 4.0.0 computes wrong accelerations with sparse Jacobians: such worlds get others.
         if newton.newton_defect() and self._unchecked & newton.SPARSITY_FIELDS:
             for field in newton.SPARSITY_FIELDS:
                 self.expand(field)

@@ -138,7 +138,8 @@ class NativeRays:
         nearer = (hits.geomid < 0) | (dist < hits.dist)
         nearer |= (dist == hits.dist) & (geomid < hits.geomid)
         nearer &= geomid >= 0
-        hits.dist[nearer], hits.geomid[nearer] = dist[nearer], geomid[nearer]
+        hits.dist[nearer] = dist[nearer]
+        hits.geomid[nearer] = geomid[nearer]
         hits.normal[nearer] = normal[nearer]
 
     def _decide(self, hits: VerticalHits, counts: np.ndarray, request: RayRequest) -> None:
@@ -196,7 +197,7 @@ class NativeRays:
     ) -> _Table | None:
         """Return the table of these groups; None if MuJoCo has to cast all rays."""
         groups = None if geomgroup is None else tuple(map(bool, geomgroup))
-        key = groups, bool(self._shown)
+        key = (groups, bool(self._shown))
         if key not in self._tables:
             self._tables[key] = self._build(groups, rows)
         return self._tables[key]

@@ -152,7 +152,8 @@ class Grid:
 
         Points beyond the grid have any cell: they are outside of all geoms.
         """
-        (start_x, start_y), scale = self._origin, self._scale
+        start_x, start_y = self._origin
+        scale = self._scale
         col = ((x - start_x) * scale).astype(np.int32)
         row = ((y - start_y) * scale).astype(np.int32)
         col *= self._shape[1]

@@ -93,8 +93,10 @@ class UpperSurface:
         part = slice(self._first[geom], self._first[geom] + len(low))
         length = np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
         normal = np.stack([-slope_x / length, -slope_y / length, 1.0 / length], axis=1)
-        self._low[part], self._normal[part] = low, normal
-        self._rise_x[part], self._rise_y[part] = rise_x, rise_y
+        self._low[part] = low
+        self._normal[part] = normal
+        self._rise_x[part] = rise_x
+        self._rise_y[part] = rise_y
 
     @np.errstate(invalid="ignore", over="ignore")
     def find(self, origins: np.ndarray, slope: float) -> Hits:

@@ -149,8 +149,10 @@ class VerticalRays:
                 part = part if len(rows) == count else rows[part]
                 rays = _Rays(points[part], slope)
                 self._cast(rays)
-                dist[part], geomid[part] = rays.dist, rays.geomid
-                normal[part], undecided[part] = rays.normal, rays.undecided
+                dist[part] = rays.dist
+                geomid[part] = rays.geomid
+                normal[part] = rays.normal
+                undecided[part] = rays.undecided
         dist[geomid < 0] = -1.0
         arrays = (dist, geomid, normal, undecided)
         return VerticalHits(*(array.reshape(*shape, *array.shape[1:]) for array in arrays))
@@ -249,7 +251,9 @@ class VerticalRays:
                 close |= (ahead > -MARGIN) & (np.abs(outside) < MARGIN)
                 close |= (np.abs(ahead) < MARGIN) & (outside < MARGIN)
                 better = (dist >= 0) & (outside <= 0) & (dist < nearest)
-                nearest[better], face[better], sign[better] = dist[better], axis, side
+                nearest[better] = dist[better]
+                face[better] = axis
+                sign[better] = side
         rays.undecided[rows[close]] = True
         columns = mat.reshape(3, 3, -1)[:, face, np.arange(len(rows))] * sign
         rays.meet(rows, geom, nearest, tuple(columns), exact=False)
@@ -305,7 +309,9 @@ class _Rays:
         """Take final hits; return the rows of the other rays, shape (m,)."""
         found, self.dist, self.geomid, self.normal = hits
         rows = np.flatnonzero(~found | self.undecided)
-        self.dist[rows], self.geomid[rows], self.normal[rows] = np.inf, -1, 0.0
+        self.dist[rows] = np.inf
+        self.geomid[rows] = -1
+        self.normal[rows] = 0.0
         return rows
 
     def meet(
@@ -335,7 +341,8 @@ class _Rays:
             better &= (dist < before) | ((dist == before) & (geom < self.geomid[rows]))
         arrays = [component for component in normal if isinstance(component, np.ndarray)]
         rows, geom, dist, *arrays = _select(better, rows, geom, dist, *arrays)
-        self.dist[rows], self.geomid[rows] = dist, geom
+        self.dist[rows] = dist
+        self.geomid[rows] = geom
         for axis, component in enumerate(normal):
             if isinstance(component, np.ndarray):
                 self.normal[rows, axis] = arrays.pop(0)
@@ -380,7 +387,8 @@ def _bounds(
     half = model.geom_aabb[geoms, 3:].copy()
     planes = model.geom_type[geoms] == _TYPE.mjGEOM_PLANE
     size = model.geom_size[geoms[planes]]
-    center[planes], half[planes] = 0.0, size * [1.0, 1.0, 0.0]
+    center[planes] = 0.0
+    half[planes] = size * [1.0, 1.0, 0.0]
     mat = data.geom_xmat[geoms].reshape(-1, 3, 3)
     center = data.geom_xpos[geoms] + np.einsum("nij,nj->ni", mat, center)
     half = np.einsum("nij,nj->ni", np.abs(mat), half)

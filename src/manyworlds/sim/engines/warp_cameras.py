@@ -39,7 +39,8 @@ def cast_rays(
     shape = (data.nworld, pnt.shape[1])
     # Rays of the other worlds start far away and point outward.
     origins, directions = torch.full((2, *shape, 3), 1e9, device=pnt.device).unbind()
-    origins[worlds], directions[worlds] = pnt.float(), vec.float()
+    origins[worlds] = pnt.float()
+    directions[worlds] = vec.float()
     # MuJoCo Warp treats -1 in all entries as no selection.
     flags = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
     groups: Any = wp.spatial_vector(*map(float, flags))

@@ -436,7 +436,10 @@ def _derived_tables(
             rows.append(getattr(model, field)[ids[kind_of(field)]])
     found: dict[str, _Table] = {}
     for field, rows in computed.items():
+        if not rows:
+            continue
         own = np.array(rows)
-        if rows and (differs := _columns_that_differ(own)).any():
+        differs = _columns_that_differ(own)
+        if differs.any():
             found[field] = _Table(ids[kind_of(field)][differs], own[:, differs])
     return found

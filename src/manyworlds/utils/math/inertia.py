@@ -63,7 +63,8 @@ def perturb_inertia(
     # A - 1, so that zero parameters change nothing, and small ones keep their precision.
     change = torch.zeros(*stretch.shape, 3, dtype=torch.float64, device=stretch.device)
     change.diagonal(dim1=-2, dim2=-1).copy_(torch.expm1(stretch.double()))
-    change[..., 0, 1:], change[..., 1, 2] = shear[..., :2], shear[..., 2]
+    change[..., 0, 1:] = shear[..., :2]
+    change[..., 1, 2] = shear[..., 2]
     frame = matrix_from_quat(iquat)
     moved = frame.mT @ change @ frame + torch.eye(3, dtype=torch.float64, device=change.device)
     # Second moments of mass along the principal axes: half the trace minus the moment of inertia.

@@ -80,7 +80,8 @@ def interpolate_poses(
     Raises:
         ValueError: not exactly one of `num_steps` and `step_size` is given.
     """
-    (pos_1, rot_1), (pos_2, rot_2) = unmake_pose(pose_1), unmake_pose(pose_2)
+    pos_1, rot_1 = unmake_pose(pose_1)
+    pos_2, rot_2 = unmake_pose(pose_2)
     if (num_steps is None) == (step_size is None):
         raise ValueError(
             f"Give one of num_steps and step_size, got num_steps={num_steps} and "

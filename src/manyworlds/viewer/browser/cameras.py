@@ -31,7 +31,8 @@ def camera_to_see(
     Returns:
         Position of the camera and the point it looks at [m], each of shape (3,).
     """
-    az, el = math.radians(azimuth), math.radians(elevation)
+    az = math.radians(azimuth)
+    el = math.radians(elevation)
     forward = np.array([math.cos(el) * math.cos(az), math.cos(el) * math.sin(az), math.sin(el)])
     right = np.array([math.sin(az), -math.cos(az), 0.0])
     up = np.cross(right, forward)
@@ -71,7 +72,8 @@ def point_cameras(
     initial = server.initial_camera
     initial.fov = math.radians(fovy)
     initial.near, initial.far = clipping_distances(distance)
-    initial.position, initial.look_at = position, look_at
+    initial.position = position
+    initial.look_at = look_at
     for client in server.get_clients().values() if move_open else ():
         point_camera(client, box, azimuth, elevation, fovy, aspect)
 
@@ -123,7 +125,8 @@ def keep_fitted(client: viser.ClientHandle, initial: np.ndarray, fit: Callable[[
         size = camera.image_width, camera.image_height
         if fitted is None or (size != fitted if is_at(position) else is_at(initial)):
             fit()
-            fitted, position = size, np.array(camera.position)
+            fitted = size
+            position = np.array(camera.position)
 
     check(camera)
     camera.on_update(check)
@@ -173,7 +176,8 @@ def move_camera(client: viser.ClientHandle, position: np.ndarray, look_at: np.nd
     camera = client.camera
     with client.atomic():
         camera.near, camera.far = clipping_distances(float(np.linalg.norm(look_at - position)))
-        camera.position, camera.look_at = position, look_at
+        camera.position = position
+        camera.look_at = look_at
 
 
 def clipping_distances(distance: float) -> tuple[float, float]:

@@ -63,7 +63,8 @@ class CapturedJoints:
 
 def _contacts(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedContacts:
     count = data.ncon
-    forces, six = np.zeros((count, 3)), np.zeros(6)
+    forces = np.zeros((count, 3))
+    six = np.zeros(6)
     frames = np.array(data.contact.frame).reshape(count, 3, 3)
     for i in range(count):
         mujoco.mj_contactForce(model, data, i, six)
@@ -72,11 +73,13 @@ def _contacts(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedContacts:
 
 
 def _tendons(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedTendons:
-    points, ids = [], []
+    points = []
+    ids = []
     wraps = np.array(data.wrap_xpos).reshape(-1, 3)
     objects = np.array(data.wrap_obj).ravel()
     for tendon in range(model.ntendon):
-        start, count = int(data.ten_wrapadr[tendon]), int(data.ten_wrapnum[tendon])
+        start = int(data.ten_wrapadr[tendon])
+        count = int(data.ten_wrapnum[tendon])
         for i in range(start, start + count - 1):
             if objects[i] != -2 and objects[i + 1] != -2:  # -2 is a pulley, where a tendon branches
                 points.append(wraps[i : i + 2])

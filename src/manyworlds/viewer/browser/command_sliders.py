@@ -164,7 +164,9 @@ class MotionSlider:
     """
 
     def __init__(self, gui: viser.GuiApi, viewer: CommandHost, name: str, term: Seekable) -> None:
-        self._viewer, self._name, self._term = viewer, name, term
+        self._viewer = viewer
+        self._name = name
+        self._term = term
         self._next = 0.0
         self.slider = gui.add_slider(f"Frame of '{name}'", 0, term.num_frames - 1, 1, 0)
         on_change(self.slider, self._seek)

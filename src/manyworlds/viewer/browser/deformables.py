@@ -84,8 +84,10 @@ class SoftBodies:
             xpos: positions of the bodies [m], shape (nbody, 3).
             xquat: orientations of the bodies (w, x, y, z), shape (nbody, 4).
         """
-        model, data = self._model, self._data
-        data.xpos[:], data.xquat[:] = xpos, xquat
+        model = self._model
+        data = self._data
+        data.xpos[:] = xpos
+        data.xquat[:] = xquat
         if model.nflex:
             data.xmat[:] = _matrices(data.xquat)
             mujoco.mj_flex(model, data)
@@ -117,7 +119,8 @@ class SoftBodies:
             vertex = int(np.linalg.norm(self.points - self.flex[nearest], axis=1).argmin())
             return int(model.flex_vertbodyid[vertex])
         skin = int(np.searchsorted(model.skin_vertadr, nearest, side="right")) - 1
-        first, count = int(model.skin_boneadr[skin]), int(model.skin_bonenum[skin])
+        first = int(model.skin_boneadr[skin])
+        count = int(model.skin_bonenum[skin])
         bones = np.repeat(np.arange(first, first + count), model.skin_bonevertnum[first:][:count])
         start = int(model.skin_bonevertadr[first])
         own = slice(start, start + len(bones))
@@ -157,28 +160,34 @@ class SoftBodies:
         return faces
 
     def _skin_pieces(self) -> list[Piece]:
-        model, found = self._model, []
+        model = self._model
+        found = []
         for skin in range(model.nskin):
             if not self._option.skingroup[model.skin_group[skin]]:
                 continue
-            begin, count = int(model.skin_faceadr[skin]), int(model.skin_facenum[skin])
+            begin = int(model.skin_faceadr[skin])
+            count = int(model.skin_facenum[skin])
             faces = model.skin_face[begin : begin + count]
-            uv, start = None, int(model.skin_texcoordadr[skin])
+            uv = None
+            start = int(model.skin_texcoordadr[skin])
             if start >= 0:
                 uv = model.skin_texcoord[start:][faces]
-            material, first = int(model.skin_matid[skin]), int(model.skin_vertadr[skin])
+            material = int(model.skin_matid[skin])
+            first = int(model.skin_vertadr[skin])
             rgba = material_color(model, material, model.skin_rgba[skin])
             for own, color in _divided(model, material, rgba, faces + first, uv):
                 found.append(_piece(own, color, skin=True))
         return found
 
     def _flex_pieces(self) -> list[Piece]:
-        model, found = self._model, []
+        model = self._model
+        found = []
         for flex, faces in enumerate(self._flex_faces):
             if not len(faces):
                 continue
             begin = int(self._scene.flexfaceadr[flex])
-            uv, start = None, int(model.flex_texcoordadr[flex])
+            uv = None
+            start = int(model.flex_texcoordadr[flex])
             if start >= 0:
                 uv = self._scene.flextexcoord.reshape(-1, 3, 2)[begin : begin + len(faces)]
             material = _flex_material(model, flex)
@@ -209,7 +218,9 @@ class Deformables:
     ) -> None:
         self.bodies = SoftBodies(model)
         """Vertices of the world that was drawn last: the selected one."""
-        self._model, self._server, self._path = model, server, path
+        self._model = model
+        self._server = server
+        self._path = path
         self._on_mesh = on_mesh
         self.bytes_per_world = 12 * sum(len(piece.vertices) for piece in self.bodies.pieces)
         """Size of one frame of one world [byte]."""
@@ -272,7 +283,8 @@ class Deformables:
             return  # a single NaN would make the browser drop the mesh
         handle = self._handles.get((slot, number))
         if handle is not None:
-            handle.vertices, handle.position = vertices, offset
+            handle.vertices = vertices
+            handle.position = offset
             return
         opacity = piece.rgba[3]
         red, green, blue = surface_srgb(np.array(piece.rgba[:3])).tolist()
@@ -292,10 +304,13 @@ class Deformables:
 
     def _cable_shapes(self, offset: np.ndarray, world: int) -> list[tuple[Shape, Instances]]:
         """Return cylinders along the edges of cables, and balls between them."""
-        model, parts = self._model, []
+        model = self._model
+        parts = []
         for flex in self.bodies.cables:
-            first, count = int(model.flex_vertadr[flex]), int(model.flex_vertnum[flex])
-            begin, number = int(model.flex_elemdataadr[flex]), int(model.flex_elemnum[flex])
+            first = int(model.flex_vertadr[flex])
+            count = int(model.flex_vertnum[flex])
+            begin = int(model.flex_elemdataadr[flex])
+            number = int(model.flex_elemnum[flex])
             at = self.bodies.points[first : first + count] + offset
             ends = at[model.flex_elem[begin : begin + 2 * number].reshape(-1, 2)]
             along = ends[:, 1] - ends[:, 0]
@@ -311,7 +326,8 @@ class Deformables:
                 (("cylinder",), ends.mean(axis=1), quats, sizes),
                 (("sphere",), at, upright, np.full((count, 3), radius)),
             ):
-                colors, worlds = np.tile(rgba, (len(place), 1)), np.full(len(place), world)
+                colors = np.tile(rgba, (len(place), 1))
+                worlds = np.full(len(place), world)
                 parts.append((shape, Instances(place, quat, scale, colors, worlds)))
         return parts
 

@@ -89,10 +89,12 @@ class Gate:
         pass_header: str = "",
     ) -> None:
         self.access = WebAccess(token, origins)
-        self.host, self.port = host, port
+        self.host = host
+        self.port = port
         self.routes: dict[str, int] = {}
         """Ports on 127.0.0.1 of further servers, by the path of their WebSockets."""
-        self._target, self._pass_header = target, pass_header
+        self._target = target
+        self._pass_header = pass_header
         ancestors = " ".join(["'self'", *sorted(self.access.origins)])
         self._headers = {"Content-Security-Policy": f"frame-ancestors {ancestors}"}
         if not self.access.origins:  # browsers that do not know the header above

@@ -75,7 +75,8 @@ def merge_geoms(model: mujoco.MjModel, geoms: Sequence[int]) -> trimesh.Trimesh:
 
 def merge_sites(model: mujoco.MjModel, sites: Sequence[int]) -> trimesh.Trimesh:
     """Return one mesh, in the frame of their body, of some sites."""
-    parts, colors = [], []
+    parts = []
+    colors = []
     for site in sites:
         kind = int(model.site_type[site])
         size = drawn_size(kind, model.site_size[site][None])[0]
@@ -88,7 +89,8 @@ def merge_sites(model: mujoco.MjModel, sites: Sequence[int]) -> trimesh.Trimesh:
 
 def geom_surface(model: mujoco.MjModel, geom: int) -> Surface:
     """Return the surface of a geom in its own frame, with coordinates of its texture."""
-    kind, material = int(model.geom_type[geom]), int(model.geom_matid[geom])
+    kind = int(model.geom_type[geom])
+    material = int(model.geom_matid[geom])
     size = drawn_size(kind, model.geom_size[geom][None])[0]
     texture = textures.texture_of(model, material)
     if kind == _Geom.mjGEOM_MESH:
@@ -178,8 +180,10 @@ def _vertex_colors(mesh: trimesh.Trimesh) -> np.ndarray:
 def _colored(parts: list[Surface], colors: list[np.ndarray]) -> trimesh.Trimesh:
     """Return a mesh of surfaces that each have one color."""
     module = require_extra("trimesh", "lab")
-    vertices, rgba = [], []
-    faces, count = [], 0
+    vertices = []
+    rgba = []
+    faces = []
+    count = 0
     for surface, color in zip(parts, colors, strict=True):
         old, own = surfaces.split_sharp_edges(surface.vertices, surface.faces)
         vertices.append(surface.vertices[old])
@@ -217,8 +221,10 @@ def _placed(vertices: np.ndarray, position: np.ndarray, quaternion: np.ndarray) 
 
 def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface:
     """Return a mesh, with its texture coordinates or NaN."""
-    first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
-    begin, number = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
+    first = int(model.mesh_vertadr[mesh])
+    count = int(model.mesh_vertnum[mesh])
+    begin = int(model.mesh_faceadr[mesh])
+    number = int(model.mesh_facenum[mesh])
     vertices = model.mesh_vert[first : first + count]
     faces = model.mesh_face[begin : begin + number]
     if not model.mesh_texcoordnum[mesh]:
@@ -233,7 +239,8 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface:
 
 
 def _hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
-    rows, columns = int(model.hfield_nrow[hfield]), int(model.hfield_ncol[hfield])
+    rows = int(model.hfield_nrow[hfield])
+    columns = int(model.hfield_ncol[hfield])
     start = int(model.hfield_adr[hfield])
     half_x, half_y, top, _ = model.hfield_size[hfield]
     y, x = np.meshgrid(

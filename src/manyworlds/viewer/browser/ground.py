@@ -47,8 +47,12 @@ class Ground:
     ) -> None:
         self.height = -np.inf
         """Height of the ground [m]; -inf without one."""
-        self._server, self._path, self._model = server, path, model
-        self._size, self._shown, self._shared = size, shown, shared
+        self._server = server
+        self._path = path
+        self._model = model
+        self._size = size
+        self._shown = shown
+        self._shared = shared
         self._node: viser.SceneNodeHandle | None = None
         self._period: np.ndarray | None = None
         self.draw()
@@ -56,8 +60,10 @@ class Ground:
     def draw(self) -> None:
         """Draw the floor as the model has it now."""
         self.remove()
-        self.height, self._period = -np.inf, None
-        model, planes = self._model, ground_planes(self._model)
+        self.height = -np.inf
+        self._period = None
+        model = self._model
+        planes = ground_planes(self._model)
         if not planes:
             return
         data = at_default(model)
@@ -95,7 +101,8 @@ class Ground:
             self._node = None
 
     def _add_textured(self, plane: int) -> viser.SceneNodeHandle:
-        model, reach = self._model, _REACH * self._shown
+        model = self._model
+        reach = _REACH * self._shown
         material = int(model.geom_matid[plane])
         own = model.geom_size[plane]
         surface = textures.place_texture(model, material, surfaces.unit_plane(), own)
@@ -136,7 +143,8 @@ class Ground:
 
 def _plane_color(model: mujoco.MjModel, plane: int) -> tuple[tuple[int, int, int], float]:
     """Return the color below the lines, of 0 to 255, and its opacity."""
-    material, own = int(model.geom_matid[plane]), model.geom_rgba[plane]
+    material = int(model.geom_matid[plane])
+    own = model.geom_rgba[plane]
     if np.allclose(own, geom_meshes.DEFAULT_RGBA) and material < 0:
         return _COLOR, 1.0
     rgba = np.clip(geom_meshes.material_color(model, material, own), 0.0, 1.0)

@@ -98,7 +98,8 @@ class PageKeys:
         attempt: Attempt = directly,
         collapsed: bool = False,
     ) -> None:
-        self._gui, self._attempt = gui, attempt
+        self._gui = gui
+        self._attempt = attempt
         self._collapsed = False
         self._page: Page = page
         self.actions: dict[str, Callable[[], object]] = {}

@@ -57,7 +57,8 @@ def geom_boxes(
     middle, half = np.split(model.geom_aabb[geoms], 2, axis=1)
     planes = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_PLANE
     # MuJoCo's box of a plane contains the half-space below it.
-    middle[planes], half[planes] = 0.0, model.geom_size[geoms][planes] * (1.0, 1.0, 0.0)
+    middle[planes] = 0.0
+    half[planes] = model.geom_size[geoms][planes] * (1.0, 1.0, 0.0)
     center = xpos[geoms] + (rotation @ middle[:, :, None])[:, :, 0]
     reach = (np.abs(rotation) @ half[:, :, None])[:, :, 0]
     return np.stack([center - reach, center + reach], axis=1)
@@ -95,11 +96,13 @@ def grid_slots(count: int, size: np.ndarray, azimuth: float) -> np.ndarray:
     right = np.array([math.sin(angle), -math.cos(angle), 0.0]).round()
     # Bodies move and rotate, so even a thin world needs margins.
     room = np.maximum(_GAP * size, 0.9 * size.max())
-    across, along = float(np.abs(right) @ room), float(np.abs(away) @ room)
+    across = float(np.abs(right) @ room)
+    along = float(np.abs(away) @ room)
     columns = min(range(1, count + 1), key=lambda n: max(n * across, -(-count // n) * along))
     rows = -(-count // columns)
     index = np.arange(count)
-    column, row = index % columns, index // columns
+    column = index % columns
+    row = index // columns
     x = (column - (columns - 1) / 2) * across
     y = ((rows - 1) / 2 - row) * along
     return x[:, None] * right + y[:, None] * away

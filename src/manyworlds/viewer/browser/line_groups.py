@@ -27,7 +27,9 @@ class LineGroups(Generic[_Key]):
     """
 
     def __init__(self, server: viser.ViserServer, path: str, make: Callable[[_Key], Lines]) -> None:
-        self._server, self._path, self._make = server, path, make
+        self._server = server
+        self._path = path
+        self._make = make
         self._handles: dict[_Key, viser.LineSegmentsHandle] = {}
         self._geometry: dict[_Key, Hashable] = {}
 

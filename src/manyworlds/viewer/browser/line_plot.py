@@ -101,6 +101,7 @@ def _scales(values: np.ndarray, least: float) -> dict[str, uplot.Scale]:
     scales: dict[str, uplot.Scale] = {"x": {"time": False}}
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
     if high - low < 2 * least:
-        below, above = math.floor(low / least) - 1, math.ceil(high / least) + 1
+        below = math.floor(low / least) - 1
+        above = math.ceil(high / least) + 1
         scales["y"] = {"range": (below * least, above * least)}
     return scales

@@ -85,7 +85,8 @@ class MujocoOverlays:
             return
         parts: list[tuple[Shape, Instances]] = []
         if self.enabled:
-            model, everything = self._world.model, int(mujoco.mjtCatBit.mjCAT_ALL)
+            model = self._world.model
+            everything = int(mujoco.mjtCatBit.mjCAT_ALL)
             mujoco.mjv_updateScene(
                 model, self._world.data, self.option, None, self._camera, everything, self._scene
             )
@@ -109,7 +110,8 @@ class MujocoOverlays:
             name = f"{self._path}/label_{len(self._labels)}"
             self._labels.append(self._server.scene.add_label(name, ""))
         for label, (text, position) in zip(self._labels, texts, strict=False):
-            label.text, label.position = text, position
+            label.text = text
+            label.position = position
         for i, label in enumerate(self._labels):
             label.visible = i < len(texts)
 

@@ -22,8 +22,11 @@ from manyworlds.viewer.browser.shapes import (
 from manyworlds.viewer.browser.wireframes import wireframe_points
 
 _Geom = mujoco.mjtGeom
-RED, YELLOW, BLUE = (0.86, 0.16, 0.16, 1.0), (0.98, 0.77, 0.1, 1.0), (0.15, 0.5, 0.95, 1.0)
-GRAY, GREEN = (0.62, 0.65, 0.68, 1.0), (0.2, 0.7, 0.35, 1.0)
+RED = (0.86, 0.16, 0.16, 1.0)
+YELLOW = (0.98, 0.77, 0.1, 1.0)
+BLUE = (0.15, 0.5, 0.95, 1.0)
+GRAY = (0.62, 0.65, 0.68, 1.0)
+GREEN = (0.2, 0.7, 0.35, 1.0)
 TYPE_COLORS = {
     _Geom.mjGEOM_BOX: (0.1, 0.75, 0.85, 1.0),
     _Geom.mjGEOM_MESH: (0.85, 0.25, 0.8, 1.0),
@@ -142,7 +145,8 @@ def joint_lines(model: mujoco.MjModel, joint: int, length: float, moves: bool) -
         moves: True for the lines that move with the joint's body, False for the fixed ones: the
             range, with 0 along x for a hinge and at the frame's origin for a slide.
     """
-    (low, high), zero = model.jnt_range[joint], model.qpos0[model.jnt_qposadr[joint]]
+    low, high = model.jnt_range[joint]
+    zero = model.qpos0[model.jnt_qposadr[joint]]
     axis = np.array([[[0.0, 0.0, -length], [0.0, 0.0, length]]])
     if is_slide(model, joint):
         if moves:
@@ -171,13 +175,17 @@ def joint_frames(
         Joint, and whether the lines move with its body, for each of n groups of lines; positions
         [m], shape (n, 3); quaternions, shape (n, 4).
     """
-    keys, positions, matrices = [], [], []
+    keys = []
+    positions = []
+    matrices = []
     for joint in ids.tolist():
-        anchor, axis = joints.anchors[joint], joints.axes[joint]
+        anchor = joints.anchors[joint]
+        axis = joints.axes[joint]
         q = float(poses.qpos[model.jnt_qposadr[joint]])
         side = _side(poses.xquat[model.jnt_bodyid[joint]], model.jnt_axis[joint])
         across = np.cross(axis, side)
-        slides, limited = is_slide(model, joint), bool(model.jnt_limited[joint])
+        slides = is_slide(model, joint)
+        limited = bool(model.jnt_limited[joint])
         if slides or limited:
             keys.append((joint, True))
             positions.append(anchor)

@@ -115,12 +115,14 @@ class PerWorldAppearance:
         for kind, fields in _FIELDS.items():
             varied = self.varied[kind]
             for name in set(fields) & self._rows.keys():
-                rows, compiled = self._rows[name], getattr(model, name)
+                rows = self._rows[name]
+                compiled = getattr(model, name)
                 differs = np.abs(rows - compiled.reshape(1, *rows.shape[1:])) > _EPSILON
                 varied |= differs.reshape(*differs.shape[:2], -1).any(axis=(0, 2))
             materials = np.zeros(model.nmat + 1, bool)  # the last one is for no material
             for name in set(_MATERIAL_FIELDS) & self._rows.keys():
-                rows, compiled = self._rows[name], getattr(model, name)
+                rows = self._rows[name]
+                compiled = getattr(model, name)
                 differs = np.abs(rows - compiled.reshape(1, *rows.shape[1:])) > _EPSILON
                 materials[:-1] |= differs.reshape(*differs.shape[:2], -1).any(axis=(0, 2))
             varied |= materials[getattr(model, f"{kind}_matid")]
@@ -148,7 +150,8 @@ class PerWorldAppearance:
             printed = here & textured
             looks = self._looks(element, geom_type, one_mesh, sizes, printed, rgba, material)
             if len(looks) > _MOST_LOOKS:
-                looks, printed = {}, np.zeros_like(here)
+                looks = {}
+                printed = np.zeros_like(here)
             for shape, own in looks.items():
                 scale = _stretched(shape, sizes)
                 values = (position, quaternion, scale, rgba)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import viser
 
 _MEAN_SECONDS = 0.5
-_PLUS, _MINUS = "#2f9e44", "#e03131"
+_PLUS = "#2f9e44"
+_MINUS = "#e03131"
 
 
 class RewardBarPanel:

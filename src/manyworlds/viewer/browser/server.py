@@ -84,7 +84,8 @@ def clear(server: viser.ViserServer) -> None:
 
 def stop_server(server: viser.ViserServer) -> None:
     """Stop a server, as quietly as it was started."""
-    if (gate := _GATES.pop(server, None)) is not None:
+    gate = _GATES.pop(server, None)
+    if gate is not None:
         gate.close()
     with _quiet():
         server.stop()
@@ -113,7 +114,8 @@ def _no_handshakes(record: logging.LogRecord) -> bool:
 def _quiet() -> Iterator[None]:
     """Suppress output through rich in all threads, because viser's own thread prints, too."""
     console = rich.get_console()
-    before, console.quiet = console.quiet, True
+    before = console.quiet
+    console.quiet = True
     try:
         yield
     finally:

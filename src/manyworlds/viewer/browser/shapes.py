@@ -77,7 +77,8 @@ def pieces(kind: int, mesh_id: int, size: np.ndarray) -> list[tuple[Shape, np.nd
         scale, shape (n, 3). Empty if the geom cannot be drawn.
     """
     none = np.zeros(len(size))
-    radius, half = size[:, 0], size[:, 2]
+    radius = size[:, 0]
+    half = size[:, 2]
     if kind in (_Geom.mjGEOM_SPHERE, _Geom.mjGEOM_ELLIPSOID):
         return [(("sphere",), none, size)]
     if kind == _Geom.mjGEOM_BOX:
@@ -90,7 +91,8 @@ def pieces(kind: int, mesh_id: int, size: np.ndarray) -> list[tuple[Shape, np.nd
         ball = np.repeat(radius[:, None], 3, axis=1)
         return [(("cylinder",), none, size), (("sphere",), half, ball), (("sphere",), -half, ball)]
     if kind in (_Geom.mjGEOM_ARROW, _Geom.mjGEOM_ARROW1, _Geom.mjGEOM_ARROW2):
-        shaft, head = (1 - _HEAD) * half, _HEAD * half
+        shaft = (1 - _HEAD) * half
+        head = _HEAD * half
         return [
             (("cylinder",), shaft / 2, np.column_stack([radius, radius, shaft / 2])),
             (("cone",), shaft, np.column_stack([2 * radius, 2 * radius, head])),
@@ -216,7 +218,8 @@ def compose(
 
 def rotate(quaternions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Rotate vectors, shape (n, 3), by quaternions, shape (n, 4)."""
-    w, axis = quaternions[:, :1], quaternions[:, 1:]
+    w = quaternions[:, :1]
+    axis = quaternions[:, 1:]
     twice = 2.0 * np.cross(axis, vectors)
     return vectors + w * twice + np.cross(axis, twice)
 
@@ -239,7 +242,8 @@ def simplified(mesh: trimesh.Trimesh, faces: int) -> trimesh.Trimesh:
     if len(mesh.faces) <= faces or not isinstance(mesh.visual, ColorVisuals):
         return mesh
     vertices = np.asarray(mesh.vertices)
-    low, extent = vertices.min(axis=0), np.maximum(np.ptp(vertices, axis=0), 1e-9)
+    low = vertices.min(axis=0)
+    extent = np.maximum(np.ptp(vertices, axis=0), 1e-9)
     # A surface of n cells along the longest side has about 4 n^2 faces.
     cells = max(int(np.sqrt(faces / 2.0)), _LEAST_CELLS)
     while True:
@@ -293,8 +297,10 @@ def _textured(model: mujoco.MjModel, shape: Shape) -> trimesh.Trimesh:
     """Return the mesh of a geom as it is in some worlds."""
     _, geom, kind, mesh_id, size, material, color, ids = shape
     own = copy.copy(model)
-    own.geom_type[geom], own.geom_dataid[geom] = kind, mesh_id
-    own.geom_size[geom], own.geom_matid[geom] = size, material
+    own.geom_type[geom] = kind
+    own.geom_dataid[geom] = mesh_id
+    own.geom_size[geom] = size
+    own.geom_matid[geom] = material
     own.mat_texid[material] = ids
     texture = textures.texture_of(own, material)
     surface = geom_meshes.geom_surface(own, geom)

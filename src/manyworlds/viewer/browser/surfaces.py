@@ -75,7 +75,8 @@ def unit_box() -> Surface:
 
 def unit_plane() -> Surface:
     """Return a square from -1 to 1 at height 0, visible from both sides."""
-    top, bottom = _square(2, 1.0), _square(2, -1.0)
+    top = _square(2, 1.0)
+    bottom = _square(2, -1.0)
     top.vertices[:, 2] = bottom.vertices[:, 2] = 0.0
     return join([top, bottom])
 
@@ -88,7 +89,9 @@ def grid_faces(rows: int, columns: int) -> np.ndarray:
     """
     row, column = np.mgrid[: rows - 1, : columns - 1]
     corner = (row * columns + column).ravel()
-    right, up, over = corner + 1, corner + columns, corner + columns + 1
+    right = corner + 1
+    up = corner + columns
+    over = corner + columns + 1
     return np.concatenate(
         [np.column_stack([corner, right, over]), np.column_stack([corner, over, up])]
     )
@@ -121,7 +124,8 @@ def _disk(side: float) -> Surface:
 
 def _square(axis: int, side: float) -> Surface:
     """Return a side of a box."""
-    a, b = np.array([-1.0, 1.0, -1.0, 1.0]), np.array([-1.0, -1.0, 1.0, 1.0])
+    a = np.array([-1.0, 1.0, -1.0, 1.0])
+    b = np.array([-1.0, -1.0, 1.0, 1.0])
     vertices = np.insert(np.column_stack([a, b]), axis, side, axis=1)
     faces = grid_faces(2, 2)
     outside = side if axis != 1 else -side  # x, z is a left-handed pair of axes
@@ -147,15 +151,19 @@ def split_sharp_edges(
         For each new vertex one of the given ones, shape (new,), and triangles of new vertices;
         those without an area are left out.
     """
+    # By position, since files may list a vertex once for each of its faces.
     _, point = np.unique(_rounded(vertices), axis=0, return_inverse=True)
     corners = point.ravel()[faces]
+    # A triangle with two corners at one position has no normal.
     whole = (corners != np.roll(corners, 1, axis=1)).all(axis=1)
-    faces, corners = faces[whole], corners[whole]
+    faces = faces[whole]
+    corners = corners[whole]
     groups = _smooth_groups(_unit(_face_normals(vertices, faces)), corners)
     own = faces.ravel()
     if attributes is not None:
         _, kind = np.unique(_rounded(attributes), axis=0, return_inverse=True)
         groups = groups * (int(kind.max(initial=0)) + 1) + kind.ravel()[own]
+    # One vertex for the corners of each group.
     _, first, new = np.unique(groups, return_index=True, return_inverse=True)
     return own[first], new.reshape(-1, 3)
 
@@ -187,6 +195,7 @@ def hidden_faces(vertices: np.ndarray, faces: np.ndarray) -> HiddenFaces:
     normals = _face_normals(vertices, faces)
     groups = _smooth_groups(_unit(normals), point.ravel()[faces])
     own = faces.ravel()
+    # Groups of corners with one smooth normal, each with its vertices: several only at a seam.
     pairs = np.unique(np.column_stack([groups, own]), axis=0)
     _, start, count = np.unique(pairs[:, 0], return_index=True, return_counts=True)
     place = np.searchsorted(pairs[start, 0], groups)
@@ -195,7 +204,9 @@ def hidden_faces(vertices: np.ndarray, faces: np.ndarray) -> HiddenFaces:
     corner = np.repeat(np.arange(len(own)), repeats)
     turn = np.arange(len(corner)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     source = pairs[start[place[corner]] + turn, 1]
-    corner, source = corner[source != own[corner]], source[source != own[corner]]
+    is_other = source != own[corner]
+    corner = corner[is_other]
+    source = source[is_other]
     face = corner // 3
     others = faces[face[:, None], (corner[:, None] + (1, 2)) % 3]
     at = vertices[faces[face]]
@@ -212,7 +223,8 @@ def hidden_faces(vertices: np.ndarray, faces: np.ndarray) -> HiddenFaces:
 def vertex_normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """Return the mean normal of the faces of each vertex, weighted by their areas, (n, 3)."""
     corners = np.repeat(_face_normals(vertices, faces), 3, axis=0)
-    index, count = faces.ravel(), len(vertices)
+    index = faces.ravel()
+    count = len(vertices)
     return _unit(np.stack([np.bincount(index, corners[:, i], count) for i in range(3)], axis=1))
 
 
@@ -234,14 +246,20 @@ def _rounded(values: np.ndarray) -> np.ndarray:
 def _smooth_groups(normals: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """Return a number of each corner of each face, equal for those with one smooth normal."""
     # The edge i of a face begins at its corner i.
-    begin, end = corners.ravel(), np.roll(corners, -1, axis=1).ravel()
-    low, high = np.minimum(begin, end), np.maximum(begin, end)
+    begin = corners.ravel()
+    end = np.roll(corners, -1, axis=1).ravel()
+    low = np.minimum(begin, end)
+    high = np.maximum(begin, end)
+    # Sorted by their ends, the two faces of an edge follow each other.
     order = np.lexsort((high, low))
     same = (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0)
-    a, b = order[:-1][same], order[1:][same]
+    a = order[:-1][same]
+    b = order[1:][same]
     smooth = (normals[a // 3] * normals[b // 3]).sum(axis=1) > _SHARP
-    a, b = a[smooth], b[smooth]
-    after_a, after_b = a - a % 3 + (a + 1) % 3, b - b % 3 + (b + 1) % 3
+    a = a[smooth]
+    b = b[smooth]
+    after_a = a - a % 3 + (a + 1) % 3
+    after_b = b - b % 3 + (b + 1) % 3
     opposite = begin[a] == end[b]  # as it should be between neighbors with one orientation
     pairs = np.concatenate(
         [

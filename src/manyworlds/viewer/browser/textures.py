@@ -39,11 +39,12 @@ def is_cube(model: mujoco.MjModel, texture: int) -> bool:
 
 def pixels(model: mujoco.MjModel, texture: int) -> np.ndarray:
     """Return the image of a texture, uint8, shape (height, width, channels)."""
-    shape = tuple(
-        int(getattr(model, f"tex_{name}")[texture]) for name in ("height", "width", "nchannel")
-    )
+    height = int(model.tex_height[texture])
+    width = int(model.tex_width[texture])
+    channels = int(model.tex_nchannel[texture])
     start = int(model.tex_adr[texture])
-    return model.tex_data[start : start + int(np.prod(shape))].reshape(shape)
+    values = model.tex_data[start : start + height * width * channels]
+    return values.reshape(height, width, channels)
 
 
 def image_of(model: mujoco.MjModel, texture: int) -> Image:

@@ -23,7 +23,11 @@ LIGHT = 1.5
 """Light for which colors are right, relative to that of which a white surface is white. On pages,
 surfaces that face up get about 2.6, and vertical ones 0.6."""
 # curve(v) = (v (v + a) - b) / (v (c v + d) + e)
-_A, _B, _C, _D, _E = 0.0245786, 0.000090537, 0.983729, 0.4329510, 0.238081
+_A = 0.0245786
+_B = 0.000090537
+_C = 0.983729
+_D = 0.4329510
+_E = 0.238081
 _LARGEST = 0.98
 """Output of the curve from which on colors are as bright as can be."""
 
@@ -40,7 +44,9 @@ def surface_color(rgb: np.ndarray) -> np.ndarray:
     wanted = np.clip(rgb, 0.0, 1.0) ** 2.2
     y = np.clip(wanted @ np.linalg.inv(_TO_SCREEN).T, 0.0, _LARGEST)
     # The positive root of (1 - c y) v^2 + (a - d y) v - (b + e y) = 0.
-    p, q, r = 1.0 - _C * y, _A - _D * y, _B + _E * y
+    p = 1.0 - _C * y
+    q = _A - _D * y
+    r = _B + _E * y
     v = (np.sqrt(q * q + 4.0 * p * r) - q) / (2.0 * p)
     light = v @ np.linalg.inv(_FROM_LIGHT).T / (_EXPOSURE * LIGHT)
     return np.where(wanted.any(axis=-1, keepdims=True), np.clip(light, 0.0, 1.0), 0.0)

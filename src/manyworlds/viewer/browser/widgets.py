@@ -72,7 +72,8 @@ def on_change(
 
 def _bounded(handle: viser.GuiInputHandle[Any], value: Any, client: viser.ClientHandle) -> Any:
     """Return a value within the bounds of an input; show that value, and why it differs."""
-    low, high = getattr(handle, "min", None), getattr(handle, "max", None)
+    low = getattr(handle, "min", None)
+    high = getattr(handle, "max", None)
     if low is None and high is None:
         return value
     nearest = np.clip(value, -np.inf if low is None else low, np.inf if high is None else high)
@@ -133,7 +134,8 @@ class ShownValue(Generic[_Value]):
         """Show the program's value, unless a user has just entered another one."""
         now = time.monotonic()
         if self.handle.value != self._shown:
-            self._shown, self._until = self.handle.value, now + _ENTERED_S
+            self._shown = self.handle.value
+            self._until = now + _ENTERED_S
         if value == self._shown or now >= self._until:
             self._until = -math.inf
             self.handle.value = value
@@ -177,7 +179,8 @@ class Section:
     """
 
     def __init__(self, gui: viser.GuiApi) -> None:
-        self._gui, self._place = gui, gui.add_folder(None)
+        self._gui = gui
+        self._place = gui.add_folder(None)
         self._inside: viser.GuiFolderHandle | None = None
 
     def empty(self) -> viser.GuiFolderHandle:

@@ -16,7 +16,8 @@ def wireframe_points(model: mujoco.MjModel, geom: int) -> np.ndarray:
 
     They are in the geom's own frame. A mesh has the edges of its convex hull.
     """
-    kind, size = int(model.geom_type[geom]), model.geom_size[geom]
+    kind = int(model.geom_type[geom])
+    size = model.geom_size[geom]
     if kind == _Geom.mjGEOM_BOX:
         corners = np.array(list(np.ndindex(2, 2, 2))) * 2.0 - 1.0
         pairs = [
@@ -29,7 +30,8 @@ def wireframe_points(model: mujoco.MjModel, geom: int) -> np.ndarray:
     if kind in (_Geom.mjGEOM_SPHERE, _Geom.mjGEOM_ELLIPSOID):
         radii = size[[0, 0, 0]] if kind == _Geom.mjGEOM_SPHERE else size
         return np.concatenate([_arc(x, y), _arc(y, z), _arc(z, x)]) * radii
-    radius, half = size[0], size[1]
+    radius = size[0]
+    half = size[1]
     rings = [radius * _arc(x, y) + side * half * z for side in (-1.0, 1.0)]
     sides = radius * np.array([x, y, -x, -y])[:, None] + half * np.stack([-z, z])
     caps = []

@@ -176,6 +176,8 @@ class WorldGrid:
         """Copy colors, sizes, poses and meshes of the worlds shown."""
         before = {kind: varied.copy() for kind, varied in self._appearance.varied.items()}
         self._appearance.read(worlds)
+        # A batch draws a body with one mesh in all worlds, so elements in which worlds begin to
+        # differ must leave it: they are drawn one by one, as shapes.
         new = any((before[kind] != now).any() for kind, now in self._appearance.varied.items())
         if new or not self._batches:
             self.rebuild()
@@ -234,12 +236,14 @@ class WorldGrid:
                 batch.handle.batched_positions = drawn[rows, bodies].reshape(-1, 3)
                 batch.handle.batched_wxyzs = turned[rows, bodies].reshape(-1, 4)
                 if batch.coarse:
+                    # Another batch draws the selected world in detail at the same place.
                     scales = np.ones((batch.copies, len(bodies)), np.float32)
                     scales[selected] = 0.0
                     batch.handle.batched_scales = scales.reshape(-1)
             self._shapes.show(merge_instances(varied))
             self.deformables.update(positions, quaternions, offsets, selected)
             if self.landscape:
+                # Worlds stay where they are on the terrain, so their places move with the robots.
                 self.places = drawn[:, self._lead_body].astype(np.float64)
                 for label, place in zip(self._labels, self.places, strict=False):
                     label.position = place + self._label_offset()
@@ -276,7 +280,8 @@ class WorldGrid:
 
     def _place(self, cfg: ViewerConfig) -> None:
         """Compute the places of the worlds."""
-        model, geoms = self._model, self._drawable
+        model = self._model
+        geoms = self._drawable
         self.landscape = is_landscape(model, geoms)
         moving = [g for g in geoms if not static_body(model, int(model.geom_bodyid[g]))]
         if self.landscape:
@@ -303,7 +308,9 @@ class WorldGrid:
         return group < 6 and self.groups[kind][group]
 
     def _drawable_geoms(self) -> list[int]:
-        model, drawable, skipped = self._model, [], []
+        model = self._model
+        drawable = []
+        skipped = []
         for geom in range(model.ngeom):
             material = int(model.geom_matid[geom])
             alpha = (model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom])[3]
@@ -446,7 +453,8 @@ class WorldGrid:
 
     def _add_outline(self) -> viser.LineSegmentsHandle:
         """Add a rectangle on the ground around the selected world."""
-        low, high = self.box[0, :2] - 0.1, self.box[1, :2] + 0.1
+        low = self.box[0, :2] - 0.1
+        high = self.box[1, :2] + 0.1
         half = np.maximum((high - low) / 2, 0.3 * (high - low).max())
         center = (low + high) / 2
         corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * half + center

@@ -62,7 +62,8 @@ class WorldOverlays:
     """
 
     def __init__(self, server: viser.ViserServer, model: mujoco.MjModel, path: str) -> None:
-        self._server, self._model = server, model
+        self._server = server
+        self._model = model
         self.shapes = ShapeLayer(server, f"{path}/shapes", model)
         """Arrows, discs, tubes, and the shapes that a page adds."""
         self.radius = float(np.clip(0.2 * model.stat.meansize, 0.005, 0.1))
@@ -121,7 +122,8 @@ class WorldOverlays:
             draw.contact_points(drawing, contacts, self.radius)
         if isinstance(contacts, CapturedContacts) and selection.contact_forces:
             forces = contacts.forces if selection.friction else contacts.along_normals
-            scale, radius = selection.force_scale, self.radius / 4
+            scale = selection.force_scale
+            radius = self.radius / 4
             draw.contact_forces(drawing, contacts.positions, forces, scale, radius)
         tendons = captured.get(CapturedTendons)
         if isinstance(tendons, CapturedTendons) and selection.tendons:
@@ -131,7 +133,8 @@ class WorldOverlays:
         self, poses: draw.Poses, joints: CapturedJoints | None, selection: Selection
     ) -> None:
         model = self._model
-        geoms, sites = selection.wireframes, selection.sites
+        geoms = selection.wireframes
+        sites = selection.sites
         self.wireframes.show(
             geoms.tolist(),
             poses.geom_xpos[geoms],

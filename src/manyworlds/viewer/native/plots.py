@@ -52,7 +52,8 @@ def compute_viewports(num_plots: int, rect: mujoco.MjrRect, cfg: PlotCfg) -> lis
     columns = -(-count // rows)
     width = int(rect.width * cfg.plot_strip_fraction) // columns
     height = rect.height // rows
-    left, top = rect.left + rect.width - columns * width, rect.bottom + rect.height
+    left = rect.left + rect.width - columns * width
+    top = rect.bottom + rect.height
     return [
         mujoco.MjrRect(left + i // rows * width, top - (i % rows + 1) * height, width, height)
         for i in range(count)

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NativeMujocoViewer", "PlotCfg", "compute_viewports", "has_display", "make_empty_figure"]
 
-_ENTER, _SPACE, _RIGHT = 257, 32, 262
+_ENTER = 257
+_SPACE = 32
+_RIGHT = 262
 _KEYS: dict[int, ViewerRequest] = {
     _ENTER: requests.Reset(),
     _SPACE: requests.TogglePause(),
@@ -84,7 +86,9 @@ class NativeMujocoViewer(BaseViewer):
         self._pushed = False
         self._handle: Handle | None = None
         self._option = mujoco.MjvOption()
-        self._debug, self._plots_shown, self._all_envs = True, True, False
+        self._debug = True
+        self._plots_shown = True
+        self._all_envs = False
         rewards = getattr(env.unwrapped, "reward_manager", None)
         names = [] if rewards is None else [n for n, _ in rewards.get_active_iterable_terms(0)]
         self._plot_cfg = plot_cfg or PlotCfg()
@@ -138,7 +142,8 @@ class NativeMujocoViewer(BaseViewer):
         if handle is None or not self._perturb or self._paused:
             return
         with handle.lock():
-            data, pert = self._world.data, handle.perturb
+            data = self._world.data
+            pert = handle.perturb
             data.xfrc_applied[:] = 0.0
             if pert.active:
                 mujoco.mjv_applyPerturbForce(self._world.model, data, pert)
@@ -151,7 +156,8 @@ class NativeMujocoViewer(BaseViewer):
 
     def close(self) -> None:
         """Close the window; a second call does nothing."""
-        handle, self._handle = self._handle, None
+        handle = self._handle
+        self._handle = None
         if handle is not None:
             handle.close()
 
@@ -200,9 +206,11 @@ class NativeMujocoViewer(BaseViewer):
             self._key_callback(key)
 
     def _set_up_camera(self, handle: Handle) -> None:
-        cfg, camera = self.cfg, handle.cam
+        cfg = self.cfg
+        camera = handle.cam
         with handle.lock():
-            camera.distance, camera.azimuth = cfg.distance, cfg.azimuth
+            camera.distance = cfg.distance
+            camera.azimuth = cfg.azimuth
             camera.elevation = cfg.elevation
             camera.lookat[:] = cfg.lookat
             if self._tracked:
@@ -250,5 +258,6 @@ class NativeMujocoViewer(BaseViewer):
         }
         if status.last_error:
             rows["Error"] = status.last_error[:80]
-        font, place = mujoco.mjtFontScale.mjFONTSCALE_150, mujoco.mjtGridPos.mjGRID_TOPLEFT
+        font = mujoco.mjtFontScale.mjFONTSCALE_150
+        place = mujoco.mjtGridPos.mjGRID_TOPLEFT
         return int(font), int(place), "\n".join(rows), "\n".join(rows.values())

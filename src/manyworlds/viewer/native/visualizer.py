@@ -136,7 +136,8 @@ class MujocoNativeDebugVisualizer(DebugVisualizer):
         color: Color,
         label: str | None,
     ) -> None:
-        start, end = _array(start), _array(end)
+        start = _array(start)
+        end = _array(end)
         if np.array_equal(start, end):
             return
         geom = self._add(kind, start, np.ones(3), np.eye(3), color, label)

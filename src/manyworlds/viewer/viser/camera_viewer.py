@@ -37,7 +37,8 @@ class ViserCameraViewer:
     ) -> None:
         self.sensor = camera_sensor
         self._least = min_display_size
-        cfg, camera = camera_sensor.cfg, camera_sensor.camera_idx
+        cfg = camera_sensor.cfg
+        camera = camera_sensor.camera_idx
         kinds = [kind for kind in ("rgb", "depth") if kind in cfg.data_types]
         blank = np.zeros((cfg.height, cfg.width, 3), np.uint8)
         self._images: dict[str, viser.GuiImageHandle] = {

@@ -58,13 +58,15 @@ class ViserTermOverlays:
 
     def setup_tabs(self, tabs: viser.GuiTabGroupHandle) -> None:
         """Add a tab for rewards and one for metrics, if there are any."""
-        if names := _names(self._manager("reward_manager")):
+        names = _names(self._manager("reward_manager"))
+        if names:
             with tabs.add_tab("Rewards", icon=_CHART):
                 self.reward_bar_panel = RewardBarPanel(
                     self.server, names, self.frame_time, self.reward_bar_max_terms
                 )
                 self.reward_plotter = ViserTermPlotter(self.server, names, "Reward")
-        if names := _names(self._manager("metrics_manager")):
+        names = _names(self._manager("metrics_manager"))
+        if names:
             with tabs.add_tab("Metrics", icon=_METRICS):
                 self.metrics_plotter = ViserTermPlotter(self.server, names, "Metric")
 
@@ -142,7 +144,8 @@ class ViserCameraOverlays:
             viewer.cleanup()
         if self._enabled is not None:
             self._enabled.remove()
-        self.camera_viewers, self._enabled = None, None
+        self.camera_viewers = None
+        self._enabled = None
 
     def _sensors(self) -> list[CameraSensor]:
         from manyworlds.sensor.camera_sensor import CameraSensor
@@ -203,8 +206,10 @@ class SelectedWorldOverlays:
     def take_choices(self, before: SelectedWorldOverlays) -> None:
         """Switch on what another drawing of this model, which is removed, had switched on."""
         self.on |= before.on
-        option, chosen = self.mujoco.option, before.mujoco.option
-        option.flags[:], option.frame = chosen.flags, chosen.frame
+        option = self.mujoco.option
+        chosen = before.mujoco.option
+        option.flags[:] = chosen.flags
+        option.frame = chosen.frame
         self.mujoco.debug.show_all_envs = before.mujoco.debug.show_all_envs
 
     def switch(self, name: str, on: bool) -> None:
@@ -248,7 +253,8 @@ class SelectedWorldOverlays:
         self.mujoco.show(offset)
         if not (self.on or self._shown):
             return
-        model, state = self._world.model, self._world.data
+        model = self._world.model
+        state = self._world.data
         selection = Selection(
             contact_points="contact_points" in self.on,
             contact_forces="contact_forces" in self.on,

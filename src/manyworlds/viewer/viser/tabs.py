@@ -42,7 +42,8 @@ class VisualizationTab:
     def __init__(
         self, server: viser.ViserServer, viewer: ViserPlayViewer, tabs: viser.GuiTabGroupHandle
     ) -> None:
-        self._gui, self._viewer = server.gui, viewer
+        self._gui = server.gui
+        self._viewer = viewer
         self.debug: viser.GuiCheckboxHandle | None = None
         self.debug_all: viser.GuiCheckboxHandle | None = None
         with tabs.add_tab("Visualization", icon=_EYE):

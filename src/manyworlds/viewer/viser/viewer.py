@@ -121,7 +121,8 @@ class ViserPlayViewer(BaseViewer):
             self._tracked = first_free_body(model)
         movable = (i for i in range(model.nbody) if not static_body(model, i))
         self._root = next(movable, 0)
-        self._address, self._web_origins = (host, port), web_origins
+        self._address = (host, port)
+        self._web_origins = web_origins
         self._own_server = viser_server is None
         self._server = viser_server
         self._checkpoints = checkpoint_manager
@@ -196,7 +197,8 @@ class ViserPlayViewer(BaseViewer):
         if self._server is None:
             self._own_server = True
             self._server = new_server(*self._address, web_origins=self._web_origins)
-        server, sim = self.server, self._sim
+        server = self.server
+        sim = self._sim
         per_world = {"sim_model": sim.model, "expanded_fields": sim.expanded_fields}
         self._camera_of = self._labels_of = None
         self._view = FittedView(server)
@@ -300,7 +302,9 @@ class ViserPlayViewer(BaseViewer):
     def _draw_over(self, offsets: np.ndarray, shown: range, selected: int) -> None:
         data = self._sim.data
         debug = self._overlays.mujoco.debug
-        debug.env_idx, debug.shown, debug.offsets = self.env_idx, shown, offsets
+        debug.env_idx = self.env_idx
+        debug.shown = shown
+        debug.offsets = offsets
         self._debug.queue()
         self._overlays.show(data, self.env_idx, offsets[selected])
         if self._should_update_cameras(self._paused, bool(self._pending)):
@@ -351,9 +355,12 @@ class ViserPlayViewer(BaseViewer):
         """Stop the server, or clear a given one."""
         # Not while another thread draws.
         with self._lock:
-            server, self._server = self._server, None
-            grid, self._grid = self._grid, None
-            visit, self._visit = self._visit, None
+            server = self._server
+            self._server = None
+            grid = self._grid
+            self._grid = None
+            visit = self._visit
+            self._visit = None
             if visit is not None:
                 visit.visit.close()
             if grid is not None:
@@ -380,7 +387,8 @@ class ViserPlayViewer(BaseViewer):
         if self._walk_in is None:
             raise ValueError("This viewer cannot open a world: give it walk_in.")
         held = {term: v for (world, term), v in self._steered.items() if world == self.env_idx}
-        was_paused, rng = self._paused, rng_state()
+        was_paused = self._paused
+        rng = rng_state()
         self._panel.show_entering(True)
         try:
             world = VisitedWorld(
@@ -414,7 +422,8 @@ class ViserPlayViewer(BaseViewer):
         """Return from the opened world to the batch, which goes on as if there had been none."""
         if self._visit is None:
             return
-        before, self._visit = self._visit, None
+        before = self._visit
+        self._visit = None
         before.visit.close()
         set_rng_state(before.rng)
         with self._lock:
@@ -521,7 +530,8 @@ class ViserPlayViewer(BaseViewer):
             self._next_checkpoint = 0.0
 
     def _poll_checkpoints(self, now: float) -> None:
-        manager, tab = self._checkpoints, self._checkpoint_tab
+        manager = self._checkpoints
+        tab = self._checkpoint_tab
         if manager is None or tab is None or now < self._next_checkpoint:
             return
         self._next_checkpoint = now + _CHECKPOINT_SECONDS

@@ -84,8 +84,9 @@ def evaluation_env_cfg(task_id: str) -> ManagerBasedRlEnvCfg:
     cfg = load_env_cfg(task_id, play=True)
     name, command = _motion_of(cfg)
     _, trained = _motion_of(load_env_cfg(task_id))
-    for noise in ("pose_range", "velocity_range", "joint_position_range"):
-        setattr(command, noise, getattr(trained, noise))
+    command.pose_range = trained.pose_range
+    command.velocity_range = trained.velocity_range
+    command.joint_position_range = trained.joint_position_range
     ends = cfg.terminations.get("ee_body_pos")
     bodies = command.body_names if ends is None else ends.params["body_names"]
     cfg.metrics["tracking_errors"] = MetricsTermCfg(
@@ -206,7 +207,7 @@ def main(argv: list[str] | None = None) -> None:
         result = run_evaluate(options.task, options)
     except (UsageError, FileNotFoundError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
-        sys.exit(getattr(error, "exit_code", 1))
+        sys.exit(error.exit_code if isinstance(error, UsageError) else 1)
     print(json.dumps(result, indent=2))
 
 
