@@ -92,6 +92,9 @@ class TrainingLogger:
         """Folder of the run; checkpoints are saved there."""
         self.writer: Writer | None = None
         """Destination of curves while a training runs; None in processes that write no files."""
+        self.git_status_repos: list[str] = []
+        """Files of further repositories whose state is written; `add_git_repo_to_log` of rsl_rl's
+        runners appends them."""
         self._env = env
         self._cfg = cfg
         self._ranks = ranks
@@ -117,7 +120,9 @@ class TrainingLogger:
             return
         self.writer = self._make_writer(self.log_dir)
         add_wandb_tags(cast("Sequence[str]", self._cfg.get("wandb_tags", ())))
-        code = write_code_state(Path(self.log_dir, "git"), (Path.cwd(), Path(__file__).parent))
+        places = [Path.cwd(), Path(__file__).parent]
+        places += [Path(file).parent for file in self.git_status_repos]
+        code = write_code_state(Path(self.log_dir, "git"), places)
         if isinstance(self.writer, LogWriter):
             self.writer.store_config(self._env.cfg, self._cfg)
             for path in code:

@@ -66,11 +66,7 @@ class TerrainEntityCfg(EntityCfg):
     max_init_terrain_level: int | None = None
     """Highest initial row of worlds; None for the last."""
     num_envs: int = 1
-    """Number of worlds; a scene replaces this and what follows by its own."""
-    first_world: int = 0
-    """Id of the first world; see `SceneCfg`."""
-    total_envs: int | None = None
-    """Number of worlds of the whole batch; None for `num_envs`."""
+    """Number of worlds; a scene replaces it by its own."""
     textures: tuple[TextureCfg, ...] = field(
         default_factory=lambda: (copy.copy(_DEFAULT_PLANE_TEXTURE), copy.copy(_DEFAULT_SKY))
     )
@@ -84,6 +80,10 @@ class TerrainEntityCfg(EntityCfg):
     """Give the geoms to the body "world" in place of "terrain", so that MuJoCo's broad phase does
     not look at all of them in each step. Contact sensors, ray-cast sensors and exclusions of
     contacts that name the body "terrain" then take "world", with all other geoms of that body."""
+    first_world: int = 0
+    """Id of the first world; a scene replaces it, too: see `SceneCfg`."""
+    total_envs: int | None = None
+    """Number of worlds of the whole batch; None for `num_envs`."""
 
     def build(self) -> TerrainEntity:
         """Raise an error: a terrain needs a device.
