@@ -74,3 +74,25 @@ def test_observers_do_not_see_the_rest_of_a_control_step():
         pass
     assert notes == []
     assert torch.equal(env.obs_buf["actor"], other.obs_buf["actor"])
+
+
+def test_an_observer_that_the_first_one_adds_sees_the_same_step():
+    """Add an observer before a step, as a request that the first one waits for: it sees it all."""
+    env = make_env()
+    notes: list[tuple[str, str, int]] = []
+    added = Notes("added", env, notes)
+
+    class Adds(Notes):
+        def before_step(self, action: torch.Tensor) -> None:
+            super().before_step(action)
+            self.env.observers.append(added)
+
+        def after_step(self) -> None:
+            super().after_step()
+            self.env.observers.remove(added)
+
+    env.observers = [Adds("first", env, notes)]
+    for _ in range(2):
+        env.step(torch.zeros(2, 1))
+    seen = [f"{name} {when}" for name, when, _ in notes]
+    assert seen == ["first before", "added before", "added after", "first after"] * 2

@@ -429,11 +429,10 @@ class ManagerBasedRlEnv(Stateful):
                 nan_policy "error" is not finite.
         """
         self.extras = {"log": {}}
-        observers: list[StepObserver] = []
+        observed = action is not None  # observers see whole control steps
         if action is not None:
             action = torch.as_tensor(action, dtype=torch.float32, device=self.device)
-            observers = list(self.observers)
-            for observer in observers:
+            for observer in self.observers:  # the first one may wait, and another one be added
                 observer.before_step(action)
             self.action_manager.process_action(action.detach())
         self._physics_timer.start()
@@ -495,8 +494,9 @@ class ManagerBasedRlEnv(Stateful):
         if finished is not None:
             self.recorder_manager.record_post_reset(finished.ids)
         self.recorder_manager.record_post_step()
-        for observer in reversed(observers):
-            observer.after_step()
+        if observed:
+            for observer in self.observers[::-1]:
+                observer.after_step()
 
     def _physics_steps(self, done: int, merge: bool) -> Iterator[SubstepStage]:
         """Make the physics steps of a control step; see `substeps`."""
