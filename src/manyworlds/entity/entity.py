@@ -424,7 +424,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         if pose is not None and self._drives(TransmissionType.TENDON):
             tendon_len = pose.ten_length[self.indexing.tendon_ids.tolist()].tolist()
 
-        def rows(values: Sequence[Any], *shape: int) -> torch.Tensor:
+        def rows(values: Sequence[float] | Sequence[Sequence[float]], *shape: int) -> torch.Tensor:
             row = torch.tensor(values, dtype=torch.float32, device=device).reshape(shape or (-1,))
             return row.repeat(num_envs, *[1] * row.ndim)
 

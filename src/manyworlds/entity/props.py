@@ -107,7 +107,7 @@ class PropSpec(abc.ABC):
                 raise ValueError(f"{kind}.{name} must be a positive number, got {value}.")
         for name, most in (("friction", 3), ("solref", 2), ("solimp", 5), ("rgba", 4)):
             values = _numbers(getattr(self, name))
-            least = 4 if name == "rgba" else 0 if getattr(self, name) is None else 1
+            least = 4 if name == "rgba" else 1
             if values and not (least <= len(values) <= most and all(map(_is_number, values))):
                 raise ValueError(f"{kind}.{name} must be {most} finite numbers, got {values}.")
 

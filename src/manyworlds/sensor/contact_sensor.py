@@ -508,7 +508,7 @@ def _resolve(
     return kept, prefix
 
 
-def _to_world(vector: torch.Tensor, normal: Any, tangent: Any) -> torch.Tensor:
+def _to_world(vector: torch.Tensor, normal: torch.Tensor, tangent: torch.Tensor) -> torch.Tensor:
     """Rotate from the frame (normal, tangent, normal x tangent) to the world, all [..., 3]."""
     x, y, z = vector.split(1, dim=-1)
     return x * normal + y * tangent + z * torch.linalg.cross(normal, tangent)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import mujoco
 
 from manyworlds.sim.options import ENUMS, SCALARS, check_mujoco, flag_bits
 from manyworlds.utils.nan_guard import NanGuardCfg
 from manyworlds.validation.checks import check_type, choose
+
+if TYPE_CHECKING:
+    import mujoco_warp as mjw
 
 
 @dataclass
@@ -79,7 +82,7 @@ class SimulationCfg:
     nan_guard: NanGuardCfg = field(default_factory=NanGuardCfg)
     """Recording of the last steps, written to a file when a world fails."""
 
-    def apply_wp_opt(self, wp_opt: Any) -> None:
+    def apply_wp_opt(self, wp_opt: mjw.Option) -> None:
         """Write the options that only MuJoCo Warp has into its `Option`; None keeps its default."""
         from manyworlds.sim.engines.warp import apply_options
 

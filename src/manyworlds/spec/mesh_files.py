@@ -20,6 +20,8 @@ from manyworlds.utils.extras import require_extra
 if TYPE_CHECKING:
     import trimesh
 
+    from manyworlds.utils.config import Plain
+
 MAX_TRIANGLES = 2_000_000
 """Largest number of triangles of a mesh file."""
 MAX_MESH_BYTES = 2**30
@@ -160,7 +162,7 @@ def _is_text_stl(path: Path) -> bool:
     return head.lstrip().startswith(b"solid") and not binary
 
 
-def _gltf_tree(path: Path) -> dict[str, Any]:
+def _gltf_tree(path: Path) -> dict[str, Plain]:
     """Return the JSON part of a glTF file; empty if it has none."""
     with path.open("rb") as file:
         if path.suffix.lower() == ".glb":
@@ -177,7 +179,7 @@ def _gltf_tree(path: Path) -> dict[str, Any]:
     return tree if isinstance(tree, dict) else {}
 
 
-def _gltf_triangles(tree: dict[str, Any]) -> int:
+def _gltf_triangles(tree: dict[str, Plain]) -> int:
     """Return the number of triangles that primitives announce, or that any array could hold."""
     counts: list[int] = []
     for accessor in _dicts(tree, "accessors"):
@@ -194,7 +196,7 @@ def _gltf_triangles(tree: dict[str, Any]) -> int:
     return max([total, *(count // 3 for count in counts)])
 
 
-def _dicts(tree: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def _dicts(tree: dict[str, Plain], key: str) -> list[dict[str, Plain]]:
     """Return the objects of a list in a file, which may hold anything."""
     items = tree.get(key)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import mujoco
 import numpy as np
@@ -34,6 +34,8 @@ _NAMED = (
     "excludes",
 )
 _REFUSED = ("hfields", "flexes", "skins", "plugins")
+# Elements of a spec by kind, each with the attributes of its kind.
+_Lists: TypeAlias = "dict[str, list[Any]]"
 _GEOM = mujoco.mjtObj.mjOBJ_GEOM
 _WRAPPED = (mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER)
 
@@ -110,7 +112,7 @@ def validate_variant_specs(names: Sequence[str], specs: Sequence[mujoco.MjSpec])
                 _raise_mismatch(names[0], name, what, reference[what], value)
 
 
-def _check_alone(name: str, lists: dict[str, list[Any]]) -> None:
+def _check_alone(name: str, lists: _Lists) -> None:
     roots = [body.name or "without a name" for body in lists["bodies"][0].bodies]
     if len(roots) != 1:
         raise variant_error(
@@ -141,7 +143,7 @@ def _check_alone(name: str, lists: dict[str, list[Any]]) -> None:
             )
 
 
-def _facts(lists: dict[str, list[Any]]) -> dict[str, object]:
+def _facts(lists: _Lists) -> dict[str, object]:
     """List the attributes that must be equal, in the order in which mismatches are reported."""
     bodies = {path: _body_signature(path, body) for path, body in _paths(lists["bodies"][0])}
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -12,6 +12,9 @@ import torch
 
 from manyworlds.sim.engines.vertical_rays import VerticalHits, VerticalRays
 from manyworlds.sim.rays import DoubleBuffers, Rays
+
+if TYPE_CHECKING:
+    from mujoco.batch import Batch
 
 # Model fields that determine places and shapes, and those that determine what rays pass through.
 _GEOM_FIELDS = frozenset(
@@ -68,13 +71,13 @@ class NativeRays:
     world move or change a geom that is fixed in the compiled model, MuJoCo casts all rays.
 
     Args:
-        batch: the worlds, a `mujoco.batch.Batch`.
+        batch: the worlds.
         compiled: all fields of the model as compiled, by name.
         call: calls a function of the batch and translates its errors.
     """
 
     def __init__(
-        self, batch: Any, compiled: Mapping[str, np.ndarray], call: Callable[..., Any]
+        self, batch: Batch, compiled: Mapping[str, np.ndarray], call: Callable[..., Any]
     ) -> None:
         self._batch = batch
         self._compiled = compiled
@@ -84,7 +87,7 @@ class NativeRays:
         self._geoms = self._bodies[compiled["geom_bodyid"]]
         self._num_fixed = int(self._geoms.sum())
         self._num_poses = len(self._bodies) + len(self._geoms)
-        self._tables: dict[Any, _Table | None] = {}
+        self._tables: dict[tuple[tuple[bool, ...] | None, bool], _Table | None] = {}
         self._written: set[str] = set()
         self._moved: set[str] = set()
         """Fields of which rows move, change or hide fixed geoms."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import mujoco
 import numpy as np
 import torch
@@ -44,7 +42,7 @@ def write_field(model: mujoco.MjModel, field: str, row: np.ndarray) -> None:
     MuJoCo skips gravity compensation, adhesion and surface velocities if none was nonzero when
     constants were last computed: these are recomputed if that changes, with all other fields kept.
     """
-    owner: Any = model.opt if field.startswith("opt.") else model
+    owner = model.opt if field.startswith("opt.") else model
     name = field.removeprefix("opt.")
     target = getattr(owner, name)
     if not isinstance(target, np.ndarray):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -24,12 +24,13 @@ from manyworlds.validation.worlds import Worlds
 if TYPE_CHECKING:
     from manyworlds.entity.variants.metadata import VariantMetadata
     from manyworlds.sim.engines.engine import Engine
+    from manyworlds.spec.elements import SpecElement
 
 VariantInfo = Sequence[tuple[str, "VariantMetadata"]]
 """Names of entities, each with a description of its variants."""
 
 # Values of a geom in the worlds that lack it. Rays and cameras ignore transparent geoms.
-_OFF: dict[str, Any] = {
+_OFF: dict[str, float | list[float]] = {
     "geom_dataid": -1,
     "geom_matid": -1,
     "geom_contype": 0,
@@ -312,7 +313,9 @@ class VariantRows:
             self._engine.write_rows(field, env_ids[:, None], table.columns, table.values[variants])
 
 
-def variant_indices(variant_ids: Any, count: int) -> np.ndarray:
+def variant_indices(
+    variant_ids: int | Sequence[int] | np.ndarray | torch.Tensor, count: int
+) -> np.ndarray:
     """Convert indices of variants to one for each of `count` worlds, shape (count,).
 
     Raises:
@@ -391,7 +394,9 @@ def _columns_that_differ(values: np.ndarray) -> np.ndarray:
     return (values != values[:1]).any(axis=(0, *range(2, values.ndim)))
 
 
-def _asset_ids(assets: dict[str, Any], names: Sequence[Sequence[str | None]]) -> np.ndarray:
+def _asset_ids(
+    assets: Mapping[str, SpecElement], names: Sequence[Sequence[str | None]]
+) -> np.ndarray:
     ids = {name: asset.id for name, asset in assets.items()} | {None: -1}
     return np.array([[ids[name] for name in row] for row in names], np.int32)
 
