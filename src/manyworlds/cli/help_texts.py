@@ -8,9 +8,8 @@ import tyro
 def join_source_lines() -> None:
     """Let tyro join the lines of docstrings.
 
-    It starts a new line before each line that begins with no letter, such as an indented one, which
-    all lines of a field's docstring are except the first. Where tyro has no such function any more,
-    its help keeps these lines.
+    By default it keeps the line break before an indented line, which every line of a field's
+    docstring but the first is. A tyro without this private function keeps these breaks.
     """
     strings = getattr(tyro, "_strings", None)
     if strings is not None and hasattr(strings, "remove_single_line_breaks"):

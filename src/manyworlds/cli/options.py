@@ -160,7 +160,7 @@ def parse(options_type: type[T], argv: list[str], command: str) -> T:
 
 
 def parse_known(options_type: type[T], argv: list[str], command: str) -> tuple[T, list[str]]:
-    """Parse the options of a type, all of which have defaults.
+    """Parse the options of a type whose fields all have defaults.
 
     Returns:
         The options, and the other arguments, such as `--help` and fields of a task.

@@ -79,7 +79,7 @@ def load_run_policy(
 
 @contextlib.contextmanager
 def with_progress(policy: PolicyProtocol, steps: int, what: str) -> Iterator[PolicyProtocol]:
-    """Show progress, and yield the policy, each call of which advances it.
+    """Show a progress bar; yield the policy, which advances the bar at each call.
 
     A terminal gets a bar; other outputs, such as files, get a line at the beginning.
 

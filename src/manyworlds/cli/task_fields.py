@@ -97,7 +97,7 @@ def parse_fields(
 
 
 def set_fields(config: EnvConfig, fields: Sequence[GivenField]) -> None:
-    """Set fields that a command line gives, in configurations from elsewhere, such as a run.
+    """Set fields that a command line gives in other configurations, for example those of a run.
 
     Raises:
         UsageError: the configurations have no such field.

@@ -181,7 +181,7 @@ def state_of_one(saved: object, place: int) -> object:
 def changing_only(value: Stateful, worlds: torch.Tensor) -> Iterator[None]:
     """Let what happens within this context change the state of some worlds alone.
 
-    For calls that compute all worlds, of which the others must not move.
+    For calls that compute all worlds although only some may change.
 
     Args:
         value: the object whose state is kept.

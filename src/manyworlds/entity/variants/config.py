@@ -139,7 +139,7 @@ class VariantEntityCfg(EntityCfg):
 
 
 class _Alone(Entity):
-    """One variant, of which only the spec is used."""
+    """One variant; only its spec is used."""
 
     def _index_elements(self) -> None:
         if self.cfg.articulation is not None:

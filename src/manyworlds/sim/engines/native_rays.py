@@ -90,9 +90,9 @@ class NativeRays:
         self._tables: dict[tuple[tuple[bool, ...] | None, bool], _Table | None] = {}
         self._written: set[str] = set()
         self._moved: set[str] = set()
-        """Fields of which rows move, change or hide fixed geoms."""
+        """Fields whose rows move, change or hide fixed geoms."""
         self._shown: set[str] = set()
-        """Fields of which rows show or hide any geoms."""
+        """Fields whose rows show or hide any geoms."""
         self._doubles = DoubleBuffers()
 
     def note_written(self, fields: Collection[str]) -> None:
@@ -146,7 +146,7 @@ class NativeRays:
         hits.normal[nearer] = normal[nearer]
 
     def _decide(self, hits: VerticalHits, counts: np.ndarray, request: RayRequest) -> None:
-        """Let MuJoCo cast the undecided rays, of which there are `counts` in each row."""
+        """Let MuJoCo cast the undecided rays, `counts` in each row."""
         rows = np.flatnonzero(counts)
         # Rows with fewer undecided rays have others cast as well, with the same hits.
         columns = np.argsort(~hits.undecided[rows], axis=1, kind="stable")[:, : counts.max()]

@@ -57,7 +57,7 @@ class VerticalRays:
     """Finds the first of some geoms that vertical rays hit, as `mj_ray` does.
 
     Args:
-        model: the model, of which the necessary parts are copied.
+        model: the model; what is needed of it is copied.
         geoms: ids of the geoms, ascending; their poses must not depend on the state.
     """
 
