@@ -314,12 +314,16 @@ class EventManager(ManagerBase[EventTermCfg]):
         Returns:
             Flags of the terms of mode 'interval', on the device, shape [num_terms, num_envs].
         """
-        return count_down(self._time_left, dt) if len(self._time_left) else self._time_left.bool()
+        if not len(self._time_left):
+            return self._time_left.bool()
+        return count_down(self._time_left, dt)
 
     def saved_values(self) -> dict[str, object]:
         """Return the saved values of the manager, its terms, and the order of its last events."""
-        kept = {} if self._memory is None else {"memory": self._memory}
-        return {**super().saved_values(), **kept}
+        values = super().saved_values()
+        if self._memory is not None:
+            values["memory"] = self._memory
+        return values
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Load a state that `state_dict` returned.
@@ -341,9 +345,9 @@ class EventManager(ManagerBase[EventTermCfg]):
         """Return a state as it would be saved now."""
         state = dict(state)
         # Checkpoints before world-keyed random numbers have the numbers of prepared events,
-        state["terms"] = {
-            n: saved for n, saved in state["terms"].items() if n not in self._prepared
-        }
+        state["terms"] = dict(state["terms"])
+        for name in self._prepared:
+            state["terms"].pop(name, None)
         # those before `with_term` a table of their own for timers that worlds share,
         if "_global_time_left" in state:
             time_left = self._time_left.clone()
@@ -543,16 +547,17 @@ class EventMemory(Stateful):
         self._call = call
         self._concerned: dict[str, tuple[list[str], set[str]]] = {}
         """Names of the affected terms and the fields that they change, by entity."""
+        affected: set[str] = set()
         for entity in sim.world_to_variant:
             mine = {name: term for name, term in terms.items() if _may_concern(term, entity)}
             self._concerned[entity] = _connected(mine, sim.variant_fields(entity))
-        found = {name for names, _ in self._concerned.values() for name in names}
-        self._rows = {name: row for row, name in enumerate(n for n in terms if n in found)}
-        self._streams = {name: streams[name] for name in self._rows}
+            affected.update(self._concerned[entity][0])
+        names = [name for name in terms if name in affected]
+        self._rows = {name: row for row, name in enumerate(names)}
+        self._streams = {name: streams[name] for name in names}
         self._count = 0
         with torch.inference_mode(False):
-            shape = (len(self._rows), sim.num_envs)
-            self._last = torch.zeros(shape, dtype=torch.long, device=sim.device)
+            self._last = torch.zeros(len(names), sim.num_envs, dtype=torch.long, device=sim.device)
             """Value of `_count` when each term last ran in each world; 0 for never."""
             self._start = torch.zeros_like(self._last)
             """State of each term's random numbers before it last ran in each world."""
@@ -604,16 +609,22 @@ class EventMemory(Stateful):
         if not names:
             return
         self._sim.restore_variant_fields(entity, fields, worlds)
-        last = self._last[[self._rows[name] for name in names]][:, worlds].cpu().numpy()
+        rows = [self._rows[name] for name in names]
+        last = self._last[rows][:, worlds].cpu().numpy()
+        # Terms that run after this one anyway are not repeated before.
+        follow = [name in self._due[0] for name in names]
         due = self._due[1].mask[worlds].cpu().numpy()
-        last[np.outer([name in self._due[0] for name in names], due)] = 0
+        last[np.outer(follow, due)] = 0
+        # The order of the terms in each world; -1 in place of those that have not run there.
         order = np.argsort(last, axis=0, kind="stable")
         order[np.take_along_axis(last, order, axis=0) == 0] = -1
+        # Worlds with the same order are treated together.
         orders, kinds = np.unique(order, axis=1, return_inverse=True)
         for kind, positions in enumerate(orders.T):
             alike = torch.from_numpy(np.flatnonzero(kinds.reshape(-1) == kind))
-            for name in (names[i] for i in positions if i >= 0):
-                self._repeat(name, worlds[alike.to(worlds.device)])
+            for position in positions:
+                if position >= 0:
+                    self._repeat(names[position], worlds[alike.to(worlds.device)])
 
     def _worlds(self, env_ids: torch.Tensor | None) -> Worlds:
         return Worlds(env_ids, self._sim.num_envs, self._sim.device)
@@ -652,12 +663,13 @@ def _connected(
     read = {name: set(getattr(f, "reads_fields", ())) for name, f in functions.items()}
     found: set[str] = set()
     changed: set[str] = set()
-    while (
-        more := {name for name in terms if (written[name] | read[name]) & (fields | changed)}
-        - found
-    ):
-        found |= more
-        changed.update(*(written[name] for name in more))
+    before = -1
+    while before < len(found):  # until no further term shares a field with these
+        before = len(found)
+        for name in terms:
+            if (written[name] | read[name]) & (fields | changed):
+                found.add(name)
+                changed |= written[name]
     return [name for name in terms if name in found], changed
 
 
