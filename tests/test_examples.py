@@ -171,7 +171,7 @@ def test_gymnasium():
     threads = torch.get_num_threads()
     try:
         _, early = example["learn"](16, 64)
-        _, late = example["learn"](16, 480)
+        _, late = example["learn"](16, 960)
     finally:
         torch.set_num_threads(threads)
     assert late > early

@@ -193,7 +193,7 @@ class OnPolicyRunner(_RslRlRunner):
                 self.stopped = distributed.any_rank(self._stop_requested, self._learner_device)
                 is_last = self.stopped or iteration == total - 1
                 if folder is not None and (is_last or iteration % self.cfg["save_interval"] == 0):
-                    self.save(Path(folder, f"model_{iteration}.pt"))
+                    self.save(str(Path(folder, f"model_{iteration}.pt")))
                 if self.stopped:
                     break
         self._stop_requested = False
