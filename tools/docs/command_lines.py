@@ -10,6 +10,7 @@ from unittest import mock
 
 import tyro
 
+from manyworlds.cli import task_fields
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.main import COMMANDS
 
@@ -60,6 +61,12 @@ def _parsed(parse_whole: Callable[..., object] | None) -> Iterator[list[Parsing]
     """Record the calls of tyro, and stop at the one that parses the whole command line."""
     found: list[Parsing] = []
     parse = tyro.cli
+    parse_fields = task_fields.parse_fields
+
+    def stop_without_fields(config: Any, words: list[str], *rest: Any) -> Any:
+        if not words:  # the command would run: tyro is not called for no fields
+            raise _ParsedError
+        return parse_fields(config, words, *rest)
 
     def record(options: Any, **settings: Any) -> Any:
         found.append(Parsing(options, settings))
@@ -77,6 +84,7 @@ def _parsed(parse_whole: Callable[..., object] | None) -> Iterator[list[Parsing]
 
     with (
         mock.patch.object(tyro, "cli", record),
+        mock.patch.object(task_fields, "parse_fields", stop_without_fields),
         mock.patch.object(tyro.extras, "subcommand_cli_from_dict", record_subcommand),
         contextlib.suppress(_ParsedError),
     ):
