@@ -60,6 +60,18 @@ def test_both_devices_draw_the_same(count):
     assert torch.equal(few.uniform(shape=(0,)), torch.zeros(40, 0))
 
 
+def test_streams_move_alike_on_both_devices():
+    """Draw for all worlds, some and a mask, one after the other: equal with NumPy and PyTorch."""
+    one = stream()
+    other = stream()
+    other._host = None  # as on a GPU
+    mask = torch.arange(8) % 3 == 0
+    for env_ids in (None, torch.tensor([1, 6]), mask, None, torch.tensor([0]), None):
+        drawn = one.uniform(shape=(2, 3), env_ids=env_ids)
+        assert torch.equal(drawn, other.uniform(shape=(2, 3), env_ids=env_ids))
+        assert torch.equal(one.states, other.states)
+
+
 DRAWS = {
     "uniform": lambda s, ids: s.uniform(-1.0, 2.0, (3, 2), ids),
     "log_uniform": lambda s, ids: s.log_uniform(0.1, 10.0, (7,), ids),

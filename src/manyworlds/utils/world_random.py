@@ -157,13 +157,14 @@ class RandomStream:
             env_ids = None
         if self._host is None:
             start = self.states if env_ids is None else self.states[env_ids]
+            drawn = _unit_on_device(start, count)  # before the states move
             way = _signed(count * _GOLDEN % _WORD)
             if env_ids is not None:
                 self.states[env_ids] += way if moving is None else way * moving[env_ids]
             else:
                 self.states += way if moving is None else way * moving
-            return _unit_on_device(start, count).view(len(start), *shape)
-        # On the CPU NumPy is quickest; it makes all numbers before it moves the states.
+            return drawn.view(len(drawn), *shape)
+        # On the CPU NumPy is quickest.
         host = self._host
         ids = None if env_ids is None else env_ids.numpy()
         start = host if ids is None else host[ids]
