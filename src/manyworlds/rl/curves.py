@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from manyworlds.rl.progress import IterationRecord, curve, training_minutes
-from manyworlds.rl.run_edits import EditRecord
+from manyworlds.rl.progress import EditRecord, IterationRecord, curve, training_minutes
 from manyworlds.utils.figures import COLORS, new_figure, save_png, style_axes
 
 if TYPE_CHECKING:

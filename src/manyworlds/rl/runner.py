@@ -19,7 +19,6 @@ from manyworlds.rl.config import MIRROR_BATCH, NETWORKS, RslRlBaseRunnerCfg, run
 from manyworlds.rl.exporter_utils import Metadata, export_policy
 from manyworlds.rl.inference import InferencePolicy
 from manyworlds.rl.progress import IterationRecord
-from manyworlds.rl.run_edits import RunEdits
 from manyworlds.rl.settings_check import check_settings
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.devices import same_device, torch_threads
@@ -98,11 +97,11 @@ class OnPolicyRunner(_RslRlRunner):
         if not same_device(env.device, device):
             self.collect_on(torch.device(env.device))
         self.logger = TrainingLogger(env, self.cfg, folder, self.ranks, self.rnd is not None)
-        self.edits = RunEdits(env.unwrapped, device)
-        """Edits of the training, which it applies between two iterations."""
+        self.between_iterations: list[Callable[[int], None]] = []
+        """Functions that are called after each iteration, before its checkpoint, with the number of
+        iterations done. They may change the environment; all processes call them together."""
         self.stopped = False
         """True if `request_stop` ended the last call of `learn`."""
-        self._learner_device = device
         self._stop_requested = False
         self._report: Callable[[IterationRecord], None] | None = None
 
@@ -189,8 +188,9 @@ class OnPolicyRunner(_RslRlRunner):
                 )
                 if self._report is not None:
                     self._report(record)
-                self.edits.apply(iteration + 1)
-                self.stopped = distributed.any_rank(self._stop_requested, self._learner_device)
+                for function in self.between_iterations:
+                    function(iteration + 1)
+                self.stopped = distributed.any_rank(self._stop_requested, self.alg.device)
                 is_last = self.stopped or iteration == total - 1
                 if folder is not None and (is_last or iteration % self.cfg["save_interval"] == 0):
                     self.save(str(Path(folder, f"model_{iteration}.pt")))

@@ -21,8 +21,7 @@ from manyworlds.rl.config import RslRlBaseRunnerCfg
 from manyworlds.rl.curves import plot_learning_curve
 from manyworlds.rl.distributed import Ranks, disconnect, share
 from manyworlds.rl.exporter_utils import export_policy, export_scene
-from manyworlds.rl.progress import IterationRecord, read_progress, write_progress
-from manyworlds.rl.run_edits import check_has_edits, read_edits
+from manyworlds.rl.progress import IterationRecord, read_edits, read_progress, write_progress
 from manyworlds.rl.run_folder import RunFolder, RunOrigin
 from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.rl.settings_check import check_settings
@@ -70,12 +69,11 @@ def train(
     device: str | None = None,
     resume: Path | None = None,
     runner_cls: type[OnPolicyRunner] = OnPolicyRunner,
+    on_runner: Callable[[OnPolicyRunner], object] | None = None,
     on_start: Callable[[OnPolicyRunner, RunFolder], None] | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
     command: str | None = None,
     load: Sequence[str] = (),
-    edits: Path | None = None,
-    repeat_edits: bool = True,
     complete: bool = False,
 ) -> TrainingResult:
     """Train a policy and export it.
@@ -92,22 +90,20 @@ def train(
         device: torch device of the worlds; None for the default.
         resume: checkpoint to continue from.
         runner_cls: class of the runner, which gets the settings of the learner as a dict.
+        on_runner: function called with the runner in all processes, before it loads a checkpoint;
+            `manyworlds.live.RunEdits` continues a run that was edited.
         on_start: function called with runner and run folder before the first iteration, on rank 0.
         on_iteration: function called after every iteration.
         command: command line that starts this training, stored in the run folder.
         load: Python files and modules that registered the task, stored in the run folder.
-        edits: run folder whose edits are repeated; None for that of `resume`.
-        repeat_edits: whether to repeat the later edits of the continued run.
         complete: whether to export the policy of `resume` into its folder, if it has all its
             iterations already.
 
     Raises:
-        FileNotFoundError: the run `edits` has no edits.
         ValueError: a setting is out of bounds, or `resume` has all its iterations already, without
             `complete`.
     """
     check_settings(asdict(rl_cfg), env_cfg.scene.num_envs)
-    check_has_edits(edits)
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
     ranks = Ranks.from_environment()
     env_cfg = copy.deepcopy(env_cfg)
@@ -115,6 +111,8 @@ def train(
     runner = _make_runner(runner_cls, ranks, env_cfg, rl_cfg, device)
     try:
         resume = share(resume)
+        if on_runner is not None:
+            on_runner(runner)
         _load(runner, resume)
         done = runner.current_learning_iteration
         remaining = rl_cfg.max_iterations - done
@@ -126,13 +124,11 @@ def train(
                 )
             result = TrainingResult(RunFolder(resume.parent), was_complete=True, files=[resume])
             result.records = _earlier_records(resume, done)
-            runner.edits.open(None, read_edits(resume.parent), done, repeat=False)
         else:
             origin: RunOrigin = {"command": command, "load": list(load)}
             run = _start_run(runner, log_root, task, env_cfg, rl_cfg, origin)
             result = TrainingResult(run)
             result.records = _earlier_records(resume, done)
-            _open_edits(runner, result.run, edits or (resume and resume.parent), repeat_edits)
             if ranks.is_main:
                 write_progress(result.run.path, result.records, mode="w")
                 if on_start is not None:
@@ -202,13 +198,6 @@ def _load(runner: OnPolicyRunner, resume: Path | None) -> None:
         runner.load_teacher()
     else:
         runner.load(str(resume))
-
-
-def _open_edits(runner: OnPolicyRunner, run: RunFolder, source: Path | None, repeat: bool) -> None:
-    """Prepare to record edits in a run, and to repeat those of another one."""
-    folder = run.path if runner.ranks.is_main else None
-    recorded = [] if source is None else read_edits(source)
-    runner.edits.open(folder, recorded, runner.current_learning_iteration, repeat=repeat)
 
 
 def _learner_device(ranks: Ranks, rl_cfg: RslRlBaseRunnerCfg) -> str | None:
@@ -292,7 +281,7 @@ def _export(runner: OnPolicyRunner, result: TrainingResult, task: str) -> list[P
     return [
         export_policy(runner, path / "policy.onnx", task=task),
         export_scene(runner.env.unwrapped, path / "scene"),
-        plot_learning_curve(result.records, path / "learning_curve.png", runner.edits.records),
+        plot_learning_curve(result.records, path / "learning_curve.png", read_edits(path)),
     ]
 
 
