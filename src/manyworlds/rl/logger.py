@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,9 +17,12 @@ from manyworlds.managers.not_finite import mean_of_finite
 from manyworlds.rl.code_state import write_code_state
 from manyworlds.rl.distributed import Ranks
 from manyworlds.rl.progress import IterationRecord
+from manyworlds.utils.config import finite_or_none
 from manyworlds.utils.wandb import add_wandb_tags
 
 if TYPE_CHECKING:
+    from rsl_rl.extensions import RandomNetworkDistillation
+
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
 _RECENT_EPISODES = 100
@@ -168,7 +170,7 @@ class TrainingLogger:
         losses: Mapping[str, float],
         learning_rate: float,
         action_std: float,
-        rnd_weight: float | None = None,
+        rnd: RandomNetworkDistillation | None = None,
     ) -> IterationRecord:
         """Write the curves of an iteration, and return its record.
 
@@ -180,7 +182,7 @@ class TrainingLogger:
             losses: mean losses by name.
             learning_rate: learning rate.
             action_std: mean standard deviation of the actions.
-            rnd_weight: weight of intrinsic rewards; None if there are none.
+            rnd: intrinsic rewards; None if there are none.
         """
         scalars = {f"Loss/{name}": value for name, value in losses.items()}
         scalars["Loss/learning_rate"] = learning_rate
@@ -191,10 +193,10 @@ class TrainingLogger:
             mean_return = mean(self.returns.recent)
             scalars["Train/mean_reward"] = mean_return
             scalars["Train/mean_episode_length"] = mean(self.lengths.recent)
-            if rnd_weight is not None:
+            if rnd is not None:
                 scalars["Rnd/mean_extrinsic_reward"] = mean(self.extrinsic.recent)
                 scalars["Rnd/mean_intrinsic_reward"] = mean(self.intrinsic.recent)
-                scalars["Rnd/weight"] = rnd_weight
+                scalars["Rnd/weight"] = rnd.weight
         num_steps = cast("int", self._cfg["num_steps_per_env"])
         num_worlds = self._env.num_envs * self._ranks.world_size
         steps_per_s = num_steps * num_worlds / (collect_time + learn_time)
@@ -222,7 +224,7 @@ class TrainingLogger:
             learn_time=learn_time,
             env_time=self._env_times[0] - before[0],
             physics_time=self._env_times[1] - before[1],
-            scalars={n: value if math.isfinite(value) else None for n, value in scalars.items()},
+            scalars=finite_or_none(scalars),
         )
 
     def save_model(self, path: str, iteration: int) -> None:
@@ -266,7 +268,6 @@ class TrainingLogger:
 
     def _means_of_logged(self) -> dict[str, float]:
         """Return the means of the finite values that the steps of an iteration logged."""
-        # NaN is the mean of no episode.
         values: dict[str, list[torch.Tensor]] = {}
         for logged in self._logged:
             for name, value in logged.items():

@@ -288,7 +288,7 @@ class PPO(rsl_rl.algorithms.PPO):
 
     @torch.inference_mode()
     def _adapt_learning_rate(self, batch: MiniBatch, size: int) -> None:
-        """Lower the learning rate if the policy has changed too much since the rollout, or raise it.
+        """Lower the learning rate of a policy that changed too much since the rollout, or raise it.
 
         The measure is the mean KL divergence, which should be `desired_kl`.
         """
@@ -389,7 +389,7 @@ class PPO(rsl_rl.algorithms.PPO):
                 f"rsl_rl's {', '.join(sorted(changed))} is not that of the versions 5.5.0 and "
                 f"5.5.1, but of {version} or replaced at run time: it runs as it is, in place of "
                 "that of manyworlds.rl.ppo.PPO. Derive a class from that one to change it.",
-                stacklevel=3,
+                stacklevel=2,
             )
         self._changed = changed
 
@@ -441,7 +441,7 @@ def algorithm_class(settings: dict[str, object]) -> type[rsl_rl.algorithms.PPO]:
             "what that adds to rsl_rl's: the value of the final observation at a time-out, noise "
             "of actions by world, the critic's learning rate, stages of the entropy coefficient "
             "and of the learning rate, the average of the policy, and the critic's thread.",
-            stacklevel=3,
+            stacklevel=2,
         )
     return found
 

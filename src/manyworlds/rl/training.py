@@ -26,7 +26,7 @@ from manyworlds.rl.run_folder import RunFolder, RunOrigin
 from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.rl.settings_check import check_settings
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
-from manyworlds.utils.config import to_plain
+from manyworlds.utils.config import finite_or_none, to_plain
 from manyworlds.utils.devices import as_device
 from manyworlds.utils.files import write_atomic
 from manyworlds.utils.machine import machine, package_versions
@@ -306,10 +306,7 @@ def _stop_on_signal(runner: OnPolicyRunner) -> Iterator[None]:
 
 def write_summary(run: RunFolder, summary: dict[str, object]) -> Path:
     """Write the results of a run to `summary.json`; values that are not finite become null."""
-    finite = {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in summary.items()
-    }
     path = run.path / "summary.json"
-    write_atomic(path, json.dumps(to_plain(finite), indent=2, allow_nan=False) + "\n")
+    plain = finite_or_none(to_plain(summary))
+    write_atomic(path, json.dumps(plain, indent=2, allow_nan=False) + "\n")
     return path
