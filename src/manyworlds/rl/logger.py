@@ -120,7 +120,14 @@ class TrainingLogger:
         self._env_times = self._read_env_times()
         if self.log_dir is None or not self._ranks.is_main:
             return
-        self.writer = self._make_writer(self.log_dir)
+        settings = self._cfg.get("logger", "tensorboard")
+        if settings == "tensorboard":
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.writer = SummaryWriter(log_dir=self.log_dir, flush_secs=10)
+        else:
+            make, arguments = resolve_class(cast("dict[str, object]", settings))
+            self.writer = make(log_dir=self.log_dir, **arguments)
         add_wandb_tags(cast("Sequence[str]", self._cfg.get("wandb_tags", ())))
         places = [Path.cwd(), Path(__file__).parent]
         places += [Path(file).parent for file in self.git_status_repos]
@@ -209,7 +216,10 @@ class TrainingLogger:
             }
             for name, value in {**scalars, **performance}.items():
                 self.writer.add_scalar(name, value, iteration)
-            self._write_by_time(self.writer, scalars)
+            if not isinstance(self.writer, WandbLogWriter):  # whose steps must increase
+                for name in ("Train/mean_reward", "Train/mean_episode_length"):
+                    if name in scalars:
+                        self.writer.add_scalar(f"{name}/time", scalars[name], int(self._time))
             if isinstance(self.writer, LogWriter):
                 for video in Path(cast("str", self.log_dir)).rglob("*.mp4"):
                     self.writer.save_video(video, iteration)
@@ -249,23 +259,6 @@ class TrainingLogger:
             sums.recent.extend(recent)
             sums.present.copy_(present)
 
-    def _make_writer(self, log_dir: str) -> Writer:
-        settings = self._cfg.get("logger", "tensorboard")
-        if settings == "tensorboard":
-            from torch.utils.tensorboard import SummaryWriter
-
-            return SummaryWriter(log_dir=log_dir, flush_secs=10)
-        make, arguments = resolve_class(cast("dict[str, object]", settings))
-        return make(log_dir=log_dir, **arguments)
-
-    def _write_by_time(self, writer: Writer, scalars: Mapping[str, float]) -> None:
-        """Write the main curves over the time of the training, where steps may be anything."""
-        if isinstance(writer, WandbLogWriter):  # whose steps must increase
-            return
-        for name in ("Train/mean_reward", "Train/mean_episode_length"):
-            if name in scalars:
-                writer.add_scalar(f"{name}/time", scalars[name], int(self._time))
-
     def _means_of_logged(self) -> dict[str, float]:
         """Return the means of the finite values that the steps of an iteration logged."""
         values: dict[str, list[torch.Tensor]] = {}
@@ -273,10 +266,12 @@ class TrainingLogger:
             for name, value in logged.items():
                 values.setdefault(name, []).append(torch.as_tensor(value).float().flatten().cpu())
         self._logged.clear()
-        return {
-            name if "/" in name else f"Episode/{name}": mean_of_finite(torch.cat(parts)).item()
-            for name, parts in values.items()
-        }
+        means = {}
+        for name, parts in values.items():
+            if "/" not in name:
+                name = f"Episode/{name}"
+            means[name] = mean_of_finite(torch.cat(parts)).item()
+        return means
 
     def _read_env_times(self) -> tuple[float, float]:
         """Return the time of all control steps and of their physics so far [s]."""

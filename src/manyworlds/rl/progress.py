@@ -96,7 +96,11 @@ def curve(records: Sequence[IterationRecord], key: str) -> list[float]:
         key: a field of the records, `share/physics`, `share/managers`, `share/learner`, or the name
             of a logged value.
     """
-    return [math.nan if (v := _value(record, key)) is None else v for record in records]
+    values = []
+    for record in records:
+        value = _value(record, key)
+        values.append(math.nan if value is None else value)
+    return values
 
 
 def curve_keys(records: Sequence[IterationRecord]) -> list[str]:
@@ -117,7 +121,7 @@ def _value(record: IterationRecord, key: str) -> float | None:
         return record.scalars[key]
     if key.startswith("share/"):
         return record.shares.get(key.removeprefix("share/"))
-    return getattr(record, key) if key in IterationRecord.__dataclass_fields__ else None
+    return vars(record).get(key)
 
 
 def write_progress(run: Path, records: Sequence[IterationRecord], mode: str) -> None:

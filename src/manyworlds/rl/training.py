@@ -107,13 +107,17 @@ def train(
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
     ranks = Ranks.from_environment()
     env_cfg = copy.deepcopy(env_cfg)
-    env_cfg.seed = rl_cfg.seed if env_cfg.seed is None else env_cfg.seed
+    if env_cfg.seed is None:
+        env_cfg.seed = rl_cfg.seed
     runner = _make_runner(runner_cls, ranks, env_cfg, rl_cfg, device)
     try:
         resume = share(resume)
         if on_runner is not None:
             on_runner(runner)
-        _load(runner, resume)
+        if resume is None:
+            runner.load_teacher()
+        else:
+            runner.load(str(resume))
         done = runner.current_learning_iteration
         remaining = rl_cfg.max_iterations - done
         if resume is not None and remaining <= 0:
@@ -122,7 +126,8 @@ def train(
                     f"'{resume}' already has {done} iterations: set --agent.max-iterations (now "
                     f"{rl_cfg.max_iterations}) to more than that."
                 )
-            result = TrainingResult(RunFolder(resume.parent), was_complete=True, files=[resume])
+            run = RunFolder(resume.parent)
+            result = TrainingResult(run, was_complete=True, files=[resume])
             result.records = _earlier_records(resume, done)
         else:
             origin: RunOrigin = {"command": command, "load": list(load)}
@@ -130,13 +135,21 @@ def train(
             result = TrainingResult(run)
             result.records = _earlier_records(resume, done)
             if ranks.is_main:
-                write_progress(result.run.path, result.records, mode="w")
+                write_progress(run.path, result.records, mode="w")
                 if on_start is not None:
-                    on_start(runner, result.run)
+                    on_start(runner, run)
             _learn(runner, remaining, result, on_iteration, deadline, from_start=resume is None)
-            result.files = [_save_last(runner, result)]
+            checkpoint = run.path / f"model_{runner.current_learning_iteration}.pt"
+            if not ranks.is_distributed and not checkpoint.is_file():
+                runner.save(str(checkpoint))  # of an iteration that was interrupted
+            result.files = [checkpoint]
         if ranks.is_main:
-            result.files += _export(runner, result, task)
+            curve = run.path / "learning_curve.png"
+            result.files += [
+                export_policy(runner, run.path / "policy.onnx", task=task),
+                export_scene(runner.env.unwrapped, run.path / "scene"),
+                plot_learning_curve(result.records, curve, read_edits(run.path)),
+            ]
     finally:
         disconnect()
     return result
@@ -149,11 +162,28 @@ def _make_runner(
     rl_cfg: RslRlBaseRunnerCfg,
     device: str | None,
 ) -> OnPolicyRunner:
-    """Make the worlds, and a runner on the learner's device."""
-    learner = _learner_device(ranks, rl_cfg)
-    env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
+    """Make the worlds of this process, and a runner on the learner's device.
+
+    Raises:
+        ValueError: the learner's device does not exist.
+    """
+    learner = None
+    if rl_cfg.device is not None:
+        learner = as_device(ranks.device(rl_cfg.device) or rl_cfg.device)
+        if learner.type == "mps" and not torch.backends.mps.is_available():
+            raise ValueError(
+                "--agent.device is 'mps', but PyTorch finds no GPU of Apple: use 'cpu', or 'cuda' "
+                "for one of NVIDIA."
+            )
+    if ranks.is_distributed:
+        env_cfg = copy.deepcopy(env_cfg)
+        scene = env_cfg.scene
+        scene.first_world = ranks.rank * scene.num_envs
+        scene.total_envs = ranks.world_size * scene.num_envs
+        env_cfg.sim.num_threads = env_cfg.sim.num_threads or ranks.threads
+    env = ManagerBasedRlEnv(env_cfg, device=ranks.device(device))
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
-    return runner_cls(wrapped, asdict(rl_cfg), None, learner or str(env.device))
+    return runner_cls(wrapped, asdict(rl_cfg), None, str(learner or env.device))
 
 
 def _learn(
@@ -192,43 +222,6 @@ def _learn(
             result.stopped = True
 
 
-def _load(runner: OnPolicyRunner, resume: Path | None) -> None:
-    """Load the checkpoint to continue from, or the teacher of a new run, if any."""
-    if resume is None:
-        runner.load_teacher()
-    else:
-        runner.load(str(resume))
-
-
-def _learner_device(ranks: Ranks, rl_cfg: RslRlBaseRunnerCfg) -> str | None:
-    """Return the learner's own device, if one is configured.
-
-    Raises:
-        ValueError: it does not exist.
-    """
-    if rl_cfg.device is None:
-        return None
-    device = as_device(ranks.device(rl_cfg.device) or rl_cfg.device)
-    if device.type == "mps" and not torch.backends.mps.is_available():
-        raise ValueError(
-            "--agent.device is 'mps', but PyTorch finds no GPU of Apple: use 'cpu', or 'cuda' for "
-            "one of NVIDIA."
-        )
-    return str(device)
-
-
-def _env_cfg_of(ranks: Ranks, env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
-    """Return the configuration of this process, with its own worlds and share of the cores."""
-    if not ranks.is_distributed:
-        return env_cfg
-    env_cfg = copy.deepcopy(env_cfg)
-    scene = env_cfg.scene
-    scene.first_world = ranks.rank * scene.num_envs
-    scene.total_envs = ranks.world_size * scene.num_envs
-    env_cfg.sim.num_threads = env_cfg.sim.num_threads or ranks.threads
-    return env_cfg
-
-
 def _start_run(
     runner: OnPolicyRunner,
     log_root: Path,
@@ -250,8 +243,10 @@ def _start_run(
     assert run is not None  # rank 0 created it
     runner.logger.log_dir = str(run.path)
     guard = runner.env.unwrapped.sim.cfg.nan_guard
-    suffix = f"_rank{runner.ranks.rank}" if runner.ranks.is_distributed else ""
-    guard.output_dir = guard.output_dir or str(run.path / f"nan_dumps{suffix}")
+    dumps = "nan_dumps"
+    if runner.ranks.is_distributed:
+        dumps += f"_rank{runner.ranks.rank}"
+    guard.output_dir = guard.output_dir or str(run.path / dumps)
     return run
 
 
@@ -264,25 +259,6 @@ def _earlier_records(checkpoint: Path | None, iterations: int) -> list[Iteration
     except FileNotFoundError:
         return []
     return [item for item in records if item.iteration <= iterations]
-
-
-def _save_last(runner: OnPolicyRunner, result: TrainingResult) -> Path:
-    """Return the last checkpoint, which an interrupted iteration has not written yet."""
-    checkpoint = result.run.path / f"model_{runner.current_learning_iteration}.pt"
-    # Several processes end together, and then `learn` has written it.
-    if not runner.ranks.is_distributed and not checkpoint.is_file():
-        runner.save(str(checkpoint))
-    return checkpoint
-
-
-def _export(runner: OnPolicyRunner, result: TrainingResult, task: str) -> list[Path]:
-    """Write policy, scene and learning curve into the run's folder; return their paths."""
-    path = result.run.path
-    return [
-        export_policy(runner, path / "policy.onnx", task=task),
-        export_scene(runner.env.unwrapped, path / "scene"),
-        plot_learning_curve(result.records, path / "learning_curve.png", read_edits(path)),
-    ]
 
 
 @contextlib.contextmanager
