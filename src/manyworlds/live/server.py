@@ -194,7 +194,9 @@ class AttachServer:
             snapshot = found.snapshot
         else:
             snapshot = take_snapshot(self.env, env_id)
-        policy = None if self._policy is None else self._policy.of_world(env_id)
+        policy = None
+        if self._policy is not None:
+            policy = self._policy.of_world(env_id)
         return pack({**self.facts(), "snapshot": snapshot.to_bytes(), "policy": policy})
 
     def steps_of(self, env_id: int) -> bytes:

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 import numpy as np
@@ -20,6 +20,7 @@ from manyworlds.rl.policy_description import (
     EntityDescription,
     ExportedDescription,
     NeedsEnvironmentError,
+    Params,
 )
 from manyworlds.sensor.builtin_sensor import ROTATIONS
 from manyworlds.sim.gravity import plain_gravity_direction
@@ -29,7 +30,7 @@ from manyworlds.utils.newton import avoid_sparse_newton
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, dict[str, Any]], ArrayLike]
+ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, Params], ArrayLike]
 """Function that computes an observation, shape [n], from the policy, the state and its
 parameters."""
 
@@ -90,7 +91,7 @@ class OnnxPolicy:
         prefix: str | None = None,
     ) -> None:
         self.path = Path(path)
-        self._session: Any = open_session(path)
+        self._session = open_session(path)
         self.description = self._read_description()
         avoid_sparse_newton(model)
         self.model = model
@@ -194,7 +195,7 @@ class OnnxPolicy:
             feed["time_step"] = np.array([[self.time_step]], np.float32)
         for name, groups in self.description["policy"]["inputs"].items():
             feed[name] = np.concatenate([self.observe(data, group) for group in groups])[None]
-        outputs = self._session.run(None, feed)
+        outputs = cast("list[np.ndarray]", self._session.run(None, feed))
         names = [node.name for node in self._session.get_outputs()]
         for name, value in zip(names[1:], outputs[1:], strict=True):
             if name.endswith("_out"):
@@ -240,13 +241,13 @@ class OnnxPolicy:
             values.append(self._term(data, group, name, term).reshape(term["shape"]))
         return np.concatenate(values, axis=described.get("concatenate_dim", -1))
 
-    def joint_positions(self, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+    def joint_positions(self, data: mujoco.MjData, params: Params) -> np.ndarray:
         """Positions of the joints that a term's parameters select [rad or m], shape [n]."""
         return data.qpos[[self.addresses[name][0] for name in self.joints_of(params)[0]]]
 
-    def joints_of(self, params: dict[str, Any]) -> tuple[list[str], EntityDescription]:
+    def joints_of(self, params: Params) -> tuple[list[str], EntityDescription]:
         """Return the joints that a term's parameters select, and the entity's description."""
-        asset: dict[str, Any] = params.get("asset_cfg") or {"entity": "robot"}
+        asset: Params = params.get("asset_cfg") or {"entity": "robot"}
         entity = self.entities[asset["entity"]]
         return asset.get("joint_names", entity["joint_names"]), entity
 
@@ -269,7 +270,7 @@ class OnnxPolicy:
         """Compute positions, velocities and their sensors at the new state, as in training."""
         mujoco.mj_step1(self.model, data)
 
-    def _term(self, data: mujoco.MjData, group: str, name: str, term: dict[str, Any]) -> np.ndarray:
+    def _term(self, data: mujoco.MjData, group: str, name: str, term: Params) -> np.ndarray:
         value = np.asarray(self._function(name, term)(self, data, term["params"]), np.float32)
         if term.get("clip") is not None:
             value = value.clip(*term["clip"])
@@ -290,7 +291,12 @@ class OnnxPolicy:
         rows[-1] = value
         return rows
 
-    def _function(self, name: str, term: dict[str, Any]) -> ObservationFn:
+    def _function(self, name: str, term: Params) -> ObservationFn:
+        """Return the function that computes a term.
+
+        Raises:
+            NeedsEnvironmentError: there is none.
+        """
         module, _, function = term["function"].rpartition(":")
         # A term may have the name of a built-in function and be computed by another one.
         known = {**_functions_of(module), **OBSERVATION_FNS, **self._fns}
@@ -344,7 +350,7 @@ class OnnxPolicy:
         self.description = _replace_prefix(described, trained, prefix)
         self._renamed[trained] = prefix
 
-    def _observed_terms(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _observed_terms(self) -> Iterator[tuple[str, Params]]:
         """Yield name and description of each observation term that the network sees."""
         for groups in self.description["policy"]["inputs"].values():
             for group in groups:
@@ -429,13 +435,13 @@ def _functions_of(module: str) -> dict[str, ObservationFn]:
     return getattr(sys.modules.get(module), "PLAIN_OBSERVATION_FNS", {})
 
 
-def _joint_pos_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+def _joint_pos_rel(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     names, entity = policy.joints_of(params)
     default = dict(zip(entity["joint_names"], entity["default_joint_pos"], strict=True))
     return policy.joint_positions(data, params) - [default[name] for name in names]
 
 
-def _joint_vel_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+def _joint_vel_rel(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     names, entity = policy.joints_of(params)
     default = dict(zip(entity["joint_names"], entity["default_joint_vel"], strict=True))
     velocities = [data.qvel[policy.addresses[name][1]] - default[name] for name in names]
@@ -443,7 +449,7 @@ def _joint_vel_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, An
 
 
 def _root_velocity(part: slice) -> ObservationFn:
-    def function(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+    def function(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
         velocity = np.zeros(6)  # angular, then linear
         body = policy.model.body(policy.joints_of(params)[1]["root_body"]).id
         kind = mujoco.mjtObj.mjOBJ_XBODY
@@ -453,32 +459,28 @@ def _root_velocity(part: slice) -> ObservationFn:
     return function
 
 
-def _projected_gravity(
-    policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]
-) -> np.ndarray:
+def _projected_gravity(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     body = policy.model.body(policy.joints_of(params)[1]["root_body"]).id
     return data.xmat[body].reshape(3, 3).T @ plain_gravity_direction(policy.model.opt)
 
 
-def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     name = params.get("action_name")
     if name is None:
         return policy.action
     return policy.action[policy.action_slices[name]]
 
 
-def _generated_commands(
-    policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]
-) -> np.ndarray:
+def _generated_commands(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     return policy.commands[params["command_name"]]
 
 
-def _builtin_sensor(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+def _builtin_sensor(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     return data.sensor(params["sensor"]).data
 
 
 def _projected_gravity_from_sensor(
-    policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]
+    policy: OnnxPolicy, data: mujoco.MjData, params: Params
 ) -> np.ndarray:
     model = policy.model
     sensor = model.sensor(params["sensor"]).id

@@ -22,6 +22,10 @@ VERSION = 1
 """Version of the layout of `describe_policy`."""
 
 
+Params = dict[str, Any]
+"""Fields or parameters of a term, as plain data by name."""
+
+
 class NeedsEnvironmentError(ValueError):
     """Error of a policy that runs in its environment only, not in plain MuJoCo."""
 
@@ -31,7 +35,7 @@ class ObservationGroupDescription(TypedDict):
 
     concatenate: bool
     concatenate_dim: NotRequired[int]
-    terms: dict[str, dict[str, Any]]
+    terms: dict[str, Params]
     """By name: function, shape, parameters, and the other fields of the term's configuration."""
 
 
@@ -198,7 +202,7 @@ def gains(entity: Entity) -> tuple[list[float], list[float]]:
 
 def _describe_observation(
     env: ManagerBasedRlEnv, group: str, name: str, shape: tuple[int, ...]
-) -> dict[str, Any]:
+) -> Params:
     cfg = env.observation_manager.get_term_cfg(group, name)
     func = cfg.func
     if not hasattr(func, "__qualname__"):  # an instance of a class of terms
@@ -231,7 +235,7 @@ def _describe_param(env: ManagerBasedRlEnv, value: object) -> object:
     return chosen
 
 
-def _describe_action(term: ActionTerm) -> dict[str, Any]:
+def _describe_action(term: ActionTerm) -> Params:
     described = {
         "type": type(term).__name__,
         "entity": term.cfg.entity_name,
