@@ -143,16 +143,15 @@ def save_checkpoint(
         path: the file.
         infos: further plain data.
     """
-    own = _write(PROCESS_PARTS, runner)
-    states = [own]
-    if runner.ranks.is_distributed:
-        states = [_from_bytes(state) for state in distributed.gather(_to_bytes(own))]
+    own = tree_map_only(torch.Tensor, torch.Tensor.cpu, _write(PROCESS_PARTS, runner))
+    states = distributed.gather(own)
     if not runner.ranks.is_main:
         return
     checkpoint = {**runner.alg.save(), **_write(TRAINING_PARTS, runner)}
     checkpoint["infos"] = {**(infos or {}), **states[0], "other_ranks": states[1:]}
-    on_cpu = tree_map_only(torch.Tensor, torch.Tensor.cpu, checkpoint)
-    write_atomic(path, _to_bytes(on_cpu))
+    buffer = io.BytesIO()
+    torch.save(tree_map_only(torch.Tensor, torch.Tensor.cpu, checkpoint), buffer)
+    write_atomic(path, buffer.getvalue())
 
 
 def restore_checkpoint(
@@ -294,13 +293,3 @@ def _migrate(checkpoint: dict[str, Any]) -> dict[str, Any]:
         for old in set(state) & set(_OLD_NAMES):
             state[_OLD_NAMES[old]] = state.pop(old)
     return checkpoint
-
-
-def _to_bytes(value: object) -> bytes:
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    return buffer.getvalue()
-
-
-def _from_bytes(data: bytes) -> Any:
-    return torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
