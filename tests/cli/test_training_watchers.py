@@ -23,9 +23,7 @@ def test_edits_are_printed():
     cfg = load_env_cfg("Cartpole-Swingup")
     cfg.scene.num_envs = 1
     env = ManagerBasedRlEnv(cfg, device="cpu")
-    runner = SimpleNamespace(
-        env=env, between_iterations=[], alg=SimpleNamespace(device="cpu"), repeat_edits=True
-    )
+    runner = SimpleNamespace(env=env, between_iterations=[], learner_device="cpu")
     watchers = TrainingWatchers(SimpleNamespace(repeat_edits=True), console)
     watchers.attach(runner)
     watchers._edits.send(EDIT)

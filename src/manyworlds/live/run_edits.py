@@ -150,7 +150,7 @@ class RunEdits:
             undo = self._log.apply(edit)
         except ValueError as error:
             refusal = str(error)
-        if distributed.any_rank(bool(refusal), self._runner.alg.device):
+        if distributed.any_rank(bool(refusal), self._runner.learner_device):
             if undo is not None:
                 undo()
             return None, refusal or f"The edit '{edit.text}' is refused by another process."

@@ -74,6 +74,9 @@ class OnPolicyRunner(_RslRlRunner):
         if isinstance(settings.get("logger"), dict):
             require_extra("wandb", "wandb")
         self.ranks = distributed.Ranks.from_environment()
+        self.learner_device = device
+        """Device of the learner; `device` is that of the worlds."""
+
         algorithm = settings["algorithm"]
         class_name = algorithm["class_name"]
         algorithm["class_name"] = algorithm_class(algorithm)
@@ -89,12 +92,14 @@ class OnPolicyRunner(_RslRlRunner):
         algorithm["class_name"] = class_name  # settings are logged as plain data
         for model in networks.values():
             model.pop("mirror", None)
+
         self.rnd: RandomNetworkDistillation | None = None
         """Rewards for new observations, if the algorithm adds them."""
         if algorithm.get("rnd_cfg"):
             self.rnd = self.alg.rnd
         # Made before the first use, after which torch cannot copy it.
         self._blank_policy = copy.deepcopy(self.alg.get_policy())
+
         streams = env.unwrapped.random_streams
         if isinstance(self.alg, PPO):
             self.alg.noise = streams.stream("action_noise")
@@ -104,6 +109,7 @@ class OnPolicyRunner(_RslRlRunner):
         self.device = str(env.device)
         if not same_device(env.device, device):
             self.collect_on(torch.device(env.device))
+
         self.logger = TrainingLogger(env, self.cfg, folder, self.ranks, self.rnd is not None)
         self.between_iterations: list[Callable[[int], None]] = []
         """Functions that are called after each iteration, before its checkpoint, with the number of
@@ -199,7 +205,7 @@ class OnPolicyRunner(_RslRlRunner):
                     self._report(record)
                 for function in self.between_iterations:
                     function(iteration + 1)
-                self.stopped = distributed.any_rank(self._stop_requested, self.alg.device)
+                self.stopped = distributed.any_rank(self._stop_requested, self.learner_device)
                 is_last = self.stopped or iteration == total - 1
                 if folder is not None and (is_last or iteration % self.cfg["save_interval"] == 0):
                     self.save(str(Path(folder, f"model_{iteration}.pt")))
@@ -334,7 +340,7 @@ class OnPolicyRunner(_RslRlRunner):
         self.alg.eval_mode()
         policy = self.acting_policy()
         device = device or self.device
-        if policy.is_recurrent or not same_device(device, self.alg.device):
+        if policy.is_recurrent or not same_device(device, self.learner_device):
             state = policy.state_dict()
             policy = copy.deepcopy(self._blank_policy).to(device).eval()
             policy.load_state_dict(state)
