@@ -13,8 +13,7 @@ from manyworlds.cli.main import main
 from manyworlds.cli.report_content import _named
 from manyworlds.live.edits import SetValue
 from manyworlds.rl.comparison import RunCurves, _groups, _labels
-from manyworlds.rl.progress import read_progress
-from manyworlds.rl.run_edits import EditRecord, write_edits
+from manyworlds.rl.progress import EditRecord, read_progress, write_edits
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.tasks.run_configs import evaluation_env_cfg

@@ -7,8 +7,9 @@ import torch
 
 from manyworlds.live import env_from_snapshot
 from manyworlds.live.memory import WorldMemory
-from manyworlds.live.record import WorldReplay, quick_checksum
+from manyworlds.live.record import WorldRecorder, WorldReplay, quick_checksum, repeat
 from manyworlds.live.story import episode_story
+from manyworlds.managers import RewardTermCfg
 from manyworlds.utils.seeding import rng_state
 from tests.live.test_fork import TASKS, delay, make_env
 
@@ -64,6 +65,43 @@ def test_the_batch_does_not_change():
     assert memory.seconds == pytest.approx(30 * seen.step_dt)
     assert torch.equal(plain.sim.data.qpos, seen.sim.data.qpos)
     assert torch.equal(state, rng_state()["torch"])
+
+
+def test_a_step_that_fails_is_neither_recorded_nor_simulated():
+    """Raise in a reward once: records end before it, and the memory begins after it."""
+    fails = [False]
+
+    def reward(env):
+        if fails[0]:
+            raise ArithmeticError("the reward failed")
+        return env.episode_length_buf.float()
+
+    def failing(cfg):
+        cfg.rewards["failing"] = RewardTermCfg(func=reward, weight=1.0)
+
+    env = make_env("Cartpole-Balance", failing)
+    memory = WorldMemory(env)
+    recorder = WorldRecorder(env)
+    record = recorder.start(1)
+    for step in range(5):
+        env.step(act(env, step))
+    fails[0] = True
+    with pytest.raises(ArithmeticError):
+        env.step(act(env, 5))
+    fails[0] = False
+    for step in range(6, 10):
+        env.step(act(env, step))
+    assert recorder.env_ids == [] and env.observers == [memory]
+    assert len(record.steps) == 5
+    alone = env_from_snapshot(record.snapshot, env.cfg)
+    assert len([*repeat(alone, record.steps)]) == 5
+    alone.close()
+    past = memory.past(1)
+    assert len(past.steps) == 4
+    alone, replay = simulated(env, past)
+    assert replay.done == 4
+    alone.close()
+    env.close()
 
 
 def test_lengths_that_a_runner_sets_are_remembered():

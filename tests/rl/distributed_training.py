@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from manyworlds.live.edits import SetValue
+from manyworlds.live.run_edits import RunEdits
 from manyworlds.rl import runner as runner_module
 from manyworlds.rl.training import train
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
@@ -18,6 +19,10 @@ class NotingRunner(runner_module.OnPolicyRunner):
     """Writes down what each process starts from and ends with."""
 
     folder: Path
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self.edits = RunEdits(self)
 
     def learn(self, *args, **kwargs) -> None:
         """Learn, then write; `EDIT` names a path to set to a value after the first iteration."""

@@ -9,9 +9,9 @@ import torch
 from manyworlds.cli.policies import load_policy
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab.entry.entry_stock import sent_policy
+from manyworlds.live.training_policy import TrainingPolicy
 from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper
 from manyworlds.rl.checkpoint import AVERAGED, load_checkpoint
-from manyworlds.rl.entered_policy import TrainingPolicy
 from manyworlds.rl.training import train
 
 TASK = "Cartpole-Swingup"

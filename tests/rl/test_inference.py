@@ -66,16 +66,22 @@ def test_a_policy_without_memory_has_none(tmp_path):
 
 @pytest.mark.parametrize("widths", [(4,), (64, 64), (128, 128, 128)])
 def test_an_action_is_the_same_in_a_batch_of_any_size(widths):
-    """Compute the actions of some of many observations, alone, bit for bit."""
+    """Compute actions, values and deviations of some of many observations, bit for bit."""
     env_cfg, rl_cfg = load_env_cfg("Cartpole-Balance"), load_rl_cfg("Cartpole-Balance")
     env_cfg.scene.num_envs = 1
-    rl_cfg.actor.hidden_dims = widths
+    rl_cfg.actor.hidden_dims = rl_cfg.critic.hidden_dims = widths
     env = ManagerBasedRlEnv(env_cfg, device="cpu")
     runner = OnPolicyRunner(RslRlVecEnvWrapper(env), asdict(rl_cfg), log_dir=None, device="cpu")
     policy = runner.get_inference_policy()
+    policy.critic = runner.alg.critic
     obs = torch.randn(1000, env.get_observations()["actor"].shape[1])
-    expected = policy({"actor": obs})
+    groups = {"actor": obs, "critic": obs}
+    expected = policy(groups)
+    estimate = policy.estimate(groups)
+    assert estimate.value.shape == (1000,) and estimate.deviation.shape == expected.shape
     for count in (1, 2, 3, 7, 12, 16, 31, 100, 999):
-        actions = policy({"actor": obs[:count]})
-        assert torch.equal(actions, expected[:count]), count
+        some = {"actor": obs[:count], "critic": obs[:count]}
+        assert torch.equal(policy(some), expected[:count]), count
+        assert torch.equal(policy.estimate(some).value, estimate.value[:count]), count
+        assert torch.equal(policy.estimate(some).deviation, estimate.deviation[:count]), count
     env.close()

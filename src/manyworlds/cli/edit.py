@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     folder = running_training(cfg.run, cfg.log_root).path
     from manyworlds.lab.entry import Visitor
     from manyworlds.live.edits import SetValue, edit_from_plain
-    from manyworlds.rl.run_edits import read_edits
+    from manyworlds.rl.progress import read_edits
 
     edits = [SetValue(path=path, value=value) for path, value in values]
     if plain is not None:

@@ -92,8 +92,8 @@ def evaluate_cases(
         ValueError: the run has no cases.
     """
     from manyworlds.cli.policies import load_run_policy, with_progress
-    from manyworlds.rl.cases import case_env, case_table, cases_of, evaluate_case
-    from manyworlds.rl.run_edits import read_edits
+    from manyworlds.live.cases import case_env, case_table, cases_of, evaluate_case
+    from manyworlds.rl.progress import read_edits
     from manyworlds.tasks.run_configs import configs_of_run
 
     cases = [] if run is None else cases_of(read_edits(run.path))

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING
 from manyworlds.cli.errors import EXPECTED, one_line
 from manyworlds.rl.code_state import read_code_state
 from manyworlds.rl.curves import mean_shares, plot_learning_curve, plot_shares, plot_values
-from manyworlds.rl.progress import IterationRecord, control_steps, curve_keys, training_minutes
-from manyworlds.rl.run_edits import read_edits
+from manyworlds.rl.progress import (
+    IterationRecord,
+    control_steps,
+    curve_keys,
+    read_edits,
+    training_minutes,
+)
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.utils.config import Plain, flatten, to_plain
 

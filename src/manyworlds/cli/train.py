@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from manyworlds.cli.task_fields import TrainConfig
     from manyworlds.rl import RslRlBaseRunnerCfg
-    from manyworlds.rl.progress import IterationRecord
+    from manyworlds.rl.progress import EditRecord, IterationRecord
     from manyworlds.rl.training import TrainingResult
     from manyworlds.sim import SimulationCfg
 
@@ -175,15 +175,13 @@ def run(
         _use_gpus(options, argv)
     if options.enable_nan_guard:
         config.env.sim.nan_guard.enabled = True
-    edits = None
-    if options.edits is not None:
-        edits = find_run(options.edits, options.log_root).need_folder().path
+    recorded = _recorded_edits(options, resume)
     console = Console() if ranks.is_main else Console(file=io.StringIO())
     load = absolute(options.load)
     trust(load)
     with (
         TrainingProgress(console) as progress,
-        contextlib.closing(TrainingWatchers(options, console)) as watchers,
+        contextlib.closing(TrainingWatchers(options, console, recorded)) as watchers,
     ):
 
         def report(record: IterationRecord) -> None:
@@ -198,9 +196,8 @@ def run(
             device=options.device,
             resume=resume,
             runner_cls=load_runner_cls(task) or OnPolicyRunner,
-            edits=edits,
-            repeat_edits=options.repeat_edits,
             complete=options.auto_resume,
+            on_runner=watchers.attach,
             on_start=watchers.start,
             on_iteration=report,
             command=shlex.join(["manyworlds", "train", *argv]),
@@ -210,6 +207,24 @@ def run(
     if ranks.is_main:
         _report(task, result, console)
     return 130 if result.interrupted else 0
+
+
+def _recorded_edits(options: TrainOptions, resume: Path | None) -> list[EditRecord]:
+    """Return the edits of the run that is repeated or continued.
+
+    Raises:
+        FileNotFoundError: the run that `--edits` names has none.
+    """
+    from manyworlds.rl.progress import EDITS_FILE, read_edits
+
+    if options.edits is None:
+        return [] if resume is None else read_edits(resume.parent)
+    folder = find_run(options.edits, options.log_root).need_folder().path
+    if not (folder / EDITS_FILE).is_file():
+        raise FileNotFoundError(
+            f"There is no '{folder / EDITS_FILE}': give the folder of a run that was edited."
+        )
+    return read_edits(folder)
 
 
 def read_config(

@@ -1,9 +1,10 @@
-"""What watches a training: a video recorder, a web page, and the attach server."""
+"""What accompanies a training: edits, a video recorder, a web page, and the attach server."""
 
 from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from manyworlds.cli.train import TrainOptions
+    from manyworlds.live.run_edits import RunEdits
     from manyworlds.live.server import AttachServer
-    from manyworlds.rl.progress import IterationRecord
+    from manyworlds.rl.progress import EditRecord, IterationRecord
     from manyworlds.rl.run_folder import RunFolder
     from manyworlds.rl.runner import OnPolicyRunner
     from manyworlds.viewer.training_view import TrainingView
@@ -23,28 +25,41 @@ if TYPE_CHECKING:
 
 
 class TrainingWatchers:
-    """Watchers of a running training, as its options ask for them.
+    """Edits and watchers of a running training, as its options ask for them.
 
     Args:
         options: the options of `manyworlds train`.
         console: console for what is printed.
+        recorded: edits of the run that is continued or repeated.
     """
 
-    def __init__(self, options: TrainOptions, console: Console) -> None:
+    def __init__(
+        self, options: TrainOptions, console: Console, recorded: Sequence[EditRecord] = ()
+    ) -> None:
         self._options = options
         self._console = console
+        self._recorded = recorded
+        self._edits: RunEdits | None = None
         self._film: VideoRecorder | None = None
         self._view: TrainingView | None = None
         self._attach_server: AttachServer | None = None
+
+    def attach(self, runner: OnPolicyRunner) -> None:
+        """Let the training accept and repeat edits."""
+        from manyworlds.live.run_edits import RunEdits
+
+        self._edits = RunEdits(runner, self._recorded, repeat=self._options.repeat_edits)
+        self._edits.on_applied = lambda edit: self._print(
+            f"edit after iteration {edit.after}: {edit.text}"
+        )
 
     def start(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         """Start recording and serving, as the options say."""
         run_file = os.environ.get(RUN_FILE)
         if run_file:
             write_atomic(Path(run_file), str(run.path.resolve()))
-        runner.edits.on_applied = lambda edit: self._print(
-            f"edit after iteration {edit.after}: {edit.text}"
-        )
+        if self._edits is not None:
+            self._edits.open(run.path)
         if self._options.video:
             self._start_film(runner, run)
         if self._options.view or self._options.enter:
@@ -68,16 +83,19 @@ class TrainingWatchers:
     def _open_attach_server(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         from manyworlds.live.memory import WorldMemory
         from manyworlds.live.server import AttachServer
-        from manyworlds.rl.entered_policy import TrainingPolicy
+        from manyworlds.live.training_policy import TrainingPolicy
 
+        memory = None
+        if self._options.remember:
+            memory = WorldMemory(runner.env.unwrapped)
         self._attach_server = AttachServer(
             runner.env.unwrapped,
             run.path,
             run.task or "",
             TrainingPolicy(runner),
             int(runner.cfg["num_steps_per_env"]),
-            runner.edits,
-            WorldMemory(runner.env.unwrapped) if self._options.remember else None,
+            self._edits,
+            memory,
         )
         self._print(f"enter one of its worlds: manyworlds lab --attach {run.path} --world 0")
 

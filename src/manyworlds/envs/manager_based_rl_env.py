@@ -597,7 +597,7 @@ class ManagerBasedRlEnv(Stateful):
             raise ValueError(
                 f"The saved state has {unknown}, which no part of this environment loads: attach "
                 "their owners first, see `attach_state`; for 'edits', call "
-                "`manyworlds.live.edit_log(env)`."
+                "`manyworlds.live.edit_log(env)`, or give `on_runner=RunEdits` to `train`."
             )
         for name, part in self.attached_states.items():
             part.load_state_dict(state.get(name, {}))

@@ -15,7 +15,11 @@ SubstepStage = Literal["controls", "physics"]
 
 
 class StepObserver(Protocol):
-    """Object that sees every control step; see `ManagerBasedRlEnv.observers`."""
+    """Object that sees every control step; see `ManagerBasedRlEnv.observers`.
+
+    A step that raises, or is not iterated to its end, has no `after_step`: the next call is the
+    `before_step` of another step.
+    """
 
     def before_step(self, action: torch.Tensor) -> None:
         """See the unprocessed actions, shape [num_envs, total_action_dim], before any change."""

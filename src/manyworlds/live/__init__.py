@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from manyworlds.live.fork import env_from_snapshot, fork_env
     from manyworlds.live.record import WorldRecord, WorldRecorder
+    from manyworlds.live.run_edits import RunEdits
     from manyworlds.live.snapshot import WorldSnapshot, take_snapshot
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "EditLog",
     "EnvironmentEdit",
     "RecordedPush",
+    "RunEdits",
     "SetValue",
     "Undo",
     "WorldRecord",
@@ -51,6 +53,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "RunEdits": ".run_edits",
     "WorldSnapshot": ".snapshot",
     "WorldRecord": ".record",
     "WorldRecorder": ".record",

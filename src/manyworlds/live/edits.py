@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import torch
 
@@ -25,6 +25,7 @@ from manyworlds.utils.state import Stateful
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
+    from manyworlds.managers.manager_base import EventFunc
 
 EDITS = "edits"
 """Name of the edits in the state of an environment."""
@@ -189,14 +190,14 @@ class AddRandomization(EnvironmentEdit):
     def apply(self, env: ManagerBasedRlEnv) -> Undo:
         """Add the event."""
         _check_name(env, self.name)
-        function = getattr(dr, self.func, None) if self.func in dr.__all__ else None
-        if not hasattr(function, "model_fields"):
+        function = vars(dr).get(self.func)
+        if self.func not in dr.__all__ or not hasattr(function, "model_fields"):
             raise ValueError(f"manyworlds.envs.mdp.dr has no randomization '{self.func}'.")
         params = {name: _tuples(value) for name, value in self.params.items()}
-        if isinstance(entity := self.params.get("asset_cfg"), Mapping):
-            params["asset_cfg"] = SceneEntityCfg(**_tuples(entity))
-        assert function is not None
-        cfg = EventTermCfg(func=function, mode="startup", params=params)
+        entity = params.get("asset_cfg")
+        if isinstance(entity, Mapping):
+            params["asset_cfg"] = SceneEntityCfg(**entity)
+        cfg = EventTermCfg(func=cast("EventFunc", function), mode="startup", params=params)
         return put_event(env, self.name, cfg)
 
     @property
@@ -284,7 +285,9 @@ class AddCase(EnvironmentEdit):
     @property
     def text(self) -> str:
         """The edit in one line."""
-        return f"case {self.name}" + ("" if self.push is None else f", push on {self.push.body}")
+        if self.push is None:
+            return f"case {self.name}"
+        return f"case {self.name}, push on {self.push.body}"
 
 
 _KINDS: dict[str, type[EnvironmentEdit]] = {
@@ -298,11 +301,13 @@ def edit_from_plain(plain: object) -> EnvironmentEdit:
     Raises:
         ValueError: the data describes no edit.
     """
-    kind = plain.get("kind") if isinstance(plain, Mapping) else None
-    if not isinstance(kind, str) or kind not in _KINDS or not isinstance(plain, Mapping):
+    values: dict[str, Any] = {}
+    if isinstance(plain, Mapping):
+        values = {name: _tuples(value) for name, value in plain.items()}
+    kind = values.pop("kind", None)
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"There is no edit of kind '{kind}': choose from {', '.join(_KINDS)}.")
     cls = _KINDS[kind]
-    values = {k: _tuples(v) for k, v in plain.items() if k != "kind"}
     try:
         if "state" in values:
             values["state"] = StartState(**values["state"])
@@ -311,7 +316,9 @@ def edit_from_plain(plain: object) -> EnvironmentEdit:
         edit = cls(**values)
     except (TypeError, KeyError) as error:
         known = ", ".join(f.name for f in fields(cls))
-        raise ValueError(f"An edit '{kind}' has the fields {known}: {_last(error)}.") from None
+        message = str(error)
+        _, _, reason = message.partition("() ")  # without the name of the constructor
+        raise ValueError(f"An edit '{kind}' has the fields {known}: {reason or message}.") from None
     _text(edit)
     return edit
 
@@ -353,7 +360,9 @@ class EditLog(Stateful):
                 undo_term = edit.apply(self._env)
         except Exception as error:
             forget_draws()
-            reason = error.args[0] if error.args else type(error).__name__
+            reason = type(error).__name__
+            if error.args:
+                reason = error.args[0]
             raise ValueError(f"The edit '{text}' is refused: {reason}") from error
         self.applied = [*self.applied, edit.plain()]
 
@@ -366,7 +375,9 @@ class EditLog(Stateful):
 
     def saved_values(self) -> dict[str, object]:
         """Return the edits; nothing if there are none, so that the state needs no log."""
-        return {"applied": self.applied} if self.applied else {}
+        if not self.applied:
+            return {}
+        return {"applied": self.applied}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Apply the edits of a saved state that the environment does not have yet.
@@ -388,7 +399,9 @@ class EditLog(Stateful):
 def edit_log(env: ManagerBasedRlEnv) -> EditLog:
     """Return the log of an environment's edits, which is attached to it by the first call."""
     log = env.attached_states.get(EDITS)
-    return log if isinstance(log, EditLog) else EditLog(env)
+    if isinstance(log, EditLog):
+        return log
+    return EditLog(env)
 
 
 def edits_in(state: Mapping[str, object]) -> list[dict[str, object]]:
@@ -417,11 +430,6 @@ def _text(edit: EnvironmentEdit) -> str:
         raise ValueError(f"A value of {edit} is of a wrong type: {error}.") from None
 
 
-def _last(error: Exception) -> str:
-    """Return the message of an error about arguments, without the function's name."""
-    return str(error).partition("() ")[2] or str(error)
-
-
 def _check_name(env: ManagerBasedRlEnv, name: str) -> None:
     """Refuse a name that is no identifier or has been taken."""
     if not name.isidentifier():
@@ -432,12 +440,14 @@ def _check_name(env: ManagerBasedRlEnv, name: str) -> None:
 
 
 def _tuples(value: Any) -> Any:
-    """Convert lists to tuples, as configs use them."""
-    if isinstance(value, Mapping):
-        return {_key(key): _tuples(item) for key, item in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
-
-
-def _key(key: Any) -> Any:
-    """Return a key of JSON as configs have it: columns of a field are numbers."""
-    return int(key) if isinstance(key, str) and key.isdecimal() else key
+    """Convert lists of JSON to tuples, and keys that are numbers to integers, as in configs."""
+    if isinstance(value, list | tuple):
+        return tuple(_tuples(item) for item in value)
+    if not isinstance(value, Mapping):
+        return value
+    converted = {}
+    for key, item in value.items():
+        if isinstance(key, str) and key.isdecimal():  # column of a field
+            key = int(key)
+        converted[key] = _tuples(item)
+    return converted

@@ -112,8 +112,13 @@ class WorldMemory:
         self._coupling = Coupling(env)
         self._steps: collections.deque[_Step] = collections.deque()
         self._states: collections.deque[_States] = collections.deque()
-        self._first = self._now = 0
-        self._recent_size = self._worst_size = 0
+        self._stepping = False
+        self._now = 0
+        """Number of steps so far."""
+        self._first = 0
+        """Number of the first remembered step."""
+        self._recent_size = 0
+        self._worst_size = 0
         self._returns = torch.zeros(env.num_envs, device=env.device)
         self._ends: list[EndedEpisode] = []
         self.worst: collections.deque[EndedEpisode] = collections.deque()
@@ -144,16 +149,19 @@ class WorldMemory:
         """Remember the actions, shape [num_envs, num_actions]."""
         env = self._env
         lengths = env.episode_length_buf
-        # What was changed between two steps cannot be simulated from before: an edit, or, as
-        # runners do at first, the time in the episodes.
-        if len(edit_log(env).applied) != self._edits or not torch.equal(lengths, self._lengths):
+        # What was changed since the last step cannot be simulated from before: by a step that has
+        # failed, by an edit, or, as runners do at first, by new times in the episodes.
+        edited = len(edit_log(env).applied) != self._edits
+        if self._stepping or edited or not torch.equal(lengths, self._lengths):
             self.forget()
+        self._stepping = True
         self._lengths = lengths.clone()
         self._action = action.detach().cpu().clone()
         self._coupling.begin()
 
     def after_step(self) -> None:
         """Remember the step."""
+        self._stepping = False
         env = self._env
         coupled = self._coupling.worlds()
         checks = quick_checksums(env)
@@ -167,8 +175,9 @@ class WorldMemory:
             self._note_end(env_id, int(self._lengths[env_id]) + 1)
         self._returns[env.reset_buf] = 0.0
         self._since[coupled] = self._now
-        every = self._now % _SPARSE_STEPS == 0
-        self._keep_states(np.arange(env.num_envs) if every else np.flatnonzero(coupled))
+        if self._now % _SPARSE_STEPS == 0:
+            coupled[:] = True
+        self._keep_states(np.flatnonzero(coupled))
         self._forget_old()
         self._lengths = env.episode_length_buf.clone()
 
@@ -228,19 +237,19 @@ class WorldMemory:
     def _badness(self, ended_by: tuple[str, ...], value: float) -> tuple[int, float]:
         """Return a key by which the worst episodes come first."""
         terms = self._env.termination_manager
-        failed = any(not terms.get_term_cfg(name).time_out for name in ended_by)
-        return 0 if _DIVERGED in ended_by else 1 if failed else 2, value
+        if _DIVERGED in ended_by:
+            return 0, value
+        if any(not terms.get_term_cfg(name).time_out for name in ended_by):
+            return 1, value
+        return 2, value
 
     def _record(self, env_id: int, until: int, length: int) -> WorldRecord | None:
         """Return a world's steps from the first remembered state of an episode on, if any."""
         start = max(until - length, int(self._since[env_id]))
-        begin = (
-            each
-            for each in self._states
-            if start <= each.step < until and (each.env_ids == env_id).any()
-        )
-        states = next(begin, None)
-        if states is None:
+        for states in self._states:
+            if start <= states.step < until and (states.env_ids == env_id).any():
+                break
+        else:
             return None
         place = int(np.flatnonzero(states.env_ids == env_id)[0])
         state = {name: state_of_one(part, place) for name, part in states.state.items()}

@@ -116,6 +116,7 @@ class WorldRecorder:
         self._coupling = Coupling(env)
         self._records: dict[int, WorldRecord] = {}
         self._action = torch.zeros(0)  # of the step that is under way
+        self._stepping = False
 
     @property
     def env_ids(self) -> list[int]:
@@ -129,32 +130,40 @@ class WorldRecorder:
             ValueError: there is no such world, or the engine is not bit-exact.
         """
         record = WorldRecord(take_snapshot(self._env, env_id))
-        if not self._records:
+        if self not in self._env.observers:
             self._env.observers.append(self)
         self._records[env_id] = record
         return record
 
     def stop(self, env_id: int) -> None:
         """End the record of a world."""
-        if self._records.pop(env_id, None) is not None and not self._records:
+        self._records.pop(env_id, None)
+        if not self._records and self in self._env.observers:
             self._env.observers.remove(self)
 
     def before_step(self, action: torch.Tensor) -> None:
-        """Begin to record a step."""
+        """Begin to record a step; end all records if the last step has failed.
+
+        What a failed step did to a world is not known, so that no step after it can be repeated.
+        """
+        if self._stepping:
+            self._records.clear()
+        self._stepping = True
         self._action = action.detach().cpu().clone()
         self._coupling.begin()
 
     def after_step(self) -> None:
         """Record the step."""
+        self._stepping = False
         coupled = self._coupling.worlds()
         for i, record in self._records.items():
-            record.steps.append(
-                RecordedStep(
-                    action=self._action[i : i + 1].clone(),
-                    state=self._env.world_state(i) if coupled[i] else None,
-                    check=checksum(self._env, i),
-                )
-            )
+            state = None
+            if coupled[i]:
+                state = self._env.world_state(i)
+            action = self._action[i : i + 1].clone()
+            record.steps.append(RecordedStep(action, state, checksum(self._env, i)))
+        if not self._records:
+            self._env.observers.remove(self)
 
 
 class WorldReplay:
@@ -179,8 +188,10 @@ class WorldReplay:
         self._steps = steps
         self.done = 0
         """Number of steps that were equal to the recorded ones, bit for bit."""
-        self.ended = "" if steps else "The record has no steps."
+        self.ended = ""
         """Reason why the replay has ended; empty while it goes on."""
+        if not steps:
+            self.ended = "The record has no steps."
 
     def begin(self) -> torch.Tensor:
         """Return the action of the next step, shape [1, num_actions]."""

@@ -12,10 +12,10 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from manyworlds.live.memory import WorldMemory
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import torch
 
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv
+    from manyworlds.live.run_edits import RunEdits, SentEdit
+    from manyworlds.live.training_policy import TrainingPolicy
 
 ATTACH_FILE = "attach.json"
 """File of the run folder with the address and the token, which only its owner can read."""
@@ -38,43 +40,6 @@ _ANSWER_S = 60.0
 _RETRY_S = 0.005
 _TOKEN_BYTES = 32
 _LARGEST_EDIT = 2**22
-
-
-class PolicySource(Protocol):
-    """Present policy of a training."""
-
-    def of_world(self, env_id: int) -> Mapping[str, object]:
-        """Return networks and memory for one world as plain data."""
-        ...
-
-    def hold(self) -> None:
-        """Keep a copy of the networks: learning changes them from now on."""
-        ...
-
-    def release(self) -> None:
-        """Use the networks themselves again: learning has changed them."""
-        ...
-
-
-class PendingEdit(Protocol):
-    """Edit that a training applies or refuses after its present iteration."""
-
-    @property
-    def done(self) -> bool:
-        """True if it was applied or refused."""
-        ...
-
-    def describe(self) -> dict[str, object]:
-        """Return its record or the reason of its refusal, as plain data."""
-        ...
-
-
-class EditReceiver(Protocol):
-    """Training that accepts edits."""
-
-    def send(self, edit: Mapping[str, object], /) -> PendingEdit:
-        """Accept an edit as plain data; see `edit_from_plain`."""
-        ...
 
 
 class AttachServer:
@@ -99,16 +64,16 @@ class AttachServer:
         env: ManagerBasedRlEnv,
         folder: Path,
         task: str = "",
-        policy: PolicySource | None = None,
+        policy: TrainingPolicy | None = None,
         rollout_steps: int = 0,
-        edits: EditReceiver | None = None,
+        edits: RunEdits | None = None,
         memory: WorldMemory | None = None,
     ) -> None:
         self.env = env
         """The environment."""
         self._memory = memory
         self._edits = edits
-        self._sent = list[PendingEdit]()
+        self._sent: list[SentEdit] = []
         self._task = task
         self._policy = policy
         self._rollout_steps = rollout_steps
@@ -229,7 +194,9 @@ class AttachServer:
             snapshot = found.snapshot
         else:
             snapshot = take_snapshot(self.env, env_id)
-        policy = None if self._policy is None else self._policy.of_world(env_id)
+        policy = None
+        if self._policy is not None:
+            policy = self._policy.of_world(env_id)
         return pack({**self.facts(), "snapshot": snapshot.to_bytes(), "policy": policy})
 
     def steps_of(self, env_id: int) -> bytes:
@@ -256,7 +223,7 @@ class AttachServer:
         return json.dumps({"number": len(self._sent) - 1}).encode()
 
     def edit_of(self, number: int) -> bytes:
-        """Return the state of an edit; see `PendingEdit.describe`.
+        """Return the state of an edit; see `SentEdit.describe`.
 
         Raises:
             ValueError: there is no edit of this number.

@@ -97,12 +97,14 @@ def snapshot_of_state(
         state: what `ManagerBasedRlEnv.world_state` returned.
     """
     terrain = env.scene.terrain
-    generator = None if terrain is None else terrain.cfg.terrain_generator
+    terrain_seed = None
+    if terrain is not None and terrain.cfg.terrain_generator is not None:
+        terrain_seed = terrain.cfg.terrain_generator.seed
     return WorldSnapshot(
         env_id=env_id,
         step=step,
         seed=env.seed_used,
-        terrain_seed=None if generator is None else generator.seed,
+        terrain_seed=terrain_seed,
         variants={name: int(of[env_id]) for name, of in env.sim.world_to_variant.items()},
         model_hash=model_hash(env.sim.mj_model),
         state=state,

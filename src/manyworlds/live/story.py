@@ -11,6 +11,7 @@ import torch
 from manyworlds.envs.mdp import terminations
 from manyworlds.live.fork import env_from_snapshot
 from manyworlds.live.record import WorldRecord, WorldReplay, quick_checksum
+from manyworlds.managers import SceneEntityCfg
 from manyworlds.sensor import ContactSensor
 from manyworlds.utils.table import render_table
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from manyworlds.managers.observation_manager import GroupObs
 
 _SHOWN_REWARDS = 5
+_ROBOT = SceneEntityCfg("robot")
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,9 @@ def nearness(env: ManagerBasedRlEnv, name: str) -> float | None:
     """Return the share of the way to a termination in the first world; None if it is not known."""
     term = env.termination_manager.get_term_cfg(name)
     measure = _MEASURES.get(term.func)
-    return None if measure is None else measure(env, **term.params)
+    if measure is None:
+        return None
+    return measure(env, **term.params)
 
 
 def step_of(env: ManagerBasedRlEnv) -> StoryStep:
@@ -161,24 +165,30 @@ def _mean(steps: list[StoryStep], name: str) -> float:
     return sum(step.rewards[name] for step in steps) / len(steps)
 
 
-def _tilt(env: ManagerBasedRlEnv, limit_angle: float, asset_cfg: Any = None) -> float:
-    name = "robot" if asset_cfg is None else asset_cfg.name
-    gravity = env.scene.entity(name).data.projected_gravity_b
+def _tilt(env: ManagerBasedRlEnv, limit_angle: float, asset_cfg: SceneEntityCfg = _ROBOT) -> float:
+    gravity = env.scene.entity(asset_cfg.name).data.projected_gravity_b
     if not gravity[0].any():
         return 0.0
     return float(torch.acos((-gravity[0, 2]).clamp(-1.0, 1.0))) / limit_angle
 
 
-def _height(env: ManagerBasedRlEnv, minimum_height: float, asset_cfg: Any = None) -> float:
-    name = "robot" if asset_cfg is None else asset_cfg.name
-    height = float(env.scene.entity(name).data.root_link_pos_w[0, 2])
-    return minimum_height / height if height > 0.0 else 1.0
+def _height(
+    env: ManagerBasedRlEnv, minimum_height: float, asset_cfg: SceneEntityCfg = _ROBOT
+) -> float:
+    height = float(env.scene.entity(asset_cfg.name).data.root_link_pos_w[0, 2])
+    if height <= 0.0:
+        return 1.0
+    return minimum_height / height
 
 
 def _force(env: ManagerBasedRlEnv, sensor_name: str, force_threshold: float = 10.0) -> float:
     data = env.scene.sensor(sensor_name, ContactSensor).data
-    forces = data.force if data.force_history is None else data.force_history
-    return 0.0 if forces is None else float(forces[0].norm(dim=-1).max()) / force_threshold
+    forces = data.force
+    if data.force_history is not None:
+        forces = data.force_history
+    if forces is None:
+        return 0.0
+    return float(forces[0].norm(dim=-1).max()) / force_threshold
 
 
 def _time(env: ManagerBasedRlEnv) -> float:

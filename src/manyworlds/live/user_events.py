@@ -193,13 +193,17 @@ class start_from_states(ManagerTermBase):  # noqa: N801
         """Write the chosen states, after commands that place objects at a reset."""
         ids, which, shift = self._begun
         self._begun = self._nothing
-        for name, table in self._rows.items() if len(ids) else ():
+        if len(ids) == 0:
+            return
+        for name, table in self._rows.items():
             target = getattr(self._env.sim.data, name)
             rows = table[which]
             if name == "qpos" and self._free.numel():
                 rows[:, self._free] += shift[:, None, :]
             rows = rows.reshape(len(ids), *target.shape[1:])
-            target[ids] = rows + shift[:, None, :] if name == "mocap_pos" else rows
+            if name == "mocap_pos":
+                rows = rows + shift[:, None, :]
+            target[ids] = rows
 
     def _fits(self, env: ManagerBasedRlEnv, ids: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
         """Return the mask of worlds that have the variants of their states, shape [len(ids)]."""

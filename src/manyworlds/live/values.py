@@ -49,8 +49,8 @@ def put_value(env: ManagerBasedRlEnv, path: str, value: object) -> Undo:
         )
     changed = _with(term, keys, value, path)
     if group == "events":
-        if not isinstance(changed.func, type) and not inspect.isroutine(changed.func):
-            changed = dataclasses.replace(changed, func=_origin(changed))
+        if isinstance(changed.func, Stateful):  # an instance, to be built again from its class
+            changed = dataclasses.replace(changed, func=type(changed.func))
         return put_event(env, name, changed)
     if group == "commands":
         return _put_command(env, name, changed)
@@ -132,9 +132,12 @@ def _with(owner: Any, keys: list[str], value: object, path: str) -> Any:
     rest = keys[1:]
     new = _with(_child(owner, key, path), rest, value, path)
     if isinstance(owner, Mapping):
-        return {known: new if str(known) == key else item for known, item in owner.items()}
+        [known] = [known for known in owner if str(known) == key]
+        return {**owner, known: new}
     if isinstance(owner, list | tuple):
-        return type(owner)(new if str(i) == key else item for i, item in enumerate(owner))
+        items = list(owner)
+        items[int(key)] = new
+        return type(owner)(items)
     changed = copy.copy(owner)
     setattr(changed, key, new)
     return changed
@@ -164,8 +167,10 @@ def _like(old: object, new: object, path: str) -> object:
         known = {str(key): key for key in old}
         if set(map(str, new)) == set(known):
             return {known[str(k)]: _like(old[known[str(k)]], v, path) for k, v in new.items()}
-    elif old is None and (new is None or number or isinstance(new, str | list | tuple)):
-        return tuple(new) if isinstance(new, list) else new
+    elif old is None and isinstance(new, list):
+        return tuple(new)
+    elif old is None and (new is None or number or isinstance(new, str | tuple)):
+        return new
     raise ValueError(
         f"'{path}' is {old!r}, which {new!r} cannot replace: give a finite value of the same form."
     )
@@ -190,16 +195,11 @@ def stages_of(params: Mapping[str, object]) -> list[dict]:
     return [stage for stages in lists for stage in stages if isinstance(stage, dict)]
 
 
-def _origin(term: Any) -> Any:
-    """Return what a term's config named: the class of an instance, or a partial function."""
-    return type(term.func) if isinstance(term.func, Stateful) else term.func
-
-
 def _put_term(env: ManagerBasedRlEnv, group: str, name: str, changed: Any, keys: list[str]) -> Undo:
     """Replace the values of a reward, a termination or a curriculum term."""
     manager = _managers(env)[group]
     term = manager.get_term_cfg(name)
-    func = manager.get_term_cfg(name).func
+    func = term.func
     before = dict(vars(term))
     new_func = func
     if isinstance(func, Stateful) and keys[0] == "params":

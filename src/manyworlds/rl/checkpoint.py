@@ -47,6 +47,10 @@ class Part:
     """Restores the content, in a training that continues."""
 
 
+def _read_iteration(runner: OnPolicyRunner, last: int) -> None:
+    runner.current_learning_iteration = last + 1
+
+
 def _write_average(runner: OnPolicyRunner) -> dict[str, torch.Tensor] | None:
     averaged = runner.averaged
     if averaged is None or averaged.n_averaged == 0:
@@ -61,22 +65,20 @@ def _read_average(runner: OnPolicyRunner, state: dict[str, torch.Tensor]) -> Non
         averaged.n_averaged.fill_(1)
 
 
-def _read_iteration(runner: OnPolicyRunner, last: int) -> None:
-    runner.current_learning_iteration = last + 1
-
-
 def write_memory(runner: OnPolicyRunner) -> dict[str, object]:
     """Return hidden states of recurrent networks, and the state of intrinsic rewards.
 
     They belong to the present episodes, and rsl_rl does not include them in its checkpoints.
     """
-    state: dict[str, object] = {
-        name: network.get_hidden_state() for name, network in _networks(runner).items()
-    }
+    state: dict[str, object] = {}
+    for name, network in _networks(runner).items():
+        state[name] = network.get_hidden_state()
     rnd = runner.rnd
     if rnd is not None:
-        discounted: Any = rnd.reward_normalizer.disc_avg if rnd.reward_normalization else None
-        average = None if discounted is None else discounted.avg
+        average = None
+        if rnd.reward_normalization:
+            discounted: Any = rnd.reward_normalizer.disc_avg
+            average = discounted.avg
         state["rnd"] = {"steps": rnd.update_counter, "average": average}
     return state
 
@@ -101,8 +103,7 @@ def _read_memory(runner: OnPolicyRunner, state: Mapping[str, Any]) -> None:
 
 def _networks(runner: OnPolicyRunner) -> dict[str, MLPModel]:
     """Return the networks of any algorithm, and the copy of the policy that acts elsewhere."""
-    alg = runner.alg
-    networks = {name: getattr(alg, name) for name in NETWORKS if hasattr(alg, name)}
+    networks = {name: net for name, net in vars(runner.alg).items() if name in NETWORKS}
     if runner.collector is not None:
         networks["collector"] = runner.collector.policy
     return networks
@@ -142,16 +143,15 @@ def save_checkpoint(
         path: the file.
         infos: further plain data.
     """
-    own = _written(PROCESS_PARTS, runner)
-    states = [own]
-    if runner.ranks.is_distributed:
-        states = [_from_bytes(state) for state in distributed.gather(_to_bytes(own))]
+    own = tree_map_only(torch.Tensor, torch.Tensor.cpu, _write(PROCESS_PARTS, runner))
+    states = distributed.gather(own)
     if not runner.ranks.is_main:
         return
-    checkpoint = {**runner.alg.save(), **_written(TRAINING_PARTS, runner)}
+    checkpoint = {**runner.alg.save(), **_write(TRAINING_PARTS, runner)}
     checkpoint["infos"] = {**(infos or {}), **states[0], "other_ranks": states[1:]}
-    on_cpu = tree_map_only(torch.Tensor, torch.Tensor.cpu, checkpoint)
-    write_atomic(path, _to_bytes(on_cpu))
+    buffer = io.BytesIO()
+    torch.save(tree_map_only(torch.Tensor, torch.Tensor.cpu, checkpoint), buffer)
+    write_atomic(path, buffer.getvalue())
 
 
 def restore_checkpoint(
@@ -187,7 +187,9 @@ def restore_checkpoint(
     _read(TRAINING_PARTS, runner, checkpoint)
     rank = runner.ranks.rank
     states = [infos, *infos.get("other_ranks", [])]
-    own = dict(states[rank]) if rank < len(states) else {}
+    own: dict[str, Any] = {}
+    if rank < len(states):
+        own.update(states[rank])
     if "sim" not in own.get("env_state", {}):
         own.pop("env_state", None)
         counter = infos.get("env_state", {}).get("common_step_counter", 0)
@@ -259,9 +261,13 @@ def acting_weights(checkpoint: Mapping[str, object]) -> dict[str, torch.Tensor]:
     return cast("dict[str, torch.Tensor]", policy or checkpoint["actor_state_dict"])
 
 
-def _written(parts: tuple[Part, ...], runner: OnPolicyRunner) -> dict[str, Any]:
-    contents = {part.key: part.write(runner) for part in parts}
-    return {key: content for key, content in contents.items() if content is not None}
+def _write(parts: tuple[Part, ...], runner: OnPolicyRunner) -> dict[str, Any]:
+    contents = {}
+    for part in parts:
+        content = part.write(runner)
+        if content is not None:
+            contents[part.key] = content
+    return contents
 
 
 def _read(parts: tuple[Part, ...], runner: OnPolicyRunner, contents: Mapping[str, Any]) -> None:
@@ -274,33 +280,16 @@ def _migrate(checkpoint: dict[str, Any]) -> dict[str, Any]:
     if "model_state_dict" in checkpoint:
         both = checkpoint.pop("model_state_dict")
         for network in ("actor", "critic"):
-            checkpoint[f"{network}_state_dict"] = {
-                name: value
-                for old, value in both.items()
-                if (name := _own_name(old, network)) is not None
-            }
+            state = checkpoint[f"{network}_state_dict"] = {}
+            for name, value in both.items():
+                if name.startswith(f"{network}."):
+                    state[f"mlp.{name.removeprefix(f'{network}.')}"] = value
+                elif name.startswith(f"{network}_obs_normalizer."):
+                    state[name.removeprefix(f"{network}_")] = value
+                elif network == "actor" and name in _OLD_NAMES:
+                    state[name] = value
     for network in ("actor_state_dict", "critic_state_dict"):
         state = checkpoint.get(network, {})
         for old in set(state) & set(_OLD_NAMES):
             state[_OLD_NAMES[old]] = state.pop(old)
     return checkpoint
-
-
-def _own_name(name: str, network: str) -> str | None:
-    """Return the name of a common entry in one network's state dict; None if it has none."""
-    if name in _OLD_NAMES:
-        return name if network == "actor" else None
-    for prefix, new in ((f"{network}.", "mlp."), (f"{network}_obs_normalizer.", "obs_normalizer.")):
-        if name.startswith(prefix):
-            return new + name.removeprefix(prefix)
-    return None
-
-
-def _to_bytes(value: object) -> bytes:
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    return buffer.getvalue()
-
-
-def _from_bytes(data: bytes) -> Any:
-    return torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")

@@ -53,7 +53,9 @@ def read_code_state(folder: Path) -> dict[str, str]:
         parts = path.read_bytes().split(b"--- git ", 3)
         found = dict(part.split(b" ---\n", 1) for part in parts[1:] if b" ---\n" in part)
         commit = found.get(b"commit", b"").strip().decode("ascii", "replace")
-        commits[path.stem] = commit + ("-dirty" if found.get(b"diff", b"").strip() else "")
+        if found.get(b"diff", b"").strip():
+            commit += "-dirty"
+        commits[path.stem] = commit
     return commits
 
 
@@ -64,4 +66,6 @@ def _git(place: Path, *words: str) -> bytes:
         run = subprocess.run(command, capture_output=True, check=False)
     except OSError:
         return b""
-    return run.stdout.rstrip(b"\n") if run.returncode == 0 else b""
+    if run.returncode != 0:
+        return b""
+    return run.stdout.rstrip(b"\n")

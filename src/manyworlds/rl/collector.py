@@ -43,10 +43,10 @@ class Block:
         return self._views(self._memory.to(device))
 
     def _views(self, memory: torch.Tensor) -> dict[str, torch.Tensor]:
-        return {
-            name: memory[start:end].view(dtype).view(shape)
-            for name, (shape, dtype, start, end) in self._layout.items()
-        }
+        views = {}
+        for name, (shape, dtype, start, end) in self._layout.items():
+            views[name] = memory[start:end].view(dtype).view(shape)
+        return views
 
 
 class Collector:
@@ -174,10 +174,11 @@ class Collector:
 
 def _group(tensors: Mapping[str, torch.Tensor], kind: str, step: int) -> TensorDict:
     """Return the observations of one step, by group."""
-    rows = {
-        n.removeprefix(f"{kind}/"): v[step] for n, v in tensors.items() if n.startswith(f"{kind}/")
-    }
-    return TensorDict(rows, batch_size=[len(next(iter(rows.values())))])
+    rows = {}
+    for name, values in tensors.items():
+        if name.startswith(f"{kind}/"):
+            rows[name.removeprefix(f"{kind}/")] = values[step]
+    return TensorDict(rows, batch_size=[tensors["rewards"].shape[1]])
 
 
 def _check_can_act_elsewhere(alg: rsl_rl.algorithms.PPO, device: torch.device) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from manyworlds.rl.curves import plot_line
 from manyworlds.rl.progress import (
     IterationRecord,
     control_steps,
@@ -47,8 +48,8 @@ class RunCurves:
 
     name: str
     task: str
-    seed: Any
-    settings: dict[str, Any]
+    seed: object
+    settings: dict[str, object]
     """Settings by their paths, without those in which repetitions differ."""
     records: list[IterationRecord]
 
@@ -61,8 +62,7 @@ class RunCurves:
             ValueError: the run has no finished iteration, or a file is not valid.
         """
         records = read_progress(run.path, min_count=1)
-        params = {"env": run.env_params(), "agent": run.agent_params()}
-        settings = flatten(params)
+        settings = flatten({"env": run.env_params(), "agent": run.agent_params()})
         seed = settings.get("agent.seed")
         for name in _OWN_SETTINGS:
             settings.pop(name, None)
@@ -86,25 +86,39 @@ def plot_comparison(runs: Sequence[RunCurves], keys: Sequence[str], path: Path) 
     Raises:
         ValueError: no run has a value of a key.
     """
-    _check_keys(runs, keys)
+    known = list(dict.fromkeys(key for run in runs for key in curve_keys(run.records)))
+    for key in keys:
+        if key not in known:
+            raise ValueError(
+                f"No run has values of '{key}'.{near_matches(key, known)} Available: "
+                f"{', '.join(known)}."
+            )
     groups = _groups(runs)
+    colors = [COLORS[i % len(COLORS)] for i in range(len(groups))]
     figure = new_figure(10.0, 2.9 * len(keys) + 0.4 + 0.25 * len(groups))
     grid = figure.subplots(len(keys), 2, sharex="col", sharey="row", squeeze=False)
-    for row, key in zip(grid, keys, strict=True):
-        row[0].set_ylabel(key.replace("_", " "), parse_math=False)
-        for axes, positions in zip(row, (training_minutes, control_steps), strict=True):
-            style_axes(axes)
-            for group, color in zip(groups, _colors(len(groups)), strict=True):
-                _draw(axes, group, positions, key, color)
+    for (by_time, by_steps), key in zip(grid, keys, strict=True):
+        by_time.set_ylabel(key.replace("_", " "), parse_math=False)
+        style_axes(by_time)
+        style_axes(by_steps)
+        for group, color in zip(groups, colors, strict=True):
+            _draw(by_time, group, training_minutes, key, color)
+            _draw(by_steps, group, control_steps, key, color)
     grid[-1][0].set_xlabel("training time [min]")
     grid[-1][1].set_xlabel("control steps of all worlds")
-    handles = [grid[0][0].plot([], [], color=color, lw=2.2)[0] for color in _colors(len(groups))]
+    handles = [grid[0][0].plot([], [], color=color, lw=2.2)[0] for color in colors]
     texts = [text.replace("$", r"\$") for text in _labels(groups)]
     figure.legend(handles, texts, loc="outside lower left", frameon=False, fontsize=8.5)
     return save_png(figure, path)
 
 
-def _draw(axes: Axes, group: Sequence[RunCurves], positions: Any, key: str, color: str) -> None:
+def _draw(
+    axes: Axes,
+    group: Sequence[RunCurves],
+    positions: Callable[[Sequence[IterationRecord]], Sequence[float]],
+    key: str,
+    color: str,
+) -> None:
     """Draw the curves of a group: one run, or repetitions with their mean and range."""
     curves = []
     for run in group:
@@ -115,14 +129,14 @@ def _draw(axes: Axes, group: Sequence[RunCurves], positions: Any, key: str, colo
             curves.append((x[found], y[found]))
     if not curves:
         return
-    is_repeated = len(group) > 1
+    style = {"lw": 1.8}
+    if len(group) > 1:
+        style = {"lw": 0.7, "alpha": 0.5}
     for x, y in curves:
-        marker = "o" if len(x) == 1 else None
-        lw, alpha = (0.7, 0.5) if is_repeated else (1.8, 1.0)
-        axes.plot(x, y, color=color, lw=lw, alpha=alpha, marker=marker, markersize=4)
+        plot_line(axes, x, y, color=color, markersize=4, **style)
     start = max(x[0] for x, _ in curves)
     end = min(x[-1] for x, _ in curves)
-    if is_repeated and len(curves) == len(group) and start < end:
+    if 1 < len(group) == len(curves) and start < end:
         grid = np.linspace(start, end, _GRID)
         values = np.array([np.interp(grid, x, y) for x, y in curves])
         axes.fill_between(grid, values.min(0), values.max(0), color=color, alpha=0.2, lw=0)
@@ -149,11 +163,10 @@ def _labels(groups: Sequence[Sequence[RunCurves]]) -> list[str]:
     for group in groups:
         first = group[0]
         others = [g[0].settings for g in groups if g[0].task == first.task]
-        varied = [
-            f"{name} = {value}"
-            for name, value in first.settings.items()
-            if any(name in other and other[name] != value for other in others)
-        ]
+        varied = []
+        for name, value in first.settings.items():
+            if any(name in other and other[name] != value for other in others):
+                varied.append(f"{name} = {value}")
         if len(varied) > _SHOWN_SETTINGS:
             varied[_SHOWN_SETTINGS:] = [f"{len(varied) - _SHOWN_SETTINGS} more settings"]
         seeds = ", ".join(str(run.seed) for run in group)
@@ -163,17 +176,3 @@ def _labels(groups: Sequence[Sequence[RunCurves]]) -> list[str]:
             what += f" (first run: {first.name})"
         labels.append("; ".join([what, *varied]))
     return labels
-
-
-def _check_keys(runs: Sequence[RunCurves], keys: Sequence[str]) -> None:
-    known = list(dict.fromkeys(key for run in runs for key in curve_keys(run.records)))
-    for key in keys:
-        if key not in known:
-            raise ValueError(
-                f"No run has values of '{key}'.{near_matches(key, known)} Available: "
-                f"{', '.join(known)}."
-            )
-
-
-def _colors(count: int) -> list[str]:
-    return [COLORS[i % len(COLORS)] for i in range(count)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 SPATIAL_SOFTMAX_CNN = "manyworlds.rl.spatial_softmax:SpatialSoftmaxCNNModel"
@@ -140,10 +140,6 @@ class RslRlDistillationAlgorithmCfg:
     class_name: str = "Distillation"
 
 
-def _obs_groups() -> dict[str, tuple[str, ...]]:
-    return {"actor": ("actor",), "critic": ("critic",)}
-
-
 @dataclass
 class RslRlBaseRunnerCfg:
     """Configuration of a training run."""
@@ -159,7 +155,9 @@ class RslRlBaseRunnerCfg:
     device: str | None = field(default=None, kw_only=True)
     """Torch device of the learner, such as cuda for worlds on the CPU; None for that of the
     worlds."""
-    obs_groups: dict[str, tuple[str, ...]] = field(default_factory=_obs_groups)
+    obs_groups: dict[str, tuple[str, ...]] = field(
+        default_factory=lambda: {"actor": ("actor",), "critic": ("critic",)}
+    )
     """Observation groups of each network."""
     save_interval: int = 50
     """Number of iterations between checkpoints."""
@@ -196,10 +194,6 @@ class RslRlOnPolicyRunnerCfg(RslRlBaseRunnerCfg):
     algorithm: RslRlPpoAlgorithmCfg = field(default_factory=RslRlPpoAlgorithmCfg)
 
 
-def _student_groups() -> dict[str, tuple[str, ...]]:
-    return {"student": ("actor",), "teacher": ("actor",)}
-
-
 @dataclass(kw_only=True)
 class RslRlDistillationRunnerCfg(RslRlBaseRunnerCfg):
     """Configuration of a distillation run.
@@ -209,7 +203,9 @@ class RslRlDistillationRunnerCfg(RslRlBaseRunnerCfg):
     """
 
     class_name: str = "DistillationRunner"
-    obs_groups: dict[str, tuple[str, ...]] = field(default_factory=_student_groups)
+    obs_groups: dict[str, tuple[str, ...]] = field(
+        default_factory=lambda: {"student": ("actor",), "teacher": ("actor",)}
+    )
     """Observation groups of both networks."""
     teacher_checkpoint: str | None = None
     """Checkpoint of the run that trained the teacher."""
@@ -241,7 +237,9 @@ def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> dict[str,
         ValueError: a recurrent network has a model that does not support it or an unknown type, or
             the schedule of a weight is incomplete.
     """
-    settings: dict[str, Any] = asdict(cfg) if is_dataclass(cfg) else copy.deepcopy(dict(cfg))
+    if not isinstance(cfg, Mapping):
+        cfg = asdict(cfg)
+    settings: dict[str, Any] = copy.deepcopy(dict(cfg))
     for name in NETWORKS:
         _clean_model(name, settings.get(name, {}))
     algorithm = settings.get("algorithm", {})
@@ -251,8 +249,8 @@ def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> dict[str,
     rnd = algorithm.get("rnd_cfg") or {}
     if not rnd.get("weight"):
         algorithm.pop("rnd_cfg", None)
-    else:
-        _check_schedule(rnd.get("weight_schedule"))
+    elif rnd.get("weight_schedule") is not None:
+        _check_schedule(rnd["weight_schedule"])
     if settings.get("logger") == "wandb":
         project = settings.get("wandb_project", "manyworlds")
         settings["logger"] = {"class_name": "WandbLogWriter", "project_name": project}
@@ -276,9 +274,7 @@ def _clean_model(name: str, model: dict[str, Any]) -> None:
         model.pop("cnn_cfg", None)
 
 
-def _check_schedule(schedule: Mapping[str, Any] | None) -> None:
-    if schedule is None:
-        return
+def _check_schedule(schedule: Mapping[str, Any]) -> None:
     mode = schedule.get("mode")
     wanted = _WEIGHT_SCHEDULES.get(str(mode))
     if wanted is None or not set(wanted) <= schedule.keys():

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyworlds.rl.progress import IterationRecord, curve, training_minutes
-from manyworlds.rl.run_edits import EditRecord
+from manyworlds.rl.progress import EditRecord, IterationRecord, curve, training_minutes
 from manyworlds.utils.figures import COLORS, new_figure, save_png, style_axes
 
 if TYPE_CHECKING:
@@ -35,10 +34,10 @@ def plot_learning_curve(
     figure = new_figure(7.2, 4.2)
     minutes = training_minutes(records)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    _plot(top, minutes, curve(records, "mean_return"), COLORS[0], lw=2)
+    plot_line(top, minutes, curve(records, "mean_return"), color=COLORS[0], lw=2)
     top.set_ylabel("mean return")
     speed = [record.steps_per_s / 1000 for record in records]
-    _plot(bottom, minutes, speed, COLORS[1], lw=1.2)
+    plot_line(bottom, minutes, speed, color=COLORS[1], lw=1.2)
     bottom.set_ylim(bottom=0)
     bottom.set(ylabel="1000 steps/s", xlabel=_TIME)
     for axes in (top, bottom):
@@ -58,9 +57,8 @@ def draw_edits(
         records: the iterations.
         edits: the edits.
     """
-    ends = {
-        record.iteration: t for record, t in zip(records, training_minutes(records), strict=True)
-    }
+    iterations = [record.iteration for record in records]
+    ends = dict(zip(iterations, training_minutes(records), strict=True))
     shown = [(i, edit) for i, edit in enumerate(edits, 1) if edit.after in ends]
     for _, edit in shown:
         for each in axes:
@@ -70,7 +68,12 @@ def draw_edits(
         place = {"xy": (time, 1.0), "xycoords": axes[0].get_xaxis_transform()}
         axes[0].annotate(f" {label}", fontsize=8, color="0.3", va="top", **place)
     if shown:
-        lines = [f"{i}  after {edit.after}: {_shortened(edit.text)}" for i, edit in shown]
+        lines = []
+        for i, edit in shown:
+            text = edit.text
+            if len(text) > _LONGEST:
+                text = f"{text[: _LONGEST - 4]} ..."
+            lines.append(f"{i}  after {edit.after}: {text}")
         axes[-1].annotate(
             "\n".join(lines),
             (0.0, -0.75),
@@ -96,12 +99,15 @@ def _labels(numbered: Sequence[tuple[int, float]], width: float) -> list[tuple[f
             groups[-1].append((number, time))
         else:
             groups.append([(number, time)])
-    ends = [(group[-1][1], group[0][0], group[-1][0]) for group in groups]
-    return [(time, str(low) if low == high else f"{low}-{high}") for time, low, high in ends]
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+    labels = []
+    for group in groups:
+        first, _ = group[0]
+        last, time = group[-1]
+        label = str(first)
+        if last > first:
+            label = f"{first}-{last}"
+        labels.append((time, label))
+    return labels
 
 
 def plot_values(records: Sequence[IterationRecord], keys: Sequence[str], path: Path) -> Path:
@@ -120,7 +126,7 @@ def plot_values(records: Sequence[IterationRecord], keys: Sequence[str], path: P
         if i >= len(keys):
             axes.axis("off")
             continue
-        _plot(axes, minutes, curve(records, keys[i]), COLORS[0], lw=1.4)
+        plot_line(axes, minutes, curve(records, keys[i]), color=COLORS[0], lw=1.4)
         axes.set_title(keys[i].split("/", 1)[-1], fontsize=9, loc="left", parse_math=False)
         axes.tick_params(labelsize=8)
         axes.locator_params(axis="x", nbins=4)
@@ -162,14 +168,16 @@ def mean_shares(records: Sequence[IterationRecord]) -> dict[str, float]:
     """
     parts = [record for record in records if record.shares]
     whole = sum(record.time for record in parts)
-    return {
-        name: sum(record.shares[name] * record.time for record in parts) / whole
-        for name in (parts[0].shares if parts else ())
-    }
+    seconds: dict[str, float] = {}
+    for record in parts:
+        for name, share in record.shares.items():
+            seconds[name] = seconds.get(name, 0.0) + share * record.time
+    return {name: part / whole for name, part in seconds.items()}
 
 
-def _plot(axes: Axes, x: Sequence[float], y: Sequence[float], color: str, lw: float) -> None:
-    """Plot the values that exist; a single one is a dot."""
-    found = [(a, b) for a, b in zip(x, y, strict=True) if math.isfinite(b)]
-    marker = "o" if len(found) == 1 else None
-    axes.plot([a for a, _ in found], [b for _, b in found], color=color, lw=lw, marker=marker)
+def plot_line(axes: Axes, x: Sequence[float], y: Sequence[float], **style: Any) -> None:
+    """Plot the values that are finite; a single one is a dot."""
+    found = np.isfinite(y)
+    if found.sum() == 1:
+        style["marker"] = "o"
+    axes.plot(np.array(x)[found], np.array(y)[found], **style)

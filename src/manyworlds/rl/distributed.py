@@ -35,16 +35,12 @@ class Ranks:
         Raises:
             ValueError: a variable is not a number, or not in its range.
         """
-        names = {
-            "rank": "RANK",
-            "world_size": "WORLD_SIZE",
-            "local_rank": "LOCAL_RANK",
-            "local_world_size": "LOCAL_WORLD_SIZE",
-        }
-        defaults = cls()
         try:
             found = cls(
-                **{f: int(os.environ.get(v) or getattr(defaults, f)) for f, v in names.items()}
+                rank=int(os.environ.get("RANK") or 0),
+                world_size=int(os.environ.get("WORLD_SIZE") or 1),
+                local_rank=int(os.environ.get("LOCAL_RANK") or 0),
+                local_world_size=int(os.environ.get("LOCAL_WORLD_SIZE") or 1),
             )
         except ValueError as error:
             raise ValueError(
@@ -86,24 +82,21 @@ def connect(ranks: Ranks, device: torch.device | str) -> None:
     """Initialize the process group if there are several processes: nccl for GPUs, else gloo."""
     if not ranks.is_distributed or dist.is_initialized():
         return
-    if ranks.is_main:
-        _warn_of_shared_store()
-    device = torch.device(device)
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-
-
-def _warn_of_shared_store() -> None:
-    """Warn if `torchrun` restarts processes that would then find addresses of earlier ones."""
     restarts = os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0")
-    if restarts != "0" and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+    shares_store = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    if ranks.is_main and restarts != "0" and shares_store:
         warnings.warn(
             f"torchrun is to restart failed processes (--max-restarts {restarts}), which then "
             "cannot connect, because its agents share a store that keeps the addresses of earlier "
             "processes: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 where torchrun starts.",
-            stacklevel=3,
+            stacklevel=2,
         )
+    device = torch.device(device)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+        dist.init_process_group("nccl")
+    else:
+        dist.init_process_group("gloo")
 
 
 def disconnect() -> None:

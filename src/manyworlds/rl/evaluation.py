@@ -78,8 +78,11 @@ def evaluate(env: ManagerBasedRlEnv, policy: Callable[[VecEnvObs], torch.Tensor]
         running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
         metrics: dict[str, torch.Tensor] = {}
         for _ in range(env.max_episode_length):
-            for name, value in _metrics(env).items():
-                metrics[name] = torch.where(running, value, metrics.get(name, value))
+            for command in env.command_manager.active_terms:
+                term = env.command_manager.get_term(command)
+                for metric, value in term.metrics.items():
+                    name = f"{command}/{metric}"
+                    metrics[name] = torch.where(running, value, metrics.get(name, value))
             obs, reward, *_ = env.step(policy(obs))
             sums += rewards.step_reward[running].sum(dim=0)
             total += reward[running].sum()
@@ -105,13 +108,3 @@ def evaluate(env: ManagerBasedRlEnv, policy: Callable[[VecEnvObs], torch.Tensor]
         },
         metrics={name: mean_of_finite(value).item() for name, value in metrics.items()},
     )
-
-
-def _metrics(env: ManagerBasedRlEnv) -> dict[str, torch.Tensor]:
-    """Return the current metrics of all commands, each of shape [num_envs]."""
-    commands = env.command_manager
-    return {
-        f"{name}/{metric}": value
-        for name in commands.active_terms
-        for metric, value in commands.get_term(name).metrics.items()
-    }

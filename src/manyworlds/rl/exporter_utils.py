@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from manyworlds.envs.mdp.actions.actions import BaseAction
-from manyworlds.managers import ActionTerm
 from manyworlds.rl.policy_description import action_entity, describe_policy, gains
 from manyworlds.spec.edits import export_spec, set_options
 from manyworlds.utils.extras import require_extra
@@ -35,8 +34,9 @@ def list_to_csv_str(
     def text(value: object) -> str:
         if isinstance(value, list | tuple):
             return sub_delimiter.join(map(text, value))
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return f"{value:.{decimals}f}" if number else str(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return f"{value:.{decimals}f}"
+        return str(value)
 
     return delimiter.join(map(text, arr))
 
@@ -50,35 +50,43 @@ def get_base_metadata(env: ManagerBasedRlEnv, run_path: str) -> Metadata:
     entity = action_entity(env)
     stiffness, damping = gains(entity)
     observations = env.observation_manager
-    group = "actor" if "actor" in observations.active_terms else next(iter(env.obs_buf))
+    group = next(iter(env.obs_buf))
+    if "actor" in observations.active_terms:
+        group = "actor"
     names = observations.active_terms[group]
     terms = [observations.get_term_cfg(group, name) for name in names]
-    actions = [env.action_manager.get_term(name) for name in env.action_manager.active_terms]
-    commands = getattr(env, "command_manager", None)
-
-    def of_terms(name: str, default: object) -> list[object]:
-        values = [getattr(term, name, default) for term in terms]
-        return [default if v is None else _as_list(v) for v in values]
-
+    action_scale = []
+    for name in env.action_manager.active_terms:
+        term = env.action_manager.get_term(name)
+        if isinstance(term, BaseAction):
+            action_scale += term.scale[0].tolist()
+        else:
+            action_scale += _as_list(getattr(term, "scale", []))
     return {
         "run_path": run_path,
         "joint_names": list(entity.joint_names),
         "joint_stiffness": stiffness,
         "joint_damping": damping,
         "default_joint_pos": entity.data.default_joint_pos[0].tolist(),
-        "command_names": [] if commands is None else list(commands.active_terms),
+        "command_names": list(env.command_manager.active_terms),
         "observation_names": list(names),
-        "observation_terms_scale": of_terms("scale", 1.0),
-        "observation_terms_clip": of_terms("clip", "None"),
-        "observation_terms_history_length": of_terms("history_length", 0),
-        "observation_terms_flatten_history_dim": of_terms("flatten_history_dim", True),
-        "action_scale": [s for term in actions for s in _as_list(_action_scale(term))],
+        "observation_terms_scale": [_as_list(term.scale, 1.0) for term in terms],
+        "observation_terms_clip": [_as_list(term.clip, "None") for term in terms],
+        "observation_terms_history_length": [term.history_length for term in terms],
+        "observation_terms_flatten_history_dim": [term.flatten_history_dim for term in terms],
+        "action_scale": action_scale,
     }
 
 
-def _action_scale(term: ActionTerm) -> Any:
-    """Return the factors of the first world; an empty list for a term without factors."""
-    return term.scale[0] if isinstance(term, BaseAction) else getattr(term, "scale", [])
+def _as_list(value: Any, default: object = None) -> Any:
+    """Return tensors and tuples as lists, None as the default, and others as they are."""
+    if value is None:
+        return default
+    if isinstance(value, torch.Tensor):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return list(value)
+    return value
 
 
 def attach_metadata_to_onnx(onnx_path: str | Path, metadata: Metadata) -> None:
@@ -88,7 +96,10 @@ def attach_metadata_to_onnx(onnx_path: str | Path, metadata: Metadata) -> None:
     for key, value in metadata.items():
         entry = model.metadata_props.add()
         entry.key = key
-        entry.value = list_to_csv_str(value) if isinstance(value, list) else str(value)
+        if isinstance(value, list):
+            entry.value = list_to_csv_str(value)
+        else:
+            entry.value = str(value)
     onnx.save(model, str(onnx_path))
 
 
@@ -103,20 +114,27 @@ def export_policy(
     """
     require_extra("onnx", "train")
     require_extra("onnxscript", "train")
+    from rsl_rl.models import CNNModel
+
     policy = runner.alg.get_policy()
     model: Any = runner.onnx_model(verbose).cpu().eval()
-    recurrent = getattr(model, "is_recurrent", False)
-    names = [*model.input_names, *model.output_names]
-    # The state of a recurrent network has the dimension of layers before the batch dimension.
-    axes = {name: {1 if name[1:] in ("_in", "_out") else 0: "batch"} for name in names}
+    axes = {}
+    for name in (*model.input_names, *model.output_names):
+        axes[name] = {0: "batch"}
+        if name[1:] in ("_in", "_out"):  # memory of a recurrent network, whose layers are first
+            axes[name] = {1: "batch"}
+    inputs = {"obs": list(policy.obs_groups)}
+    if isinstance(policy, CNNModel):
+        inputs |= {name: [name] for name in policy.obs_groups_2d}
+    extra = runner.onnx_metadata()
     env = runner.env.unwrapped
+    metadata: Metadata = {}
+    if env.action_manager.active_terms:
+        metadata.update(get_base_metadata(env, str(path.parent)))
+    metadata.update(extra)
     description = describe_policy(env, runner.env.clip_actions, task)
-    network: dict[str, object] = {
-        "inputs": {"obs": list(policy.obs_groups)}
-        | {name: [name] for name in getattr(policy, "obs_groups_2d", [])},
-        "recurrent": recurrent,
-        **(extra := runner.onnx_metadata()),
-    }
+    network = {"inputs": inputs, "recurrent": policy.is_recurrent, **extra}
+    metadata["manyworlds"] = json.dumps({**description, "policy": network})
     with atomic_path(path) as temporary, contextlib.ExitStack() as stack:
         if not verbose:
             stack.enter_context(_quiet())
@@ -130,8 +148,6 @@ def export_policy(
             output_names=model.output_names,
             dynamic_axes=axes,
         )
-        base = get_base_metadata(env, str(path.parent)) if env.action_manager.active_terms else {}
-        metadata = {**base, **extra, "manyworlds": json.dumps({**description, "policy": network})}
         attach_metadata_to_onnx(temporary, metadata)
     return path
 
@@ -141,12 +157,6 @@ def export_scene(env: ManagerBasedRlEnv, output_dir: Path) -> Path:
     spec = env.scene.spec.copy()
     set_options(spec, env.sim.mj_model.opt)
     return export_spec(spec, output_dir)
-
-
-def _as_list(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 
@@ -64,29 +64,32 @@ class InferencePolicy:
     @torch.inference_mode()
     def __call__(self, obs: TensorDict | VecEnvObs) -> torch.Tensor:
         """Return the mean actions, shape [worlds, actions]."""
-        if self.actor.is_recurrent:
-            if self.env is not None:
-                self.actor.reset(self.env.episode_length_buf == 0)
-            actions = self.actor(obs)  # type: ignore[arg-type]  # a mapping is enough
-        else:
-            padded, worlds = _padded(obs)
-            actions = self.actor(padded)[:worlds]  # type: ignore[arg-type]
-        clip = self.clip_actions
-        return actions if clip is None else actions.clamp(-clip, clip)
+        if self.actor.is_recurrent and self.env is not None:
+            self.actor.reset(self.env.episode_length_buf == 0)
+        padded, worlds = _padded(obs, self.actor)
+        actions = self.actor(padded)[:worlds]
+        if self.clip_actions is not None:
+            actions = actions.clamp(-self.clip_actions, self.clip_actions)
+        return actions
 
     @torch.inference_mode()
     def estimate(self, obs: TensorDict | VecEnvObs) -> PolicyEstimate:
-        """Return value and deviation; the memory of a recurrent policy stays as it is."""
+        """Return value and deviation; the memory of a recurrent policy stays as it is.
+
+        On a CPU, they are the same bits in a batch of any size, as the actions are.
+        """
         value = deviation = None
         distribution = self.actor.distribution
         if distribution is not None:
             memory = self.state_dict()
-            distribution.update(self.actor.mlp(self.actor.get_latent(obs)))  # type: ignore[arg-type]
-            deviation = distribution.std
+            padded, worlds = _padded(obs, self.actor)
+            distribution.update(self.actor.mlp(self.actor.get_latent(padded)))
+            deviation = distribution.std[:worlds]
             if memory:
                 self.load_state_dict(memory)
         if self.critic is not None and not self.critic.is_recurrent:
-            value = self.critic(obs).squeeze(-1)  # type: ignore[arg-type]
+            padded, worlds = _padded(obs, self.critic)
+            value = self.critic(padded)[:worlds].squeeze(-1)
         return PolicyEstimate(value, deviation)
 
     @torch.inference_mode()
@@ -96,25 +99,23 @@ class InferencePolicy:
 
     def of_world(self, env_id: int, env: ManagerBasedRlEnv) -> InferencePolicy:
         """Return a copy with the memory of one world, for an environment of that world alone."""
-        memory = self.state_dict()
-        actor = copy.deepcopy(self.actor).to(env.device)
-        critic = None if self.critic is None else copy.deepcopy(self.critic).to(env.device)
-        own_env = None if self.env is None else env
-        policy = InferencePolicy(actor, self.clip_actions, own_env, critic)
-        parts = {
-            name: [part[:, env_id : env_id + 1].to(env.device) for part in parts]
-            for name, parts in memory.items()
-        }
-        policy.load_state_dict(parts)
+        policy = InferencePolicy(copy.deepcopy(self.actor).to(env.device), self.clip_actions)
+        if self.critic is not None:
+            policy.critic = copy.deepcopy(self.critic).to(env.device)
+        if self.env is not None:
+            policy.env = env
+        memory = {}
+        for name, parts in self.state_dict().items():
+            memory[name] = [part[:, env_id : env_id + 1].to(env.device) for part in parts]
+        policy.load_state_dict(memory)
         return policy
 
     def state_dict(self) -> dict[str, list[torch.Tensor]]:
         """Return a copy of the memory, each part of shape [layers, worlds, size]; or nothing."""
-        hidden = self.actor.get_hidden_state()
-        if hidden is None:
+        hidden = memory_parts(self.actor)
+        if not hidden:
             return {}
-        parts = hidden if isinstance(hidden, tuple) else (hidden,)
-        return {"hidden": [part.clone() for part in parts]}
+        return {"hidden": [part.clone() for part in hidden]}
 
     @torch.inference_mode()
     def load_state_dict(self, state: dict[str, list[torch.Tensor]]) -> None:
@@ -127,12 +128,28 @@ class InferencePolicy:
                 self.actor.reset(hidden_state=(hidden, cell))
 
 
-def _padded(obs: TensorDict | VecEnvObs) -> tuple[dict[str, torch.Tensor], int]:
-    """Return observations with rows of zeros up to a multiple of `_ROWS`, and their own number."""
+def memory_parts(network: MLPModel) -> tuple[torch.Tensor, ...]:
+    """Return the memory of a network, each part of shape [layers, worlds, size].
+
+    That of an LSTM has two parts, that of a GRU has one, and other networks have none.
+    """
+    hidden = network.get_hidden_state()
+    if hidden is None:
+        return ()
+    if isinstance(hidden, torch.Tensor):
+        return (hidden,)
+    return hidden
+
+
+def _padded(obs: TensorDict | VecEnvObs, network: MLPModel) -> tuple[TensorDict, int]:
+    """Return observations of a network and the number of worlds.
+
+    They have rows of zeros up to a multiple of `_ROWS`, unless the network is recurrent.
+    """
     groups = {name: value for name, value in obs.items() if isinstance(value, torch.Tensor)}
     worlds = len(next(iter(groups.values())))
     missing = -worlds % _ROWS
-    if missing:
+    if missing and not network.is_recurrent:
         for name, value in groups.items():
             groups[name] = torch.cat([value, value.new_zeros(missing, *value.shape[1:])])
-    return groups, worlds
+    return cast("TensorDict", groups), worlds  # rsl_rl's networks read groups by name only

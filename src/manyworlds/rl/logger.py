@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,9 +17,12 @@ from manyworlds.managers.not_finite import mean_of_finite
 from manyworlds.rl.code_state import write_code_state
 from manyworlds.rl.distributed import Ranks
 from manyworlds.rl.progress import IterationRecord
+from manyworlds.utils.config import finite_or_none
 from manyworlds.utils.wandb import add_wandb_tags
 
 if TYPE_CHECKING:
+    from rsl_rl.extensions import RandomNetworkDistillation
+
     from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 
 _RECENT_EPISODES = 100
@@ -118,7 +120,14 @@ class TrainingLogger:
         self._env_times = self._read_env_times()
         if self.log_dir is None or not self._ranks.is_main:
             return
-        self.writer = self._make_writer(self.log_dir)
+        settings = self._cfg.get("logger", "tensorboard")
+        if settings == "tensorboard":
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.writer = SummaryWriter(log_dir=self.log_dir, flush_secs=10)
+        else:
+            make, arguments = resolve_class(cast("dict[str, object]", settings))
+            self.writer = make(log_dir=self.log_dir, **arguments)
         add_wandb_tags(cast("Sequence[str]", self._cfg.get("wandb_tags", ())))
         places = [Path.cwd(), Path(__file__).parent]
         places += [Path(file).parent for file in self.git_status_repos]
@@ -168,7 +177,7 @@ class TrainingLogger:
         losses: Mapping[str, float],
         learning_rate: float,
         action_std: float,
-        rnd_weight: float | None = None,
+        rnd: RandomNetworkDistillation | None = None,
     ) -> IterationRecord:
         """Write the curves of an iteration, and return its record.
 
@@ -180,7 +189,7 @@ class TrainingLogger:
             losses: mean losses by name.
             learning_rate: learning rate.
             action_std: mean standard deviation of the actions.
-            rnd_weight: weight of intrinsic rewards; None if there are none.
+            rnd: intrinsic rewards; None if there are none.
         """
         scalars = {f"Loss/{name}": value for name, value in losses.items()}
         scalars["Loss/learning_rate"] = learning_rate
@@ -191,10 +200,10 @@ class TrainingLogger:
             mean_return = mean(self.returns.recent)
             scalars["Train/mean_reward"] = mean_return
             scalars["Train/mean_episode_length"] = mean(self.lengths.recent)
-            if rnd_weight is not None:
+            if rnd is not None:
                 scalars["Rnd/mean_extrinsic_reward"] = mean(self.extrinsic.recent)
                 scalars["Rnd/mean_intrinsic_reward"] = mean(self.intrinsic.recent)
-                scalars["Rnd/weight"] = rnd_weight
+                scalars["Rnd/weight"] = rnd.weight
         num_steps = cast("int", self._cfg["num_steps_per_env"])
         num_worlds = self._env.num_envs * self._ranks.world_size
         steps_per_s = num_steps * num_worlds / (collect_time + learn_time)
@@ -207,7 +216,10 @@ class TrainingLogger:
             }
             for name, value in {**scalars, **performance}.items():
                 self.writer.add_scalar(name, value, iteration)
-            self._write_by_time(self.writer, scalars)
+            if not isinstance(self.writer, WandbLogWriter):  # whose steps must increase
+                for name in ("Train/mean_reward", "Train/mean_episode_length"):
+                    if name in scalars:
+                        self.writer.add_scalar(f"{name}/time", scalars[name], int(self._time))
             if isinstance(self.writer, LogWriter):
                 for video in Path(cast("str", self.log_dir)).rglob("*.mp4"):
                     self.writer.save_video(video, iteration)
@@ -222,7 +234,7 @@ class TrainingLogger:
             learn_time=learn_time,
             env_time=self._env_times[0] - before[0],
             physics_time=self._env_times[1] - before[1],
-            scalars={n: value if math.isfinite(value) else None for n, value in scalars.items()},
+            scalars=finite_or_none(scalars),
         )
 
     def save_model(self, path: str, iteration: int) -> None:
@@ -247,35 +259,19 @@ class TrainingLogger:
             sums.recent.extend(recent)
             sums.present.copy_(present)
 
-    def _make_writer(self, log_dir: str) -> Writer:
-        settings = self._cfg.get("logger", "tensorboard")
-        if settings == "tensorboard":
-            from torch.utils.tensorboard import SummaryWriter
-
-            return SummaryWriter(log_dir=log_dir, flush_secs=10)
-        make, arguments = resolve_class(cast("dict[str, object]", settings))
-        return make(log_dir=log_dir, **arguments)
-
-    def _write_by_time(self, writer: Writer, scalars: Mapping[str, float]) -> None:
-        """Write the main curves over the time of the training, where steps may be anything."""
-        if isinstance(writer, WandbLogWriter):  # whose steps must increase
-            return
-        for name in ("Train/mean_reward", "Train/mean_episode_length"):
-            if name in scalars:
-                writer.add_scalar(f"{name}/time", scalars[name], int(self._time))
-
     def _means_of_logged(self) -> dict[str, float]:
         """Return the means of the finite values that the steps of an iteration logged."""
-        # NaN is the mean of no episode.
         values: dict[str, list[torch.Tensor]] = {}
         for logged in self._logged:
             for name, value in logged.items():
                 values.setdefault(name, []).append(torch.as_tensor(value).float().flatten().cpu())
         self._logged.clear()
-        return {
-            name if "/" in name else f"Episode/{name}": mean_of_finite(torch.cat(parts)).item()
-            for name, parts in values.items()
-        }
+        means = {}
+        for name, parts in values.items():
+            if "/" not in name:
+                name = f"Episode/{name}"
+            means[name] = mean_of_finite(torch.cat(parts)).item()
+        return means
 
     def _read_env_times(self) -> tuple[float, float]:
         """Return the time of all control steps and of their physics so far [s]."""

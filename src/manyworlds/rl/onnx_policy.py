@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 import numpy as np
@@ -20,6 +20,7 @@ from manyworlds.rl.policy_description import (
     EntityDescription,
     ExportedDescription,
     NeedsEnvironmentError,
+    Params,
 )
 from manyworlds.sensor.builtin_sensor import ROTATIONS
 from manyworlds.sim.gravity import plain_gravity_direction
@@ -29,7 +30,7 @@ from manyworlds.utils.newton import avoid_sparse_newton
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, dict[str, Any]], ArrayLike]
+ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, Params], ArrayLike]
 """Function that computes an observation, shape [n], from the policy, the state and its
 parameters."""
 
@@ -90,7 +91,7 @@ class OnnxPolicy:
         prefix: str | None = None,
     ) -> None:
         self.path = Path(path)
-        self._session: Any = open_session(path)
+        self._session = open_session(path)
         self.description = self._read_description()
         avoid_sparse_newton(model)
         self.model = model
@@ -102,16 +103,20 @@ class OnnxPolicy:
         """Values of command terms by name, which may be changed at any time."""
         self._command_sizes: dict[str, int] = {}
         self._fns = dict(observation_fns or {})
-        if check_timestep:
-            self._check_timestep()
+        if check_timestep and not np.isclose(model.opt.timestep, self.timestep, rtol=1e-6):
+            raise ValueError(
+                f"The model's timestep is {model.opt.timestep}, but the policy was trained with "
+                f"{self.timestep}: set model.opt.timestep, or use the scene exported beside it."
+            )
         self.entities = self.description["entities"]
         self._check_names()
         self._actuators = PlainActuators(model, self.description)
-        self.addresses = {
-            name: (int(model.joint(name).qposadr[0]), int(model.joint(name).dofadr[0]))
-            for entity in self.entities.values()
-            for name in entity["joint_names"]
-        }
+        self.addresses: dict[str, tuple[int, int]] = {}
+        """Address of each joint in `qpos` and in `qvel`, by name."""
+        for entity in self.entities.values():
+            for name in entity["joint_names"]:
+                joint = model.joint(name)
+                self.addresses[name] = int(joint.qposadr[0]), int(joint.dofadr[0])
         self._check_terms()
         self._take_commands(given)
         self.motion = PlainMotion.of(self._session, self.description, self._renamed)
@@ -135,19 +140,19 @@ class OnnxPolicy:
 
     def reset(self, data: mujoco.MjData | None = None) -> None:
         """Reset the policy's state; with `data`, also set the initial state of the scene."""
-        dims = [action["dim"] for action in self.description["actions"].values()]
-        self.action = np.zeros(sum(dims), np.float32)
+        self.action_slices: dict[str, slice] = {}
+        """Elements of the action that belong to each action term, by name."""
+        start = 0
+        for name, term in self.description["actions"].items():
+            self.action_slices[name] = slice(start, start + term["dim"])
+            start += term["dim"]
+        self.action = np.zeros(start, np.float32)
         """Last action before scaling, shape [action_dim]."""
-        ends = np.cumsum(dims)
-        self.action_slices = {
-            name: slice(end - dim, end)
-            for name, dim, end in zip(self.description["actions"], dims, ends, strict=True)
-        }
-        self._hidden = {
-            node.name: np.zeros([n if isinstance(n, int) else 1 for n in node.shape], np.float32)
-            for node in self._session.get_inputs()
-            if node.name not in (*self.description["policy"]["inputs"], "time_step")
-        }
+        self._hidden: dict[str, np.ndarray] = {}
+        for node in self._session.get_inputs():
+            if node.name not in (*self.description["policy"]["inputs"], "time_step"):
+                layers, _, size = node.shape  # of one world
+                self._hidden[node.name] = np.zeros((layers, 1, size), np.float32)
         self._histories: dict[str, np.ndarray] = {}
         self._actuators.reset()
         self._go_to_frame(0)
@@ -164,15 +169,13 @@ class OnnxPolicy:
 
     def state_dict(self) -> dict[str, object]:
         """Return the policy's state and commands as plain data, which JSON stores without loss."""
-        arrays = {"hidden": self._hidden, "histories": self._histories, "commands": self.commands}
         return {
             "action": self.action.tolist(),
             "time_step": self.time_step,
             "actuators": self._actuators.state_dict(),
-            **{
-                what: {name: value.tolist() for name, value in values.items()}
-                for what, values in arrays.items()
-            },
+            "hidden": {name: value.tolist() for name, value in self._hidden.items()},
+            "histories": {name: value.tolist() for name, value in self._histories.items()},
+            "commands": {name: value.tolist() for name, value in self.commands.items()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -182,10 +185,8 @@ class OnnxPolicy:
             self.commands[name][:] = value
         self._go_to_frame(state["time_step"])
         self._actuators.load_state_dict(state["actuators"])
-        self._hidden, self._histories = (
-            {name: np.array(value, np.float32) for name, value in state[what].items()}
-            for what in ("hidden", "histories")
-        )
+        self._hidden = {n: np.array(v, np.float32) for n, v in state["hidden"].items()}
+        self._histories = {n: np.array(v, np.float32) for n, v in state["histories"].items()}
 
     def act(self, data: mujoco.MjData) -> np.ndarray:
         """Observe and infer; return the action, shape [action_dim]."""
@@ -194,7 +195,7 @@ class OnnxPolicy:
             feed["time_step"] = np.array([[self.time_step]], np.float32)
         for name, groups in self.description["policy"]["inputs"].items():
             feed[name] = np.concatenate([self.observe(data, group) for group in groups])[None]
-        outputs = self._session.run(None, feed)
+        outputs = cast("list[np.ndarray]", self._session.run(None, feed))
         names = [node.name for node in self._session.get_outputs()]
         for name, value in zip(names[1:], outputs[1:], strict=True):
             if name.endswith("_out"):
@@ -235,17 +236,18 @@ class OnnxPolicy:
     def observe(self, data: mujoco.MjData, group: str) -> np.ndarray:
         """Compute an observation group in the shape of one world; histories advance by one step."""
         described = self.description["observations"][group]
-        terms = described["terms"].items()
-        values = [self._term(data, group, name, t).reshape(t["shape"]) for name, t in terms]
+        values = []
+        for name, term in described["terms"].items():
+            values.append(self._term(data, group, name, term).reshape(term["shape"]))
         return np.concatenate(values, axis=described.get("concatenate_dim", -1))
 
-    def joint_positions(self, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+    def joint_positions(self, data: mujoco.MjData, params: Params) -> np.ndarray:
         """Positions of the joints that a term's parameters select [rad or m], shape [n]."""
         return data.qpos[[self.addresses[name][0] for name in self.joints_of(params)[0]]]
 
-    def joints_of(self, params: dict[str, Any]) -> tuple[list[str], EntityDescription]:
+    def joints_of(self, params: Params) -> tuple[list[str], EntityDescription]:
         """Return the joints that a term's parameters select, and the entity's description."""
-        asset: dict[str, Any] = params.get("asset_cfg") or {"entity": "robot"}
+        asset: Params = params.get("asset_cfg") or {"entity": "robot"}
         entity = self.entities[asset["entity"]]
         return asset.get("joint_names", entity["joint_names"]), entity
 
@@ -257,17 +259,18 @@ class OnnxPolicy:
 
     def _offsets(self) -> dict[str, np.ndarray]:
         """Return the offsets of actions that are relative to the motion."""
-        return {
-            name: self.motion.joint_positions(action["targets"], self.time_step)
-            for name, action in self._actuators.actions.items()
-            if self.motion is not None and action["type"] == "MotionJointPositionAction"
-        }
+        offsets = {}
+        if self.motion is not None:
+            for name, action in self._actuators.actions.items():
+                if action["type"] == "MotionJointPositionAction":
+                    offsets[name] = self.motion.joint_positions(action["targets"], self.time_step)
+        return offsets
 
     def _refresh(self, data: mujoco.MjData) -> None:
         """Compute positions, velocities and their sensors at the new state, as in training."""
         mujoco.mj_step1(self.model, data)
 
-    def _term(self, data: mujoco.MjData, group: str, name: str, term: dict[str, Any]) -> np.ndarray:
+    def _term(self, data: mujoco.MjData, group: str, name: str, term: Params) -> np.ndarray:
         value = np.asarray(self._function(name, term)(self, data, term["params"]), np.float32)
         if term.get("clip") is not None:
             value = value.clip(*term["clip"])
@@ -288,7 +291,12 @@ class OnnxPolicy:
         rows[-1] = value
         return rows
 
-    def _function(self, name: str, term: dict[str, Any]) -> ObservationFn:
+    def _function(self, name: str, term: Params) -> ObservationFn:
+        """Return the function that computes a term.
+
+        Raises:
+            NeedsEnvironmentError: there is none.
+        """
         module, _, function = term["function"].rpartition(":")
         # A term may have the name of a built-in function and be computed by another one.
         known = {**_functions_of(module), **OBSERVATION_FNS, **self._fns}
@@ -304,8 +312,8 @@ class OnnxPolicy:
         return found
 
     def _read_description(self) -> ExportedDescription:
-        text = self._session.get_modelmeta().custom_metadata_map.get("manyworlds")
-        description: Any = json.loads(text) if text else {}
+        text = self._session.get_modelmeta().custom_metadata_map.get("manyworlds", "{}")
+        description: Any = json.loads(text)
         if description.get("version", VERSION + 1) > VERSION:
             raise ValueError(
                 f"'{self.path}' has a description of version {description.get('version')}, but "
@@ -321,27 +329,37 @@ class OnnxPolicy:
             ValueError: the policy observes a sensor that is not the entity's own.
         """
         entities = {item["entity"] for item in self.description["actuators"]}
-        if len(entities) != 1 or (trained := f"{entities.pop()}/") == prefix:
+        if len(entities) != 1:
             return
-        if not all(self._has_actuator(prefix, name, trained) for name in self.actuator_names):
+        [robot] = entities
+        trained = f"{robot}/"
+        if trained == prefix:
             return
-        for groups in self.description["policy"]["inputs"].values():
-            for group in groups:
-                for name, term in self.description["observations"][group]["terms"].items():
-                    sensor = term["params"].get("sensor_name", trained)
-                    if not sensor.startswith(trained):
-                        raise ValueError(
-                            f"Observation term '{name}' of '{self.path}' reads the sensor "
-                            f"'{sensor}' of the scene, not of the robot: the policy controls only "
-                            f"the robot '{trained[:-1]}' of its own scene."
-                        )
+        for name in self.actuator_names:
+            if not self._has("actuator", prefix + name.removeprefix(trained)):
+                return
+        for name, term in self._observed_terms():
+            sensor = term["params"].get("sensor_name", trained)
+            if not sensor.startswith(trained):
+                raise ValueError(
+                    f"Observation term '{name}' of '{self.path}' reads the sensor '{sensor}' of "
+                    f"the scene, not of the robot: the policy controls only the robot '{robot}' "
+                    "of its own scene."
+                )
         described: Any = self.description
         self.description = _replace_prefix(described, trained, prefix)
         self._renamed[trained] = prefix
 
-    def _has_actuator(self, prefix: str, name: str, trained: str) -> bool:
-        known = mujoco.mjtObj.mjOBJ_ACTUATOR
-        return mujoco.mj_name2id(self.model, known, prefix + name.removeprefix(trained)) >= 0
+    def _observed_terms(self) -> Iterator[tuple[str, Params]]:
+        """Yield name and description of each observation term that the network sees."""
+        for groups in self.description["policy"]["inputs"].values():
+            for group in groups:
+                yield from self.description["observations"][group]["terms"].items()
+
+    def _has(self, kind: str, name: str) -> bool:
+        """Return whether the model has an element of a kind, such as "joint"."""
+        code = mujoco.mju_str2Type(kind)
+        return mujoco.mj_name2id(self.model, code, name) >= 0
 
     def _check_names(self) -> None:
         """Raise an error that lists all objects that the description names and the model lacks."""
@@ -353,8 +371,7 @@ class OnnxPolicy:
             wanted.setdefault(item["transmission"], []).extend(item["targets"])
         lacks = []
         for kind, names in wanted.items():
-            known = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-            missing = [n for n in names if mujoco.mj_name2id(self.model, known, n) < 0]
+            missing = [name for name in names if not self._has(kind, name)]
             if missing:
                 lacks.append(f"{kind}s {', '.join(dict.fromkeys(missing))}")
         if lacks:
@@ -363,28 +380,20 @@ class OnnxPolicy:
                 "exported beside the policy."
             )
 
-    def _check_timestep(self) -> None:
-        wanted = self.timestep
-        if not np.isclose(self.model.opt.timestep, wanted, rtol=1e-6):
-            raise ValueError(
-                f"The model's timestep is {self.model.opt.timestep}, but the policy was trained "
-                f"with {wanted}: set model.opt.timestep, or use the scene exported beside it."
-            )
-
     def _check_terms(self) -> None:
-        for groups in self.description["policy"]["inputs"].values():
-            for group in groups:
-                for name, term in self.description["observations"][group]["terms"].items():
-                    function = self._function(name, term)
-                    command = term["params"].get("command_name")
-                    if command:
-                        flat = term.get("flatten_history_dim", True)
-                        rows = (term.get("history_length") or 1) if flat else 1
-                        size = term["shape"][-1] // rows
-                        if function is _generated_commands:  # others may have another size
-                            self.commands[command] = np.zeros(size)
-                            self._command_sizes[command] = size
-                        self.commands.setdefault(command, np.zeros(size))
+        """Find the function of each term, and the commands with their sizes."""
+        for name, term in self._observed_terms():
+            function = self._function(name, term)
+            command = term["params"].get("command_name")
+            if not command:
+                continue
+            size = term["shape"][-1]
+            if term.get("history_length") and term.get("flatten_history_dim", True):
+                size //= term["history_length"]
+            if function is _generated_commands:  # others may have another size
+                self.commands[command] = np.zeros(size)
+                self._command_sizes[command] = size
+            self.commands.setdefault(command, np.zeros(size))
 
     def _take_commands(self, given: dict[str, np.ndarray]) -> None:
         """Set the values of command terms; refuse those that do not fit the policy."""
@@ -411,7 +420,9 @@ def _replace_prefix(plain: Any, old: str, new: str) -> Any:
         return {name: _replace_prefix(value, old, new) for name, value in plain.items()}
     if isinstance(plain, list):
         return [_replace_prefix(value, old, new) for value in plain]
-    return new + plain[len(old) :] if isinstance(plain, str) and plain.startswith(old) else plain
+    if isinstance(plain, str) and plain.startswith(old):
+        return new + plain.removeprefix(old)
+    return plain
 
 
 def _functions_of(module: str) -> dict[str, ObservationFn]:
@@ -424,13 +435,13 @@ def _functions_of(module: str) -> dict[str, ObservationFn]:
     return getattr(sys.modules.get(module), "PLAIN_OBSERVATION_FNS", {})
 
 
-def _joint_pos_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+def _joint_pos_rel(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     names, entity = policy.joints_of(params)
     default = dict(zip(entity["joint_names"], entity["default_joint_pos"], strict=True))
     return policy.joint_positions(data, params) - [default[name] for name in names]
 
 
-def _joint_vel_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+def _joint_vel_rel(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     names, entity = policy.joints_of(params)
     default = dict(zip(entity["joint_names"], entity["default_joint_vel"], strict=True))
     velocities = [data.qvel[policy.addresses[name][1]] - default[name] for name in names]
@@ -438,7 +449,7 @@ def _joint_vel_rel(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, An
 
 
 def _root_velocity(part: slice) -> ObservationFn:
-    def function(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+    def function(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
         velocity = np.zeros(6)  # angular, then linear
         body = policy.model.body(policy.joints_of(params)[1]["root_body"]).id
         kind = mujoco.mjtObj.mjOBJ_XBODY
@@ -448,30 +459,28 @@ def _root_velocity(part: slice) -> ObservationFn:
     return function
 
 
-def _projected_gravity(
-    policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]
-) -> np.ndarray:
+def _projected_gravity(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     body = policy.model.body(policy.joints_of(params)[1]["root_body"]).id
     return data.xmat[body].reshape(3, 3).T @ plain_gravity_direction(policy.model.opt)
 
 
-def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     name = params.get("action_name")
-    return policy.action if name is None else policy.action[policy.action_slices[name]]
+    if name is None:
+        return policy.action
+    return policy.action[policy.action_slices[name]]
 
 
-def _generated_commands(
-    policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]
-) -> np.ndarray:
+def _generated_commands(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     return policy.commands[params["command_name"]]
 
 
-def _builtin_sensor(policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]) -> np.ndarray:
+def _builtin_sensor(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     return data.sensor(params["sensor"]).data
 
 
 def _projected_gravity_from_sensor(
-    policy: OnnxPolicy, data: mujoco.MjData, params: dict[str, Any]
+    policy: OnnxPolicy, data: mujoco.MjData, params: Params
 ) -> np.ndarray:
     model = policy.model
     sensor = model.sensor(params["sensor"]).id

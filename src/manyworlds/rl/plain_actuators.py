@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, cast
@@ -64,10 +63,7 @@ class PlainActuators:
         return {
             "targets": [[*key, value] for key, value in self._targets.items()],
             "relative": dict(self._relative),
-            "late": [
-                [{field: values.tolist() for field, values in late.items()} for late in a.late]
-                for a in self._actuators
-            ],
+            "late": [actuator.plain_late() for actuator in self._actuators],
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -76,9 +72,8 @@ class PlainActuators:
         self._relative = dict(state["relative"])
         for actuator, rows in zip(self._actuators, state["late"], strict=True):
             actuator.late.clear()
-            actuator.late.extend(
-                {field: torch.tensor(values) for field, values in row.items()} for row in rows
-            )
+            for row in rows:
+                actuator.late.append({field: torch.tensor(v) for field, v in row.items()})
 
     def take(self, action: np.ndarray, offsets: Mapping[str, np.ndarray] | None = None) -> None:
         """Scale, offset and clip an action, once per control step.
@@ -94,10 +89,9 @@ class PlainActuators:
             offset = (offsets or {}).get(name, term["offset"])
             target = np.asarray(offset, np.float32) + raw * np.asarray(term["scale"], np.float32)
             if term["clip"] is not None:
-                low, high = (
-                    [sign * math.inf if bound is None else bound for bound in bounds]
-                    for sign, bounds in zip((-1, 1), term["clip"], strict=True)
-                )
+                low, high = np.array(term["clip"], np.float32)  # NaN for None
+                low = np.nan_to_num(low, nan=-np.inf)
+                high = np.nan_to_num(high, nan=np.inf)
                 target = target.clip(low, high)
             values = dict(zip(term["targets"], target.tolist(), strict=True))
             if term["type"] == "RelativeJointPositionAction":
@@ -116,6 +110,7 @@ class PlainActuators:
 
 class _PlainActuator:
     def __init__(self, model: mujoco.MjModel, item: ActuatorDescription) -> None:
+        self._model = model
         self._item = item
         self._law = _LAWS.get(item["type"])
         if item["commands"] is None and self._law is None:
@@ -125,29 +120,28 @@ class _PlainActuator:
             )
         ids = [model.actuator(name).id for name in item["controls"]]
         self._controls = model.actuator_ctrladr[ids]
-        self._elements = [getattr(model, item["transmission"])(n).id for n in item["targets"]]
-        if item["transmission"] == "joint":
-            self._state = (
-                ("qpos", model.jnt_qposadr[self._elements]),
-                ("qvel", model.jnt_dofadr[self._elements]),
-            )
-        else:
-            self._state = (("ten_length", self._elements), ("ten_velocity", self._elements))
+        find = {"joint": model.joint, "tendon": model.tendon, "site": model.site}
+        self._is_of_joints = item["transmission"] == "joint"
+        self._elements = [find[item["transmission"]](name).id for name in item["targets"]]
         lag = (item["delay"]["min_lag"] + item["delay"]["max_lag"]) // 2
         positions = item.get("start_positions", [])
         self.start = {("position", n): x for n, x in zip(item["targets"], positions, strict=False)}
         """Targets at the beginning of an episode that are not zero."""
         self.late: deque[dict[str, torch.Tensor]] = deque(maxlen=lag + 1)
         """Delayed targets, oldest first."""
-        self._params = {
-            name: torch.tensor([math.inf if v is None else v for v in values])
-            for name, values in item["params"].items()
-        }
+        self._params: dict[str, torch.Tensor] = {}
+        for name, values in item["params"].items():
+            values = np.nan_to_num(np.array(values, np.float32), nan=np.inf)  # NaN for None
+            self._params[name] = torch.from_numpy(values)
 
     def reset(self, targets: dict[tuple[str, str], float]) -> None:
         """Fill the delay with the first targets, as an environment's reset does."""
         self.late.clear()
         self.late.append(self._command(targets))
+
+    def plain_late(self) -> list[dict[str, list[float]]]:
+        """Return the delayed targets as plain data."""
+        return [{field: v.tolist() for field, v in row.items()} for row in self.late]
 
     def _command(self, targets: dict[tuple[str, str], float]) -> dict[str, torch.Tensor]:
         names = self._item["targets"]
@@ -162,15 +156,20 @@ class _PlainActuator:
             ctrl = torch.cat([cmd[field] for field in self._item["commands"] or ()])
             ctrl = ctrl * torch.tensor(self._item.get("ctrl_per_target", 1.0))
         else:
-            pos, vel = (torch.tensor(getattr(data, f)[i]).float() for f, i in self._state)
+            if self._is_of_joints:
+                pos = data.qpos[self._model.jnt_qposadr[self._elements]]
+                vel = data.qvel[self._model.jnt_dofadr[self._elements]]
+            else:
+                pos = data.ten_length[self._elements]
+                vel = data.ten_velocity[self._elements]
             ctrl = self._law(
                 self._params,
                 ActuatorCmd(
                     position_target=cmd["position"],
                     velocity_target=cmd["velocity"],
                     effort_target=cmd["effort"],
-                    pos=pos,
-                    vel=vel,
+                    pos=torch.tensor(pos).float(),
+                    vel=torch.tensor(vel).float(),
                 ),
             )
         data.ctrl[self._controls] = ctrl.numpy()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import torch
@@ -12,7 +11,7 @@ from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs.mdp.actions.actions import BaseAction, clip_bounds
 from manyworlds.managers import ActionTerm, SceneEntityCfg
 from manyworlds.spec.transmissions import TransmissionType
-from manyworlds.utils.config import Plain, to_plain
+from manyworlds.utils.config import Plain, finite_or_none, to_plain
 
 if TYPE_CHECKING:
     from manyworlds.actuator.actuator import Actuator, ActuatorCfg
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Version of the layout of `describe_policy`."""
+
+
+Params = dict[str, Any]
+"""Fields or parameters of a term, as plain data by name."""
 
 
 class NeedsEnvironmentError(ValueError):
@@ -32,7 +35,7 @@ class ObservationGroupDescription(TypedDict):
 
     concatenate: bool
     concatenate_dim: NotRequired[int]
-    terms: dict[str, dict[str, Any]]
+    terms: dict[str, Params]
     """By name: function, shape, parameters, and the other fields of the term's configuration."""
 
 
@@ -144,38 +147,38 @@ def describe_policy(
         clip_actions: bound on the magnitude of the policy's output.
         task: name of the task.
     """
-    observations = env.observation_manager
-    actions = env.action_manager
-    return _without_infinities(
-        {
-            "version": VERSION,
-            "task": task,
-            "control_period_s": env.step_dt,
-            "physics_timestep_s": env.physics_dt,
-            "decimation": env.cfg.decimation,
-            "clip_actions": clip_actions,
-            "observations": {
-                group: {
-                    "concatenate": observations.group_obs_concatenate[group],
-                    "concatenate_dim": observations.group_obs_concatenate_dim[group],
-                    "terms": {
-                        name: _describe_observation(env, group, name, shape)
-                        for name, shape in zip(
-                            names, observations.group_obs_term_dim[group], strict=True
-                        )
-                    },
-                }
-                for group, names in observations.active_terms.items()
-            },
-            "actions": {n: _describe_action(actions.get_term(n)) for n in actions.active_terms},
-            "entities": {n: _describe_entity(n, e) for n, e in env.scene.entities.items()},
-            "actuators": [
-                _describe_actuator(name, entity, actuator, env)
-                for name, entity in env.scene.entities.items()
-                for actuator in entity.actuators
-            ],
+    observations = {}
+    for group, names in env.observation_manager.active_terms.items():
+        shapes = env.observation_manager.group_obs_term_dim[group]
+        terms = {}
+        for name, shape in zip(names, shapes, strict=True):
+            terms[name] = _describe_observation(env, group, name, shape)
+        observations[group] = {
+            "concatenate": env.observation_manager.group_obs_concatenate[group],
+            "concatenate_dim": env.observation_manager.group_obs_concatenate_dim[group],
+            "terms": terms,
         }
-    )
+    actions = {}
+    for name in env.action_manager.active_terms:
+        actions[name] = _describe_action(env.action_manager.get_term(name))
+    entities = {}
+    actuators = []
+    for name, entity in env.scene.entities.items():
+        entities[name] = _describe_entity(name, entity)
+        actuators += [_describe_actuator(name, entity, each, env) for each in entity.actuators]
+    description = {
+        "version": VERSION,
+        "task": task,
+        "control_period_s": env.step_dt,
+        "physics_timestep_s": env.physics_dt,
+        "decimation": env.cfg.decimation,
+        "clip_actions": clip_actions,
+        "observations": observations,
+        "actions": actions,
+        "entities": entities,
+        "actuators": actuators,
+    }
+    return finite_or_none(description)
 
 
 def action_entity(env: ManagerBasedRlEnv) -> Entity:
@@ -199,17 +202,24 @@ def gains(entity: Entity) -> tuple[list[float], list[float]]:
 
 def _describe_observation(
     env: ManagerBasedRlEnv, group: str, name: str, shape: tuple[int, ...]
-) -> dict[str, Any]:
+) -> Params:
     cfg = env.observation_manager.get_term_cfg(group, name)
-    fields = {key: _plain(value) for key, value in vars(cfg).items() if key not in ("params",)}
-    function = fields.pop("func")
-    if not isinstance(cfg.func, type) and not hasattr(cfg.func, "__qualname__"):
-        function = f"{type(cfg.func).__module__}:{type(cfg.func).__qualname__}"
+    func = cfg.func
+    if not hasattr(func, "__qualname__"):  # an instance of a class of terms
+        func = type(func)
+    fields = {key: _plain(value) for key, value in vars(cfg).items()}
+    del fields["func"], fields["params"]
     params = {key: _describe_param(env, value) for key, value in cfg.params.items()}
     sensor = params.get("sensor_name")
     if isinstance(sensor, str) and sensor:
         params["sensor"] = getattr(env.scene[sensor], "name", sensor)
-    return {"function": function, "shape": list(shape), **fields, "params": params}
+    return {"function": to_plain(func), "shape": list(shape), **fields, "params": params}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, torch.Tensor):
+        return value.tolist()
+    return to_plain(value)
 
 
 def _describe_param(env: ManagerBasedRlEnv, value: object) -> object:
@@ -225,7 +235,7 @@ def _describe_param(env: ManagerBasedRlEnv, value: object) -> object:
     return chosen
 
 
-def _describe_action(term: ActionTerm) -> dict[str, Any]:
+def _describe_action(term: ActionTerm) -> Params:
     described = {
         "type": type(term).__name__,
         "entity": term.cfg.entity_name,
@@ -233,16 +243,18 @@ def _describe_action(term: ActionTerm) -> dict[str, Any]:
         "config": _plain(term.cfg),
     }
     # Other processing of actions by a term is only available in its environment.
-    as_usual = getattr(type(term), "process_actions", None) is BaseAction.process_actions
-    if isinstance(term, BaseAction) and as_usual:
-        clip = clip_bounds(term.cfg.clip, term.driven_targets, term.device)
+    if isinstance(term, BaseAction) and type(term).process_actions is BaseAction.process_actions:
+        bounds = clip_bounds(term.cfg.clip, term.driven_targets, term.device)
+        clip = None
+        if bounds is not None:
+            clip = torch.stack(bounds).tolist()
         described |= {
             "targets": [f"{term.cfg.entity_name}/{name}" for name in term.target_names],
             "transmission": term.transmission_type.value,
             "command": term.command_field,
             "scale": term.scale[0].tolist(),
             "offset": term.offset[0].tolist(),
-            "clip": None if clip is None else torch.stack(clip).tolist(),
+            "clip": clip,
         }
     return described
 
@@ -260,44 +272,27 @@ def _describe_actuator(
     name: str, entity: Entity, actuator: Actuator[ActuatorCfg], env: ManagerBasedRlEnv
 ) -> ActuatorDescription:
     cfg = actuator.cfg
-    direct = isinstance(actuator, DirectActuator)
+    params = {name: actuator.default_param(name)[0].tolist() for name in actuator.param_names}
     description: ActuatorDescription = {
         "type": type(actuator).__name__,
         "entity": name,
         "transmission": actuator.transmission_type.value,
         "targets": [f"{name}/{target}" for target in actuator.target_names],
         "controls": [env.sim.mj_model.actuator(int(i)).name for i in actuator.global_actuator_ids],
-        # Input of `ctrl`: these targets, or the result of a control law.
-        "commands": list(actuator.command_fields) if direct else None,
-        "delay": {
-            "min_lag": cfg.delay_min_lag,
-            "max_lag": cfg.delay_max_lag,
-            "commands": list(cfg.delay_fields) if actuator.has_delay else [],
-        },
-        "params": {
-            param: actuator.default_param(param)[0].tolist() for param in actuator.param_names
-        },
+        "commands": None,
+        "delay": {"min_lag": cfg.delay_min_lag, "max_lag": cfg.delay_max_lag, "commands": []},
+        "params": params,
     }
+    if actuator.has_delay:
+        description["delay"]["commands"] = list(cfg.delay_fields)
     if actuator.transmission_type != TransmissionType.SITE:
         start = entity.data.default_joint_pos
         if actuator.transmission_type == TransmissionType.TENDON:
             start = entity.data.default_tendon_len
         description["start_positions"] = start[0, actuator.target_ids].tolist()
     if isinstance(actuator, DirectActuator):
+        description["commands"] = list(actuator.command_fields)
         factors = actuator.gears.read()
         if factors is not None:
             description["ctrl_per_target"] = factors[0].tolist()
     return description
-
-
-def _plain(value: object) -> object:
-    return value.tolist() if isinstance(value, torch.Tensor) else to_plain(value)
-
-
-def _without_infinities(value: Any) -> Any:
-    """Replace infinities, which JSON cannot store, by None."""
-    if isinstance(value, dict):
-        return {key: _without_infinities(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_infinities(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

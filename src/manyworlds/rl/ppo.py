@@ -37,6 +37,8 @@ __all__ = ["PPO", "Losses"]
 
 Losses = dict[str, torch.Tensor]
 """Parts of a loss by the names that are logged, each of shape []."""
+LossOf = Callable[[MiniBatch, int], tuple[torch.Tensor, Losses]]
+"""Function that returns a loss, shape [], and its parts for a mini-batch; see `PPO.actor_loss`."""
 
 _OWN_RATE = "own_lr"
 """Key of a constant learning rate in a group of an optimizer's parameters."""
@@ -50,16 +52,24 @@ _LOWEST_RATE = 1e-5
 _HIGHEST_RATE = 1e-2
 _RATE_FACTOR = 1.5
 
-_REPLACED = {  # SHA-256 of the sources in rsl_rl 5.5.0 and 5.5.1
-    "PPO.update": "70ae0e38b5fc39e24f62dd213753bd05c3663538c848b561893dd284bd07ecea",
-    "PPO.act": "930a814dd21dd2003e6694fd8faeb1d91aecab7ae468741276b44860b6de5d47",
-    "PPO.process_env_step": "0454dc3eb3ac68291fa35f644d50d9f4977b3c676c2479eeea3358232a0e8ee0",
-    "RolloutStorage.mini_batch_generator": (
+_REPLACED: dict[tuple[type, str], str] = {
+    (rsl_rl.algorithms.PPO, "update"): (
+        "70ae0e38b5fc39e24f62dd213753bd05c3663538c848b561893dd284bd07ecea"
+    ),
+    (rsl_rl.algorithms.PPO, "act"): (
+        "930a814dd21dd2003e6694fd8faeb1d91aecab7ae468741276b44860b6de5d47"
+    ),
+    (rsl_rl.algorithms.PPO, "process_env_step"): (
+        "0454dc3eb3ac68291fa35f644d50d9f4977b3c676c2479eeea3358232a0e8ee0"
+    ),
+    (RolloutStorage, "mini_batch_generator"): (
         "756bc69b9fc7dcacb91971fa446e589788b8a9fee997bd50fcb0f9f825b1c6c1"
     ),
-    "Symmetry.compute_loss": "0eecb2ae2f6b70073523491f73412638e1bf40a3b3d5283adcad33379f9c8b2b",
+    (Symmetry, "compute_loss"): (
+        "0eecb2ae2f6b70073523491f73412638e1bf40a3b3d5283adcad33379f9c8b2b"
+    ),
 }
-"""Methods of rsl_rl in whose place `PPO` has its own."""
+"""Methods in whose place `PPO` has its own: SHA-256 of their sources in rsl_rl 5.5.0 and 5.5.1."""
 
 
 class PPO(rsl_rl.algorithms.PPO):
@@ -168,11 +178,56 @@ class PPO(rsl_rl.algorithms.PPO):
         self._begin_stages()
         self.iteration += 1
         self._check_rsl_rl()
-        in_rollouts = {"PPO.act", "PPO.process_env_step"}
-        losses = self._learn() if self._changed <= in_rollouts else super().update()
+        if self._changed <= {"PPO.act", "PPO.process_env_step"}:
+            losses = self._learn()
+        else:
+            losses = super().update()
         if self.averaged is not None:
             self.averaged.update_parameters(self.get_policy())
         return losses
+
+    def _learn(self) -> dict[str, float]:
+        """Go through the mini-batches of all epochs; return mean losses by name."""
+        sums: dict[str, float] = {"value": 0.0, "surrogate": 0.0, "entropy": 0.0}
+        with self._critic_thread() as critic_thread:
+            for batch in self._mini_batches():
+                size = batch.observations.batch_size[0]
+                if self.normalize_advantage_per_mini_batch:
+                    mean = batch.advantages.mean()
+                    batch.advantages = (batch.advantages - mean) / (batch.advantages.std() + 1e-8)
+                if self.symmetry:
+                    self.symmetry.augment_batch(cast("RolloutStorage.Batch", batch), size)
+
+                self.optimizer.zero_grad()
+                learn_critic = functools.partial(self._backward, self.critic_loss, batch, size)
+                if critic_thread is not None:
+                    learn_critic = critic_thread.submit(learn_critic).result
+                losses = self._backward(self.actor_loss, batch, size)
+                if self.desired_kl is not None and self.schedule == "adaptive":
+                    self._adapt_learning_rate(batch, size)
+                losses.update(learn_critic())
+                if self.rnd:
+                    self.rnd.optimizer.zero_grad()
+                    losses.update(self._backward(self._rnd_loss, batch, size))
+
+                if self.is_multi_gpu:
+                    self.reduce_parameters()
+                nn.utils.clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
+                nn.utils.clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
+                self.optimizer.step()
+                if self.rnd:
+                    self.rnd.optimizer.step()
+                for name, value in losses.items():
+                    sums[name] = sums.get(name, 0.0) + value.item()
+
+        obs = self.storage.observations.flatten(0, 1)
+        self.actor.update_normalization(obs)
+        self.critic.update_normalization(obs)
+        if self.rnd:
+            self.rnd.update_normalization(obs)
+        self.storage.clear()
+        count = self.num_learning_epochs * self.num_mini_batches
+        return {name: value / count for name, value in sums.items()}
 
     def actor_loss(self, batch: MiniBatch, size: int) -> tuple[torch.Tensor, Losses]:
         """Return the loss of the actor: clipped surrogate, entropy bonus and mirror loss.
@@ -225,118 +280,58 @@ class PPO(rsl_rl.algorithms.PPO):
         error = error.mean()
         return self.value_loss_coef * error, {"value": error}
 
-    def _learn(self) -> dict[str, float]:
-        """Go through all mini-batches; return mean losses by name."""
-        sums: dict[str, float] = {"value": 0.0, "surrogate": 0.0, "entropy": 0.0}
-        with self._critic_thread() as critic_thread:
-            for batch in self._mini_batches():
-                size = batch.observations.batch_size[0]
-                if self.normalize_advantage_per_mini_batch:
-                    mean = batch.advantages.mean()
-                    batch.advantages = (batch.advantages - mean) / (batch.advantages.std() + 1e-8)
-                if self.symmetry:
-                    self.symmetry.augment_batch(cast("RolloutStorage.Batch", batch), size)
-                self.optimizer.zero_grad()
-                losses = self._backward(batch, size, critic_thread)
-                if self.rnd:
-                    losses["rnd"] = self._backward_rnd(batch, size)
-                if self.is_multi_gpu:
-                    self.reduce_parameters()
-                nn.utils.clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
-                nn.utils.clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
-                self.optimizer.step()
-                if self.rnd:
-                    self.rnd.optimizer.step()
-                for name, value in losses.items():
-                    sums[name] = sums.get(name, 0.0) + value.item()
-        obs = self.storage.observations.flatten(0, 1)
-        self.actor.update_normalization(obs)
-        self.critic.update_normalization(obs)
-        if self.rnd:
-            self.rnd.update_normalization(obs)
-        self.storage.clear()
-        count = self.num_learning_epochs * self.num_mini_batches
-        return {name: value / count for name, value in sums.items()}
+    def _rnd_loss(self, batch: MiniBatch, size: int) -> tuple[torch.Tensor, Losses]:
+        """Return the error of the network that predicts the output of a random one."""
+        assert self.rnd is not None
+        loss = self.rnd.compute_loss(batch.observations[:size])
+        return loss, {"rnd": loss}
+
+    @torch.inference_mode()
+    def _adapt_learning_rate(self, batch: MiniBatch, size: int) -> None:
+        """Lower the learning rate of a policy that changed too much since the rollout, or raise it.
+
+        The measure is the mean KL divergence, which should be `desired_kl`.
+        """
+        new = tuple(values[:size] for values in self.actor.output_distribution_params)
+        kl = self.actor.get_kl_divergence(batch.old_distribution_params, new).mean()
+        if self.is_multi_gpu:
+            torch.distributed.all_reduce(kl)
+            kl /= self.gpu_world_size
+        if kl > 2.0 * self.desired_kl:
+            self.learning_rate = max(_LOWEST_RATE, self.learning_rate / _RATE_FACTOR)
+        elif 0.0 < kl < self.desired_kl / 2.0:
+            self.learning_rate = min(_HIGHEST_RATE, self.learning_rate * _RATE_FACTOR)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate
+
+    def _backward(self, loss_of: LossOf, batch: MiniBatch, size: int) -> Losses:
+        """Compute the gradient of a loss; return the parts of the loss."""
+        kind = torch.device(self.device).type
+        with torch.autocast(kind, torch.bfloat16, enabled=self.use_mixed_precision):
+            loss, parts = loss_of(batch, size)
+        loss.backward()
+        return parts
 
     @contextlib.contextmanager
     def _critic_thread(self) -> Iterator[Executor | None]:
-        """Yield the thread of the critic beside this one; None if there is one thread.
+        """Yield the thread in which the critic learns beside the actor; None if there is none.
 
-        The networks are small: two threads gain more with one of them each than with both in each
-        operation.
+        The networks are small: on a CPU, two threads gain more with one of them each than with both
+        in each operation. Networks that share parameters, or that are of other packages and may
+        draw random numbers, learn one after the other.
         """
-        threads = torch.get_num_threads()
-        if threads < 2 or not self._can_use_two_threads():
+        networks = (self.actor, self.critic)
+        are_known = all(type(n).__module__.startswith(("rsl_rl.", "manyworlds.")) for n in networks)
+        shared = {*self.actor.parameters()} & {*self.critic.parameters()}
+        per_network = torch.get_num_threads() // 2
+        if torch.device(self.device).type != "cpu" or not are_known or shared or per_network < 1:
             yield None
             return
-        per_network = threads // 2
         with (
             torch_threads(per_network),
             ThreadPoolExecutor(1, "critic", torch.set_num_threads, (per_network,)) as thread,
         ):
             yield thread
-
-    def _can_use_two_threads(self) -> bool:
-        """Return True on a CPU, if the networks share no parameters and draw nothing at random."""
-        networks = (self.actor, self.critic)
-        # Two threads would not keep the order in which networks of other packages draw.
-        are_known = all(type(n).__module__.startswith(("rsl_rl.", "manyworlds.")) for n in networks)
-        shared = {*self.actor.parameters()} & {*self.critic.parameters()}
-        return torch.device(self.device).type == "cpu" and are_known and not shared
-
-    def _backward(self, batch: MiniBatch, size: int, critic_thread: Executor | None) -> Losses:
-        """Compute the gradients of both networks; return the parts of their losses."""
-        if critic_thread is None:
-            losses = self._backward_actor(batch, size)
-            losses.update(self._backward_critic(batch, size))
-            return losses
-        of_critic = critic_thread.submit(self._backward_critic, batch, size)
-        losses = self._backward_actor(batch, size)
-        losses.update(of_critic.result())
-        return losses
-
-    def _backward_actor(self, batch: MiniBatch, size: int) -> Losses:
-        """Compute the gradient of the actor, and the learning rate for it."""
-        with self._precision():
-            loss, parts = self.actor_loss(batch, size)
-            if self.desired_kl is not None and self.schedule == "adaptive":
-                self._adapt_rate(batch, size)
-        loss.backward()
-        return parts
-
-    def _backward_critic(self, batch: MiniBatch, size: int) -> Losses:
-        with self._precision():
-            loss, parts = self.critic_loss(batch, size)
-        loss.backward()
-        return parts
-
-    def _backward_rnd(self, batch: MiniBatch, size: int) -> torch.Tensor:
-        """Compute the gradient of the network that predicts the random one; return its loss."""
-        assert self.rnd is not None
-        with self._precision():
-            loss = self.rnd.compute_loss(batch.observations[:size])
-        self.rnd.optimizer.zero_grad()
-        loss.backward()
-        return loss
-
-    def _precision(self) -> torch.autocast:
-        kind = torch.device(self.device).type
-        return torch.autocast(kind, torch.bfloat16, enabled=self.use_mixed_precision)
-
-    @torch.inference_mode()
-    def _adapt_rate(self, batch: MiniBatch, size: int) -> None:
-        """Lower the learning rate of a policy that changed much, raise that of one that did not."""
-        new = tuple(values[:size] for values in self.actor.output_distribution_params)
-        change = self.actor.get_kl_divergence(batch.old_distribution_params, new).mean()
-        if self.is_multi_gpu:
-            torch.distributed.all_reduce(change)
-            change /= self.gpu_world_size
-        if change > 2.0 * self.desired_kl:
-            self.learning_rate = max(_LOWEST_RATE, self.learning_rate / _RATE_FACTOR)
-        elif 0.0 < change < self.desired_kl / 2.0:
-            self.learning_rate = min(_HIGHEST_RATE, self.learning_rate * _RATE_FACTOR)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate
 
     def _mini_batches(self) -> Iterator[MiniBatch]:
         """Return the mini-batches of all epochs."""
@@ -394,7 +389,7 @@ class PPO(rsl_rl.algorithms.PPO):
                 f"rsl_rl's {', '.join(sorted(changed))} is not that of the versions 5.5.0 and "
                 f"5.5.1, but of {version} or replaced at run time: it runs as it is, in place of "
                 "that of manyworlds.rl.ppo.PPO. Derive a class from that one to change it.",
-                stacklevel=3,
+                stacklevel=2,
             )
         self._changed = changed
 
@@ -442,35 +437,32 @@ def algorithm_class(settings: dict[str, object]) -> type[rsl_rl.algorithms.PPO]:
             )
     if issubclass(found, rsl_rl.algorithms.PPO):
         warnings.warn(
-            f"The algorithm {found.__name__} is not derived from manyworlds.rl.ppo.PPO, and runs "
-            "as it is: the two networks learn one after the other, and time-outs are bootstrapped "
-            "as rsl_rl does.",
-            stacklevel=3,
+            f"The algorithm {found.__name__} is not derived from manyworlds.rl.ppo.PPO, and lacks "
+            "what that adds to rsl_rl's: the value of the final observation at a time-out, noise "
+            "of actions by world, the critic's learning rate, stages of the entropy coefficient "
+            "and of the learning rate, the average of the policy, and the critic's thread.",
+            stacklevel=2,
         )
     return found
 
 
 def changed_methods() -> set[str]:
     """Return the names of rsl_rl's methods that are not those which `PPO` replaces."""
-    methods = {
-        "PPO.update": rsl_rl.algorithms.PPO.update,
-        "PPO.act": rsl_rl.algorithms.PPO.act,
-        "PPO.process_env_step": rsl_rl.algorithms.PPO.process_env_step,
-        "RolloutStorage.mini_batch_generator": RolloutStorage.mini_batch_generator,
-        "Symmetry.compute_loss": Symmetry.compute_loss,
-    }
-    return {name for name, method in methods.items() if _digest(method) != _REPLACED[name]}
+    changed = set()
+    for (cls, name), digest in _REPLACED.items():
+        if _digest(getattr(cls, name)) != digest:
+            changed.add(f"{cls.__name__}.{name}")
+    return changed
 
 
 @functools.cache
 def _digest(method: Callable[..., object]) -> str:
     """Return a digest of a function's own source; an empty one if there is none."""
     # `inspect.getsource(method)` would show the source that a decorator hides.
-    code = getattr(method, "__code__", None)
-    try:
-        source = inspect.getsource(code) if isinstance(code, types.CodeType) else ""
-    except OSError:
-        source = ""
+    source = ""
+    if isinstance(method, types.FunctionType):
+        with contextlib.suppress(OSError):
+            source = inspect.getsource(method.__code__)
     return hashlib.sha256(source.encode()).hexdigest()
 
 

@@ -1,17 +1,22 @@
-"""Progress of a training run: a record of each iteration, and the file that holds them."""
+"""Progress of a training run: records of iterations and of edits, and the files that hold them."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from pathlib import Path
+from typing import Any, TypeVar
 
 FILE_NAME = "progress.jsonl"
 """Name of the file of a run with a line for each iteration."""
+EDITS_FILE = "edits.jsonl"
+"""Name of the file of a run with a line for each edit."""
+
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,20 @@ class IterationRecord:
         }
 
 
+@dataclass(frozen=True)
+class EditRecord:
+    """Edit that a training has applied."""
+
+    after: int
+    """Iterations that were done before it."""
+    time: str
+    """Date and time in ISO 8601."""
+    edit: Mapping[str, object]
+    """The edit as plain data; see `manyworlds.live.edit_from_plain`."""
+    text: str
+    """The edit in one line."""
+
+
 def training_minutes(records: Sequence[IterationRecord]) -> list[float]:
     """Return the training time at the end of each iteration [min]."""
     return [seconds / 60.0 for seconds in accumulate(record.time for record in records)]
@@ -77,7 +96,11 @@ def curve(records: Sequence[IterationRecord], key: str) -> list[float]:
         key: a field of the records, `share/physics`, `share/managers`, `share/learner`, or the name
             of a logged value.
     """
-    return [math.nan if (v := _value(record, key)) is None else v for record in records]
+    values = []
+    for record in records:
+        value = _value(record, key)
+        values.append(math.nan if value is None else value)
+    return values
 
 
 def curve_keys(records: Sequence[IterationRecord]) -> list[str]:
@@ -98,13 +121,17 @@ def _value(record: IterationRecord, key: str) -> float | None:
         return record.scalars[key]
     if key.startswith("share/"):
         return record.shares.get(key.removeprefix("share/"))
-    return getattr(record, key) if key in IterationRecord.__dataclass_fields__ else None
+    return vars(record).get(key)
 
 
 def write_progress(run: Path, records: Sequence[IterationRecord], mode: str) -> None:
     """Write a line for each record immediately, so that they are kept if the run fails."""
-    with (run / FILE_NAME).open(mode) as file:
-        file.write("".join(json.dumps(asdict(record)) + "\n" for record in records))
+    _write_lines(run / FILE_NAME, records, mode)
+
+
+def write_edits(run: Path, records: Sequence[EditRecord], mode: str) -> None:
+    """Write a line for each edit immediately, so that they are kept if the run fails."""
+    _write_lines(run / EDITS_FILE, records, mode)
 
 
 def read_progress(run: Path, min_count: int = 0) -> list[IterationRecord]:
@@ -125,8 +152,7 @@ def read_progress(run: Path, min_count: int = 0) -> list[IterationRecord]:
         raise FileNotFoundError(
             f"There is no '{path}': '{run}' is not the folder of a training run."
         )
-    lines = path.read_text(errors="replace").splitlines(keepends=True)
-    records = [_record(path, i, line) for i, line in enumerate(lines, 1) if line.endswith("\n")]
+    records = _read_lines(path, _iteration_record, "the record of an iteration")
     if len(records) < min_count:
         raise ValueError(
             f"'{path}' holds {len(records)} iterations, at least {min_count} needed: train longer."
@@ -134,17 +160,46 @@ def read_progress(run: Path, min_count: int = 0) -> list[IterationRecord]:
     return records
 
 
-def _record(path: Path, number: int, line: str) -> IterationRecord:
-    try:
-        entries = json.loads(line)
-        record = IterationRecord(
-            **{k: v for k, v in entries.items() if k in IterationRecord.__dataclass_fields__}
-        )
-        for name in ("iteration", "steps_per_s", "collect_time", "learn_time"):
-            float(getattr(record, name))
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"Line {number} of '{path}' is not the record of an iteration ({error}): another "
-            "version of manyworlds wrote it, or it was edited; train again, or remove the line."
-        ) from None
+def read_edits(run: Path) -> list[EditRecord]:
+    """Read the edits of a run; none if it has no such file.
+
+    An incomplete last line, of a run that was killed, is left out.
+
+    Raises:
+        ValueError: a line is not the record of an edit.
+    """
+    path = run / EDITS_FILE
+    if not path.is_file():
+        return []
+    return _read_lines(path, lambda entries: EditRecord(**entries), "the record of an edit")
+
+
+def _iteration_record(entries: dict[str, Any]) -> IterationRecord:
+    known = IterationRecord.__dataclass_fields__
+    record = IterationRecord(**{name: v for name, v in entries.items() if name in known})
+    for name in ("iteration", "steps_per_s", "collect_time", "learn_time"):
+        float(entries[name])
     return record
+
+
+def _write_lines(path: Path, records: Sequence[IterationRecord | EditRecord], mode: str) -> None:
+    with path.open(mode) as file:
+        file.write("".join(json.dumps(asdict(record)) + "\n" for record in records))
+
+
+def _read_lines(
+    path: Path, record_of: Callable[[dict[str, Any]], _Record], what: str
+) -> list[_Record]:
+    """Read the records in the complete lines of a file."""
+    records = []
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(keepends=True), 1):
+        if not line.endswith("\n"):
+            break
+        try:
+            records.append(record_of(json.loads(line)))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"Line {number} of '{path}' is not {what} ({error}): another version of "
+                "manyworlds wrote it, or it was edited; train again, or remove the line."
+            ) from None
+    return records

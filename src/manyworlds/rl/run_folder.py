@@ -110,13 +110,20 @@ class RunFolder:
         Raises:
             FileNotFoundError: no run matches.
         """
-        runs = [cls(p.parent.parent) for p in root.glob("*/*/params/run.yaml")]
-        runs = [run for run in runs if not run.path.name.startswith(".")]
-        runs = [run for run in runs if re.fullmatch(load_run, run.path.name)]
-        runs = [run for run in runs if run.checkpoints(load_checkpoint)]
-        runs = [run for run in runs if run.task is not None and task in (None, run.task)]
+        runs = []
+        for params in root.glob("*/*/params/run.yaml"):
+            run = cls(params.parent.parent)
+            name = run.path.name
+            if name.startswith(".") or not re.fullmatch(load_run, name):
+                continue
+            if not run.checkpoints(load_checkpoint):
+                continue
+            if run.task is not None and task in (None, run.task):
+                runs.append(run)
         if not runs:
-            what = f" of task '{task}'" if task else ""
+            what = ""
+            if task:
+                what = f" of task '{task}'"
             if (load_run, load_checkpoint) not in ((".*", ".*"), (".*", r"model_.*.pt")):
                 what += f" with load_run='{load_run}', load_checkpoint='{load_checkpoint}'"
             raise FileNotFoundError(
@@ -129,7 +136,9 @@ class RunFolder:
     def of_checkpoint(cls, checkpoint: Path) -> RunFolder | None:
         """Return the run folder that contains a checkpoint; None if the checkpoint is elsewhere."""
         run = cls(checkpoint.resolve().parent)
-        return run if run.is_run() else None
+        if not run.is_run():
+            return None
+        return run
 
     def is_run(self) -> bool:
         """Return True if the folder is one that a training has written."""
@@ -146,7 +155,9 @@ class RunFolder:
             origin = load_yaml(self.path / "params" / "run.yaml")
         except (OSError, ValueError):
             return {}
-        return cast("RunOrigin", origin) if isinstance(origin, dict) else {}
+        if not isinstance(origin, dict):
+            return {}
+        return cast("RunOrigin", origin)
 
     def env_params(self) -> Any:
         """The environment's configuration as plain data."""
@@ -158,9 +169,12 @@ class RunFolder:
 
     def checkpoints(self, pattern: str = ".*") -> list[Path]:
         """Return checkpoints by iteration, if a regular expression matches their whole name."""
-        found = [(m, p) for p in self.path.glob("*.pt") if (m := _CHECKPOINT.fullmatch(p.name))]
-        paths = [path for match, path in sorted(found, key=lambda pair: int(pair[0][1]))]
-        return [path for path in paths if re.fullmatch(pattern, path.name)]
+        found = {}
+        for path in self.path.glob("*.pt"):
+            match = _CHECKPOINT.fullmatch(path.name)
+            if match and re.fullmatch(pattern, path.name):
+                found[path] = int(match[1])
+        return sorted(found, key=lambda path: found[path])
 
     def last_checkpoint(self, pattern: str = ".*") -> Path:
         """Return the checkpoint of the last iteration among those whose name matches.
@@ -178,7 +192,8 @@ class RunFolder:
 
 
 def _free_name(parent: Path, run_name: str) -> Path:
-    stamp = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-    base = stamp + (f"_{run_name}" if run_name else "")
+    base = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    if run_name:
+        base += f"_{run_name}"
     candidates = [parent / base, *(parent / f"{base}_{os.getpid()}_{i}" for i in range(1000))]
     return next(path for path in candidates if not path.exists())

@@ -19,7 +19,6 @@ from manyworlds.rl.config import MIRROR_BATCH, NETWORKS, RslRlBaseRunnerCfg, run
 from manyworlds.rl.exporter_utils import Metadata, export_policy
 from manyworlds.rl.inference import InferencePolicy
 from manyworlds.rl.progress import IterationRecord
-from manyworlds.rl.run_edits import RunEdits
 from manyworlds.rl.settings_check import check_settings
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.utils.devices import same_device, torch_threads
@@ -27,6 +26,7 @@ from manyworlds.utils.extras import require_extra
 
 # rsl_rl imports GitPython, which refuses to load where there is no git.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+from rsl_rl.algorithms import Distillation
 from rsl_rl.extensions import RandomNetworkDistillation
 from rsl_rl.models import MLPModel
 from rsl_rl.runners import OnPolicyRunner as _RslRlRunner
@@ -74,20 +74,32 @@ class OnPolicyRunner(_RslRlRunner):
         if isinstance(settings.get("logger"), dict):
             require_extra("wandb", "wandb")
         self.ranks = distributed.Ranks.from_environment()
+        self.learner_device = device
+        """Device of the learner; `device` is that of the worlds."""
+
         algorithm = settings["algorithm"]
-        name = algorithm["class_name"]
+        class_name = algorithm["class_name"]
         algorithm["class_name"] = algorithm_class(algorithm)
         networks = {name: settings[name] for name in NETWORKS if name in settings}
-        mirrors = (algorithm.get("symmetry_cfg") or {}).get("data_augmentation_func")
-        add_mirror(env, settings["obs_groups"], networks, augments=mirrors == MIRROR_BATCH)
-        folder = None if log_dir is None else str(log_dir)
+        symmetry = algorithm.get("symmetry_cfg", {})
+        augments = symmetry.get("data_augmentation_func") == MIRROR_BATCH
+        add_mirror(env, settings["obs_groups"], networks, augments)
+        folder = None
+        if log_dir is not None:
+            folder = str(log_dir)
         with contextlib.redirect_stdout(io.StringIO()):  # rsl_rl prints its networks
             super().__init__(env, settings, folder, device)
-        algorithm["class_name"] = name  # settings are logged as plain data
+        algorithm["class_name"] = class_name  # settings are logged as plain data
         for model in networks.values():
             model.pop("mirror", None)
+
+        self.rnd: RandomNetworkDistillation | None = None
+        """Rewards for new observations, if the algorithm adds them."""
+        if algorithm.get("rnd_cfg"):
+            self.rnd = self.alg.rnd
         # Made before the first use, after which torch cannot copy it.
         self._blank_policy = copy.deepcopy(self.alg.get_policy())
+
         streams = env.unwrapped.random_streams
         if isinstance(self.alg, PPO):
             self.alg.noise = streams.stream("action_noise")
@@ -97,12 +109,13 @@ class OnPolicyRunner(_RslRlRunner):
         self.device = str(env.device)
         if not same_device(env.device, device):
             self.collect_on(torch.device(env.device))
+
         self.logger = TrainingLogger(env, self.cfg, folder, self.ranks, self.rnd is not None)
-        self.edits = RunEdits(env.unwrapped, device)
-        """Edits of the training, which it applies between two iterations."""
+        self.between_iterations: list[Callable[[int], None]] = []
+        """Functions that are called after each iteration, before its checkpoint, with the number of
+        iterations done. They may change the environment; all processes call them together."""
         self.stopped = False
         """True if `request_stop` ended the last call of `learn`."""
-        self._learner_device = device
         self._stop_requested = False
         self._report: Callable[[IterationRecord], None] | None = None
 
@@ -155,8 +168,9 @@ class OnPolicyRunner(_RslRlRunner):
         if init_at_random_ep_len:
             longest = self.env.unwrapped.max_episode_length
             self.env.episode_length_buf = self._start_times.integers(0, longest)
-        # torchrun sets one thread per process; elsewhere the present number is the user's choice.
-        threads = self.ranks.threads if self.ranks.is_distributed else torch.get_num_threads()
+        threads = torch.get_num_threads()
+        if self.ranks.is_distributed:
+            threads = self.ranks.threads  # torchrun has set one thread
         folder = self.logger.log_dir
         start = self.current_learning_iteration
         total = start + num_learning_iterations
@@ -185,12 +199,13 @@ class OnPolicyRunner(_RslRlRunner):
                     losses=losses,
                     learning_rate=self.alg.learning_rate,
                     action_std=self.alg.get_policy().output_std.mean().item(),
-                    rnd_weight=None if self.rnd is None else self.rnd.weight,
+                    rnd=self.rnd,
                 )
                 if self._report is not None:
                     self._report(record)
-                self.edits.apply(iteration + 1)
-                self.stopped = distributed.any_rank(self._stop_requested, self._learner_device)
+                for function in self.between_iterations:
+                    function(iteration + 1)
+                self.stopped = distributed.any_rank(self._stop_requested, self.learner_device)
                 is_last = self.stopped or iteration == total - 1
                 if folder is not None and (is_last or iteration % self.cfg["save_interval"] == 0):
                     self.save(str(Path(folder, f"model_{iteration}.pt")))
@@ -202,20 +217,17 @@ class OnPolicyRunner(_RslRlRunner):
     def _collect(self, obs: TensorDict) -> TensorDict:
         """Collect the steps of an iteration from observations on; return the last ones."""
         learner = self.collector or self.alg
+        intrinsic_rewards = None
         for _ in range(self.cfg["num_steps_per_env"]):
             actions = learner.act(obs)
             obs, rewards, dones, extras = self.env.step(actions)
             if self.cfg.get("check_for_nan", True):
                 check_nan(obs, rewards, dones)
             learner.process_env_step(obs, rewards, dones, extras)
-            intrinsic = None if self.rnd is None else self.alg.intrinsic_rewards
-            self.logger.add_step(rewards, dones, extras, intrinsic)
+            if self.rnd is not None:
+                intrinsic_rewards = self.alg.intrinsic_rewards
+            self.logger.add_step(rewards, dones, extras, intrinsic_rewards)
         return obs
-
-    @property
-    def rnd(self) -> RandomNetworkDistillation | None:
-        """Rewards for new observations, if the algorithm adds them."""
-        return self.alg.rnd if self.cfg["algorithm"].get("rnd_cfg") else None
 
     def load_teacher(self) -> None:
         """Load the teacher of a distillation from its checkpoint, unless it is loaded.
@@ -223,7 +235,7 @@ class OnPolicyRunner(_RslRlRunner):
         Raises:
             ValueError: no checkpoint is named, or it is one of another network.
         """
-        if getattr(self.alg, "teacher_loaded", True):
+        if not isinstance(self.alg, Distillation) or self.alg.teacher_loaded:
             return
         path = self.cfg.get("teacher_checkpoint")
         if path is None:
@@ -236,7 +248,9 @@ class OnPolicyRunner(_RslRlRunner):
     @property
     def averaged(self) -> AveragedModel | None:
         """Average of the policy's parameters, if the algorithm computes one."""
-        return self.alg.averaged if isinstance(self.alg, PPO) else None
+        if not isinstance(self.alg, PPO):
+            return None
+        return self.alg.averaged
 
     def acting_policy(self) -> MLPModel:
         """Return the network with which playback and export act: the average, if there is one."""
@@ -326,7 +340,7 @@ class OnPolicyRunner(_RslRlRunner):
         self.alg.eval_mode()
         policy = self.acting_policy()
         device = device or self.device
-        if policy.is_recurrent or not same_device(device, self.alg.device):
+        if policy.is_recurrent or not same_device(device, self.learner_device):
             state = policy.state_dict()
             policy = copy.deepcopy(self._blank_policy).to(device).eval()
             policy.load_state_dict(state)
@@ -344,10 +358,12 @@ def _observed(settings: Mapping[str, Any], env: RslRlVecEnvWrapper) -> dict[str,
     """
     available = set(env.get_observations().keys())
     groups = {name: list(names) for name, names in settings["obs_groups"].items()}
-    needed = ("student", "teacher") if "student" in settings else ("actor",)
+    needed = ["actor"]
+    if "student" in settings:
+        needed = ["student", "teacher"]
     if settings["algorithm"].get("rnd_cfg"):
         groups.setdefault("rnd_state", groups.get("actor", ["actor"]))
-        needed = (*needed, "rnd_state")
+        needed.append("rnd_state")
     for name in needed:
         missing = set(groups.get(name, [name])) - available
         if missing:

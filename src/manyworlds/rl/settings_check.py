@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Any
+from typing import cast
 
 from manyworlds.rl.config import NETWORKS
+from manyworlds.utils.config import flatten
 from manyworlds.validation.checks import check_count
 
 _COUNTS = (
@@ -30,11 +31,11 @@ _POSITIVE = (
 _NOT_NEGATIVE = ("algorithm.entropy_coef", "algorithm.value_loss_coef")
 _SHARES = ("algorithm.gamma", "algorithm.lam")
 _REMEDIES = {
-    "max_minutes": "leave it out for a run without a limit",
-    "clip_actions": "leave it out for no bound",
-    "algorithm.learning_rate": "0.001 is a usual value",
-    "algorithm.gamma": "0.99 is a usual value",
-    "algorithm.lam": "0.95 is a usual value",
+    "max_minutes": ": leave it out for a run without a limit",
+    "clip_actions": ": leave it out for no bound",
+    "algorithm.learning_rate": ": 0.001 is a usual value",
+    "algorithm.gamma": ": 0.99 is a usual value",
+    "algorithm.lam": ": 0.95 is a usual value",
 }
 
 
@@ -48,44 +49,29 @@ def check_settings(settings: Mapping[str, object], num_envs: int) -> None:
     Raises:
         ValueError: a number is out of its range; the message has its name, value and bound.
     """
+    values = {path: value for path, value in flatten(settings).items() if value is not None}
     for path in _COUNTS:
-        value = _at(settings, path)
-        if value is not None:
-            check_count(f"The learner's {path}", value, 1, _remedy(path))
-    _check(settings, _POSITIVE, "positive and finite", lambda x: 0.0 < x < math.inf)
-    _check(settings, _NOT_NEGATIVE, "finite, and at least 0", lambda x: 0.0 <= x < math.inf)
-    _check(settings, _SHARES, "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+        if path in values:
+            check_count(f"The learner's {path}", values[path], 1, _REMEDIES.get(path, ""))
+    _check(values, _POSITIVE, "positive and finite", lambda x: 0.0 < x < math.inf)
+    _check(values, _NOT_NEGATIVE, "finite, and at least 0", lambda x: 0.0 <= x < math.inf)
+    _check(values, _SHARES, "from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     for network in NETWORKS:
-        for i, width in enumerate(_at(settings, f"{network}.hidden_dims") or ()):
+        widths = cast("tuple[int, ...]", values.get(f"{network}.hidden_dims", ()))
+        for i, width in enumerate(widths):
             check_count(f"The learner's {network}.hidden_dims[{i}]", width, 1)
-    _check_mini_batches(settings, num_envs)
 
-
-def _check(
-    settings: Mapping[str, object],
-    paths: tuple[str, ...],
-    bound: str,
-    fits: Callable[[float], bool],
-) -> None:
-    for path in paths:
-        value = _at(settings, path)
-        if value is not None and not (isinstance(value, Real) and fits(float(value))):
-            raise ValueError(f"The learner's {path} must be {bound}, got {value}{_remedy(path)}.")
-
-
-def _check_mini_batches(settings: Mapping[str, object], num_envs: int) -> None:
-    """Check that each mini-batch has a step, or a world: those of recurrent networks are worlds."""
-    count = _at(settings, "algorithm.num_mini_batches") or 1
-    if any(_at(settings, f"{network}.rnn_type") for network in ("actor", "critic")):
+    # Each mini-batch has a step, or a world: those of recurrent networks are worlds.
+    count = cast("int", values.get("algorithm.num_mini_batches", 1))
+    steps = cast("int", values["num_steps_per_env"])
+    if "actor.rnn_type" in values or "critic.rnn_type" in values:
         if count > num_envs:
             raise ValueError(
                 f"The learner's algorithm.num_mini_batches is {count}, but there are {num_envs} "
                 "worlds, of which each mini-batch of a recurrent network has at least one: set it "
                 "to less."
             )
-        return
-    steps = _at(settings, "num_steps_per_env")
-    if count > steps * num_envs:
+    elif count > steps * num_envs:
         raise ValueError(
             f"The learner's algorithm.num_mini_batches must be at most {steps * num_envs}, the "
             f"{steps} steps of {num_envs} worlds in an iteration, got {count}: set it to less, or "
@@ -93,13 +79,14 @@ def _check_mini_batches(settings: Mapping[str, object], num_envs: int) -> None:
         )
 
 
-def _at(settings: Mapping[str, object], path: str) -> Any:
-    """Return the value at a path of names; None if there is none."""
-    value: Any = settings
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _remedy(path: str) -> str:
-    return f": {_REMEDIES[path]}" if path in _REMEDIES else ""
+def _check(
+    values: Mapping[str, object],
+    paths: tuple[str, ...],
+    bound: str,
+    fits: Callable[[float], bool],
+) -> None:
+    for path in paths:
+        value = values.get(path)
+        if value is not None and not (isinstance(value, Real) and fits(float(value))):
+            remedy = _REMEDIES.get(path, "")
+            raise ValueError(f"The learner's {path} must be {bound}, got {value}{remedy}.")

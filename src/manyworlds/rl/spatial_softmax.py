@@ -109,10 +109,6 @@ class SpatialSoftmaxCNNModel(CNNModel):
         distribution_cfg: dict[str, Any] | None = None,
     ) -> None:
         if cnns is None:
-            if cnn_cfg is None:
-                raise ValueError(
-                    "CNN configurations must be provided if CNNs are not shared: set cnn_cfg."
-                )
             self._get_obs_dim(obs, obs_groups, obs_set)
             cnns = self._make_cnns(cnn_cfg)
         super().__init__(
@@ -127,7 +123,11 @@ class SpatialSoftmaxCNNModel(CNNModel):
             cnns=cnns,
         )
 
-    def _make_cnns(self, cnn_cfg: dict[str, Any]) -> Any:
+    def _make_cnns(self, cnn_cfg: dict[str, Any] | None) -> dict[str, nn.Module]:
+        if cnn_cfg is None:
+            raise ValueError(
+                "CNN configurations must be provided if CNNs are not shared: set cnn_cfg."
+            )
         groups = self.obs_groups_2d
         if not all(isinstance(settings, dict) for settings in cnn_cfg.values()):
             cnn_cfg = dict.fromkeys(groups, cnn_cfg)
@@ -137,7 +137,7 @@ class SpatialSoftmaxCNNModel(CNNModel):
                 f"cnn_cfg has {sorted(cnn_cfg)}, the groups are {sorted(groups)}."
             )
         # A plain dict: modules cannot be assigned before the parent's constructor has run.
-        cnns = {}
+        cnns: dict[str, nn.Module] = {}
         for group, dim, channels in zip(
             groups, self.obs_dims_2d, self.obs_channels_2d, strict=True
         ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from rsl_rl.modules import HiddenState
@@ -50,11 +50,11 @@ def shuffled_mini_batches(
     size = storage.num_envs * storage.num_transitions_per_env // num_mini_batches
     order = torch.randperm(num_mini_batches * size, device=storage.device)
 
-    def shuffled(rows: Any) -> Any:
+    def shuffled(rows: torch.Tensor) -> torch.Tensor:
         return rows.flatten(0, 1)[order]
 
     assert storage.distribution_params is not None, "a rollout was stored"
-    observations = shuffled(storage.observations)
+    observations = storage.observations.flatten(0, 1)[order]
     actions = shuffled(storage.actions)
     values = shuffled(storage.values)
     advantages = shuffled(storage.advantages)

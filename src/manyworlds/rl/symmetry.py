@@ -15,7 +15,6 @@ from torch.nn.utils import parametrize
 from manyworlds.managers.symmetry import EnvSymmetry, Reflection
 
 if TYPE_CHECKING:
-    from rsl_rl.modules.distribution import Distribution
     from rsl_rl.storage import RolloutStorage
     from tensordict import TensorDict
 
@@ -71,7 +70,9 @@ def mirror_loss(symmetry: Symmetry, actor: MLPModel, batch: MiniBatch, size: int
         images = actor(both[size:])
     _, wanted = symmetry.data_augmentation_func(env=symmetry.env, obs=None, actions=own.detach())
     loss = nn.functional.mse_loss(images, wanted[size:])
-    return loss if symmetry.use_mirror_loss else loss.detach()
+    if not symmetry.use_mirror_loss:
+        return loss.detach()  # for the log
+    return loss
 
 
 def add_mirror(
@@ -93,20 +94,25 @@ def add_mirror(
     Raises:
         ValueError: the robot or a term has no mirror image.
     """
-    networks = [name for name, model in models.items() if _is_symmetric(model)]
-    groups = {group for name in (models if augments else networks) for group in obs_groups[name]}
+    symmetric = []
+    for name, model in models.items():
+        found = resolve_callable(cast("str", model.get("class_name", "MLPModel")))
+        if isinstance(found, type) and issubclass(found, SymmetricMLPModel):
+            symmetric.append(name)
+    mirrored = symmetric
+    if augments:
+        mirrored = list(models)
+    groups = {group for name in mirrored for group in obs_groups[name]}
     if not groups:
         return
-    env.mirror = mirror = EnvSymmetry(env.unwrapped, sorted(groups))
-    for name in networks:
-        obs = Reflection.join(mirror.groups[group].to("cpu") for group in obs_groups[name])
-        value = Reflection.of([0], [1.0])  # of a state's mirror image, which is as good
-        models[name]["mirror"] = obs, value if name == "critic" else mirror.action.to("cpu")
-
-
-def _is_symmetric(model: Mapping[str, object]) -> bool:
-    found = resolve_callable(model.get("class_name", MLPModel))  # type: ignore[arg-type]
-    return isinstance(found, type) and issubclass(found, SymmetricMLPModel)
+    mirror = EnvSymmetry(env.unwrapped, sorted(groups))
+    env.mirror = mirror
+    for name in symmetric:
+        inputs = Reflection.join(mirror.groups[group].to("cpu") for group in obs_groups[name])
+        outputs = mirror.action.to("cpu")
+        if name == "critic":
+            outputs = Reflection.of([0], [1.0])  # a state's mirror image is as good
+        models[name]["mirror"] = inputs, outputs
 
 
 class SymmetricMLPModel(MLPModel):
@@ -123,10 +129,7 @@ class SymmetricMLPModel(MLPModel):
         obs_set: name of the network.
         output_dim: number of outputs.
         mirror: reflections of observations and of outputs, which the runner adds.
-        hidden_dims: widths of the hidden layers.
-        activation: activation function, by rsl_rl's name.
-        obs_normalization: whether observations are normalized.
-        distribution_cfg: settings of the distribution of outputs; None for none.
+        settings: further settings of rsl_rl's `MLPModel`.
 
     Raises:
         ValueError: the standard deviation of actions depends on the state.
@@ -139,44 +142,33 @@ class SymmetricMLPModel(MLPModel):
         obs_set: str,
         output_dim: int,
         mirror: tuple[Reflection, Reflection],
-        hidden_dims: Sequence[int] = (256, 256, 256),
-        activation: str = "elu",
-        obs_normalization: bool = False,
-        distribution_cfg: dict[str, str | float] | None = None,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            obs,
-            obs_groups,
-            obs_set,
-            output_dim,
-            hidden_dims=tuple(hidden_dims),
-            activation=activation,
-            obs_normalization=obs_normalization,
-            distribution_cfg=distribution_cfg,
-        )
+        super().__init__(obs, obs_groups, obs_set, output_dim, **settings)
         inputs, outputs = mirror
         self.mirror_input = ReflectionLayer(inputs)
+
         if self.distribution is not None:
-            self._average_spread(outputs)
+            kind = type(self.distribution).__name__
+            if self.distribution.input_dim != len(outputs):
+                raise ValueError(
+                    f"SymmetricMLPModel has the distribution {kind}, whose spread depends on the "
+                    "state: use GaussianDistribution."
+                )
+            for name in ("std_param", "log_std_param"):
+                if hasattr(self.distribution, name):
+                    average = _PairAverage(outputs.index)
+                    parametrize.register_parametrization(self.distribution, name, average)
+
         layers = [i for i, layer in enumerate(self.mlp) if isinstance(layer, nn.Linear)]
         for i in layers:
             layer = cast("nn.Linear", self.mlp[i])
             reverse = range(layer.out_features)[::-1]
-            images = outputs if i == layers[-1] else Reflection.of(reverse, [1.0] * len(reverse))
+            images = Reflection.of(reverse, [1.0] * len(reverse))
+            if i == layers[-1]:
+                images = outputs
             self.mlp[i] = SymmetricLinear(layer, inputs, images)
             inputs = images
-
-    def _average_spread(self, outputs: Reflection) -> None:
-        distribution = cast("Distribution", self.distribution)
-        if distribution.input_dim != len(outputs):
-            raise ValueError(
-                f"SymmetricMLPModel has the distribution {type(distribution).__name__}, whose "
-                "spread depends on the state: use GaussianDistribution."
-            )
-        for name in ("std_param", "log_std_param"):
-            if hasattr(distribution, name):
-                average = _PairAverage(outputs.index)
-                parametrize.register_parametrization(distribution, name, average)
 
     def update_normalization(self, obs: TensorDict) -> None:
         """Update the statistics from observations and their mirror images."""

@@ -21,13 +21,12 @@ from manyworlds.rl.config import RslRlBaseRunnerCfg
 from manyworlds.rl.curves import plot_learning_curve
 from manyworlds.rl.distributed import Ranks, disconnect, share
 from manyworlds.rl.exporter_utils import export_policy, export_scene
-from manyworlds.rl.progress import IterationRecord, read_progress, write_progress
-from manyworlds.rl.run_edits import check_has_edits, read_edits
+from manyworlds.rl.progress import IterationRecord, read_edits, read_progress, write_progress
 from manyworlds.rl.run_folder import RunFolder, RunOrigin
 from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.rl.settings_check import check_settings
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
-from manyworlds.utils.config import to_plain
+from manyworlds.utils.config import finite_or_none, to_plain
 from manyworlds.utils.devices import as_device
 from manyworlds.utils.files import write_atomic
 from manyworlds.utils.machine import machine, package_versions
@@ -70,12 +69,11 @@ def train(
     device: str | None = None,
     resume: Path | None = None,
     runner_cls: type[OnPolicyRunner] = OnPolicyRunner,
+    on_runner: Callable[[OnPolicyRunner], object] | None = None,
     on_start: Callable[[OnPolicyRunner, RunFolder], None] | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
     command: str | None = None,
     load: Sequence[str] = (),
-    edits: Path | None = None,
-    repeat_edits: bool = True,
     complete: bool = False,
 ) -> TrainingResult:
     """Train a policy and export it.
@@ -92,30 +90,34 @@ def train(
         device: torch device of the worlds; None for the default.
         resume: checkpoint to continue from.
         runner_cls: class of the runner, which gets the settings of the learner as a dict.
+        on_runner: function called with the runner in all processes, before it loads a checkpoint;
+            `manyworlds.live.RunEdits` continues a run that was edited.
         on_start: function called with runner and run folder before the first iteration, on rank 0.
         on_iteration: function called after every iteration.
         command: command line that starts this training, stored in the run folder.
         load: Python files and modules that registered the task, stored in the run folder.
-        edits: run folder whose edits are repeated; None for that of `resume`.
-        repeat_edits: whether to repeat the later edits of the continued run.
         complete: whether to export the policy of `resume` into its folder, if it has all its
             iterations already.
 
     Raises:
-        FileNotFoundError: the run `edits` has no edits.
         ValueError: a setting is out of bounds, or `resume` has all its iterations already, without
             `complete`.
     """
     check_settings(asdict(rl_cfg), env_cfg.scene.num_envs)
-    check_has_edits(edits)
     deadline = time.perf_counter() + 60.0 * (rl_cfg.max_minutes or math.inf)
     ranks = Ranks.from_environment()
     env_cfg = copy.deepcopy(env_cfg)
-    env_cfg.seed = rl_cfg.seed if env_cfg.seed is None else env_cfg.seed
+    if env_cfg.seed is None:
+        env_cfg.seed = rl_cfg.seed
     runner = _make_runner(runner_cls, ranks, env_cfg, rl_cfg, device)
     try:
         resume = share(resume)
-        _load(runner, resume)
+        if on_runner is not None:
+            on_runner(runner)
+        if resume is None:
+            runner.load_teacher()
+        else:
+            runner.load(str(resume))
         done = runner.current_learning_iteration
         remaining = rl_cfg.max_iterations - done
         if resume is not None and remaining <= 0:
@@ -124,23 +126,30 @@ def train(
                     f"'{resume}' already has {done} iterations: set --agent.max-iterations (now "
                     f"{rl_cfg.max_iterations}) to more than that."
                 )
-            result = TrainingResult(RunFolder(resume.parent), was_complete=True, files=[resume])
+            run = RunFolder(resume.parent)
+            result = TrainingResult(run, was_complete=True, files=[resume])
             result.records = _earlier_records(resume, done)
-            runner.edits.open(None, read_edits(resume.parent), done, repeat=False)
         else:
             origin: RunOrigin = {"command": command, "load": list(load)}
             run = _start_run(runner, log_root, task, env_cfg, rl_cfg, origin)
             result = TrainingResult(run)
             result.records = _earlier_records(resume, done)
-            _open_edits(runner, result.run, edits or (resume and resume.parent), repeat_edits)
             if ranks.is_main:
-                write_progress(result.run.path, result.records, mode="w")
+                write_progress(run.path, result.records, mode="w")
                 if on_start is not None:
-                    on_start(runner, result.run)
+                    on_start(runner, run)
             _learn(runner, remaining, result, on_iteration, deadline, from_start=resume is None)
-            result.files = [_save_last(runner, result)]
+            checkpoint = run.path / f"model_{runner.current_learning_iteration}.pt"
+            if not ranks.is_distributed and not checkpoint.is_file():
+                runner.save(str(checkpoint))  # of an iteration that was interrupted
+            result.files = [checkpoint]
         if ranks.is_main:
-            result.files += _export(runner, result, task)
+            curve = run.path / "learning_curve.png"
+            result.files += [
+                export_policy(runner, run.path / "policy.onnx", task=task),
+                export_scene(runner.env.unwrapped, run.path / "scene"),
+                plot_learning_curve(result.records, curve, read_edits(run.path)),
+            ]
     finally:
         disconnect()
     return result
@@ -153,11 +162,28 @@ def _make_runner(
     rl_cfg: RslRlBaseRunnerCfg,
     device: str | None,
 ) -> OnPolicyRunner:
-    """Make the worlds, and a runner on the learner's device."""
-    learner = _learner_device(ranks, rl_cfg)
-    env = ManagerBasedRlEnv(_env_cfg_of(ranks, env_cfg), device=ranks.device(device))
+    """Make the worlds of this process, and a runner on the learner's device.
+
+    Raises:
+        ValueError: the learner's device does not exist.
+    """
+    learner = None
+    if rl_cfg.device is not None:
+        learner = as_device(ranks.device(rl_cfg.device) or rl_cfg.device)
+        if learner.type == "mps" and not torch.backends.mps.is_available():
+            raise ValueError(
+                "--agent.device is 'mps', but PyTorch finds no GPU of Apple: use 'cpu', or 'cuda' "
+                "for one of NVIDIA."
+            )
+    if ranks.is_distributed:
+        env_cfg = copy.deepcopy(env_cfg)
+        scene = env_cfg.scene
+        scene.first_world = ranks.rank * scene.num_envs
+        scene.total_envs = ranks.world_size * scene.num_envs
+        env_cfg.sim.num_threads = env_cfg.sim.num_threads or ranks.threads
+    env = ManagerBasedRlEnv(env_cfg, device=ranks.device(device))
     wrapped = RslRlVecEnvWrapper(env, clip_actions=rl_cfg.clip_actions)
-    return runner_cls(wrapped, asdict(rl_cfg), None, learner or str(env.device))
+    return runner_cls(wrapped, asdict(rl_cfg), None, str(learner or env.device))
 
 
 def _learn(
@@ -196,50 +222,6 @@ def _learn(
             result.stopped = True
 
 
-def _load(runner: OnPolicyRunner, resume: Path | None) -> None:
-    """Load the checkpoint to continue from, or the teacher of a new run, if any."""
-    if resume is None:
-        runner.load_teacher()
-    else:
-        runner.load(str(resume))
-
-
-def _open_edits(runner: OnPolicyRunner, run: RunFolder, source: Path | None, repeat: bool) -> None:
-    """Prepare to record edits in a run, and to repeat those of another one."""
-    folder = run.path if runner.ranks.is_main else None
-    recorded = [] if source is None else read_edits(source)
-    runner.edits.open(folder, recorded, runner.current_learning_iteration, repeat=repeat)
-
-
-def _learner_device(ranks: Ranks, rl_cfg: RslRlBaseRunnerCfg) -> str | None:
-    """Return the learner's own device, if one is configured.
-
-    Raises:
-        ValueError: it does not exist.
-    """
-    if rl_cfg.device is None:
-        return None
-    device = as_device(ranks.device(rl_cfg.device) or rl_cfg.device)
-    if device.type == "mps" and not torch.backends.mps.is_available():
-        raise ValueError(
-            "--agent.device is 'mps', but PyTorch finds no GPU of Apple: use 'cpu', or 'cuda' for "
-            "one of NVIDIA."
-        )
-    return str(device)
-
-
-def _env_cfg_of(ranks: Ranks, env_cfg: ManagerBasedRlEnvCfg) -> ManagerBasedRlEnvCfg:
-    """Return the configuration of this process, with its own worlds and share of the cores."""
-    if not ranks.is_distributed:
-        return env_cfg
-    env_cfg = copy.deepcopy(env_cfg)
-    scene = env_cfg.scene
-    scene.first_world = ranks.rank * scene.num_envs
-    scene.total_envs = ranks.world_size * scene.num_envs
-    env_cfg.sim.num_threads = env_cfg.sim.num_threads or ranks.threads
-    return env_cfg
-
-
 def _start_run(
     runner: OnPolicyRunner,
     log_root: Path,
@@ -261,8 +243,10 @@ def _start_run(
     assert run is not None  # rank 0 created it
     runner.logger.log_dir = str(run.path)
     guard = runner.env.unwrapped.sim.cfg.nan_guard
-    suffix = f"_rank{runner.ranks.rank}" if runner.ranks.is_distributed else ""
-    guard.output_dir = guard.output_dir or str(run.path / f"nan_dumps{suffix}")
+    dumps = "nan_dumps"
+    if runner.ranks.is_distributed:
+        dumps += f"_rank{runner.ranks.rank}"
+    guard.output_dir = guard.output_dir or str(run.path / dumps)
     return run
 
 
@@ -275,25 +259,6 @@ def _earlier_records(checkpoint: Path | None, iterations: int) -> list[Iteration
     except FileNotFoundError:
         return []
     return [item for item in records if item.iteration <= iterations]
-
-
-def _save_last(runner: OnPolicyRunner, result: TrainingResult) -> Path:
-    """Return the last checkpoint, which an interrupted iteration has not written yet."""
-    checkpoint = result.run.path / f"model_{runner.current_learning_iteration}.pt"
-    # Several processes end together, and then `learn` has written it.
-    if not runner.ranks.is_distributed and not checkpoint.is_file():
-        runner.save(str(checkpoint))
-    return checkpoint
-
-
-def _export(runner: OnPolicyRunner, result: TrainingResult, task: str) -> list[Path]:
-    """Write policy, scene and learning curve into the run's folder; return their paths."""
-    path = result.run.path
-    return [
-        export_policy(runner, path / "policy.onnx", task=task),
-        export_scene(runner.env.unwrapped, path / "scene"),
-        plot_learning_curve(result.records, path / "learning_curve.png", runner.edits.records),
-    ]
 
 
 @contextlib.contextmanager
@@ -317,10 +282,7 @@ def _stop_on_signal(runner: OnPolicyRunner) -> Iterator[None]:
 
 def write_summary(run: RunFolder, summary: dict[str, object]) -> Path:
     """Write the results of a run to `summary.json`; values that are not finite become null."""
-    finite = {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in summary.items()
-    }
     path = run.path / "summary.json"
-    write_atomic(path, json.dumps(to_plain(finite), indent=2, allow_nan=False) + "\n")
+    plain = finite_or_none(to_plain(summary))
+    write_atomic(path, json.dumps(plain, indent=2, allow_nan=False) + "\n")
     return path

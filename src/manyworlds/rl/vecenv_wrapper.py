@@ -49,7 +49,7 @@ class RslRlVecEnvWrapper(VecEnv):
     @property
     def render_mode(self) -> str | None:
         """Render mode of the environment."""
-        return getattr(self.env, "render_mode", None)
+        return self.unwrapped.render_mode
 
     @property
     def observation_space(self) -> gymnasium.Space[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import math
 import re
 import warnings
 from collections.abc import Iterator
@@ -40,6 +41,17 @@ def to_plain(value: object) -> Plain:
     if callable(value) and (name := getattr(value, "__qualname__", "")):
         return f"{getattr(value, '__module__', '')}:{name}"
     return _anywhere(repr(value))
+
+
+def finite_or_none(plain: Any) -> Any:
+    """Return plain data with None for numbers that are not finite, which JSON cannot store."""
+    if isinstance(plain, dict):
+        return {key: finite_or_none(item) for key, item in plain.items()}
+    if isinstance(plain, list | tuple):
+        return [finite_or_none(item) for item in plain]
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return None
+    return plain
 
 
 def _anywhere(text: str) -> str:

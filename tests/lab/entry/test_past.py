@@ -16,7 +16,7 @@ from manyworlds.lab.entry import Visitor, enter_run
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs.registry import ALWAYS
 from manyworlds.live.edits import AddRandomization, RecordedPush, SetValue, edit_from_plain
-from manyworlds.rl.run_edits import read_edits
+from manyworlds.rl.progress import read_edits
 from tests.browser import free_port
 from tests.lab.page.conftest import give, press
 from tests.lab.test_env_driver import make_env

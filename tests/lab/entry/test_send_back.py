@@ -13,7 +13,7 @@ from manyworlds.lab import LabCfg, RecorderCfg
 from manyworlds.lab.entry import Visitor, enter_run
 from manyworlds.live.edits import AddCase, AddStartState, edit_from_plain, edit_log
 from manyworlds.live.story import episode_story
-from manyworlds.rl.run_edits import read_edits
+from manyworlds.rl.progress import read_edits
 from manyworlds.rl.run_folder import RunFolder
 from manyworlds.tasks.run_configs import configs_of_run
 

@@ -31,7 +31,7 @@ from manyworlds.live.edits import (
 from manyworlds.live.record import WorldRecord, WorldReplay, quick_checksum
 from manyworlds.live.snapshot import WorldSnapshot
 from manyworlds.live.user_events import StartState
-from manyworlds.rl.run_edits import EditRecord
+from manyworlds.rl.progress import EditRecord
 
 if TYPE_CHECKING:
     from manyworlds.lab.env_driver import EnvironmentDriver

@@ -18,7 +18,7 @@ from manyworlds.utils.torch_compiler import without_torch_compiler
 
 if TYPE_CHECKING:
     from manyworlds.lab.env_policies import EnvironmentPolicy
-    from manyworlds.rl.entered_policy import SentPolicy
+    from manyworlds.live.training_policy import SentPolicy
 
 
 class EntryStock:

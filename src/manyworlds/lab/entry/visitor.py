@@ -13,13 +13,13 @@ from urllib.parse import urlencode
 from manyworlds.live.edits import EnvironmentEdit
 from manyworlds.live.record import WorldRecord
 from manyworlds.live.server import ATTACH_FILE
-from manyworlds.rl.run_edits import EditRecord
+from manyworlds.rl.progress import EditRecord
 from manyworlds.utils.plain_archive import unpack
 from manyworlds.utils.platforms import read_private
 from manyworlds.utils.web_access import is_local
 
 if TYPE_CHECKING:
-    from manyworlds.rl.entered_policy import SentPolicy
+    from manyworlds.live.training_policy import SentPolicy
 
 _TIMEOUT_S = 90.0
 _POLL_S = 0.25

@@ -10,10 +10,10 @@ import torch
 
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.envs.types import VecEnvObs
-from manyworlds.live.edits import START_STATES, AddCase
+from manyworlds.live.edits import START_STATES, AddCase, edit_from_plain
 from manyworlds.live.user_events import start_from_states
 from manyworlds.managers import EventTermCfg
-from manyworlds.rl.run_edits import EditRecord
+from manyworlds.rl.progress import EditRecord
 from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.table import render_table
 
@@ -35,10 +35,12 @@ class CaseResult:
 
 def cases_of(records: Sequence[EditRecord]) -> list[tuple[int, AddCase]]:
     """Return the cases among the edits of a run, each with the iterations done before it."""
-    from manyworlds.live.edits import edit_from_plain
-
-    edits = [(record.after, edit_from_plain(record.edit)) for record in records]
-    return [(after, edit) for after, edit in edits if isinstance(edit, AddCase)]
+    cases = []
+    for record in records:
+        edit = edit_from_plain(record.edit)
+        if isinstance(edit, AddCase):
+            cases.append((record.after, edit))
+    return cases
 
 
 def case_env(
@@ -97,9 +99,8 @@ def evaluate_case(
         running = begins.clone()
         failed = torch.zeros_like(begins)
         ends = dict.fromkeys(env.termination_manager.active_terms, 0)
-        pushed = 0 if case.push is None else case.push.steps(env)
         for step in range(env.max_episode_length):
-            if case.push is not None and step in (0, pushed):
+            if case.push is not None and step in (0, case.push.steps(env)):
                 case.push.write(env, running.nonzero().squeeze(-1), float(step == 0))
             obs, *_ = env.step(policy(obs))
             failed |= running & env.reset_terminated

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import torch
+
+from manyworlds.rl.inference import memory_parts
 
 if TYPE_CHECKING:
     from manyworlds.rl.runner import OnPolicyRunner
@@ -36,15 +38,14 @@ class TrainingPolicy:
 
     def of_world(self, env_id: int) -> SentPolicy:
         """Return iteration, networks, and the memory of a recurrent policy for one world."""
-        actor: Any = self._runner.alg.get_policy()
-        hidden = actor.get_hidden_state()
-        parts = () if hidden is None else hidden if isinstance(hidden, tuple) else (hidden,)
-        weights, critic = self._weights() if self._held is None else self._held
+        world = slice(env_id, env_id + 1)
+        memory = memory_parts(self._runner.alg.get_policy())
+        actor, critic = self._held or self._weights()
         return {
             "iteration": self._runner.current_learning_iteration,
-            "actor": weights,
+            "actor": actor,
             "critic": critic,
-            "hidden": [part[:, env_id : env_id + 1].detach().cpu().clone() for part in parts],
+            "hidden": [part[:, world].detach().cpu().clone() for part in memory],
         }
 
     def hold(self) -> None:
@@ -57,10 +58,10 @@ class TrainingPolicy:
 
     def _weights(self) -> tuple[Weights, Weights]:
         """Return copies of the networks of the policy, or its average, and of the value."""
-        algorithm = self._runner.alg
-        critic = getattr(algorithm, "critic", None)
-        actor = self._runner.acting_policy()
-        return _copied(actor), {} if critic is None else _copied(critic)
+        critic: Weights = {}
+        if hasattr(self._runner.alg, "critic"):
+            critic = _copied(self._runner.alg.critic)
+        return _copied(self._runner.acting_policy()), critic
 
 
 def _copied(network: torch.nn.Module) -> Weights:

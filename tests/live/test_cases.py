@@ -10,11 +10,11 @@ import torch
 from manyworlds.cli.main import main
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.live import take_snapshot
+from manyworlds.live.cases import case_env, case_table, evaluate_case
 from manyworlds.live.edits import AddCase, RecordedPush
 from manyworlds.live.user_events import StartState
-from manyworlds.rl.cases import case_env, case_table, evaluate_case
 from manyworlds.tasks import load_env_cfg
-from tests.rl.test_run_edits import run
+from tests.live.test_run_edits import run
 
 TASK = "Velocity-Flat-Quadruped"
 

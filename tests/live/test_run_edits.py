@@ -21,9 +21,10 @@ from manyworlds.live.edits import (
     edit_from_plain,
     edit_log,
 )
+from manyworlds.live.run_edits import RunEdits
 from manyworlds.live.user_events import StartState
 from manyworlds.rl.checkpoint import load_checkpoint
-from manyworlds.rl.run_edits import FILE_NAME, read_edits
+from manyworlds.rl.progress import EDITS_FILE, read_edits
 from manyworlds.rl.training import train
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from manyworlds.utils.devices import torch_threads
@@ -73,19 +74,22 @@ def one_thread():
         yield
 
 
-def run(log_root, iterations, at=None, send=edits_of, **kwargs):
+def run(log_root, iterations, at=None, send=edits_of, recorded=(), repeat=True, **kwargs):
     """Train six worlds; send edits while an iteration runs."""
     env_cfg, rl_cfg = load_env_cfg(TASK), load_rl_cfg(TASK)
     env_cfg.scene.num_envs, env_cfg.episode_length_s = 6, 0.3
     rl_cfg.max_iterations, rl_cfg.num_steps_per_env, rl_cfg.save_interval = iterations, 8, 1
     rl_cfg.actor.hidden_dims = rl_cfg.critic.hidden_dims = (16,)
     rl_cfg.seed = 5
-    runners, sent = [], []
+    attached, sent = [], []
+
+    def attach(runner):
+        attached.append((runner, RunEdits(runner, recorded, repeat=repeat)))
 
     def report(record):
         if record.iteration == at:
-            runner = runners[0]
-            sent.extend(map(runner.edits.send, send(runner.env.unwrapped)))
+            [(runner, edits)] = attached
+            sent.extend(map(edits.send, send(runner.env.unwrapped)))
 
     result = train(
         TASK,
@@ -93,7 +97,8 @@ def run(log_root, iterations, at=None, send=edits_of, **kwargs):
         rl_cfg,
         log_root,
         device="cpu",
-        on_start=lambda runner, folder: runners.append(runner),
+        on_runner=attach,
+        on_start=lambda runner, folder: attached[0][1].open(folder.path),
         on_iteration=report,
         **kwargs,
     )
@@ -138,7 +143,8 @@ def test_edits_are_recorded_in_their_order(edited):
 def test_a_resumed_run_makes_the_same_edits(edited, tmp_path, checkpoint):
     """Resume before, at and after the edits: worlds and networks are equal to the bit."""
     whole = edited[0]
-    resumed, _ = run(tmp_path, 6, resume=whole.run.path / checkpoint)
+    recorded = read_edits(whole.run.path)
+    resumed, _ = run(tmp_path, 6, recorded=recorded, resume=whole.run.path / checkpoint)
     assert same(whole, resumed)
     assert read_edits(resumed.run.path)[0].after == 3
     texts = [[record.text for record in read_edits(r.run.path)] for r in (whole, resumed)]
@@ -146,16 +152,27 @@ def test_a_resumed_run_makes_the_same_edits(edited, tmp_path, checkpoint):
 
 
 @pytest.mark.slow
+def test_a_run_with_edits_is_not_continued_without_them(edited, tmp_path):
+    """Resume after the edits from Python, without `RunEdits`: the error names it."""
+    env_cfg, rl_cfg = load_env_cfg(TASK), load_rl_cfg(TASK)
+    env_cfg.scene.num_envs, rl_cfg.actor.hidden_dims = 6, (16,)
+    rl_cfg.critic.hidden_dims = (16,)
+    checkpoint = edited[0].run.path / "model_4.pt"
+    with pytest.raises(ValueError, match="give `on_runner=RunEdits` to `train`"):
+        train(TASK, env_cfg, rl_cfg, tmp_path, device="cpu", resume=checkpoint)
+
+
+@pytest.mark.slow
 def test_a_repeated_run_makes_the_same_edits(edited, tmp_path):
     """Begin again with the edits of a run: equal to the bit; without them it differs."""
-    repeated, _ = run(tmp_path / "a", 6, edits=edited[0].run.path)
+    recorded = read_edits(edited[0].run.path)
+    repeated, _ = run(tmp_path / "a", 6, recorded=recorded)
     assert same(edited[0], repeated)
     plain, _ = run(tmp_path / "b", 6)
     assert "edits" not in load_checkpoint(plain.checkpoint)["infos"]["env_state"]
-    with pytest.raises(FileNotFoundError, match="edits.jsonl.: give the folder of a run that was"):
-        run(tmp_path / "c", 6, edits=plain.run.path)
-    left, _ = run(tmp_path / "d", 6, resume=edited[0].run.path / "model_1.pt", repeat_edits=False)
-    assert not (left.run.path / FILE_NAME).exists()
+    checkpoint = edited[0].run.path / "model_1.pt"
+    left, _ = run(tmp_path / "c", 6, recorded=recorded, repeat=False, resume=checkpoint)
+    assert not (left.run.path / EDITS_FILE).exists()
     assert same(plain, left)
 
 
