@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
     config = EnvConfig(env=load_env_cfg(task))
     config.env.scene.num_envs = 256
     config.env.seed = UNSEEN_SEED
-    config, _ = parse_fields(config, words, f"evaluate {task}", options)
+    config = parse_fields(config, words, f"evaluate {task}", options)
     take_num_envs(config.env, options.num_envs)
     require_extra("rsl_rl", "train")
     if options.terrain_level is not None:

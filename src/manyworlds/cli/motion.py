@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from manyworlds.utils.parse_errors import parse_errors_as_sentences
-
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.tasks.tracking.mdp import MotionCommandCfg
@@ -54,14 +52,12 @@ class ClipOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds motion`."""
     commands = {"convert": ConvertOptions, "clip": ClipOptions}
-    named = [commands[word] for word in argv[:1] if word in commands]
-    with parse_errors_as_sentences(*named):
-        cfg = tyro.extras.subcommand_cli_from_dict(
-            commands,
-            args=argv,
-            prog="manyworlds motion",
-            description="Write motions for tracking tasks.",
-        )
+    cfg = tyro.extras.subcommand_cli_from_dict(
+        commands,
+        args=argv,
+        prog="manyworlds motion",
+        description="Write motions for tracking tasks.",
+    )
     path, motion = _convert(cfg) if isinstance(cfg, ConvertOptions) else (cfg.file, _clip(cfg))
     motion.save(path)
     print(

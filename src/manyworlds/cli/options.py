@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import tyro
 from tyro.conf import arg
-
-from manyworlds.cli.help_texts import joined
-from manyworlds.utils.parse_errors import parse_errors_as_sentences
 
 T = TypeVar("T")
 TaskOptionsT = TypeVar("TaskOptionsT", bound="TaskOptions")
 
 RUNS = Path("runs")
 """Folder of all runs, unless a command line names another one."""
-HELP = ("-h", "--help")
 
 # The kinds of options that several commands have, each with its help.
 LogRoot = Annotated[Path, arg(help="Folder of all runs.")]
@@ -124,7 +120,7 @@ class PolicyOptions(TaskOptions):
 class Frontend(NamedTuple):
     """Program that runs the commands with the arguments of its process, in a form of its own."""
 
-    rewrite: Callable[[Any, list[str]], list[str]]
+    rewrite: Callable[[object, Sequence[str]], list[str]]
     """Rewrites arguments before they are parsed. It takes the dataclass of the options, or an
     instance with their defaults, and the arguments."""
     program: Callable[[], list[str]]
@@ -135,81 +131,59 @@ FRONTENDS: list[Frontend] = []
 """Program that runs the present command, if it is not this package's own."""
 
 
-def rewritten(options: object, argv: list[str]) -> list[str]:
+def rewritten(options: object, argv: Sequence[str]) -> list[str]:
     """Return a command line with the options of this package in place of other spellings."""
+    args = list(argv)
     for frontend in FRONTENDS:
-        argv = frontend.rewrite(options, argv)
-    return argv
+        args = frontend.rewrite(options, args)
+    return args
 
 
-def parse(options_type: type[T], argv: list[str], command: str) -> T:
+def parse(options_type: type[T], argv: Sequence[str], command: str) -> T:
     """Parse the whole command line of a command.
 
     Raises:
-        UsageError: the command line is wrong.
-        SystemExit: tyro has printed the help.
+        SystemExit: tyro has printed the help, or what is wrong.
     """
     args = rewritten(options_type, argv)
-    with parse_errors_as_sentences(options_type):
-        return tyro.cli(
-            options_type,
-            args=args,
-            prog=f"manyworlds {command}",
-            description=joined(options_type.__doc__ or ""),
-        )
+    return tyro.cli(options_type, args=args, prog=f"manyworlds {command}")
 
 
-def parse_known(options_type: type[T], argv: list[str], command: str) -> tuple[T, list[str]]:
+def parse_known(options_type: type[T], argv: Sequence[str], command: str) -> tuple[T, list[str]]:
     """Parse the options of a type whose fields all have defaults.
 
     Returns:
         The options, and the other arguments, such as `--help` and fields of a task.
 
     Raises:
-        UsageError: the command line is wrong.
+        SystemExit: tyro has printed what is wrong.
     """
-    args = rewritten(options_type, argv)
-    with parse_errors_as_sentences(options_type):
-        return tyro.cli(
-            options_type,
-            args=args,
-            prog=f"manyworlds {command}",
-            add_help=False,
-            return_unknown_args=True,
-        )
+    return tyro.cli(
+        options_type,
+        args=rewritten(options_type, argv),
+        prog=f"manyworlds {command}",
+        add_help=False,
+        return_unknown_args=True,
+    )
 
 
 def parse_task_command(
-    options_type: type[TaskOptionsT], argv: list[str], command: str
+    options_type: type[TaskOptionsT], argv: Sequence[str], command: str
 ) -> tuple[TaskOptionsT, list[str]]:
-    """Parse the options of a command that takes a task, and print the help without a task.
+    """Parse the options of a command that takes a task; without one, `--help` shows these alone.
 
     Returns:
-        The options, and the arguments that change fields of the task.
+        The options, and the other arguments, for `parse_fields`.
 
     Raises:
-        UsageError: the command line is wrong.
-        SystemExit: tyro has printed the help.
+        SystemExit: tyro has printed the help, or what is wrong.
     """
     options, words = parse_known(options_type, argv, command)
-    if not options.task and any(word in HELP for word in words):
+    if not options.task and asks_for_help(words):
         parse(options_type, ["--help"], command)
     return options, words
 
 
-def given_text(words: Sequence[str], option: str) -> str | None:
-    """Return the text that a command line gives for an option of a task, before it is parsed.
-
-    Args:
-        words: the arguments.
-        option: the option, with hyphens.
-
-    Returns:
-        The text, empty after a flag at the end; None if the option is not given.
-    """
-    text = None
-    for i, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name.replace("_", "-") == option:
-            text = value if equals else "".join(words[i + 1 : i + 2])
-    return text
+def asks_for_help(words: Sequence[str]) -> bool:
+    """Return True if the arguments ask for the help."""
+    return "--help" in words or "-h" in words

@@ -95,12 +95,12 @@ def run(task: str, options: PlayOptions, words: Sequence[str] = ()) -> None:
         options: the options.
         words: the arguments that change fields of the environment.
     """
-    from manyworlds.cli.task_fields import EnvConfig, parse_fields, set_fields, take_num_envs
+    from manyworlds.cli.task_fields import EnvConfig, parse_fields, take_num_envs
     from manyworlds.tasks import load_env_cfg
     from manyworlds.tasks.run_configs import play_env_cfg
 
     config = EnvConfig(env=load_env_cfg(task, play=True))
-    config, given = parse_fields(config, words, f"play {task}", options)
+    config = parse_fields(config, words, f"play {task}", options)
     if options.latest and options.checkpoint is not None:
         raise UsageError("Give either --latest or --checkpoint, not both.")
     found = None
@@ -112,7 +112,7 @@ def run(task: str, options: PlayOptions, words: Sequence[str] = ()) -> None:
             found = downloaded_checkpoint(options)
         print(f"policy: {found.need_checkpoint()}")
         config.env = play_env_cfg(task, found.folder)
-        set_fields(config, given)
+        config = parse_fields(config, words, f"play {task}", options)
     take_num_envs(config.env, options.num_envs)
     _change(config.env, options)
     _show(task, options, config.env, found)

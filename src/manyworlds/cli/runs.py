@@ -146,22 +146,35 @@ def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -
         raise UsageError(f"Name one task, not {len(options.task)}: {' '.join(options.task)}.")
     load_modules(options.load)
     task = "".join(options.task)
-    if has_trained and options.checkpoint is None and _is_path(task):
-        options.checkpoint = Path(task)
+    path = Path(task)
+    is_checkpoint = path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
+    if has_trained and options.checkpoint is None and is_checkpoint:
+        options.checkpoint = path
         task = ""
     if "/" in task or "\\" in task:
         raise UsageError(
             f"'{task}' is no task: name the task, and a run or a policy with --checkpoint."
         )
     if not task:
-        return _task_of_run(options, command)
+        found = find_run(options.checkpoint, options.log_root)
+        if found.folder is None:
+            raise ValueError(
+                f"'{found.checkpoint}' is in no run folder: name its task, manyworlds {command} "
+                f"TASK --checkpoint {found.checkpoint}."
+            )
+        options.load = options.load or load_task_of(found.folder)
+        return require_task(found.need_task())
     if options.robot:
         return task_of_robot(task, options.robot)
     try:
         return require_task(task)
     except KeyError:
-        run = _run_of_task(task, options)
-        if run is None or not remembered(run):
+        # A run of the task may remember the file that registers it.
+        try:
+            run = find_run(options.checkpoint, options.log_root, task).folder
+        except FileNotFoundError:
+            run = None
+        if run is None or run.task != task or not remembered(run):
             raise
         if not has_trained:
             raise KeyError(
@@ -170,35 +183,6 @@ def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -
             ) from None
         options.load = load_task_of(run)
         return require_task(task)
-
-
-def _is_path(text: str) -> bool:
-    """Return True for the path of a run folder or of a checkpoint; tasks have no such names."""
-    path = Path(text)
-    return path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
-
-
-def _task_of_run(options: TaskOptions, command: str) -> str:
-    """Return the task of the named or the newest run."""
-    from manyworlds.tasks.registry import require_task
-
-    found = find_run(options.checkpoint, options.log_root)
-    if found.folder is None:
-        raise ValueError(
-            f"'{found.checkpoint}' is in no run folder: name its task, manyworlds {command} TASK "
-            f"--checkpoint {found.checkpoint}."
-        )
-    options.load = options.load or load_task_of(found.folder)
-    return require_task(found.need_task())
-
-
-def _run_of_task(task: str, options: TaskOptions) -> RunFolder | None:
-    """Return the named or the newest run of a task; None if there is none."""
-    try:
-        run = find_run(options.checkpoint, options.log_root, task).folder
-    except FileNotFoundError:
-        return None
-    return run if run is not None and run.task == task else None
 
 
 def running_training(name: str, log_root: Path) -> RunFolder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import itertools
 import os
 import re
 import shlex
@@ -28,7 +29,6 @@ from manyworlds.cli.options import (
     WandbCheckpointName,
     WandbRunPath,
     WebOrigins,
-    given_text,
     parse_task_command,
 )
 from manyworlds.cli.runs import FoundRun, downloaded_checkpoint, find_run, find_task
@@ -130,7 +130,7 @@ def main(argv: list[str]) -> int:
         load_modules(options.load)
         raise UsageError(f"Name a task: manyworlds train TASK; tasks: {', '.join(list_tasks())}.")
     continues = options.resume or options.auto_resume or options.checkpoint is not None
-    continues = continues or given_text(words, "--agent.resume") is not None
+    continues = continues or "--agent.resume" in words
     task = find_task(options, "train", has_trained=continues)
     config, resume = read_config(task, options, words)
     if options.seeds is not None or options.seeds_parallel:
@@ -225,8 +225,12 @@ def read_config(
     Returns:
         The configurations, and the checkpoint to continue from, if any.
     """
-    from manyworlds.cli.given_values import keep_given_values
-    from manyworlds.cli.task_fields import TrainConfig, parse_fields, set_fields, take_num_envs
+    from manyworlds.cli.task_fields import (
+        TrainConfig,
+        keep_given_values,
+        parse_fields,
+        take_num_envs,
+    )
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
     from manyworlds.utils.config import update_from_plain
     from manyworlds.utils.extras import require_extra
@@ -234,7 +238,7 @@ def read_config(
     config = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
     if _is_for_cpu(options, config.env.sim, words):
         use_cpu_preset(task, config.env, config.agent)
-    config, given = parse_fields(config, words, f"train {task}", options)
+    config = parse_fields(config, words, f"train {task}", options)
     require_extra("rsl_rl", "train")
     found = find_checkpoint(task, options, config.agent)
     resume = None if found is None else found.need_checkpoint()
@@ -242,11 +246,11 @@ def read_config(
     if trained is not None and trained.task in (task, None):
         update_from_plain(config.env, trained.env_params())
         update_from_plain(config.agent, trained.agent_params())
-        set_fields(config, given)
+        config = parse_fields(config, words, f"train {task}", options)
     elif trained is not None:
         _note(f"the policy is of the task '{trained.task}', whose settings do not apply here")
     take_num_envs(config.env, options.num_envs)
-    for text in keep_given_values(config, given):
+    for text in keep_given_values(config, words):
         _note(text)
     return config, resume
 
@@ -260,10 +264,11 @@ def _is_for_cpu(options: TrainOptions, sim: SimulationCfg, words: Sequence[str])
     if options.device is not None:
         return options.device.startswith("cpu")
     # The preset has terms whose fields are options: it must be chosen before these are parsed.
-    engine = given_text(words, "--env.sim.engine")
-    if engine is not None:
-        sim = copy.copy(sim)
-        sim.engine = engine  # type: ignore[assignment]
+    sim = copy.copy(sim)
+    for word, following in itertools.pairwise([*words, ""]):
+        option, equals, value = word.partition("=")
+        if option == "--env.sim.engine":
+            sim.engine = value if equals else following  # type: ignore[assignment]
     try:
         return choose_device(sim, None).type == "cpu"
     except ValueError:  # of an engine that does not exist, which parsing explains

@@ -22,8 +22,6 @@ from manyworlds.tasks.tracking.mdp.observations import motion_command
 from manyworlds.utils.config import update_from_plain
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import write_atomic
-from manyworlds.utils.parse_errors import parse_errors_as_sentences
-from manyworlds.utils.usage import UsageError
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -202,12 +200,11 @@ class _CommandOptions(EvaluateOptions):
 def main(argv: list[str] | None = None) -> None:
     """Evaluate the policy given by command-line arguments; None uses those of the process."""
     try:
-        with parse_errors_as_sentences(_CommandOptions):
-            options = tyro.cli(_CommandOptions, args=argv, prog=f"python -m {_MODULE}")
+        options = tyro.cli(_CommandOptions, args=argv, prog=f"python -m {_MODULE}")
         result = run_evaluate(options.task, options)
-    except (UsageError, FileNotFoundError, ValueError) as error:
+    except (FileNotFoundError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code if isinstance(error, UsageError) else 1)
+        sys.exit(1)
     print(json.dumps(result, indent=2))
 
 
