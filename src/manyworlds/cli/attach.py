@@ -80,7 +80,10 @@ def attach(argv: list[str]) -> int:
     check_seconds(cfg.seconds)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
-        _wait(cfg) if cfg.wait else _attach(cfg)
+        if cfg.wait:
+            _wait(cfg)
+        else:
+            _attach(cfg)
     except KeyboardInterrupt:
         pass
     finally:
@@ -89,10 +92,13 @@ def attach(argv: list[str]) -> int:
 
 
 def _attach(cfg: AttachOptions) -> None:
+    """Enter one world, and run the lab until its time is over."""
     with contextlib.ExitStack() as stack:
         if cfg.run:  # a wrong name is an error at once; the page loads beside the search for others
             running_training(cfg.run, cfg.log_root)
-        page = None if cfg.headless else stack.enter_context(_page(cfg))
+        page = None
+        if not cfg.headless:
+            page = stack.enter_context(_page(cfg))
         run = running_training(cfg.run, cfg.log_root)
         load_task_of(run, cfg.load)
         with gc_paused():
@@ -101,11 +107,26 @@ def _attach(cfg: AttachOptions) -> None:
         if page is not None:
             page.show(lab)
             page.start()
-        print(_described(entered, run.path, cfg), flush=True)
+        back = ""
+        if cfg.back > 0.0 and cfg.episode is None:
+            back = f", {cfg.back:g} s before"
+        policy = "no policy"
+        if entered.iteration is not None:
+            policy = f"policy of iteration {entered.iteration}"
+        print(
+            f"world {entered.env_id} of {run.path.name} after {entered.step} control steps{back}, "
+            f"{policy}",
+            flush=True,
+        )
         if page is not None:
             print(f"lab at {served_at(page.url, cfg.port)} (Ctrl-C stops)", flush=True)
         if cfg.repeat:
-            _repeat(entered)
+            print(f"waiting for {entered.recorded} control steps of the training ...", flush=True)
+            replay = entered.repeat()
+            lab.play()
+            while not replay.ended:
+                time.sleep(_HEARTBEAT_S)
+            print(replay.ended, flush=True)
             if cfg.paused:
                 lab.pause()
         wait(cfg.seconds)
@@ -200,21 +221,3 @@ def _worst_episode(folder: Path, number: int) -> tuple[int, int]:
         )
     print(worst[number]["text"])
     return worst[number]["env_id"], worst[number]["step"]
-
-
-def _described(entered: EnteredWorld, folder: Path, cfg: AttachOptions) -> str:
-    policy = (
-        "no policy" if entered.iteration is None else f"policy of iteration {entered.iteration}"
-    )
-    back = f", {cfg.back:g} s before" * (cfg.back > 0.0 and cfg.episode is None)
-    world = f"world {entered.env_id} of {folder.name}"
-    return f"{world} after {entered.step} control steps{back}, {policy}"
-
-
-def _repeat(entered: EnteredWorld) -> None:
-    print(f"waiting for {entered.recorded} control steps of the training ...", flush=True)
-    replay = entered.repeat()
-    entered.lab.play()
-    while not replay.ended:
-        time.sleep(_HEARTBEAT_S)
-    print(replay.ended, flush=True)

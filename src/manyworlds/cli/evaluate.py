@@ -96,7 +96,9 @@ def evaluate_cases(
     from manyworlds.rl.run_edits import read_edits
     from manyworlds.tasks.run_configs import configs_of_run
 
-    cases = [] if run is None else cases_of(read_edits(run.path))
+    cases = []
+    if run is not None:
+        cases = cases_of(read_edits(run.path))
     if run is None or not cases:
         raise ValueError(
             "This run has no cases: send one from a lab (`manyworlds lab --attach`), or name "
@@ -108,7 +110,9 @@ def evaluate_cases(
     results = []
     for after, case in cases:
         env = case_env(case, own, device)
-        chosen = [checkpoint] if checkpoint is not None else _checkpoints_from(run, after)
+        chosen = _checkpoints_from(run, after)
+        if checkpoint is not None:
+            chosen = [checkpoint]
         for path in chosen:
             policy = load_run_policy(env, task, run, path)
             with with_progress(policy, env.max_episode_length, f"{case.name}, {path.stem}") as act:
@@ -119,10 +123,15 @@ def evaluate_cases(
 
 def _checkpoints_from(run: RunFolder, after: int) -> list[Path]:
     """Return the checkpoints after some iterations, and the last one before."""
-    paths = run.checkpoints()
-    done = [int(path.stem.removeprefix("model_")) + 1 for path in paths]
-    before = [path for path, n in zip(paths, done, strict=True) if n <= after]
-    return [*before[-1:], *(path for path, n in zip(paths, done, strict=True) if n > after)]
+    before: list[Path] = []
+    later: list[Path] = []
+    for path in run.checkpoints():
+        iterations = int(path.stem.removeprefix("model_")) + 1
+        if iterations <= after:
+            before.append(path)
+        else:
+            later.append(path)
+    return before[-1:] + later
 
 
 def evaluate_checkpoint(

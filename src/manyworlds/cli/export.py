@@ -42,5 +42,7 @@ def main(argv: list[str]) -> int:
         log_root=args.log_root,
     )
     written = world_of(find_target(cfg), cfg).export(args.output)
-    print(f"wrote {written if written.suffix == '.zip' else written / 'scene.xml'}")
+    if written.suffix != ".zip":
+        written = written / "scene.xml"
+    print(f"wrote {written}")
     return 0

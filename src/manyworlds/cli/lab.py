@@ -138,9 +138,18 @@ def main(argv: list[str]) -> int:
     if ATTACH in argv:
         return attach(argv)
     cfg = parse(LabOptions, argv, "lab")
-    _check_numbers(cfg)
+    from manyworlds.lab.pacing import FASTEST, SLOWEST
+
+    if not SLOWEST <= cfg.speed <= FASTEST and cfg.speed != math.inf:
+        raise ValueError(
+            f"--speed must be from {SLOWEST:g} to {FASTEST:g}, got {cfg.speed:g}: choose such a "
+            "value, or inf, which never waits."
+        )
+    check_seconds(cfg.seconds)
     load_modules(cfg.load)
-    hub = open_hub(cfg) if cfg.serve else None
+    hub = None
+    if cfg.serve:
+        hub = open_hub(cfg)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
         if cfg.headless:
@@ -156,22 +165,6 @@ def main(argv: list[str]) -> int:
             hub.close()
         signal.signal(signal.SIGTERM, before)
     return 0
-
-
-def _check_numbers(cfg: LabOptions) -> None:
-    """Refuse numbers out of range, before the world is built.
-
-    Raises:
-        ValueError: an option is out of its range.
-    """
-    from manyworlds.lab.pacing import FASTEST, SLOWEST
-
-    if not SLOWEST <= cfg.speed <= FASTEST and cfg.speed != math.inf:
-        raise ValueError(
-            f"--speed must be from {SLOWEST:g} to {FASTEST:g}, got {cfg.speed:g}: choose such a "
-            "value, or inf, which never waits."
-        )
-    check_seconds(cfg.seconds)
 
 
 def open_hub(cfg: LabOptions) -> HubProcess:
@@ -203,19 +196,26 @@ def _open(cfg: LabOptions, hub: HubProcess | None) -> LiveLab:
 
 
 def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
+    """Serve the page of the lab until its time is over."""
     from manyworlds.lab.page import ReloadablePage
     from manyworlds.utils.web_access import is_local, read_token, served_at, token_file
 
     host = cfg.listen or cfg.host
+    token = ""
+    if not is_local(host):
+        token = read_token(token_file())
+    network_port = 0
+    if hub is not None:
+        network_port = hub.ports["web"]
     page = ReloadablePage(
         lambda: _open(cfg, hub),
         host=host,
         port=cfg.port,
         collapsed=cfg.collapsed,
         play_when_drawn=cfg.waits,
-        token="" if is_local(host) else read_token(token_file()),
+        token=token,
         web_origins=cfg.web_origin,
-        network_port=0 if hub is None else hub.ports["web"],
+        network_port=network_port,
     )
     try:
         if hub is not None:
@@ -223,7 +223,9 @@ def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
         page.open()
         if page.error:
             print(f"error: {page.error}", flush=True)
-        start = "; time starts when a browser has drawn the world" if cfg.waits else ""
+        start = ""
+        if cfg.waits:
+            start = "; time starts when a browser has drawn the world"
         print(f"lab at {served_at(page.url, cfg.port)} (Ctrl-C stops{start})", flush=True)
         wait(cfg.seconds)
     finally:
@@ -344,7 +346,11 @@ def find_target(cfg: LabOptions) -> Target:
 
 
 def world_of(target: Target, cfg: LabOptions) -> World:
-    """Build the world of a target in plain MuJoCo."""
+    """Build the world of a target in plain MuJoCo.
+
+    Raises:
+        ValueError: the world does not compile, or the training has no world of that number.
+    """
     from manyworlds.lab import world_from_file
     from manyworlds.lab.gallery import GALLERY
     from manyworlds.tasks import load_env_cfg
@@ -354,7 +360,14 @@ def world_of(target: Target, cfg: LabOptions) -> World:
     if target.gallery:
         return GALLERY[target.gallery].world()
     if cfg.world is not None:
-        _check_world(target, cfg.world)
+        count = load_env_cfg(target.task).scene.num_envs
+        if target.run is not None:
+            count = target.run.env_params().get("scene", {}).get("num_envs", count)
+        if not 0 <= cfg.world < count:
+            raise ValueError(
+                f"--world must be from 0 to {count - 1}, because the training of '{target.task}' "
+                f"has {count} worlds, got {cfg.world}: choose one of these."
+            )
     if target.run is None:
         return _world_of_task(load_env_cfg(target.task, play=True), cfg.world)
     scene = target.run.path / "scene" / "scene.xml"
@@ -366,6 +379,7 @@ def world_of(target: Target, cfg: LabOptions) -> World:
 
 
 def _world_of_file(path: Path, cfg: LabOptions) -> World:
+    """Compile a model file, and print warnings about it."""
     from manyworlds.cli.validate import doubts, missing_floor
     from manyworlds.lab import CompileError, world_from_file
     from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
@@ -383,24 +397,6 @@ def _world_of_file(path: Path, cfg: LabOptions) -> World:
     for warning in world.warnings:
         print(f"warning: {warning}", flush=True)
     return world
-
-
-def _check_world(target: Target, world: int) -> None:
-    """Refuse a world that the training of a target does not have.
-
-    Raises:
-        ValueError: there is no such world.
-    """
-    from manyworlds.tasks import load_env_cfg
-
-    count = load_env_cfg(target.task).scene.num_envs
-    if target.run is not None:
-        count = target.run.env_params().get("scene", {}).get("num_envs", count)
-    if not 0 <= world < count:
-        raise ValueError(
-            f"--world must be from 0 to {count - 1}, because the training of '{target.task}' has "
-            f"{count} worlds, got {world}: choose one of these."
-        )
 
 
 def _world_of_task(env_cfg: ManagerBasedRlEnvCfg, world: int | None) -> World:

@@ -58,7 +58,14 @@ def main(argv: list[str]) -> int:
         prog="manyworlds motion",
         description="Write motions for tracking tasks.",
     )
-    path, motion = _convert(cfg) if isinstance(cfg, ConvertOptions) else (cfg.file, _clip(cfg))
+    if isinstance(cfg, ConvertOptions):
+        path, motion = _convert(cfg)
+    else:
+        path = cfg.file
+        _, command = _task(cfg.task)
+        if command.motion_fn is None:
+            raise ValueError(f"Task '{cfg.task}' makes no clip: it needs a motion file.")
+        motion = command.motion_fn()
     motion.save(path)
     print(
         f"{path}: {motion.num_frames} frames at {motion.fps:g} per second, "
@@ -68,6 +75,7 @@ def main(argv: list[str]) -> int:
 
 
 def _convert(cfg: ConvertOptions) -> tuple[Path, Motion]:
+    """Return the file to write, and the motion of a recording."""
     from rich.progress import Progress
 
     output = cfg.output or cfg.file.with_suffix(".npz")
@@ -102,13 +110,6 @@ def _convert(cfg: ConvertOptions) -> tuple[Path, Motion]:
             entity_cfg, motion, lambda done, _: progress.update(task, completed=done)
         )
     return output, complete
-
-
-def _clip(cfg: ClipOptions) -> Motion:
-    _, command = _task(cfg.task)
-    if command.motion_fn is None:
-        raise ValueError(f"Task '{cfg.task}' makes no clip: it needs a motion file.")
-    return command.motion_fn()
 
 
 def _task(name: str) -> tuple[ManagerBasedRlEnvCfg, MotionCommandCfg]:

@@ -46,9 +46,10 @@ def main(argv: list[str]) -> int:
             raise RuntimeError(f"A world is served at {place}, but {reason}") from error
         window = PeekWindow(mirror, lambda text: print(text, flush=True))
         print(f"{window.scene.scene} of {address.removeprefix('tcp://')}", flush=True)
-        others = describe_owners(address) if not cfg.host else []
-        if others:
-            print("also served here: " + "; ".join(others), flush=True)
+        if not cfg.host:
+            others = describe_owners(address)
+            if others:
+                print("also served here: " + "; ".join(others), flush=True)
         try:
             window.run(cfg.seconds)
         finally:

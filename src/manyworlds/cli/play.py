@@ -127,14 +127,18 @@ def _show(
     from manyworlds.viewer.viser.checkpoints import checkpoints_of
 
     env = ManagerBasedRlEnv(env_cfg, device=options.device)
-    trained = None if found is None else found.folder
+    trained = None
+    root = options.log_root
     if found is None:
         policy = UntrainedPolicy(env, options.agent)
     else:
+        trained = found.folder
         policy = load_run_policy(env, task, trained, found.need_checkpoint())
+    if trained is not None:
+        root = trained.path
     if options.video:
-        folder = (options.log_root if trained is None else trained.path) / "videos" / "play"
-        path = film(env, policy, folder / task, options.video_length, options.camera)
+        stem = root / "videos" / "play" / task
+        path = film(env, policy, stem, options.video_length, options.camera)
         print(f"video: {path}")
     elif options.viewer in ("auto", "viser"):
         checkpoints = None
@@ -212,6 +216,7 @@ def film(
 
 
 def _camera(camera: int | str | None, model: mujoco.MjModel) -> int | str | None:
+    """Return the number of a camera for its number as text; check its name."""
     if not isinstance(camera, str):
         return camera
     if camera.lstrip("-").isdigit():

@@ -106,7 +106,10 @@ def main(argv: list[str]) -> int:
 
 
 def _format(options: ReportOptions) -> Literal["html", "md"]:
-    suffix = "" if options.out is None else options.out.suffix.lower()
+    """Return the format that the options name, or that the suffix of the page's file does."""
+    suffix = ""
+    if options.out is not None:
+        suffix = options.out.suffix.lower()
     by_suffix: dict[str, Literal["html", "md"]]
     by_suffix = {"": "html", ".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
     if options.format is None and suffix not in by_suffix:
@@ -126,6 +129,7 @@ def _attempt(what: str, make: Callable[[], T]) -> tuple[T | None, str]:
 
 
 def _evaluate(found: FoundRun, options: ReportOptions) -> Evaluation:
+    """Evaluate the policy in new worlds."""
     from manyworlds.cli.evaluate import UNSEEN_SEED, evaluate_checkpoint
     from manyworlds.tasks.run_configs import evaluation_env_cfg
 

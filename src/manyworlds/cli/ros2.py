@@ -70,7 +70,9 @@ def main(argv: list[str]) -> int:
         print("The lab has ended.", flush=True)
     finally:
         bridge.close()
-    place = f" in {cfg.output}" if cfg.output is not None else ""
+    place = ""
+    if cfg.output is not None:
+        place = f" in {cfg.output}"
     print(f"{bridge.num_states} states{place}", flush=True)
     return 0
 

@@ -103,11 +103,14 @@ def find_run(
         path = place / name
         if path.is_file():
             return FoundRun(text, RunFolder.of_checkpoint(path), path)
-        folder = RunFolder(path if path.name else path.resolve())
-        checkpoints = folder.checkpoints()
-        if folder.is_run() or checkpoints:
-            last = checkpoints[-1] if checkpoints else None
-            return FoundRun(text, folder if folder.is_run() else None, last)
+        if not path.name:  # "." keeps the name of its folder
+            path = path.resolve()
+        folder = RunFolder(path)
+        last = next(reversed(folder.checkpoints()), None)
+        if folder.is_run():
+            return FoundRun(text, folder, last)
+        if last is not None:
+            return FoundRun(text, None, last)
     try:
         newest = RunFolder.latest(log_root, text)
     except FileNotFoundError:
@@ -115,7 +118,9 @@ def find_run(
             raise
     else:
         return FoundRun(text, newest, newest.last_checkpoint())
-    kind = "checkpoint" if text.endswith(".pt") else "run"
+    kind = "run"
+    if text.endswith(".pt"):
+        kind = "checkpoint"
     raise FileNotFoundError(
         f"There is no {kind} '{name}'.{near_matches(text, list_tasks())}{runs_below(Path(name))} "
         f"Give the path of a run folder or of a checkpoint in one, the name of a run in "

@@ -170,10 +170,16 @@ def remembered(run: RunFolder) -> tuple[str, ...]:
 
 def absolute(names: Sequence[str]) -> tuple[str, ...]:
     """Return values of `--load` that mean the same from another folder."""
-    return tuple(str(Path(name).resolve()) if name.endswith(".py") else name for name in names)
+    found: list[str] = []
+    for name in names:
+        if name.endswith(".py"):
+            name = str(Path(name).resolve())
+        found.append(name)
+    return tuple(found)
 
 
 def _load_file(path: Path) -> None:
+    """Import a Python file."""
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no file '{path}' to load tasks from.{near_files(path)} Give --load the path "
@@ -188,9 +194,10 @@ def _load_file(path: Path) -> None:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[module_name]
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [f.lineno for f in frames if Path(f.filename).resolve() == path.resolve()]
-        where = f", line {lines[-1]}" if lines else ""
+        where = ""
+        for frame in traceback.extract_tb(error.__traceback__):
+            if Path(frame.filename).resolve() == path.resolve():
+                where = f", line {frame.lineno}"
         raise ValueError(
             f"Cannot load tasks from '{path}'{where}: {type(error).__name__}: {error}"
         ) from error
@@ -219,4 +226,6 @@ def module_file(name: str) -> Path | None:
     if name in sys.modules:
         return Path(getattr(sys.modules[name], "__file__", None) or name)
     spec = importlib.util.find_spec(name)
-    return None if spec is None or spec.origin is None else Path(spec.origin)
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin)

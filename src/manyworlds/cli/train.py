@@ -178,7 +178,9 @@ def run(
     edits = None
     if options.edits is not None:
         edits = find_run(options.edits, options.log_root).need_folder().path
-    console = Console() if ranks.is_main else Console(file=io.StringIO())
+    console = Console()
+    if not ranks.is_main:
+        console = Console(file=io.StringIO())
     load = absolute(options.load)
     trust(load)
     with (
@@ -209,7 +211,9 @@ def run(
     result.files += watchers.files
     if ranks.is_main:
         _report(task, result, console)
-    return 130 if result.interrupted else 0
+    if result.interrupted:
+        return 130
+    return 0
 
 
 def read_config(
@@ -231,6 +235,7 @@ def read_config(
         parse_fields,
         take_num_envs,
     )
+    from manyworlds.rl.distributed import Ranks
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
     from manyworlds.utils.config import update_from_plain
     from manyworlds.utils.extras import require_extra
@@ -241,17 +246,24 @@ def read_config(
     config = parse_fields(config, words, f"train {task}", options)
     require_extra("rsl_rl", "train")
     found = find_checkpoint(task, options, config.agent)
-    resume = None if found is None else found.need_checkpoint()
-    trained = None if found is None else found.folder
-    if trained is not None and trained.task in (task, None):
-        update_from_plain(config.env, trained.env_params())
-        update_from_plain(config.agent, trained.agent_params())
-        config = parse_fields(config, words, f"train {task}", options)
-    elif trained is not None:
-        _note(f"the policy is of the task '{trained.task}', whose settings do not apply here")
+    resume = None
+    notes: list[str] = []
+    if found is not None:
+        resume = found.need_checkpoint()
+        trained = found.folder
+        if trained is not None and trained.task in (task, None):
+            update_from_plain(config.env, trained.env_params())
+            update_from_plain(config.agent, trained.agent_params())
+            config = parse_fields(config, words, f"train {task}", options)
+        elif trained is not None:
+            notes = [
+                f"the policy is of the task '{trained.task}', whose settings do not apply here"
+            ]
     take_num_envs(config.env, options.num_envs)
-    for text in keep_given_values(config, words):
-        _note(text)
+    notes += keep_given_values(config, words)
+    if Ranks.from_environment().is_main:
+        for note in notes:
+            print(f"note: {note}.", file=sys.stderr)
     return config, resume
 
 
@@ -268,18 +280,13 @@ def _is_for_cpu(options: TrainOptions, sim: SimulationCfg, words: Sequence[str])
     for word, following in itertools.pairwise([*words, ""]):
         option, equals, value = word.partition("=")
         if option == "--env.sim.engine":
-            sim.engine = value if equals else following  # type: ignore[assignment]
+            if not equals:
+                value = following
+            sim.engine = value  # type: ignore[assignment]
     try:
         return choose_device(sim, None).type == "cpu"
     except ValueError:  # of an engine that does not exist, which parsing explains
         return True
-
-
-def _note(text: str) -> None:
-    from manyworlds.rl.distributed import Ranks
-
-    if Ranks.from_environment().is_main:
-        print(f"note: {text}.", file=sys.stderr)
 
 
 def find_checkpoint(task: str, options: TrainOptions, agent: RslRlBaseRunnerCfg) -> FoundRun | None:
@@ -342,8 +349,9 @@ def _use_gpus(options: TrainOptions, argv: Sequence[str]) -> None:
     options.device = options.device or "cuda"
     if count > 1:
         launch = ["torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
-        own = ["-m", "manyworlds.cli.main", "train", *argv]
-        program = FRONTENDS[-1].program() if FRONTENDS else own
+        program = ["-m", "manyworlds.cli.main", "train", *argv]
+        if FRONTENDS:
+            program = FRONTENDS[-1].program()
         os.execv(sys.executable, [sys.executable, "-m", *launch, *program])
 
 
@@ -351,16 +359,18 @@ def _report(task: str, result: TrainingResult, console: Console) -> None:
     """Write a summary of the run, and print its files."""
     from manyworlds.rl.training import write_summary
 
-    # Two quick Ctrl-C end the first iteration before it can report.
-    last = result.records[-1] if result.records else None
-    iterations = 0 if last is None else last.iteration
+    iterations = 0
+    mean_return = None
+    if result.records:  # two quick Ctrl-C end the first iteration before it can report
+        iterations = result.records[-1].iteration
+        mean_return = result.records[-1].mean_return
     summary = write_summary(
         result.run,
         {
             "task": task,
             "iterations": iterations,
             "interrupted": result.interrupted,
-            "mean_return": None if last is None else last.mean_return,
+            "mean_return": mean_return,
             "training_time_s": sum(r.collect_time + r.learn_time for r in result.records),
         },
     )

@@ -53,6 +53,7 @@ class TrainingWatchers:
             self._open_page(runner, run)
 
     def _start_film(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        """Record videos of a world from now on."""
         from manyworlds.viewer.video_recorder import VideoRecorder
 
         interval = self._options.video_interval
@@ -66,10 +67,14 @@ class TrainingWatchers:
         runner.env.env = self._film
 
     def _open_attach_server(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        """Let other programs enter the worlds."""
         from manyworlds.live.memory import WorldMemory
         from manyworlds.live.server import AttachServer
         from manyworlds.rl.entered_policy import TrainingPolicy
 
+        memory = None
+        if self._options.remember:
+            memory = WorldMemory(runner.env.unwrapped)
         self._attach_server = AttachServer(
             runner.env.unwrapped,
             run.path,
@@ -77,11 +82,12 @@ class TrainingWatchers:
             TrainingPolicy(runner),
             int(runner.cfg["num_steps_per_env"]),
             runner.edits,
-            WorldMemory(runner.env.unwrapped) if self._options.remember else None,
+            memory,
         )
         self._print(f"enter one of its worlds: manyworlds lab --attach {run.path} --world 0")
 
     def _open_page(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        """Serve the page of the worlds."""
         from manyworlds.lab.entry.warm_lab import WarmLab
         from manyworlds.lab.network.fast_path.training import TrainingOwner
         from manyworlds.utils.web_access import is_local, served_at
@@ -123,7 +129,9 @@ class TrainingWatchers:
     @property
     def files(self) -> list[Path]:
         """Videos written so far."""
-        return [] if self._film is None else self._film.files
+        if self._film is None:
+            return []
+        return self._film.files
 
     def close(self) -> None:
         """Finish the videos and close the page."""
