@@ -65,9 +65,13 @@ def standing_feet(model: mujoco.MjModel, data: mujoco.MjData, root: int) -> list
     found = set()
     for toe in lowest:
         foot = _parent(model, toe)
-        low = None if foot == root else _own_lowest(model, data, foot)
-        has_toes = low is not None and low <= lows[toe] + _TOE_SHARE * height
-        found.add(foot if has_toes else toe)
+        low = None
+        if foot != root:
+            low = _own_lowest(model, data, foot)
+        if low is not None and low <= lows[toe] + _TOE_SHARE * height:
+            found.add(foot)  # it has toes
+        else:
+            found.add(toe)
     return sorted(found)
 
 

@@ -66,6 +66,7 @@ class EntryControls:
             self._busy.release()
 
     def _warm(self) -> None:
+        """Start a lab in the background, so that a world opens faster."""
         if self._warming:
             return
         self._warming = True

@@ -139,8 +139,9 @@ def _paths(name: str) -> tuple[str, ...]:
         head, _, last = head.rpartition(".")
         tail = f".{last}{tail}"
     ours = MODULES.get(head, "manyworlds")
-    places = (ours,) if isinstance(ours, str) else ours
-    return (_FACADES + below, *(place + tail for place in places))
+    if isinstance(ours, str):
+        ours = (ours,)
+    return (_FACADES + below, *(place + tail for place in ours))
 
 
 def _has_alias(name: str) -> bool:
@@ -168,7 +169,9 @@ def _names_below(path: str) -> Iterator[str]:
 
 def _known_below(parent: str) -> list[str]:
     """Names and modules of an alias."""
-    sources = sys.modules[parent]._sources if parent in sys.modules else ()
+    sources = ()
+    if parent in sys.modules:
+        sources = sys.modules[parent]._sources
     modules = [
         module.name
         for source in sources

@@ -25,7 +25,9 @@ class _Computed:
         self._compute = compute
 
     def __get__(self, instance: object | None, owner: type) -> Any:
-        return self if instance is None else self._compute(instance)
+        if instance is None:
+            return self
+        return self._compute(instance)
 
 
 class _Absent:

@@ -46,9 +46,12 @@ def run_command(name: str, arguments: Sequence[str] | None = None) -> None:
     """
     from manyworlds.cli.main import main
 
+    if arguments is None:
+        arguments = sys.argv[1:]
     with as_program():
-        if code := main([name, *(sys.argv[1:] if arguments is None else arguments)]):
-            raise SystemExit(code)
+        code = main([name, *arguments])
+    if code:
+        raise SystemExit(code)
 
 
 _FACADES = "manyworlds.compat.mjlab.facades.tasks"

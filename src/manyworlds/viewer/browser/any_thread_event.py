@@ -39,7 +39,9 @@ class AnyThreadEvent(asyncio.Event):
 
     async def wait(self) -> Literal[True]:
         """Wait until the event is true."""
-        return True if self._early else await super().wait()
+        if self._early:
+            return True
+        return await super().wait()
 
 
 @functools.cache

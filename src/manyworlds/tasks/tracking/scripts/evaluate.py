@@ -86,7 +86,9 @@ def evaluation_env_cfg(task_id: str) -> ManagerBasedRlEnvCfg:
     command.velocity_range = trained.velocity_range
     command.joint_position_range = trained.joint_position_range
     ends = cfg.terminations.get("ee_body_pos")
-    bodies = command.body_names if ends is None else ends.params["body_names"]
+    bodies = command.body_names
+    if ends is not None:
+        bodies = ends.params["body_names"]
     cfg.metrics["tracking_errors"] = MetricsTermCfg(
         func=tracking_errors, params={"command_name": name, "ee_body_names": bodies}
     )
@@ -152,8 +154,11 @@ def run_evaluate(task_id: str, cfg: EvaluateOptions) -> dict[str, float]:
     rl_cfg = load_rl_cfg(task_id)
     path = cfg.checkpoint
     run = None
-    if path is None or path.is_dir():
-        run = RunFolder.latest(cfg.log_root, task_id) if path is None else RunFolder(path)
+    if path is None:
+        run = RunFolder.latest(cfg.log_root, task_id)
+        path = run.last_checkpoint()
+    elif path.is_dir():
+        run = RunFolder(path)
         path = run.last_checkpoint()
     run = run or RunFolder.of_checkpoint(path)
     if run is not None:
@@ -172,7 +177,9 @@ def run_evaluate(task_id: str, cfg: EvaluateOptions) -> dict[str, float]:
 
     def policy(obs: Any) -> torch.Tensor:
         actions = act(obs)
-        return actions if clip is None else actions.clamp(-clip, clip)
+        if clip is not None:
+            actions = actions.clamp(-clip, clip)
+        return actions
 
     result = evaluate_policy(env, policy)
     if cfg.output_file is not None:

@@ -141,4 +141,6 @@ class NanGuard:
 
 def _views(data: object, num_envs: int | None) -> Any:
     """Return the arrays of all worlds as tensors that share their memory."""
-    return data if isinstance(data, WarpBridge) else WarpBridge(data, num_envs)
+    if isinstance(data, WarpBridge):
+        return data
+    return WarpBridge(data, num_envs)

@@ -32,7 +32,9 @@ def to_camel_case(snake_str: str, to: str = "cC") -> str:
     if to not in ("cC", "CC"):
         raise ValueError(f"There is no convention '{to}': use 'cC' or 'CC'.")
     first, *rest = snake_str.split("_")
-    return (first if to == "cC" else first.capitalize()) + "".join(w.capitalize() for w in rest)
+    if to == "CC":
+        first = first.capitalize()
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def to_snake_case(camel_str: str) -> str:
