@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from manyworlds.tasks.registry import LazyTask
 
@@ -122,7 +121,7 @@ _RUNNER = "manyworlds.rl.runner:OnPolicyRunner"
 _MOTION_RUNNER = "manyworlds.tasks.tracking.rl.runner:MotionTrackingOnPolicyRunner"
 _NAN_GUARD = "manyworlds.compat.mjlab.facades.utils.nan_guard:NanGuard"
 
-NAMES: dict[str, Any] = {
+NAMES: dict[str, object] = {
     "mjlab:MJLAB_SRC_PATH": Path(__file__).parents[2],
     "mjlab:TYRO_FLAGS": "manyworlds.compat.mjlab.command_line:TYRO_FLAGS",
     **{

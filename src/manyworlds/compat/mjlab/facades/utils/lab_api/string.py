@@ -7,7 +7,6 @@ import functools
 import importlib
 import re
 from collections.abc import Callable
-from typing import Any
 
 from manyworlds.validation.names import resolve_matching_names, resolve_matching_names_values
 
@@ -63,7 +62,7 @@ def is_lambda_expression(name: str) -> bool:
         return False
 
 
-def callable_to_string(value: Callable[..., Any]) -> str:
+def callable_to_string(value: Callable[..., object]) -> str:
     """Name a function or class so that `string_to_callable` finds it: 'module:name'.
 
     Raises:
@@ -77,7 +76,7 @@ def callable_to_string(value: Callable[..., Any]) -> str:
     return f"{value.__module__}:{name}"
 
 
-def string_to_callable(name: str) -> Callable[..., Any]:
+def string_to_callable(name: str) -> Callable[..., object]:
     """Find a function or class by its name, 'module:name'; the module is imported.
 
     Raises:
