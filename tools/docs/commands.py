@@ -49,8 +49,8 @@ they show their traceback. For an unknown option, similar ones are listed. A fla
 `"[0, 1]"`.
 
 A run folder records what `--load` named in its training, and commands for the run import it again.
-Where you have not trained with that file or module yet, as in a run of somebody else, they ask
-before the first time; without a terminal they stop, unless `--load` names it.
+If you have never trained with that file or module, as for a run from somebody else, they ask first;
+without a terminal they stop, unless `--load` names it.
 
 | command | what it does |
 |---|---|

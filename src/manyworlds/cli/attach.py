@@ -42,8 +42,8 @@ _EPISODE_S = 5.0
 class AttachOptions:
     """Enter a world of a running training: continue it in a lab, with the current policy.
 
-    The training must have been started with `--enter` or `--view`. It continues meanwhile; only
-    what the lab sends back reaches it.
+    The training must have been started with `--enter` or `--view`. It continues meanwhile, and is
+    affected only by what the lab sends back.
     """
 
     run: RunningTraining = ""
@@ -54,14 +54,14 @@ class AttachOptions:
     back: Annotated[
         float,
         arg(
-            help="Time before the present at which the world begins [s], as far as the training "
-            "remembers it (`train --remember`): it repeats what happened until it is disturbed."
+            help="Start this long before the present [s], as far as the training has it in memory "
+            "(`train --remember`): the world replays what happened until it is disturbed."
         ),
     ] = 0.0
     episode: int | None = None
     """Rewind to one of the worst episodes instead, 0 for the latest: its last 5 s, or --back."""
     wait: bool = False
-    """Read worlds to enter from standard input, one number per line; for the training's page."""
+    """Read world numbers from standard input, one per line; used by the training's page."""
     paused: bool = False
     """Start paused."""
     headless: bool = False

@@ -40,7 +40,7 @@ _HUGE = 1e10
 class BenchOptions:
     """Measure the speed of a model or a task in many worlds, relative to `mujoco.rollout`.
 
-    The simulation and the rollout take turns with the same states, controls and number of threads.
+    The simulation and the rollout run alternately, with the same states, controls and threads.
     The ratio is the total time of the rollout divided by the total time of the simulation.
     """
 
@@ -51,9 +51,9 @@ class BenchOptions:
     seconds: float = 5.0
     """Measured time of both programs together [s]."""
     engine: str = "auto"
-    """Engine: native (MuJoCo C), warp (MuJoCo Warp), or auto, which takes native for a task."""
+    """Engine: native (MuJoCo C), warp (MuJoCo Warp), or auto, which uses native for a task."""
     threads: int = 0
-    """Number of threads; 0 takes every core."""
+    """Number of threads; 0 uses every core."""
     nsubsteps: int = 4
     """For a model file: number of physics steps per call."""
     refresh: bool = False
@@ -198,7 +198,7 @@ def measure_physics(
     Args:
         model: the model. Worlds start at its first keyframe, else at `qpos0`, after settling.
         num_envs: worlds.
-        num_threads: threads of both programs; 0 takes every core.
+        num_threads: threads of both programs; 0 uses every core.
         nsubsteps: physics steps per call.
         seconds: measured time of both programs together [s].
         refresh: ask the simulation for kinematics at the new state, at the end of every call.

@@ -27,7 +27,7 @@ class CompareOptions:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="RUN RUN ...", help_behavior_hint=""),
     ] = ()
-    """Run folders, checkpoints in them, names of runs, or tasks, for their newest runs."""
+    """Run folders, checkpoints in them, names of runs, or tasks for their newest runs."""
     out: Path = Path("compare.png")
     """File of the picture (PNG)."""
     keys: Annotated[

@@ -23,10 +23,9 @@ _BOUND = re.compile(r"\s*(>=|<)\s*([\d.]+)\s*")
 
 @dataclass(kw_only=True)
 class DoctorOptions:
-    """Check the installed packages, OpenGL, the GPU, ports and disk; name remedies.
+    """Check the installed packages, OpenGL, the GPU, ports and disk, and suggest remedies.
 
-    The exit code is 1 if a package does not fit this release, else 0. An extra that is not
-    installed is no problem.
+    The exit code is 1 if a package is missing or has a wrong version, else 0. Extras are optional.
     """
 
 

@@ -23,9 +23,9 @@ class EditOptions:
 
     run: RunningTraining = ""
     set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """Value of a term as PATH=VALUE, such as rewards.upright.weight=2.5; may be repeated."""
+    """Value of a term as PATH=VALUE, such as rewards.upright.weight=2.5."""
     file: Path | None = None
-    """JSON file with one edit, as a line of `edits.jsonl` has it under "edit"."""
+    """JSON file with one edit, in the format of "edit" in a line of `edits.jsonl`."""
     log_root: LogRoot = RUNS
 
 
@@ -39,8 +39,8 @@ def main(argv: list[str]) -> int:
             plain = json.loads(cfg.file.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(
-                f"'{cfg.file}' is not JSON ({error}): write one edit, as a line of `edits.jsonl` "
-                'has it under "edit".'
+                f"'{cfg.file}' is not JSON ({error}): write one edit in the format of "
+                '"edit" in a line of `edits.jsonl`.'
             ) from None
     folder = running_training(cfg.run, cfg.log_root).path
     from manyworlds.lab.entry import Visitor

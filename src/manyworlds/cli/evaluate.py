@@ -25,20 +25,20 @@ class EvaluateOptions(PolicyOptions):
     """Evaluate a policy by the rewards of its task, over one episode in each world.
 
     Without TASK, the task is that of the run; instead of TASK, a run folder or a checkpoint may be
-    named. The environment is the task's own; changes that a run made to it do not apply. Options
-    `--env...` change it: `manyworlds evaluate TASK --help` also lists these.
+    named. The environment is that of the task as registered, without the changes of the run.
+    Options `--env...` change it: see `manyworlds evaluate TASK --help`.
     """
 
     cases: Annotated[
         bool,
         arg(
             help="Evaluate the cases that were sent to the run, with the last checkpoint before "
-            "each case and all later ones, in the run's environment; of `--env`, only number of "
-            "worlds and seed apply."
+            "each case and all later ones, in the run's environment; of `--env...`, only the "
+            "number of worlds and the seed apply."
         ),
     ] = False
     terrain_level: int | None = None
-    """Keep all worlds on this level of generated terrain; None for the task's curriculum."""
+    """Keep all worlds on this terrain level; None follows the task's curriculum."""
 
 
 def main(argv: list[str]) -> int:

@@ -17,7 +17,7 @@ class ExportOptions:
     """Write a scene as one MJCF file with its assets beside it, which plain MuJoCo loads.
 
     TARGET is a model file (MJCF or URDF) or a mesh file, a world of the gallery, a task, or a run.
-    The written file compiles to the same model; numbers keep all digits.
+    The written file compiles to the same model: numbers keep all digits.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]

@@ -43,24 +43,24 @@ if TYPE_CHECKING:
 class LabOptions:
     """Run one world live: view it, apply forces to bodies, control its robot.
 
-    TARGET is a model file (MJCF or URDF), a mesh file, a world of the gallery (`manyworlds list
-    --worlds`), a task, or a run: its folder, one of its checkpoints, or its policy.onnx. The policy
-    of a run controls the robot. `manyworlds lab --attach [RUN]` instead enters a world of a
-    running training; `manyworlds lab --attach --help` has its options.
+    TARGET is a model file (MJCF or URDF), a mesh file, a world of the gallery, a task, or a run:
+    its folder, one of its checkpoints, or its policy.onnx. The policy of a run controls the robot.
+    See `manyworlds list --worlds` for the gallery, and `manyworlds lab --attach --help` for
+    entering a world of a running training.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
     """Model file, world of the gallery, task, run folder, checkpoint, or exported policy."""
     world: int | None = None
-    """World of the training, from 0 on, with its variant and randomization; None has neither."""
+    """World of the training whose variant and randomization are used; None uses none."""
     policy: Path | None = None
-    """ONNX file or checkpoint of a policy that controls the robot; None takes that of the run."""
+    """ONNX file or checkpoint of a policy that controls the robot; None uses that of the run."""
     driver: Annotated[
         Literal["auto", "plain", "environment"],
         tyro.conf.arg(
             help="`plain` runs a policy in plain MuJoCo, as a check of its deployment; "
             "`environment` steps the environment of the task, with its commands, rewards, "
-            "terminations and randomization; `auto` takes the environment for policies that plain "
+            "terminations and randomization; `auto` uses the environment for policies that plain "
             "MuJoCo cannot run."
         ),
     ] = "auto"
@@ -69,11 +69,11 @@ class LabOptions:
     """Add a floor to a model file without one."""
     missing_meshes: MissingMeshes = "error"
     validate: bool = True
-    """Warn of probable mistakes in a model file that compiles, as `manyworlds validate` does."""
+    """Warn of probable mistakes in a model file, as `manyworlds validate` does."""
     paused: bool = False
     """Start paused."""
     start: Literal["drawn", "now"] = "drawn"
-    """Start time once the first browser has drawn the world, or now; now without a page."""
+    """Start simulating once the first browser has drawn the world, or now (without a page)."""
     speed: float = 1.0
     """Simulated seconds per second, 0.05 to 10; inf runs as fast as possible."""
     headless: bool = False
@@ -86,9 +86,9 @@ class LabOptions:
     listen: Annotated[
         str,
         tyro.conf.arg(
-            help="Address, such as 0.0.0.0, at which other machines reach the page, with the token "
-            "of the printed address, and with `--serve` the encrypted ports, with a copy of the "
-            "key file; instead of `--host`, which opens the page alone."
+            help="Address, such as 0.0.0.0, on which other machines reach the page (with the "
+            "token in the printed address) and, with `--serve`, the encrypted ports (with a copy "
+            "of the key file); `--host` opens the page alone."
         ),
     ] = ""
     serve: bool = False

@@ -30,11 +30,11 @@ class ConvertOptions:
     task: str
     """Name of a tracking task with the recorded robot."""
     output: Path | None = None
-    """NPZ file to write; None takes the name of the recording with the suffix .npz."""
+    """NPZ file to write; None uses the name of the recording with the suffix .npz."""
     fps: float = 30.0
     """Frame rate of a CSV file [1/s]."""
     output_fps: float | None = None
-    """Frame rate of the motion [1/s]; None takes the control rate of the task."""
+    """Frame rate of the motion [1/s]; None uses the control rate of the task."""
     line_range: tuple[int, int] | None = None
     """First and last frame to convert, counted from 1; None converts all."""
 

@@ -44,7 +44,7 @@ class NewTaskOptions:
         Path | None,
         tyro.conf.arg(
             help="Model of a legged robot, MJCF or URDF. Feet, default pose and gains are derived "
-            "from it, printed, and written into the file; docs/robots.md has the rule."
+            "from it, printed, and written into the file; see docs/robots.md."
         ),
     ] = None
     feet: tuple[str, ...] = ()

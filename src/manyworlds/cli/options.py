@@ -20,7 +20,7 @@ RUNS = Path("runs")
 LogRoot = Annotated[Path, arg(help="Folder of all runs.")]
 Device = Annotated[
     str | None,
-    arg(help="Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."),
+    arg(help="Torch device, such as cpu or cuda:0; None uses CUDA if available, else the CPU."),
 ]
 Load = Annotated[
     tyro.conf.UseAppendAction[tuple[str, ...]],
@@ -31,22 +31,22 @@ Load = Annotated[
 ]
 NumEnvs = Annotated[
     int | None,
-    arg(help="Number of worlds, as --env.scene.num-envs; None takes the number of the task."),
+    arg(help="Number of worlds, as --env.scene.num-envs; None uses the task's number."),
 ]
 WandbRunPath = Annotated[
     str | None,
-    arg(help="Take a checkpoint of this Weights & Biases run: entity/project/run id."),
+    arg(help="Weights & Biases run whose checkpoint is downloaded: entity/project/run id."),
 ]
 WandbCheckpointName = Annotated[
     str | None,
-    arg(help="Name of the checkpoint in that run, such as model_100.pt; None takes the last."),
+    arg(help="Name of the checkpoint in that run, such as model_100.pt; None uses the last."),
 ]
 RunningTraining = Annotated[
     str,
     tyro.conf.Positional,
     arg(
         metavar="[RUN]",
-        help="Run folder, or the name of a run in the folder of all runs; without it the newest "
+        help="Run folder, or the name of a run in the folder of all runs; default: the newest "
         "running training.",
     ),
 ]
@@ -58,15 +58,15 @@ Command = Annotated[
 MissingMeshes = Annotated[
     Literal["error", "skip"],
     arg(
-        help="Missing files of a model are errors, or left out with warnings; geoms then have no "
-        "shape."
+        help="What a missing mesh file of a model is: an error, or a warning and a geom without "
+        "a shape."
     ),
 ]
 Host = Annotated[
     str,
     arg(
-        help="Address of the page; the default accepts connections from this machine only. Others "
-        "need the token that the printed address has."
+        help="Address on which the page is served; the default accepts local connections only. "
+        "Other machines need the token in the printed address."
     ),
 ]
 Port = Annotated[
@@ -75,8 +75,8 @@ Port = Annotated[
 WebOrigins = Annotated[
     tyro.conf.UseAppendAction[tuple[str, ...]],
     arg(
-        help="Origin, such as https://hub.example.org, of a proxy or a notebook that shows the "
-        "page; may be given several times. Pages of other web sites are refused."
+        help="Origin of a proxy or a notebook that embeds the page, such as "
+        "https://hub.example.org. Requests from other web sites are refused."
     ),
 ]
 
@@ -114,7 +114,7 @@ class PolicyOptions(TaskOptions):
     ] = ()
     """Name of the task, or the path of a run folder or of a checkpoint."""
     checkpoint: Path | None = None
-    """Checkpoint: a file, a run folder, or the name of a run; None takes the newest."""
+    """Checkpoint: a file, a run folder, or the name of a run; None uses the newest."""
 
 
 class Frontend(NamedTuple):

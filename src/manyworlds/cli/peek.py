@@ -20,7 +20,7 @@ class PeekOptions:
     """
 
     host: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOST[:PORT]]")] = ""
-    """World to show: HOST, HOST:PORT or PORT; empty takes the one that was served last."""
+    """World to show: HOST, HOST:PORT or PORT; empty uses the one that was served last."""
     seconds: float | None = None
     """Time until the window closes [s]; None waits until it is closed."""
 

@@ -39,16 +39,15 @@ class PlayOptions(PolicyOptions):
     """Watch a policy in many worlds.
 
     Without TASK, the task is that of the run; instead of TASK, a run folder or a checkpoint may be
-    named. Options `--env...` change the environment of the task: `manyworlds play TASK --help` also
-    lists these.
+    named. Options `--env...` change the environment of the task: see `manyworlds play TASK --help`.
     """
 
     agent: Literal["trained", "random", "zero"] = "trained"
-    """Policy: a trained one, random actions, or actions of zero."""
+    """Policy: trained, random actions, or zero actions."""
     latest: bool = False
-    """Take the newest run of the task; the default without --checkpoint."""
+    """Use the newest run of the task, as without `--checkpoint`."""
     checkpoint: Annotated[Path | None, arg(aliases=["--checkpoint-file"])] = None
-    """File, run folder, or name of a run; None takes the newest, and later ones as they appear."""
+    """File, run folder, or name of a run; None uses the newest, and later ones as they appear."""
     wandb_run_path: WandbRunPath = None
     wandb_checkpoint_name: WandbCheckpointName = None
     motion_file: Path | None = None
@@ -56,15 +55,15 @@ class PlayOptions(PolicyOptions):
     no_terminations: tyro.conf.FlagCreatePairsOff[bool] = False
     """Never end an episode."""
     viewer: Literal["auto", "native", "viser"] = "auto"
-    """native: MuJoCo's window; viser: a web page of all worlds; auto: the same as viser."""
+    """native: MuJoCo's window; viser: a web page of all worlds; auto: viser."""
     video: bool = False
     """Record a video without a window, then exit."""
     video_length: int = 200
     """Length of the video [control steps]."""
     video_height: int | None = None
-    """Height of the video [pixels]; None takes the height of the task."""
+    """Height of the video [pixels]; None uses the task's height."""
     video_width: int | None = None
-    """Width of the video [pixels]; None takes the width of the task."""
+    """Width of the video [pixels]; None uses the task's width."""
     camera: int | str | None = None
     """Name or number of the model's camera for the video; None looks at the robot of the task."""
     host: Host = "127.0.0.1"

@@ -28,7 +28,7 @@ class PlayOnnxOptions:
     onnx: Path
     """ONNX file of the policy."""
     scene: Path | None = None
-    """MJCF file; None takes scene/scene.xml beside the policy."""
+    """MJCF file; None uses scene/scene.xml beside the policy."""
     command: Command = field(default_factory=dict)
     headless: bool = False
     """Open no window, run as fast as possible, and print the last state."""

@@ -35,14 +35,14 @@ class ReportOptions:
         tyro.conf.arg(
             metavar="[RUN]",
             help_behavior_hint="",
-            help="Run folder, checkpoint in one, name of a run, or task, for its newest run. "
-            "Without it, the newest run of any task.",
+            help="Run folder, checkpoint in one, name of a run, or a task for its newest run; "
+            "default: the newest run of any task.",
         ),
     ] = ""
     out: Path | None = None
     """File of the page; None writes report.html or report.md in the run folder."""
     format: Literal["html", "md"] | None = None
-    """One HTML file, or Markdown with pictures; None takes the suffix of --out, or HTML."""
+    """One HTML file, or Markdown with pictures; None uses the suffix of --out, or HTML."""
     evaluate: bool = True
     """Run one episode in each of many new worlds, as `manyworlds evaluate` does."""
     worlds: int = 256

@@ -49,31 +49,28 @@ if TYPE_CHECKING:
 class TrainOptions(SeedOptions, TaskOptions):
     """Train a policy for a task.
 
-    Options `--env...` change the environment of the task, options `--agent...` its learner.
-    `manyworlds train TASK --help` also lists these, and `manyworlds list` the tasks. Collections
-    are written as in Python, such as "(256, 128)".
+    Options `--env...` change the environment of the task, options `--agent...` its learner:
+    see `manyworlds train TASK --help`. Collections are written as in Python, such as "(256, 128)".
+    See `manyworlds list` for the tasks.
     """
 
     preset: Annotated[
         Literal["auto", "cpu", "gpu"],
-        arg(
-            help="Settings of the task for a few CPU cores or for a GPU; auto chooses by the "
-            "device."
-        ),
+        arg(help="Settings of the task for a few CPU cores or for a GPU; auto chooses by device."),
     ] = "auto"
     log_root: LogRoot = RUNS
     resume: bool = False
-    """Continue the newest run of this task, with its configuration."""
+    """Resume the newest run of this task, with its configuration."""
     auto_resume: Annotated[
         bool,
         arg(
-            help="Continue the newest run of this task with the same `--agent.run-name` if there "
-            "is one, and start it otherwise; for a command that is repeated after failures. A "
-            "complete run gets the files that a training ends with."
+            help="Resume the newest run of this task with the same `--agent.run-name`, or start "
+            "one; for jobs that are restarted after failures. A finished run only gets the output "
+            "files that it lacks."
         ),
     ] = False
     checkpoint: Path | None = None
-    """Continue from this checkpoint: a file, a run folder, or the name of a run."""
+    """Resume from this checkpoint: a file, a run folder, or the name of a run."""
     wandb_run_path: WandbRunPath = None
     wandb_checkpoint_name: WandbCheckpointName = None
     video: bool = False
@@ -87,25 +84,25 @@ class TrainOptions(SeedOptions, TaskOptions):
     view_worlds: int = 64
     """Maximum number of worlds on that page."""
     peek_world: int = 0
-    """World among them that `manyworlds peek` opens in MuJoCo's window."""
+    """World of that page that `manyworlds peek` opens in MuJoCo's window."""
     enter: bool = False
     """Let `manyworlds lab --attach` enter the worlds; `--view` does, too."""
     remember: Annotated[
         bool,
         arg(
-            help="Remember the last 10 s of all worlds and the worst episodes, for `manyworlds "
-            "why`; needs `--enter` or `--view`."
+            help="Keep the last 10 s of all worlds and the worst episodes in memory, for "
+            "`manyworlds why`; needs `--enter` or `--view`."
         ),
     ] = False
     edits: Annotated[
         Path | None,
         arg(
             help="Run whose edits are repeated after the same iterations: its folder or name; None "
-            "takes those of the run that is continued."
+            "repeats those of the resumed run."
         ),
     ] = None
     repeat_edits: bool = True
-    """Repeat edits that the continued run made after the checkpoint."""
+    """Repeat the edits of the resumed run that came after the checkpoint."""
     host: Host = "127.0.0.1"
     port: Port = 8080
     web_origin: WebOrigins = ()

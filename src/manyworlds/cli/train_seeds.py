@@ -38,9 +38,9 @@ class SeedOptions:
     """Seeds of several trainings."""
 
     seeds: str | None = None
-    """Train once with each of these seeds, such as 1,2,3, one after the other, and compare."""
+    """Train once per seed, such as 1,2,3, one after the other, and plot the runs together."""
     seeds_parallel: bool = False
-    """Train with all of the seeds at the same time; each training gets its share of the cores."""
+    """Train with all seeds at the same time; the cores are divided among the trainings."""
 
 
 @dataclass

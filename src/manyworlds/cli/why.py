@@ -14,7 +14,7 @@ class WhyOptions:
     """Explain why episodes of a running training ended.
 
     The training must have been started with `--remember`, and with `--enter` or `--view`. The last
-    seconds are simulated again from what it remembers.
+    seconds are simulated again from its memory.
     """
 
     run: RunningTraining = ""
