@@ -100,7 +100,7 @@ def _attach(cfg: AttachOptions) -> None:
         if not cfg.headless:
             page = stack.enter_context(_page(cfg))
         run = running_training(cfg.run, cfg.log_root)
-        load_task_of(run, cfg.load)
+        load_task_of(run)
         with gc_paused():
             entered = _entered(cfg, run.path)
         lab = stack.enter_context(entered.lab)
@@ -173,7 +173,7 @@ def _wait(cfg: AttachOptions) -> None:
             return found
 
         try:
-            load_task_of(RunFolder(folder), cfg.load)
+            load_task_of(RunFolder(folder))
             stock = EntryStock(folder)
             stock.prepare_any()
             _answer(ready=page.url)

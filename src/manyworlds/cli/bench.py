@@ -16,7 +16,6 @@ import numpy as np
 import tyro
 
 from manyworlds.cli.options import Load, parse
-from manyworlds.cli.task_files import load_modules
 
 DEFAULT_FIELDS = ("qpos", "qvel", "xpos", "xquat", "cvel", "sensordata")
 """Fields of `sim.data` that are read after every call, as a control step would."""
@@ -110,7 +109,6 @@ def main(argv: list[str]) -> int:
     from manyworlds.validation.names import near_matches
 
     args = parse(BenchOptions, argv, "bench")
-    load_modules(args.load)
     _check(args.num_envs, args.threads, args.nsubsteps, args.seconds, args.engine)
     if not args.file.is_file() and str(args.file) in list_tasks():
         return _bench_task(args)

@@ -9,7 +9,6 @@ from typing import Annotated
 import tyro
 
 from manyworlds.cli.options import RUNS, Load, LogRoot, MissingMeshes, parse
-from manyworlds.cli.task_files import load_modules
 
 
 @dataclass(kw_only=True)
@@ -34,7 +33,6 @@ def main(argv: list[str]) -> int:
     from manyworlds.cli.lab import LabOptions, find_target, world_of
 
     args = parse(ExportOptions, argv, "export")
-    load_modules(args.load)
     cfg = LabOptions(
         target=args.target,
         missing_meshes=args.missing_meshes,

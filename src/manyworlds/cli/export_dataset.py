@@ -67,7 +67,7 @@ def _record(options: ExportDatasetOptions) -> Path:
     run = found.need_folder()
     task = found.need_task()
     checkpoint = found.need_checkpoint()
-    load_task_of(run, options.load)
+    load_task_of(run)
     cfg = evaluation_env_cfg(task, run)
     cfg.scene.num_envs = options.episodes
     cfg.seed = options.seed

@@ -27,7 +27,7 @@ from manyworlds.cli.options import (
 )
 from manyworlds.cli.play_onnx import set_commands
 from manyworlds.cli.runs import find_run, runs_below
-from manyworlds.cli.task_files import load_modules, load_task_of
+from manyworlds.cli.task_files import load_task_of
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import gc_paused
 from manyworlds.validation.names import near_matches
@@ -146,7 +146,6 @@ def main(argv: list[str]) -> int:
             "value, or inf, which never waits."
         )
     check_seconds(cfg.seconds)
-    load_modules(cfg.load)
     hub = None
     if cfg.serve:
         hub = open_hub(cfg)

@@ -10,6 +10,8 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 import tyro
 from tyro.conf import arg
 
+from manyworlds.cli.task_files import load_modules
+
 T = TypeVar("T")
 TaskOptionsT = TypeVar("TaskOptionsT", bound="TaskOptions")
 
@@ -140,13 +142,16 @@ def rewritten(options: object, argv: Sequence[str]) -> list[str]:
 
 
 def parse(options_type: type[T], argv: Sequence[str], command: str) -> T:
-    """Parse the whole command line of a command.
+    """Parse the whole command line of a command, and import what `--load` names.
 
     Raises:
         SystemExit: tyro has printed the help, or what is wrong.
+        FileNotFoundError, ValueError: see `load_modules`.
     """
     args = rewritten(options_type, argv)
-    return tyro.cli(options_type, args=args, prog=f"manyworlds {command}")
+    options = tyro.cli(options_type, args=args, prog=f"manyworlds {command}")
+    load_modules(vars(options).get("load", ()))
+    return options
 
 
 def parse_known(options_type: type[T], argv: Sequence[str], command: str) -> tuple[T, list[str]]:
@@ -170,17 +175,19 @@ def parse_known(options_type: type[T], argv: Sequence[str], command: str) -> tup
 def parse_task_command(
     options_type: type[TaskOptionsT], argv: Sequence[str], command: str
 ) -> tuple[TaskOptionsT, list[str]]:
-    """Parse the options of a command that takes a task; without one, `--help` shows these alone.
+    """Parse the options of a command that takes a task, and import what `--load` names.
 
     Returns:
         The options, and the other arguments, for `parse_fields`.
 
     Raises:
         SystemExit: tyro has printed the help, or what is wrong.
+        FileNotFoundError, ValueError: see `load_modules`.
     """
     options, words = parse_known(options_type, argv, command)
     if not options.task and asks_for_help(words):
         parse(options_type, ["--help"], command)
+    load_modules(options.load)
     return options, words
 
 

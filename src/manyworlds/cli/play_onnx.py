@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyworlds.cli.options import Command, Load, parse
-from manyworlds.cli.task_files import load_modules, load_task_of
+from manyworlds.cli.task_files import load_task_of
 
 if TYPE_CHECKING:
     import mujoco
@@ -50,7 +50,6 @@ def main(argv: list[str]) -> int:
         raise FileNotFoundError(f"There is no scene '{scene}': name the MJCF file with --scene.")
     if cfg.headless and cfg.steps is None:
         raise ValueError("--headless has no window to close: give --steps, too.")
-    load_modules(cfg.load)
     import mujoco
 
     from manyworlds.rl import OnnxPolicy

@@ -14,7 +14,7 @@ import tyro
 from manyworlds.cli.errors import EXPECTED, UsageError, one_line
 from manyworlds.cli.options import RUNS, Device, Load, LogRoot, parse
 from manyworlds.cli.runs import FoundRun, find_run
-from manyworlds.cli.task_files import load_modules, load_task_of
+from manyworlds.cli.task_files import load_task_of
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -70,7 +70,6 @@ def main(argv: list[str]) -> int:
     from manyworlds.utils.files import check_writable
     from manyworlds.utils.page import HtmlPage, MarkdownPage
 
-    load_modules(options.load)
     found = find_run(options.run, options.log_root)
     run = found.need_folder()
     records = read_progress(run.path, min_count=1)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.task_files import load_modules, load_options, load_task_of, remembered
+from manyworlds.cli.task_files import load_options, load_task_of, remembered
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def find_run(
 
 
 def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -> str:
-    """Load the modules that register the task of a command line, and return the task's name.
+    """Return the name of a command line's task, after loading what registers it.
 
     Args:
         options: the options. Without a task, it is that of the run; a path of a run or of a
@@ -149,7 +149,6 @@ def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -
 
     if len(options.task) > 1:
         raise UsageError(f"Name one task, not {len(options.task)}: {' '.join(options.task)}.")
-    load_modules(options.load)
     task = "".join(options.task)
     path = Path(task)
     is_checkpoint = path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")

@@ -46,15 +46,13 @@ def load_modules(names: Sequence[str]) -> None:
             ) from None
 
 
-def load_task_of(run: RunFolder, given: Sequence[str] = ()) -> tuple[str, ...]:
+def load_task_of(run: RunFolder) -> tuple[str, ...]:
     """Load what registered the task of a run in its training, unless the task is known already.
 
     Code with which the user has not trained yet needs an answer at the terminal.
 
     Args:
         run: the run.
-        given: files and modules that the command line names; they are loaded first, and need no
-            answer.
 
     Returns:
         What was loaded, as for `--load`.
@@ -66,7 +64,6 @@ def load_task_of(run: RunFolder, given: Sequence[str] = ()) -> tuple[str, ...]:
     """
     from manyworlds.tasks import list_tasks
 
-    load_modules(given)
     names = remembered(run)
     if not names or run.task in list_tasks():
         return ()
@@ -76,8 +73,7 @@ def load_task_of(run: RunFolder, given: Sequence[str] = ()) -> tuple[str, ...]:
                 f"The task '{run.task}' of the run '{run.path}' was registered by '{name}', which "
                 "does not exist any more: give --load FILE with the present path of the file."
             )
-    agreed = absolute(given)
-    unknown = [name for name in names if name not in agreed and not is_trusted(name)]
+    unknown = [name for name in names if not is_trusted(name)]
     if unknown:
         _ask(run, unknown)
         trust(unknown)

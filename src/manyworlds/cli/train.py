@@ -32,7 +32,7 @@ from manyworlds.cli.options import (
     parse_task_command,
 )
 from manyworlds.cli.runs import FoundRun, downloaded_checkpoint, find_run, find_task
-from manyworlds.cli.task_files import absolute, load_modules, trust
+from manyworlds.cli.task_files import absolute, trust
 from manyworlds.cli.train_seeds import SeedOptions, train_seeds
 
 if TYPE_CHECKING:
@@ -124,7 +124,6 @@ def main(argv: list[str]) -> int:
 
     options, words = parse_task_command(TrainOptions, argv, "train")
     if not options.task:
-        load_modules(options.load)
         raise UsageError(f"Name a task: manyworlds train TASK; tasks: {', '.join(list_tasks())}.")
     continues = options.resume or options.auto_resume or options.checkpoint is not None
     continues = continues or "--agent.resume" in words

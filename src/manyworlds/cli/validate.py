@@ -13,7 +13,6 @@ import tyro
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import Load, MissingMeshes, parse
-from manyworlds.cli.task_files import load_modules
 from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.utils.mujoco_messages import MujocoWarnings
@@ -62,7 +61,6 @@ class ValidationReport:
 def main(argv: list[str]) -> int:
     """Run `manyworlds validate`."""
     args = parse(ValidateOptions, argv, "validate")
-    load_modules(args.load)
     if not args.files:
         raise UsageError("No file to validate: name at least one, as in `validate robot.xml`.")
     wrong = False
