@@ -126,7 +126,7 @@ def main(argv: list[str]) -> int:
     if not options.task:
         raise UsageError(f"Name a task: manyworlds train TASK; tasks: {', '.join(list_tasks())}.")
     continues = options.resume or options.auto_resume or options.checkpoint is not None
-    continues = continues or "--agent.resume" in words
+    continues |= any(word.partition("=")[0] == "--agent.resume" for word in words)
     task = find_task(options, "train", has_trained=continues)
     config, resume = read_config(task, options, words)
     if options.seeds is not None or options.seeds_parallel:
