@@ -179,7 +179,7 @@ def derive_legged_model(
         spec: the model; unchanged.
         feet: last bodies of the legs; empty to find them.
         effort_limit: largest torque of each controlled joint, or of those whose names a regular
-            expression matches, of which the first counts [N m]; others have that of the model.
+            expression matches; the first match counts [N m]. Other joints have the model's limit.
 
     Raises:
         ValueError: a pattern matches no controlled joint, or something is missing, or not as in a

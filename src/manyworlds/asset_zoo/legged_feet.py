@@ -48,7 +48,7 @@ def find_feet(
 def standing_feet(model: mujoco.MjModel, data: mujoco.MjData, root: int) -> list[int]:
     """Return the bodies on which a robot stands: the lowest ends of its legs; none if it lies.
 
-    Toes belong to the foot before them if that reaches the ground, too.
+    Toes belong to the foot above them if it also reaches the ground.
     """
     ends = [b for b in _movable(model) if b != root and not _moved_by(model, b)]
     lows: dict[int, float] = {}

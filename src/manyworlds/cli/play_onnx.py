@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
         open_session(cfg.onnx)  # whose error goes first
         raise FileNotFoundError(f"There is no scene '{scene}': name the MJCF file with --scene.")
     if cfg.headless and cfg.steps is None:
-        raise ValueError("--headless has no window to close: give --steps, too.")
+        raise ValueError("--headless has no window to close: also give --steps.")
     import mujoco
 
     from manyworlds.rl import OnnxPolicy

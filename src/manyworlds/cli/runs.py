@@ -211,7 +211,7 @@ def running_training(name: str, log_root: Path) -> RunFolder:
     if not found:
         raise FileNotFoundError(
             f"No training that can be entered runs in '{log_root}': start one with `manyworlds "
-            "train TASK --enter`, with --remember to look back, too, or name another place with "
+            "train TASK --enter` (with --remember to also look back), or name another place with "
             "--log-root."
         )
     return RunFolder(found[0])

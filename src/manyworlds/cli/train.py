@@ -86,7 +86,7 @@ class TrainOptions(SeedOptions, TaskOptions):
     peek_world: int = 0
     """World of that page that `manyworlds peek` opens in MuJoCo's window."""
     enter: bool = False
-    """Let `manyworlds lab --attach` enter the worlds; `--view` does, too."""
+    """Let `manyworlds lab --attach` enter the worlds; implied by `--view`."""
     remember: Annotated[
         bool,
         arg(

@@ -120,7 +120,7 @@ class Frames:
         return before, copies
 
     def close(self) -> None:
-        """Close the memory; the process that created it removes it, too."""
+        """Close the memory; the process that created it also removes it."""
         self.arrays = {}
         del self._sequence
         self.memory.close()
@@ -138,7 +138,7 @@ class TrainingView:
         num_shown: largest number of worlds on the page.
         host: address of the page; the default accepts connections from this machine only.
         port: port of the page; if it is in use, the next free one is taken. See `url`.
-        share: serves the worlds for other programs, too; another process must be able to import
+        share: also serves the worlds to other programs; another process must be able to import
             it. None serves the page only.
         walk_in: creates the lab that the button *Walk in* opens worlds in; likewise. None for no
             button.

@@ -74,7 +74,7 @@ class WorldMirror:
         Args:
             data: per-world arrays (`sim.data`).
             env_idx: index of the world.
-            dynamics: whether to compute contacts and forces, too.
+            dynamics: also compute contacts and forces.
 
         Raises:
             ValueError: there is no such world.

@@ -96,7 +96,7 @@ MODULES: dict[str, str | tuple[str, ...]] = {
     "mjlab.utils.torch": "manyworlds.utils.devices",
     "mjlab.utils.xml": "manyworlds.spec.mjcf",
 }
-"""mjlab's modules to ours, of which the first that has a name shows it; a row holds for all
+"""mjlab's modules to ours; the first that has a name provides it. A row holds for all
 modules below it."""
 
 _TERM_CLASSES = (

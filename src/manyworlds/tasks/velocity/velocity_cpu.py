@@ -43,7 +43,7 @@ _ROUGH_WEIGHTS: _Weights = {
 }
 _HIGHEST_LEVEL: Points = ((0, 0.0), (10000, 6.0))
 """Highest level of the terrain, by control step."""
-_LEVELS_BELOW = 4  # from which are drawn, too
+_LEVELS_BELOW = 4  # levels below the current one that are also drawn
 _SHARES = {
     "flat": 0.3,
     "random_rough": 0.6,
@@ -255,7 +255,8 @@ def _make_small(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -
     env_cfg.scene.num_envs = 512
     for network in (rl_cfg.actor, rl_cfg.critic):
         network.hidden_dims = (128, 128, 128)
-    rl_cfg.actor.class_name = SYMMETRIC_MLP  # with a symmetric critic, too, policies learn later
+    # With a critic that is also symmetric, policies learn later.
+    rl_cfg.actor.class_name = SYMMETRIC_MLP
     # Few samples require a value function that changes fast.
     rl_cfg.algorithm.use_clipped_value_loss = False
 

@@ -87,7 +87,7 @@ def point_camera(
     fovy: float,
     aspect: float,
 ) -> None:
-    """Point the camera of one browser at a box, all of which is visible in a narrow window, too.
+    """Point the camera of one browser at a box, so that a narrow window also shows all of it.
 
     Args:
         client: the browser.

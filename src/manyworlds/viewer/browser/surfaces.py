@@ -187,7 +187,7 @@ def hidden_faces(vertices: np.ndarray, faces: np.ndarray) -> HiddenFaces:
 
     Browsers compute the normal of a vertex from the faces that share it. At a seam, several
     vertices have one position, and each would get the normal of its own side. These triangles give
-    each of them the faces of the other sides, too, a little below the visible ones.
+    each of them also the faces of the other sides, a little below the visible ones.
 
     Args:
         vertices: positions, shape (n, 3).

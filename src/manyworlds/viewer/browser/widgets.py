@@ -49,8 +49,8 @@ def on_change(
 ) -> _Input:
     """Run an action with each new value that a user gives an input; return the input.
 
-    A number beyond a bound of the input is set to the bound, and the user is told so. Values that
-    the program sets do not run the action.
+    A number beyond a bound of the input is set to the bound, with a message to the user. Values
+    that the program sets do not run the action.
     """
     given: deque[Any] = deque()
 

@@ -422,7 +422,7 @@ class ViserPlayViewer(BaseViewer):
             raise
 
     def _leave(self) -> None:
-        """Return from the opened world to the batch, which goes on as if there had been none."""
+        """Return from the opened world to the batch, which continues unaffected."""
         if self._visit is None:
             return
         before = self._visit
