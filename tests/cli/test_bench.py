@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from manyworlds.cli.bench import measure_physics
-from manyworlds.cli.bench_states import (
+from manyworlds.cli.main import main
+from manyworlds.cli.plain_rollout import (
     StateLayout,
     control_sequence,
     holding_controls,
     start_state,
 )
-from manyworlds.cli.main import main
 from manyworlds.spec.edits import add_ground_plane, add_position_actuators
 from tests.robots import robot_file
 

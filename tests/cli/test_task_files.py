@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from manyworlds.cli.main import main
-from manyworlds.cli.options import PolicyOptions
+from manyworlds.cli.options import PolicyOptions, parse_task_command
 from manyworlds.cli.runs import find_task
 from manyworlds.cli.task_files import (
     absolute,
@@ -152,7 +152,8 @@ def test_a_user_refuses(run, monkeypatch, answer):
 
 def test_an_option_agrees(run):
     """Load a file that the command line names, for this command alone."""
-    options = PolicyOptions(checkpoint=run.path, load=remembered(run))
+    argv = ["--checkpoint", str(run.path), "--load", *remembered(run)]
+    options, _ = parse_task_command(PolicyOptions, argv, "play")
     assert find_task(options, "play") == "Found"
     assert not is_trusted(remembered(run)[0])
 

@@ -443,7 +443,7 @@ def test_mistakes_give_one_line(args, message, capsys, tmp_path, monkeypatch):
     [
         (["train", "--help"], ("TASK", "--load", "manyworlds list")),
         (["train", "Cartpole-Swingup", "--help"], ("--env.scene.num-envs", "--agent.max-iter")),
-        (["train", "--help"], ("--resume", "--num-envs", "`manyworlds train TASK --help` also")),
+        (["train", "--help"], ("--resume", "--num-envs", "`manyworlds train TASK --help`")),
         (
             ["evaluate", "--help"],
             ("evaluate [-h] [OPTIONS] [TASK]\n", "--cases", "instead of TASK"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from unittest import mock
@@ -40,8 +41,13 @@ def parse_line(argv: list[str]) -> None:
     name, *args = argv
     if name not in COMMANDS:
         raise UsageError(f"There is no command '{name}'.")
-    with _parsed(tyro.cli):
-        importlib.import_module(COMMANDS[name][0]).main(args)
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(printed), _parsed(tyro.cli):
+            importlib.import_module(COMMANDS[name][0]).main(args)
+    except SystemExit:
+        text = " ".join(printed.getvalue().replace("│", " ").split())
+        raise UsageError(text) from None
 
 
 def parsings(argv: list[str]) -> list[Parsing]:

@@ -43,13 +43,14 @@ functions, are not options. `manyworlds --version` prints the version.
 
 The exit code is 0 if all went well, 1 for an error, 2 for a wrong command line, and 130 after
 Ctrl-C. Errors are one sentence; with `--debug`, or the environment variable `MANYWORLDS_DEBUG=1`,
-they show their traceback. A flag has no value: `--video` turns it on, and `--no-video` off. Several
-values of an option follow each other, `--feet left right`, unless the table shows brackets: then
-they are written as in Python, in quotes, `"[0, 1]"`.
+they show their traceback. For an unknown option, similar ones are listed. A flag has no value:
+`--video` turns it on, and `--no-video` off. Several values of an option follow each other,
+`--feet left right`, unless the table shows brackets: then they are written as in Python, in quotes,
+`"[0, 1]"`.
 
 A run folder records what `--load` named in its training, and commands for the run import it again.
-Where you have not trained with that file or module yet, as in a run of somebody else, they ask
-before the first time; without a terminal they stop, unless `--load` names it.
+If you have never trained with that file or module, as for a run from somebody else, they ask first;
+without a terminal they stop, unless `--load` names it.
 
 | command | what it does |
 |---|---|

@@ -37,9 +37,9 @@ def cartpole_spec() -> mujoco.MjSpec:
     """
     spec = mujoco.MjSpec()
     base = spec.worldbody.add_body(name="rail", pos=(0.0, 0.0, _RAIL_HEIGHT))
-    for side in (-1, 1):
+    for name, side in (("rail_left", -1), ("rail_right", 1)):
         base.add_geom(
-            name=f"rail_{'left' if side < 0 else 'right'}",
+            name=name,
             type=mujoco.mjtGeom.mjGEOM_CAPSULE,
             fromto=(
                 -RAIL_HALF_LENGTH - 0.2,

@@ -98,15 +98,17 @@ def name_elements(spec: mujoco.MjSpec) -> mujoco.MjSpec:
         spec.delete(element)
     roots = list(spec.worldbody.bodies)
     if len(roots) != 1:
-        names = ", ".join(body.name or "(no name)" for body in roots)
+        names = ", ".join(body.name or "(no name)" for body in roots) or "none"
         raise ValueError(
-            f"A legged robot has one body in the world, but the model has {len(roots)}"
-            f"{f' ({names})' if names else ''}: take the robot's own file, without its scene."
+            f"A legged robot has one body in the world, but the model has {len(roots)} ({names}): "
+            "take the robot's own file, without its scene."
         )
     for number, body in enumerate(spec.bodies[1:], 1):
         joints = list(body.joints)
         if not body.name:
-            body.name = f"{joints[0].name}_body" if joints and joints[0].name else f"body{number}"
+            body.name = f"body{number}"
+            if joints and joints[0].name:
+                body.name = f"{joints[0].name}_body"
         for kind, elements in (("joint", joints), ("geom", list(body.geoms))):
             for i, element in enumerate(elements):
                 element.name = element.name or f"{body.name}_{kind}{i}"
@@ -177,7 +179,7 @@ def derive_legged_model(
         spec: the model; unchanged.
         feet: last bodies of the legs; empty to find them.
         effort_limit: largest torque of each controlled joint, or of those whose names a regular
-            expression matches, of which the first counts [N m]; others have that of the model.
+            expression matches; the first match counts [N m]. Other joints have the model's limit.
 
     Raises:
         ValueError: a pattern matches no controlled joint, or something is missing, or not as in a
@@ -447,7 +449,9 @@ def _drives(
         for a in range(model.nu)
         if model.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINT
     }
-    driven = [j for j in hinges if j in by_joint] if by_joint else hinges
+    driven = hinges
+    if by_joint:
+        driven = [j for j in hinges if j in by_joint]
     given = resolve_field(effort_limit, [model.joint(j).name for j in driven])
     efforts: dict[int, float] = {}
     for j, limit in zip(driven, given, strict=True):
@@ -456,7 +460,9 @@ def _drives(
             efforts[j] = effort
     lacking = [model.joint(j).name for j in driven if j not in efforts]
     if lacking:
-        more = f" and {len(lacking) - _NAMED} others" if len(lacking) > _NAMED else ""
+        more = ""
+        if len(lacking) > _NAMED:
+            more = f" and {len(lacking) - _NAMED} others"
         raise ValueError(
             f"The model has no largest torque of {', '.join(lacking[:_NAMED])}{more}: add "
             "forcerange to their actuators or actuatorfrcrange to the joints, or give torques with "
@@ -492,4 +498,6 @@ def _gains(model: mujoco.MjModel, actuator: int | None) -> tuple[float, float] |
         return None
     gear = float(model.actuator_gear[actuator, 0])
     _, stiffness, damping = -model.actuator_biasprm[actuator, :3] * gear**2
-    return (float(stiffness), float(damping)) if stiffness > 0.0 else None
+    if stiffness <= 0.0:
+        return None
+    return float(stiffness), float(damping)

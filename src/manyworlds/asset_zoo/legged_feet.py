@@ -48,7 +48,7 @@ def find_feet(
 def standing_feet(model: mujoco.MjModel, data: mujoco.MjData, root: int) -> list[int]:
     """Return the bodies on which a robot stands: the lowest ends of its legs; none if it lies.
 
-    Toes belong to the foot before them if that reaches the ground, too.
+    Toes belong to the foot above them if it also reaches the ground.
     """
     ends = [b for b in _movable(model) if b != root and not _moved_by(model, b)]
     lows: dict[int, float] = {}
@@ -65,9 +65,13 @@ def standing_feet(model: mujoco.MjModel, data: mujoco.MjData, root: int) -> list
     found = set()
     for toe in lowest:
         foot = _parent(model, toe)
-        low = None if foot == root else _own_lowest(model, data, foot)
-        has_toes = low is not None and low <= lows[toe] + _TOE_SHARE * height
-        found.add(foot if has_toes else toe)
+        low = None
+        if foot != root:
+            low = _own_lowest(model, data, foot)
+        if low is not None and low <= lows[toe] + _TOE_SHARE * height:
+            found.add(foot)  # it has toes
+        else:
+            found.add(toe)
     return sorted(found)
 
 

@@ -78,12 +78,16 @@ def apply_name_map(spec: mujoco.MjSpec, names: NameMap) -> mujoco.MjSpec:
 def _find(spec: mujoco.MjSpec, kind: str, old: str, new: str):
     element = getattr(spec, kind)(old)
     if element is None:
-        elements = spec.bodies if kind == "body" else getattr(spec, f"{kind}s")
+        elements = spec.bodies
+        if kind != "body":
+            elements = getattr(spec, f"{kind}s")
         known = sorted(element.name for element in elements if element.name)
+        either = ""
+        if new != old:
+            either = f" and none named '{new}' either"
         raise ValueError(
-            f"NameMap: the model '{spec.modelname}' has no {kind} '{old}'"
-            + (f" and none named '{new}' either" if new != old else "")
-            + f": correct the map. It has {known}."
+            f"NameMap: the model '{spec.modelname}' has no {kind} '{old}'{either}: correct the "
+            f"map. It has {known}."
         )
     return element
 
@@ -97,8 +101,9 @@ def _rename(spec: mujoco.MjSpec, kind: str, old: str, new: str) -> None:
     references = [(s, "objname", s.objtype) for s in spec.sensors]
     references += [(s, "refname", s.reftype) for s in spec.sensors]
     for equality in spec.equalities:
-        coupling = equality.type == mujoco.mjtEq.mjEQ_JOINT
-        of = mujoco.mjtObj.mjOBJ_JOINT if coupling else equality.objtype
+        of = equality.objtype
+        if equality.type == mujoco.mjtEq.mjEQ_JOINT:
+            of = mujoco.mjtObj.mjOBJ_JOINT
         references += [(equality, "name1", of), (equality, "name2", of)]
     body = _KINDS["body"]
     geom = _KINDS["geom"]

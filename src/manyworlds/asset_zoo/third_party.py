@@ -61,7 +61,9 @@ _ROBOTS = {
 def robots_folder() -> Path | None:
     """Return the folder that $MANYWORLDS_ROBOTS names, which need not exist, or None."""
     folder = os.environ.get(ROBOTS_VARIABLE)
-    return Path(folder) if folder else None
+    if not folder:
+        return None
+    return Path(folder)
 
 
 def third_party_file(name: str) -> Path:
@@ -81,9 +83,12 @@ def third_party_file(name: str) -> Path:
         raise ValueError(f"There is no third-party robot '{name}': choose one of {[*_ROBOTS]}.")
     robot = _ROBOTS[name]
     folder = robots_folder()
-    path = None if folder is None else folder / robot.file
-    if path is not None and path.is_file():
-        return path
+    place = f"{ROBOTS_VARIABLE} is not set"
+    if folder is not None:
+        path = folder / robot.file
+        if path.is_file():
+            return path
+        place = f"was not found at {path}"
     copy = _menagerie_copy(name)
     if copy:
         return copy
@@ -91,12 +96,9 @@ def third_party_file(name: str) -> Path:
     try:
         return Path(importlib.import_module(module).MJCF_PATH)
     except Exception as error:  # The import clones a repository, which raises git's own errors.
-        reason = (
-            "the package robot_descriptions, which downloads it, is not installed"
-            if isinstance(error, ModuleNotFoundError)
-            else f"{module} could not download it"
-        )
-        place = f"{ROBOTS_VARIABLE} is not set" if path is None else f"was not found at {path}"
+        reason = f"{module} could not download it"
+        if isinstance(error, ModuleNotFoundError):
+            reason = "the package robot_descriptions, which downloads it, is not installed"
         raise FileNotFoundError(
             f"The model of '{name}' is not part of this package, {place}, MuJoCo Menagerie has no "
             f"copy of it on this machine, and {reason}: set {ROBOTS_VARIABLE} or MENAGERIE_ROOT to "
@@ -118,7 +120,9 @@ def _menagerie_copy(name: str) -> Path | None:
         path = Path(entry.xml(entry.default_model, cache))
     except menagerie.MenagerieError:
         return None
-    return path if path.is_file() else None
+    if not path.is_file():
+        return None
+    return path
 
 
 def third_party_spec(name: str) -> mujoco.MjSpec:

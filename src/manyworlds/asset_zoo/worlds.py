@@ -63,13 +63,10 @@ def quadruped_on_hills() -> mujoco.MjSpec:
         rgba=(0.48, 0.58, 0.40, 1.0),
     )
     _attach(spec, quadruped_links.get_spec(), "quadruped/", (0.0, 0.0, 0.31))
-    legs = [(leg, side) for leg in ("F", "R") for side in ("L", "R")]
+    legs = ("FL", "FR", "RL", "RR")
     parts = {"hip": 0.1, "thigh": 0.9, "calf": -1.8}
-    stance = {
-        f"{leg}{side}_{part}_joint": angle * (-1.0 if (part, side) == ("hip", "R") else 1.0)
-        for leg, side in legs
-        for part, angle in parts.items()
-    }
+    stance = {f"{leg}_{part}_joint": angle for leg in legs for part, angle in parts.items()}
+    stance |= {"FR_hip_joint": -0.1, "RR_hip_joint": -0.1}
     _position_control(spec, "quadruped/", dict.fromkeys(stance, 60.0))
     return _start(spec, {f"quadruped/{joint}": angle for joint, angle in stance.items()})
 
@@ -85,7 +82,8 @@ def humanoid_and_launcher() -> mujoco.MjSpec:
         straight = ("hip_yaw", "ankle_roll", "shoulder_yaw")
         bent |= dict.fromkeys((*straight, "wrist_roll", "wrist_pitch", "wrist_yaw"), 0.0)
         stance |= {f"{side}_{joint}_joint": angle for joint, angle in bent.items()}
-    gains = {joint: 40.0 if "wrist" in joint else 250.0 for joint in stance}
+    gains = dict.fromkeys(stance, 250.0)
+    gains |= {joint: 40.0 for joint in stance if "wrist" in joint}
     _position_control(spec, "humanoid/", gains)
     ball = spec.worldbody.add_body(name="ball", pos=(2.5, 0.6, 0.12))
     ball.add_freejoint(name="ball")
@@ -204,8 +202,7 @@ def swinging_bridge() -> mujoco.MjSpec:
                 rgba=_STEEL,
             )
         place = (length, 0.0, 0.0)
-    for side in (-0.25, 0.25):
-        name = "north" if side > 0.0 else "south"
+    for name, side in (("south", -0.25), ("north", 0.25)):
         parent.add_site(name=f"{name}_end", pos=(length, side, 0.0))
         spec.body("east").add_site(name=f"{name}_hook", pos=(-0.27, side, 0.5 * height))
         hold = spec.add_equality(
@@ -226,14 +223,18 @@ def swinging_bridge() -> mujoco.MjSpec:
     while high - low > 1e-9:
         steepest = 0.5 * (low + high)
         wide = length * np.cos(steepest * slopes).sum() > 2.0 * half - slack
-        low, high = (steepest, high) if wide else (low, steepest)
+        if wide:
+            low = steepest
+        else:
+            high = steepest
     turns = np.diff(low * slopes, prepend=0.0)
     return _start(spec, {f"sag_{i}": float(turn) for i, turn in enumerate(turns)})
 
 
 def _ground(name: str, spec: mujoco.MjSpec | None = None, floor: bool = True) -> mujoco.MjSpec:
     """Return a spec with light, sky, and perhaps a floor."""
-    spec = mujoco.MjSpec() if spec is None else spec
+    if spec is None:
+        spec = mujoco.MjSpec()
     spec.modelname = name
     spec.compiler.degree = False
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST

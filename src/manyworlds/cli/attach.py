@@ -42,8 +42,8 @@ _EPISODE_S = 5.0
 class AttachOptions:
     """Enter a world of a running training: continue it in a lab, with the current policy.
 
-    The training must have been started with `--enter` or `--view`. It continues meanwhile; only
-    what the lab sends back reaches it.
+    The training must have been started with `--enter` or `--view`. It continues meanwhile, and is
+    affected only by what the lab sends back.
     """
 
     run: RunningTraining = ""
@@ -54,14 +54,14 @@ class AttachOptions:
     back: Annotated[
         float,
         arg(
-            help="Time before the present at which the world begins [s], as far as the training "
-            "remembers it (`train --remember`): it repeats what happened until it is disturbed."
+            help="Start this long before the present [s], as far as the training has it in memory "
+            "(`train --remember`): the world replays what happened until it is disturbed."
         ),
     ] = 0.0
     episode: int | None = None
     """Rewind to one of the worst episodes instead, 0 for the latest: its last 5 s, or --back."""
     wait: bool = False
-    """Read worlds to enter from standard input, one number per line; for the training's page."""
+    """Read world numbers from standard input, one per line; used by the training's page."""
     paused: bool = False
     """Start paused."""
     headless: bool = False
@@ -80,7 +80,10 @@ def attach(argv: list[str]) -> int:
     check_seconds(cfg.seconds)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
-        _wait(cfg) if cfg.wait else _attach(cfg)
+        if cfg.wait:
+            _wait(cfg)
+        else:
+            _attach(cfg)
     except KeyboardInterrupt:
         pass
     finally:
@@ -89,23 +92,41 @@ def attach(argv: list[str]) -> int:
 
 
 def _attach(cfg: AttachOptions) -> None:
+    """Enter one world, and run the lab until its time is over."""
     with contextlib.ExitStack() as stack:
         if cfg.run:  # a wrong name is an error at once; the page loads beside the search for others
             running_training(cfg.run, cfg.log_root)
-        page = None if cfg.headless else stack.enter_context(_page(cfg))
+        page = None
+        if not cfg.headless:
+            page = stack.enter_context(_page(cfg))
         run = running_training(cfg.run, cfg.log_root)
-        load_task_of(run, cfg.load)
+        load_task_of(run)
         with gc_paused():
             entered = _entered(cfg, run.path)
         lab = stack.enter_context(entered.lab)
         if page is not None:
             page.show(lab)
             page.start()
-        print(_described(entered, run.path, cfg), flush=True)
+        back = ""
+        if cfg.back > 0.0 and cfg.episode is None:
+            back = f", {cfg.back:g} s before"
+        policy = "no policy"
+        if entered.iteration is not None:
+            policy = f"policy of iteration {entered.iteration}"
+        print(
+            f"world {entered.env_id} of {run.path.name} after {entered.step} control steps{back}, "
+            f"{policy}",
+            flush=True,
+        )
         if page is not None:
             print(f"lab at {served_at(page.url, cfg.port)} (Ctrl-C stops)", flush=True)
         if cfg.repeat:
-            _repeat(entered)
+            print(f"waiting for {entered.recorded} control steps of the training ...", flush=True)
+            replay = entered.repeat()
+            lab.play()
+            while not replay.ended:
+                time.sleep(_HEARTBEAT_S)
+            print(replay.ended, flush=True)
             if cfg.paused:
                 lab.pause()
         wait(cfg.seconds)
@@ -152,7 +173,7 @@ def _wait(cfg: AttachOptions) -> None:
             return found
 
         try:
-            load_task_of(RunFolder(folder), cfg.load)
+            load_task_of(RunFolder(folder))
             stock = EntryStock(folder)
             stock.prepare_any()
             _answer(ready=page.url)
@@ -200,21 +221,3 @@ def _worst_episode(folder: Path, number: int) -> tuple[int, int]:
         )
     print(worst[number]["text"])
     return worst[number]["env_id"], worst[number]["step"]
-
-
-def _described(entered: EnteredWorld, folder: Path, cfg: AttachOptions) -> str:
-    policy = (
-        "no policy" if entered.iteration is None else f"policy of iteration {entered.iteration}"
-    )
-    back = f", {cfg.back:g} s before" * (cfg.back > 0.0 and cfg.episode is None)
-    world = f"world {entered.env_id} of {folder.name}"
-    return f"{world} after {entered.step} control steps{back}, {policy}"
-
-
-def _repeat(entered: EnteredWorld) -> None:
-    print(f"waiting for {entered.recorded} control steps of the training ...", flush=True)
-    replay = entered.repeat()
-    entered.lab.play()
-    while not replay.ended:
-        time.sleep(_HEARTBEAT_S)
-    print(replay.ended, flush=True)

@@ -9,17 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import mujoco
 import numpy as np
 import tyro
 
 from manyworlds.cli.options import Load, parse
-from manyworlds.cli.task_files import load_modules
-
-if TYPE_CHECKING:
-    from manyworlds.sim import Simulation
 
 DEFAULT_FIELDS = ("qpos", "qvel", "xpos", "xquat", "cvel", "sensordata")
 """Fields of `sim.data` that are read after every call, as a control step would."""
@@ -43,7 +39,7 @@ _HUGE = 1e10
 class BenchOptions:
     """Measure the speed of a model or a task in many worlds, relative to `mujoco.rollout`.
 
-    The simulation and the rollout take turns with the same states, controls and number of threads.
+    The simulation and the rollout run alternately, with the same states, controls and threads.
     The ratio is the total time of the rollout divided by the total time of the simulation.
     """
 
@@ -54,9 +50,9 @@ class BenchOptions:
     seconds: float = 5.0
     """Measured time of both programs together [s]."""
     engine: str = "auto"
-    """Engine: native (MuJoCo C), warp (MuJoCo Warp), or auto, which takes native for a task."""
+    """Engine: native (MuJoCo C), warp (MuJoCo Warp), or auto, which uses native for a task."""
     threads: int = 0
-    """Number of threads; 0 takes every core."""
+    """Number of threads; 0 uses every core."""
     nsubsteps: int = 4
     """For a model file: number of physics steps per call."""
     refresh: bool = False
@@ -113,7 +109,6 @@ def main(argv: list[str]) -> int:
     from manyworlds.validation.names import near_matches
 
     args = parse(BenchOptions, argv, "bench")
-    load_modules(args.load)
     _check(args.num_envs, args.threads, args.nsubsteps, args.seconds, args.engine)
     if not args.file.is_file() and str(args.file) in list_tasks():
         return _bench_task(args)
@@ -139,11 +134,15 @@ def main(argv: list[str]) -> int:
             engine=args.engine,
             progress=progress,
         )
-    print(json.dumps({"file": str(args.file)} | result) if args.as_json else _report(result))
+    if args.as_json:
+        print(json.dumps({"file": str(args.file)} | result))
+    else:
+        print(_report(result))
     return 0
 
 
 def _bench_task(args: BenchOptions) -> int:
+    """Measure a task, and print the result."""
     from manyworlds.cli.bench_env import make_env, measure_env, profile_env
     from manyworlds.tasks import load_env_cfg
 
@@ -154,9 +153,9 @@ def _bench_task(args: BenchOptions) -> int:
                 "which has its own physics steps: leave it out."
             )
     cfg: Any = load_env_cfg(str(args.file))
-    # The rollout that a task is compared with runs on the CPU.
-    engine = "native" if args.engine == "auto" and not args.profile else args.engine
-    cfg.sim.engine = engine
+    cfg.sim.engine = args.engine
+    if args.engine == "auto" and not args.profile:
+        cfg.sim.engine = "native"  # as the rollout that the task is compared with
     cfg.sim.num_threads = args.threads
     env = make_env(cfg, args.num_envs)
     if args.profile:
@@ -197,7 +196,7 @@ def measure_physics(
     Args:
         model: the model. Worlds start at its first keyframe, else at `qpos0`, after settling.
         num_envs: worlds.
-        num_threads: threads of both programs; 0 takes every core.
+        num_threads: threads of both programs; 0 uses every core.
         nsubsteps: physics steps per call.
         seconds: measured time of both programs together [s].
         refresh: ask the simulation for kinematics at the new state, at the end of every call.
@@ -258,25 +257,33 @@ class _Race:
         nsubsteps: int,
         refresh: bool,
     ) -> None:
+        import torch
+
         from manyworlds.cli.plain_rollout import PlainRollout, settled_rows
+        from manyworlds.sim import Simulation, SimulationCfg
         from manyworlds.utils.devices import usable_cores
 
         self.fields = fields
         self.nsubsteps = nsubsteps
         self.refresh = refresh
-        self.sim = sim = _make_simulation(model, num_envs, num_threads, engine)
+        sim_cfg: Any = SimulationCfg(mujoco=None, num_threads=num_threads)
+        sim_cfg.engine = engine
+        self.sim = sim = Simulation(num_envs, sim_cfg, model)
         self.model = sim.mj_model
         self.threads = num_threads or usable_cores()
         self.rollout = PlainRollout(self.model, self.threads)
         self.layout = self.rollout.layout
-        self.same_trajectory: bool | None = True if sim.is_bit_exact else None
+        self.same_trajectory: bool | None = None
+        if sim.is_bit_exact:
+            self.same_trajectory = True
         self.contacts: list[int] = []
 
         rng = np.random.default_rng(0)
         sample = min(_SAMPLE, num_envs)
         self.rows, hold = settled_rows(self.rollout, sample, num_envs, _SETTLE_SECONDS, rng)
         for name in ("qpos", "qvel", "act"):
-            self._write(name, self.rows[:, self.layout.columns[name]])
+            columns = self.rows[:, self.layout.columns[name]]
+            getattr(sim.data, name)[:] = torch.from_numpy(columns)
         self.hold = hold
         self.rng = rng
 
@@ -284,7 +291,7 @@ class _Race:
         """Warm up, size the rounds and draw their controls."""
         import torch
 
-        from manyworlds.cli.bench_states import control_sequence
+        from manyworlds.cli.plain_rollout import control_sequence
 
         sim = self.sim
         nsubsteps = self.nsubsteps
@@ -293,7 +300,9 @@ class _Race:
         controls = control_sequence(self.model, self.hold, num_envs, calls, self.rng)
         self.ctrl = torch.from_numpy(controls.swapaxes(0, 1).astype(np.float32))
         self.ctrl = self.ctrl.contiguous().to(sim.device)
-        self.control = np.repeat(controls, nsubsteps, axis=1) if self.model.nu else None
+        self.control = None
+        if self.model.nu:
+            self.control = np.repeat(controls, nsubsteps, axis=1)
         self.nstep = calls * nsubsteps
         self.steps_per_round = num_envs * self.nstep
         self.rollout.prepare(num_envs, self.nstep)
@@ -320,13 +329,24 @@ class _Race:
             # The rollout leaves diverged worlds where they were.
             sane = ~_diverged(reached)
             self.same_trajectory = np.array_equal(reached[sane], self.rollout.states[sane, -1])
-        self._count_contacts()
+        every = max(1, self.sim.num_envs // _SAMPLE)
+        qpos = self._read("qpos")[::every]
+        for row in qpos[np.isfinite(qpos).all(axis=1)]:
+            data = self.rollout.datas[0]
+            data.qpos[:] = row
+            mujoco.mj_fwdPosition(self.model, data)
+            self.contacts.append(data.ncon)
         return times
 
     def result(self, total: _Times, rounds: list[_Times]) -> PhysicsSpeed:
         """Return what `measure_physics` returns."""
         steps = self.steps_per_round * len(rounds)
-        contacts = self.contacts
+        cpu_ratio = contacts_mean = contacts_p95 = None
+        if total.sim_cpu > 0:
+            cpu_ratio = total.rollout_cpu / total.sim_cpu
+        if self.contacts:
+            contacts_mean = float(np.mean(self.contacts))
+            contacts_p95 = float(np.percentile(self.contacts, 95))
         return {
             "engine": self.sim.engine,
             "num_envs": self.sim.num_envs,
@@ -337,9 +357,9 @@ class _Race:
             "rollout_steps_per_s": steps / total.rollout_wall,
             "ratio": total.rollout_wall / total.sim_wall,
             "ratio_median": float(np.median([r.rollout_wall / r.sim_wall for r in rounds])),
-            "cpu_ratio": total.rollout_cpu / total.sim_cpu if total.sim_cpu > 0 else None,
-            "contacts_mean": float(np.mean(contacts)) if contacts else None,
-            "contacts_p95": float(np.percentile(contacts, 95)) if contacts else None,
+            "cpu_ratio": cpu_ratio,
+            "contacts_mean": contacts_mean,
+            "contacts_p95": contacts_p95,
             "diverged_worlds": self.diverged_worlds(),
             "same_trajectory": self.same_trajectory,
             "steps": steps,
@@ -358,7 +378,10 @@ class _Race:
             self.sim.step(self.nsubsteps, refresh=self.refresh)
             for name in self.fields:
                 getattr(data, name)
-        self._synchronize()
+        if self.sim.device.type == "cuda":
+            import torch
+
+            torch.cuda.synchronize(self.sim.device)
 
     def _calls_per_round(self, round_seconds: float) -> int:
         """Warm up, and size a round by the simulation's time and by the memory of a rollout."""
@@ -384,28 +407,8 @@ class _Race:
             self.rows[:, columns] = self._read(name)
         return self.rows
 
-    def _count_contacts(self) -> None:
-        every = max(1, self.sim.num_envs // _SAMPLE)
-        qpos = self._read("qpos")[::every]
-        for row in qpos[np.isfinite(qpos).all(axis=1)]:
-            data = self.rollout.datas[0]
-            data.qpos[:] = row
-            mujoco.mj_fwdPosition(self.model, data)
-            self.contacts.append(data.ncon)
-
     def _read(self, name: str) -> np.ndarray:
         return getattr(self.sim.data, name).cpu().numpy()
-
-    def _write(self, name: str, value: np.ndarray) -> None:
-        import torch
-
-        getattr(self.sim.data, name)[:] = torch.from_numpy(value)
-
-    def _synchronize(self) -> None:
-        if self.sim.device.type == "cuda":
-            import torch
-
-            torch.cuda.synchronize(self.sim.device)
 
 
 def _check(num_envs: int, num_threads: int, nsubsteps: int, seconds: float, engine: str) -> None:
@@ -427,20 +430,14 @@ def _diverged(rows: np.ndarray) -> np.ndarray:
     return ~np.all(np.abs(rows) < _HUGE, axis=1)
 
 
-def _make_simulation(
-    model: mujoco.MjModel, num_envs: int, num_threads: int, engine: str
-) -> Simulation:
-    from manyworlds.sim import Simulation, SimulationCfg
-
-    cfg: Any = SimulationCfg(mujoco=None, num_threads=num_threads)
-    cfg.engine = engine
-    return Simulation(num_envs, cfg, model)
-
-
 def _report(result: PhysicsSpeed) -> str:
     r = result
-    refresh = ", then the kinematics" if r["refresh"] else ""
-    cpu = "" if r["cpu_ratio"] is None else f", per CPU second {r['cpu_ratio']:.3f}"
+    refresh = ""
+    if r["refresh"]:
+        refresh = ", then the kinematics"
+    cpu = ""
+    if r["cpu_ratio"] is not None:
+        cpu = f", per CPU second {r['cpu_ratio']:.3f}"
     contacts = "unknown"
     if r["contacts_mean"] is not None:
         contacts = f"{r['contacts_mean']:.1f} (95th percentile {r['contacts_p95']:.0f})"

@@ -12,7 +12,6 @@ import tyro
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import RUNS, Load, LogRoot, parse
 from manyworlds.cli.runs import find_run
-from manyworlds.cli.task_files import load_modules
 
 
 @dataclass(kw_only=True)
@@ -27,7 +26,7 @@ class CompareOptions:
         tyro.conf.Positional,
         tyro.conf.arg(metavar="RUN RUN ...", help_behavior_hint=""),
     ] = ()
-    """Run folders, checkpoints in them, names of runs, or tasks, for their newest runs."""
+    """Run folders, checkpoints in them, names of runs, or tasks for their newest runs."""
     out: Path = Path("compare.png")
     """File of the picture (PNG)."""
     keys: Annotated[
@@ -54,7 +53,6 @@ def main(argv: list[str]) -> int:
     from manyworlds.rl.comparison import RunCurves, plot_comparison
     from manyworlds.rl.progress import curve_keys
 
-    load_modules(options.load)
     folders = [find_run(name, options.log_root).need_folder() for name in options.runs]
     folders = list({folder.path.resolve(): folder for folder in folders}.values())
     runs = [RunCurves.of(folder) for folder in folders]

@@ -13,9 +13,9 @@ class DemoOptions:
     """Train a policy that pushes objects of many shapes, evaluate it, film it, and show it."""
 
     num_envs: int | None = None
-    """Number of parallel worlds in training; None takes the number of the task."""
+    """Number of parallel worlds in training; None uses the task's number."""
     iterations: int | None = None
-    """Number of training iterations; None takes the number of the task."""
+    """Number of training iterations; None uses the task's number."""
     seed: int = 42
     """Seed of training and evaluation."""
     log_root: Path = RUNS

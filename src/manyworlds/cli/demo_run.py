@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
@@ -32,7 +32,6 @@ from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
     from manyworlds.cli.demo import DemoOptions
-    from manyworlds.rl.training import TrainingResult
     from manyworlds.viewer.base import PolicyProtocol
 
 TASK = "Push-Variants"
@@ -71,7 +70,25 @@ def run(cfg: DemoOptions) -> int:
         console.print(f"no video: {reason}", highlight=False)
     else:
         files.append(video)
-    summary = _summary(result, shapes, video, time.perf_counter() - started)
+    collect = sum(record.collect_time for record in result.records)
+    learn = sum(record.learn_time for record in result.records)
+    last = result.records[-1]
+    summary: dict[str, object] = {
+        "task": TASK,
+        "iterations": last.iteration,
+        "mean_return": last.mean_return,
+        "episodes": {shape.name: shape.episodes for shape in shapes},
+        "success": {shape.name: shape.success for shape in shapes},
+        "training_time_s": collect + learn,
+        "learner_share": learn / (collect + learn),
+        "env_steps_per_s_median": float(np.median([r.steps_per_s for r in result.records])),
+        "total_time_s": time.perf_counter() - started,
+        "checkpoint": result.checkpoint.name,
+        "video": None,
+        "solved": all(shape.success >= TARGET for shape in shapes),
+    }
+    if video is not None:
+        summary["video"] = video.name
     files.append(write_summary(result.run, summary))
     console.print(success_table(shapes), highlight=False)
     print_files(files, console)
@@ -106,6 +123,7 @@ def record_video(
 
 
 def _frames(env: ManagerBasedRlEnv, policy: PolicyProtocol) -> Iterator[np.ndarray]:
+    """Yield pictures of the worlds side by side while the policy acts."""
     from manyworlds.viewer.offscreen_renderer import OffscreenRenderer
 
     sim = env.sim
@@ -123,6 +141,7 @@ def _frames(env: ManagerBasedRlEnv, policy: PolicyProtocol) -> Iterator[np.ndarr
 
 
 def _show(rl_cfg: RslRlOnPolicyRunnerCfg, checkpoint: Path, cfg: DemoOptions) -> None:
+    """Serve a page of the policy in one world of each shape."""
     from manyworlds.cli.play import watch
 
     require_extra("viser", "lab")
@@ -139,26 +158,3 @@ def _play_env(
     env_cfg.seed = rl_cfg.seed + UNSEEN_SEED
     env = ManagerBasedRlEnv(env_cfg)
     return env, load_policy(env, rl_cfg, checkpoint)
-
-
-def _summary(
-    result: TrainingResult, shapes: Sequence[ShapeResult], video: Path | None, seconds: float
-) -> dict[str, Any]:
-    last = result.records[-1]
-    collect = sum(r.collect_time for r in result.records)
-    learn = sum(r.learn_time for r in result.records)
-    rates = [r.steps_per_s for r in result.records]
-    return {
-        "task": TASK,
-        "iterations": last.iteration,
-        "mean_return": last.mean_return,
-        "episodes": {shape.name: shape.episodes for shape in shapes},
-        "success": {shape.name: shape.success for shape in shapes},
-        "training_time_s": collect + learn,
-        "learner_share": learn / (collect + learn),
-        "env_steps_per_s_median": float(np.median(rates)),
-        "total_time_s": seconds,
-        "checkpoint": result.checkpoint.name,
-        "video": None if video is None else video.name,
-        "solved": all(shape.success >= TARGET for shape in shapes),
-    }

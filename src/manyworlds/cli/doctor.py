@@ -23,10 +23,9 @@ _BOUND = re.compile(r"\s*(>=|<)\s*([\d.]+)\s*")
 
 @dataclass(kw_only=True)
 class DoctorOptions:
-    """Check the installed packages, OpenGL, the GPU, ports and disk; name remedies.
+    """Check the installed packages, OpenGL, the GPU, ports and disk, and suggest remedies.
 
-    The exit code is 1 if a package does not fit this release, else 0. An extra that is not
-    installed is no problem.
+    The exit code is 1 if a package is missing or has a wrong version, else 0. Extras are optional.
     """
 
 
@@ -45,9 +44,11 @@ class Package:
     @property
     def problem(self) -> str:
         """Problem with the package; empty if there is none."""
-        if not self.installed:
-            return "" if self.extra else "missing"
-        return "" if is_within(self.installed, self.bounds) else f"wanted {self.bounds}"
+        if not self.installed and not self.extra:
+            return "missing"
+        if self.installed and not is_within(self.installed, self.bounds):
+            return f"wanted {self.bounds}"
+        return ""
 
 
 def main(argv: list[str]) -> int:
@@ -57,7 +58,9 @@ def main(argv: list[str]) -> int:
     from manyworlds.utils.table import render_table
 
     findings = list(check_machine())
-    from manyworlds.utils.newton import newton_defect  # after the check of OpenGL: needs MuJoCo
+    import mujoco  # after the check of OpenGL, which says why it may fail
+
+    from manyworlds.utils.newton import newton_defect
 
     distribution = find_distribution(DISTRIBUTION)
     packages = list(find_packages((distribution and distribution.requires) or []))
@@ -67,26 +70,29 @@ def main(argv: list[str]) -> int:
     print(render_table("", columns, rows))
     for finding in findings:
         print(f"{finding.what}: {finding.found}")
-    problems = [_describe(p) for p in packages if p.problem]
-    problems += _installation_problems(DISTRIBUTION) + _library_problem()
+    problems = [
+        f"{p.name} {p.installed}: {p.problem}: run `pip install '{p.name}{p.bounds}'`"
+        for p in packages
+        if p.problem
+    ]
+    problems += _installation_problems(DISTRIBUTION)
+    if mujoco.__version__ != mujoco.mj_versionString():
+        problems.append(
+            f"mujoco {mujoco.__version__} loads the library {mujoco.mj_versionString()}"
+        )
     lacking = sorted({p.extra for p in packages if p.extra and not p.installed})
     if lacking:
         print(f"note: extras not installed: {', '.join(lacking)}: {install_command('NAME')}")
     defect = newton_defect()
     if defect:
         print(f"note: {defect}")
+    right = "nothing is wrong"
     for finding in findings:
         if finding.remedy:
+            right = "nothing else is wrong"
             print(f"note: {finding.what}: {finding.remedy}")
-    right = f"nothing {'else ' if any(f.remedy for f in findings) else ''}is wrong"
     print("\n".join(f"wrong: {problem}" for problem in problems) or right)
     return int(bool(problems))
-
-
-def _describe(package: Package) -> str:
-    """Return the problem of a package, and the command that solves it."""
-    command = f"pip install '{package.name}{package.bounds}'"
-    return f"{package.name} {package.installed}: {package.problem}: run `{command}`"
 
 
 def find_distribution(name: str) -> importlib.metadata.Distribution | None:
@@ -116,8 +122,9 @@ def is_within(version: str, bounds: str) -> bool:
 
 
 def _numbers(version: str) -> list[int]:
-    found = re.match(r"[\d.]+", version)
-    numbers = [int(part) for part in (found[0] if found else "0").split(".") if part]
+    """Return the numbers of a version up to its first letter, at least four."""
+    digits = re.split(r"[^\d.]", version)[0]
+    numbers = [int(part) for part in digits.split(".") if part]
     return numbers + [0] * (4 - len(numbers))
 
 
@@ -142,12 +149,3 @@ def _installation_problems(distribution: str) -> list[str]:
             f"project: run `pip install --force-reinstall --no-deps {distribution}`"
         )
     return problems
-
-
-def _library_problem() -> list[str]:
-    """Return a problem if MuJoCo's package and the library that it loads differ in version."""
-    import mujoco
-
-    if mujoco.__version__ == mujoco.mj_versionString():
-        return []
-    return [f"mujoco {mujoco.__version__} loads the library {mujoco.mj_versionString()}"]

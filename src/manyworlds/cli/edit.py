@@ -23,9 +23,9 @@ class EditOptions:
 
     run: RunningTraining = ""
     set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """Value of a term as PATH=VALUE, such as rewards.upright.weight=2.5; may be repeated."""
+    """Value of a term as PATH=VALUE, such as rewards.upright.weight=2.5."""
     file: Path | None = None
-    """JSON file with one edit, as a line of `edits.jsonl` has it under "edit"."""
+    """JSON file with one edit, in the format of "edit" in a line of `edits.jsonl`."""
     log_root: LogRoot = RUNS
 
 
@@ -33,7 +33,15 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds edit`."""
     cfg = parse(EditOptions, argv, "edit")
     values = [_parsed(text) for text in cfg.set]
-    plain = None if cfg.file is None else _read(cfg.file)
+    plain = None
+    if cfg.file is not None:
+        try:
+            plain = json.loads(cfg.file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(
+                f"'{cfg.file}' is not JSON ({error}): write one edit in the format of "
+                '"edit" in a line of `edits.jsonl`.'
+            ) from None
     folder = running_training(cfg.run, cfg.log_root).path
     from manyworlds.lab.entry import Visitor
     from manyworlds.live.edits import SetValue, edit_from_plain
@@ -54,21 +62,6 @@ def main(argv: list[str]) -> int:
         record = visitor.send(edit)
         print(f"after iteration {record.after}: {record.text}")
     return 0
-
-
-def _read(file: Path) -> object:
-    """Return the content of a JSON file.
-
-    Raises:
-        ValueError: it is not JSON.
-    """
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(
-            f"'{file}' is not JSON ({error}): write one edit, as a line of `edits.jsonl` has it "
-            'under "edit".'
-        ) from None
 
 
 def _parsed(text: str) -> tuple[str, object]:

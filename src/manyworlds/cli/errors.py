@@ -15,7 +15,6 @@ from manyworlds.validation.names import near_matches
 EXPECTED = (ValueError, KeyError, OSError, RuntimeError, MissingExtraError)
 """Errors that the input or the machine can cause; others are defects and keep their traceback."""
 
-
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -53,10 +52,14 @@ def near_files(path: Path) -> str:
 def one_line(error: BaseException) -> str:
     """Return the message of an error as one line of text."""
     if isinstance(error, OSError) and error.strerror:
-        where = f": '{error.filename}'" if error.filename is not None else ""
-        return f"{error.strerror}{where}"
-    # str() of a KeyError is the repr of its message.
-    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        if error.filename is None:
+            return error.strerror
+        return f"{error.strerror}: '{error.filename}'"
+    text = str(error)
+    if isinstance(error, KeyError) and error.args:
+        text = str(error.args[0])  # str() of a KeyError is the repr of its message
     text = " ".join([*text.split(), *getattr(error, "__notes__", ())])
+    if " " in text:
+        return text
     # A bare name or nothing at all says too little without the kind of error.
-    return text if " " in text else f"{type(error).__name__}: {text}".rstrip(": ")
+    return f"{type(error).__name__}: {text}".rstrip(": ")

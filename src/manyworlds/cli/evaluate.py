@@ -25,20 +25,20 @@ class EvaluateOptions(PolicyOptions):
     """Evaluate a policy by the rewards of its task, over one episode in each world.
 
     Without TASK, the task is that of the run; instead of TASK, a run folder or a checkpoint may be
-    named. The environment is the task's own; changes that a run made to it do not apply. Options
-    `--env...` change it: `manyworlds evaluate TASK --help` also lists these.
+    named. The environment is that of the task as registered, without the changes of the run.
+    Options `--env...` change it: see `manyworlds evaluate TASK --help`.
     """
 
     cases: Annotated[
         bool,
         arg(
             help="Evaluate the cases that were sent to the run, with the last checkpoint before "
-            "each case and all later ones, in the run's environment; of `--env`, only number of "
-            "worlds and seed apply."
+            "each case and all later ones, in the run's environment; of `--env...`, only the "
+            "number of worlds and the seed apply."
         ),
     ] = False
     terrain_level: int | None = None
-    """Keep all worlds on this level of generated terrain; None for the task's curriculum."""
+    """Keep all worlds on this terrain level; None follows the task's curriculum."""
 
 
 def main(argv: list[str]) -> int:
@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
     config = EnvConfig(env=load_env_cfg(task))
     config.env.scene.num_envs = 256
     config.env.seed = UNSEEN_SEED
-    config, _ = parse_fields(config, words, f"evaluate {task}", options)
+    config = parse_fields(config, words, f"evaluate {task}", options)
     take_num_envs(config.env, options.num_envs)
     require_extra("rsl_rl", "train")
     if options.terrain_level is not None:
@@ -96,7 +96,9 @@ def evaluate_cases(
     from manyworlds.rl.progress import read_edits
     from manyworlds.tasks.run_configs import configs_of_run
 
-    cases = [] if run is None else cases_of(read_edits(run.path))
+    cases = []
+    if run is not None:
+        cases = cases_of(read_edits(run.path))
     if run is None or not cases:
         raise ValueError(
             "This run has no cases: send one from a lab (`manyworlds lab --attach`), or name "
@@ -108,7 +110,9 @@ def evaluate_cases(
     results = []
     for after, case in cases:
         env = case_env(case, own, device)
-        chosen = [checkpoint] if checkpoint is not None else _checkpoints_from(run, after)
+        chosen = _checkpoints_from(run, after)
+        if checkpoint is not None:
+            chosen = [checkpoint]
         for path in chosen:
             policy = load_run_policy(env, task, run, path)
             with with_progress(policy, env.max_episode_length, f"{case.name}, {path.stem}") as act:
@@ -119,10 +123,15 @@ def evaluate_cases(
 
 def _checkpoints_from(run: RunFolder, after: int) -> list[Path]:
     """Return the checkpoints after some iterations, and the last one before."""
-    paths = run.checkpoints()
-    done = [int(path.stem.removeprefix("model_")) + 1 for path in paths]
-    before = [path for path, n in zip(paths, done, strict=True) if n <= after]
-    return [*before[-1:], *(path for path, n in zip(paths, done, strict=True) if n > after)]
+    before: list[Path] = []
+    later: list[Path] = []
+    for path in run.checkpoints():
+        iterations = int(path.stem.removeprefix("model_")) + 1
+        if iterations <= after:
+            before.append(path)
+        else:
+            later.append(path)
+    return before[-1:] + later
 
 
 def evaluate_checkpoint(

@@ -9,7 +9,6 @@ from typing import Annotated
 import tyro
 
 from manyworlds.cli.options import RUNS, Load, LogRoot, MissingMeshes, parse
-from manyworlds.cli.task_files import load_modules
 
 
 @dataclass(kw_only=True)
@@ -17,7 +16,7 @@ class ExportOptions:
     """Write a scene as one MJCF file with its assets beside it, which plain MuJoCo loads.
 
     TARGET is a model file (MJCF or URDF) or a mesh file, a world of the gallery, a task, or a run.
-    The written file compiles to the same model; numbers keep all digits.
+    The written file compiles to the same model: numbers keep all digits.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
@@ -34,7 +33,6 @@ def main(argv: list[str]) -> int:
     from manyworlds.cli.lab import LabOptions, find_target, world_of
 
     args = parse(ExportOptions, argv, "export")
-    load_modules(args.load)
     cfg = LabOptions(
         target=args.target,
         missing_meshes=args.missing_meshes,
@@ -42,5 +40,7 @@ def main(argv: list[str]) -> int:
         log_root=args.log_root,
     )
     written = world_of(find_target(cfg), cfg).export(args.output)
-    print(f"wrote {written if written.suffix == '.zip' else written / 'scene.xml'}")
+    if written.suffix != ".zip":
+        written = written / "scene.xml"
+    print(f"wrote {written}")
     return 0

@@ -18,14 +18,14 @@ from manyworlds.cli.task_files import load_task_of
 class ExportDatasetOptions:
     """Run the policy of a run, and write its episodes in the layout of a LeRobot dataset (v3.0).
 
-    Each world runs one episode, in the environment of the task as it is registered. A frame has the
-    observation, the action, and the reward and the end that followed.
+    Each world runs one episode, in the environment of the task as registered. A frame holds the
+    observation, the action, and the resulting reward and end of the episode.
     """
 
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Run folder, name of a run, checkpoint, or a task for its newest run."""
     output: Path
-    """Folder to make; it must not exist."""
+    """Folder to create; it must not exist."""
     episodes: int = 10
     """Number of episodes."""
     group: str = "actor"
@@ -67,7 +67,7 @@ def _record(options: ExportDatasetOptions) -> Path:
     run = found.need_folder()
     task = found.need_task()
     checkpoint = found.need_checkpoint()
-    load_task_of(run, options.load)
+    load_task_of(run)
     cfg = evaluation_env_cfg(task, run)
     cfg.scene.num_envs = options.episodes
     cfg.seed = options.seed

@@ -27,7 +27,7 @@ from manyworlds.cli.options import (
 )
 from manyworlds.cli.play_onnx import set_commands
 from manyworlds.cli.runs import find_run, runs_below
-from manyworlds.cli.task_files import load_modules, load_task_of
+from manyworlds.cli.task_files import load_task_of
 from manyworlds.cli.waiting import check_seconds, wait
 from manyworlds.utils.garbage import gc_paused
 from manyworlds.validation.names import near_matches
@@ -43,24 +43,24 @@ if TYPE_CHECKING:
 class LabOptions:
     """Run one world live: view it, apply forces to bodies, control its robot.
 
-    TARGET is a model file (MJCF or URDF), a mesh file, a world of the gallery (`manyworlds list
-    --worlds`), a task, or a run: its folder, one of its checkpoints, or its policy.onnx. The policy
-    of a run controls the robot. `manyworlds lab --attach [RUN]` instead enters a world of a
-    running training; `manyworlds lab --attach --help` has its options.
+    TARGET is a model file (MJCF or URDF), a mesh file, a world of the gallery, a task, or a run:
+    its folder, one of its checkpoints, or its policy.onnx. The policy of a run controls the robot.
+    See `manyworlds list --worlds` for the gallery, and `manyworlds lab --attach --help` for
+    entering a world of a running training.
     """
 
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TARGET")]
     """Model file, world of the gallery, task, run folder, checkpoint, or exported policy."""
     world: int | None = None
-    """World of the training, from 0 on, with its variant and randomization; None has neither."""
+    """World of the training whose variant and randomization are used; None uses none."""
     policy: Path | None = None
-    """ONNX file or checkpoint of a policy that controls the robot; None takes that of the run."""
+    """ONNX file or checkpoint of a policy that controls the robot; None uses that of the run."""
     driver: Annotated[
         Literal["auto", "plain", "environment"],
         tyro.conf.arg(
             help="`plain` runs a policy in plain MuJoCo, as a check of its deployment; "
             "`environment` steps the environment of the task, with its commands, rewards, "
-            "terminations and randomization; `auto` takes the environment for policies that plain "
+            "terminations and randomization; `auto` uses the environment for policies that plain "
             "MuJoCo cannot run."
         ),
     ] = "auto"
@@ -69,11 +69,11 @@ class LabOptions:
     """Add a floor to a model file without one."""
     missing_meshes: MissingMeshes = "error"
     validate: bool = True
-    """Warn of probable mistakes in a model file that compiles, as `manyworlds validate` does."""
+    """Warn of probable mistakes in a model file, as `manyworlds validate` does."""
     paused: bool = False
     """Start paused."""
     start: Literal["drawn", "now"] = "drawn"
-    """Start time once the first browser has drawn the world, or now; now without a page."""
+    """Start simulating once the first browser has drawn the world, or now (without a page)."""
     speed: float = 1.0
     """Simulated seconds per second, 0.05 to 10; inf runs as fast as possible."""
     headless: bool = False
@@ -86,9 +86,9 @@ class LabOptions:
     listen: Annotated[
         str,
         tyro.conf.arg(
-            help="Address, such as 0.0.0.0, at which other machines reach the page, with the token "
-            "of the printed address, and with `--serve` the encrypted ports, with a copy of the "
-            "key file; instead of `--host`, which opens the page alone."
+            help="Address, such as 0.0.0.0, on which other machines reach the page (with the "
+            "token in the printed address) and, with `--serve`, the encrypted ports (with a copy "
+            "of the key file); `--host` opens the page alone."
         ),
     ] = ""
     serve: bool = False
@@ -138,9 +138,17 @@ def main(argv: list[str]) -> int:
     if ATTACH in argv:
         return attach(argv)
     cfg = parse(LabOptions, argv, "lab")
-    _check_numbers(cfg)
-    load_modules(cfg.load)
-    hub = open_hub(cfg) if cfg.serve else None
+    from manyworlds.lab.pacing import FASTEST, SLOWEST
+
+    if not SLOWEST <= cfg.speed <= FASTEST and cfg.speed != math.inf:
+        raise ValueError(
+            f"--speed must be from {SLOWEST:g} to {FASTEST:g}, got {cfg.speed:g}: choose such a "
+            "value, or inf, which never waits."
+        )
+    check_seconds(cfg.seconds)
+    hub = None
+    if cfg.serve:
+        hub = open_hub(cfg)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
         if cfg.headless:
@@ -156,22 +164,6 @@ def main(argv: list[str]) -> int:
             hub.close()
         signal.signal(signal.SIGTERM, before)
     return 0
-
-
-def _check_numbers(cfg: LabOptions) -> None:
-    """Refuse numbers out of range, before the world is built.
-
-    Raises:
-        ValueError: an option is out of its range.
-    """
-    from manyworlds.lab.pacing import FASTEST, SLOWEST
-
-    if not SLOWEST <= cfg.speed <= FASTEST and cfg.speed != math.inf:
-        raise ValueError(
-            f"--speed must be from {SLOWEST:g} to {FASTEST:g}, got {cfg.speed:g}: choose such a "
-            "value, or inf, which never waits."
-        )
-    check_seconds(cfg.seconds)
 
 
 def open_hub(cfg: LabOptions) -> HubProcess:
@@ -203,19 +195,26 @@ def _open(cfg: LabOptions, hub: HubProcess | None) -> LiveLab:
 
 
 def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
+    """Serve the page of the lab until its time is over."""
     from manyworlds.lab.page import ReloadablePage
     from manyworlds.utils.web_access import is_local, read_token, served_at, token_file
 
     host = cfg.listen or cfg.host
+    token = ""
+    if not is_local(host):
+        token = read_token(token_file())
+    network_port = 0
+    if hub is not None:
+        network_port = hub.ports["web"]
     page = ReloadablePage(
         lambda: _open(cfg, hub),
         host=host,
         port=cfg.port,
         collapsed=cfg.collapsed,
         play_when_drawn=cfg.waits,
-        token="" if is_local(host) else read_token(token_file()),
+        token=token,
         web_origins=cfg.web_origin,
-        network_port=0 if hub is None else hub.ports["web"],
+        network_port=network_port,
     )
     try:
         if hub is not None:
@@ -223,7 +222,9 @@ def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
         page.open()
         if page.error:
             print(f"error: {page.error}", flush=True)
-        start = "; time starts when a browser has drawn the world" if cfg.waits else ""
+        start = ""
+        if cfg.waits:
+            start = "; time starts when a browser has drawn the world"
         print(f"lab at {served_at(page.url, cfg.port)} (Ctrl-C stops{start})", flush=True)
         wait(cfg.seconds)
     finally:
@@ -344,7 +345,11 @@ def find_target(cfg: LabOptions) -> Target:
 
 
 def world_of(target: Target, cfg: LabOptions) -> World:
-    """Build the world of a target in plain MuJoCo."""
+    """Build the world of a target in plain MuJoCo.
+
+    Raises:
+        ValueError: the world does not compile, or the training has no world of that number.
+    """
     from manyworlds.lab import world_from_file
     from manyworlds.lab.gallery import GALLERY
     from manyworlds.tasks import load_env_cfg
@@ -354,7 +359,14 @@ def world_of(target: Target, cfg: LabOptions) -> World:
     if target.gallery:
         return GALLERY[target.gallery].world()
     if cfg.world is not None:
-        _check_world(target, cfg.world)
+        count = load_env_cfg(target.task).scene.num_envs
+        if target.run is not None:
+            count = target.run.env_params().get("scene", {}).get("num_envs", count)
+        if not 0 <= cfg.world < count:
+            raise ValueError(
+                f"--world must be from 0 to {count - 1}, because the training of '{target.task}' "
+                f"has {count} worlds, got {cfg.world}: choose one of these."
+            )
     if target.run is None:
         return _world_of_task(load_env_cfg(target.task, play=True), cfg.world)
     scene = target.run.path / "scene" / "scene.xml"
@@ -366,6 +378,7 @@ def world_of(target: Target, cfg: LabOptions) -> World:
 
 
 def _world_of_file(path: Path, cfg: LabOptions) -> World:
+    """Compile a model file, and print warnings about it."""
     from manyworlds.cli.validate import doubts, missing_floor
     from manyworlds.lab import CompileError, world_from_file
     from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
@@ -383,24 +396,6 @@ def _world_of_file(path: Path, cfg: LabOptions) -> World:
     for warning in world.warnings:
         print(f"warning: {warning}", flush=True)
     return world
-
-
-def _check_world(target: Target, world: int) -> None:
-    """Refuse a world that the training of a target does not have.
-
-    Raises:
-        ValueError: there is no such world.
-    """
-    from manyworlds.tasks import load_env_cfg
-
-    count = load_env_cfg(target.task).scene.num_envs
-    if target.run is not None:
-        count = target.run.env_params().get("scene", {}).get("num_envs", count)
-    if not 0 <= world < count:
-        raise ValueError(
-            f"--world must be from 0 to {count - 1}, because the training of '{target.task}' has "
-            f"{count} worlds, got {world}: choose one of these."
-        )
 
 
 def _world_of_task(env_cfg: ManagerBasedRlEnvCfg, world: int | None) -> World:

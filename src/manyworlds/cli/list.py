@@ -9,7 +9,6 @@ import tyro
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import Load, parse
-from manyworlds.cli.task_files import load_modules
 
 
 @dataclass(kw_only=True)
@@ -35,7 +34,6 @@ def main(argv: list[str]) -> int:
     from manyworlds.tasks import cpu_training, list_tasks
 
     options = parse(ListOptions, argv, "list")
-    load_modules(options.load)
     if options.randomization is not None:
         if options.keyword:
             raise UsageError("Give either a keyword or --randomization TASK, not both.")

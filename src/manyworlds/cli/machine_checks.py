@@ -71,8 +71,9 @@ def check_gpu() -> Iterator[MachineCheck]:
 
     if torch.cuda.is_available():
         found = torch.cuda.get_device_name()
-        has_warp = is_installed("mujoco_warp")
-        remedy = "" if has_warp else f"{install_command('gpu')}  # for physics on it"
+        remedy = ""
+        if not is_installed("mujoco_warp"):
+            remedy = f"{install_command('gpu')}  # for physics on it"
     elif not has_nvidia_driver():
         found = "none of NVIDIA; the CPU is used"
         remedy = ""
@@ -120,7 +121,9 @@ def _holder(number: int) -> str | None:
             probe.bind(("127.0.0.1", number))
         except OSError:
             holder = holder_of(number)
-            return f" by {holder}" if holder else ""
+            if not holder:
+                return ""
+            return f" by {holder}"
     return None
 
 

@@ -51,6 +51,17 @@ Three things to try:
 
 All commands: manyworlds --help. Something does not work: manyworlds doctor."""
 
+HELP = """usage: manyworlds COMMAND [OPTIONS]
+
+Train robots in many different worlds at once; walk into any one of them.
+
+commands:
+{commands}
+
+`manyworlds COMMAND --help` shows a command's options, `manyworlds --version` the
+version. With --debug, or MANYWORLDS_DEBUG=1 in the environment, errors other than
+wrong usage show their traceback."""
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run the `manyworlds` command.
@@ -63,7 +74,8 @@ def main(argv: list[str] | None = None) -> int:
     """
     limit_openmp_spinning()
     show_all_characters()
-    argv = sys.argv[1:] if argv is None else argv
+    if argv is None:
+        argv = sys.argv[1:]
     try:
         with warnings_in_one_line():
             code = _dispatch([argument for argument in argv if argument != _DEBUG])
@@ -75,36 +87,36 @@ def main(argv: list[str] | None = None) -> int:
         # The reader, such as `head`, has closed the pipe. Nothing may write to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except UsageError as error:
+        print(f"error: {one_line(error)}", file=sys.stderr)
+        return 2
     except Exception as error:
         # Ctrl-C while a C++ module is loaded raises an ImportError.
         if isinstance(error, ImportError) and isinstance(error.__cause__, KeyboardInterrupt):
             return 130
+        from manyworlds.utils.gl import gl_import_problem
+
+        message = gl_import_problem(error)
+        if not message and isinstance(error, EXPECTED):
+            message = one_line(error)
         debugs = _DEBUG in argv or os.environ.get("MANYWORLDS_DEBUG", "0") not in ("", "0")
-        message = _message(error)
-        if message is None or (debugs and not isinstance(error, UsageError)):
+        if not message or debugs:
             raise
         print(f"error: {message}", file=sys.stderr)
-        return error.exit_code if isinstance(error, UsageError) else 1
-
-
-def _message(error: Exception) -> str | None:
-    """Return one line about an error that the input or the machine can cause, or None."""
-    from manyworlds.utils.gl import gl_import_problem
-
-    problem = gl_import_problem(error)
-    if problem:
-        return problem
-    return one_line(error) if isinstance(error, EXPECTED) else None
+        return 1
 
 
 def _dispatch(argv: list[str]) -> int:
+    """Run the command that the first argument names."""
     if not argv:
         print(WELCOME)
         return 0
-    if argv[0] in ("-h", "--help", "help"):
-        print(_help())
+    name, *rest = argv
+    if name in ("-h", "--help", "help"):
+        width = max(map(len, COMMANDS))
+        lines = [f"  {command:<{width}}  {text}" for command, (_, text) in COMMANDS.items()]
+        print(HELP.format(commands="\n".join(lines)))
         return 0
-    name = argv[0]
     if name in ("-V", "--version", "version"):
         # Not `manyworlds.__version__`: PyPI's `manyworlds` may have replaced our `__init__.py`.
         from manyworlds.utils.extras import own_version
@@ -112,45 +124,26 @@ def _dispatch(argv: list[str]) -> int:
         print(f"manyworlds {own_version()}")
         return 0
     if name not in COMMANDS:
-        print(f"error: {_unknown(name)}", file=sys.stderr)
-        return 2
+        from manyworlds.validation.names import near_names
+
+        kind = "command"
+        known = list(COMMANDS)
+        if name.startswith("-"):
+            kind = "option"
+            known = ["--help", "--version"]
+        close = near_names(name, known, most=2)
+        if close:
+            raise UsageError(
+                f"unknown {kind} '{name}': did you mean {' or '.join(map(repr, close))}?"
+            )
+        raise UsageError(f"unknown {kind} '{name}': choose from {', '.join(known)}.")
     command = importlib.import_module(COMMANDS[name][0])
     try:
-        return command.main(argv[1:])
+        return command.main(rest)
     except SystemExit as stop:  # tyro has printed the help or an error
         if stop.code is None or isinstance(stop.code, int):
             return stop.code or 0
         raise
-
-
-def _help() -> str:
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: manyworlds COMMAND [OPTIONS]",
-            "",
-            "Train robots in many different worlds at once; walk into any one of them.",
-            "",
-            "commands:",
-            *lines,
-            "",
-            "`manyworlds COMMAND --help` shows a command's options, `manyworlds --version` the",
-            "version. With --debug, or MANYWORLDS_DEBUG=1 in the environment, errors other than",
-            "wrong usage show their traceback.",
-        ]
-    )
-
-
-def _unknown(name: str) -> str:
-    from manyworlds.validation.names import near_names
-
-    kind = "option" if name.startswith("-") else "command"
-    known = ["--help", "--version"] if kind == "option" else list(COMMANDS)
-    close = near_names(name, known, most=2)
-    if close:
-        return f"unknown {kind} '{name}': did you mean {' or '.join(map(repr, close))}?"
-    return f"unknown {kind} '{name}': choose from {', '.join(known)}."
 
 
 if __name__ == "__main__":

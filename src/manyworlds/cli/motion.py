@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from manyworlds.utils.parse_errors import parse_errors_as_sentences
-
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.tasks.tracking.mdp import MotionCommandCfg
@@ -32,11 +30,11 @@ class ConvertOptions:
     task: str
     """Name of a tracking task with the recorded robot."""
     output: Path | None = None
-    """NPZ file to write; None takes the name of the recording with the suffix .npz."""
+    """NPZ file to write; None uses the name of the recording with the suffix .npz."""
     fps: float = 30.0
     """Frame rate of a CSV file [1/s]."""
     output_fps: float | None = None
-    """Frame rate of the motion [1/s]; None takes the control rate of the task."""
+    """Frame rate of the motion [1/s]; None uses the control rate of the task."""
     line_range: tuple[int, int] | None = None
     """First and last frame to convert, counted from 1; None converts all."""
 
@@ -54,15 +52,20 @@ class ClipOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds motion`."""
     commands = {"convert": ConvertOptions, "clip": ClipOptions}
-    named = [commands[word] for word in argv[:1] if word in commands]
-    with parse_errors_as_sentences(*named):
-        cfg = tyro.extras.subcommand_cli_from_dict(
-            commands,
-            args=argv,
-            prog="manyworlds motion",
-            description="Write motions for tracking tasks.",
-        )
-    path, motion = _convert(cfg) if isinstance(cfg, ConvertOptions) else (cfg.file, _clip(cfg))
+    cfg = tyro.extras.subcommand_cli_from_dict(
+        commands,
+        args=argv,
+        prog="manyworlds motion",
+        description="Write motions for tracking tasks.",
+    )
+    if isinstance(cfg, ConvertOptions):
+        path, motion = _convert(cfg)
+    else:
+        path = cfg.file
+        _, command = _task(cfg.task)
+        if command.motion_fn is None:
+            raise ValueError(f"Task '{cfg.task}' makes no clip: it needs a motion file.")
+        motion = command.motion_fn()
     motion.save(path)
     print(
         f"{path}: {motion.num_frames} frames at {motion.fps:g} per second, "
@@ -72,6 +75,7 @@ def main(argv: list[str]) -> int:
 
 
 def _convert(cfg: ConvertOptions) -> tuple[Path, Motion]:
+    """Return the file to write, and the motion of a recording."""
     from rich.progress import Progress
 
     output = cfg.output or cfg.file.with_suffix(".npz")
@@ -106,13 +110,6 @@ def _convert(cfg: ConvertOptions) -> tuple[Path, Motion]:
             entity_cfg, motion, lambda done, _: progress.update(task, completed=done)
         )
     return output, complete
-
-
-def _clip(cfg: ClipOptions) -> Motion:
-    _, command = _task(cfg.task)
-    if command.motion_fn is None:
-        raise ValueError(f"Task '{cfg.task}' makes no clip: it needs a motion file.")
-    return command.motion_fn()
 
 
 def _task(name: str) -> tuple[ManagerBasedRlEnvCfg, MotionCommandCfg]:

@@ -44,7 +44,7 @@ class NewTaskOptions:
         Path | None,
         tyro.conf.arg(
             help="Model of a legged robot, MJCF or URDF. Feet, default pose and gains are derived "
-            "from it, printed, and written into the file; docs/robots.md has the rule."
+            "from it, printed, and written into the file; see docs/robots.md."
         ),
     ] = None
     feet: tuple[str, ...] = ()
@@ -99,7 +99,9 @@ def effort_limits(texts: Sequence[str]) -> dict[str, float]:
                 f"--effort-limit takes a positive torque in N m, or PATTERN=TORQUE, got '{text}'."
             )
         if pattern in found:
-            what = f"the pattern '{pattern}'" if pattern else "all joints"
+            what = "all joints"
+            if pattern:
+                what = f"the pattern '{pattern}'"
             raise UsageError(f"--effort-limit is given twice for {what}: leave one out.")
         found[pattern] = limit
     if "" in found:
@@ -123,7 +125,21 @@ def write_task(name: str, folder: Path) -> Path:
         FileExistsError: the file exists.
     """
     path = _new_file(name, folder)
-    write_atomic(path, _source(name, path.stem))
+    spec = importlib.util.find_spec(_TEMPLATE)
+    assert spec is not None and spec.origin is not None
+    source = Path(spec.origin).read_text(encoding="utf-8").partition("\n")[2]
+    for old, new in (
+        ('experiment_name="reach"', f'experiment_name="{path.stem}"'),
+        (_BEFORE, f"{_BEFORE}from manyworlds.tasks import register_task\n"),
+    ):
+        assert old in source, f"{_TEMPLATE} has no line {old!r} any more"
+        source = source.replace(old, new)
+    text = f'''"""The task {name}: an arm of two joints reaches goals in a plane."""
+{source}
+
+register_task("{name}", env_cfg(), env_cfg(play=True), rl_cfg())
+'''
+    write_atomic(path, text)
     return path
 
 
@@ -155,9 +171,15 @@ def write_robot_task(
     from manyworlds.asset_zoo.legged_feet import wheel_warning, wheels_among
     from manyworlds.spec.load import load_spec
     from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
+    from manyworlds.tasks.velocity.config.robots import known_robots
 
     path = _new_file(name, folder)
-    _check_robot(robot)
+    if str(robot) in known_robots() and not robot.exists():
+        raise ValueError(
+            f"--robot takes a model file here, and '{robot}' is the name of a robot: train it with "
+            f"`manyworlds train Velocity-Flat --robot {robot}`, or give the path of its MJCF or "
+            "URDF file."
+        )
     model = derive_robot(robot, feet, effort_limit)
     height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
@@ -198,18 +220,6 @@ def _new_file(name: str, folder: Path) -> Path:
     return path
 
 
-def _check_robot(robot: Path) -> None:
-    """Refuse the name of a robot in the place of its file."""
-    from manyworlds.tasks.velocity.config.robots import known_robots
-
-    if str(robot) in known_robots() and not robot.exists():
-        raise ValueError(
-            f"--robot takes a model file here, and '{robot}' is the name of a robot: train it with "
-            f"`manyworlds train Velocity-Flat --robot {robot}`, or give the path of its MJCF or "
-            "URDF file."
-        )
-
-
 def _describe(model: LeggedModel) -> str:
     """Return what was derived from a robot's model, for people to check."""
     from manyworlds.utils.table import render_table
@@ -238,6 +248,7 @@ def _path_source(file: Path, folder: Path) -> str:
 
 
 def _robot_source(name: str, path: Path, robot: Path, model: LeggedModel) -> str:
+    """Return the program of a robot's velocity task."""
     drives = "\n".join(
         f"        {json.dumps(joint)}: JointDrive{astuple(drive)},"
         for joint, drive in model.drives.items()
@@ -298,25 +309,7 @@ register_task(
 
 def _names(names: tuple[str, ...]) -> str:
     """Return a tuple of names as source, in lines of one name each."""
-    return (
-        "("
-        + "".join(f"\n        {json.dumps(name)}," for name in names)
-        + ("\n    )" if names else ")")
-    )
-
-
-def _source(name: str, stem: str) -> str:
-    spec = importlib.util.find_spec(_TEMPLATE)
-    assert spec is not None and spec.origin is not None
-    source = Path(spec.origin).read_text(encoding="utf-8").partition("\n")[2]
-    for old, new in (
-        ('experiment_name="reach"', f'experiment_name="{stem}"'),
-        (_BEFORE, f"{_BEFORE}from manyworlds.tasks import register_task\n"),
-    ):
-        assert old in source, f"{_TEMPLATE} has no line {old!r} any more"
-        source = source.replace(old, new)
-    return f'''"""The task {name}: an arm of two joints reaches goals in a plane."""
-{source}
-
-register_task("{name}", env_cfg(), env_cfg(play=True), rl_cfg())
-'''
+    if not names:
+        return "()"
+    lines = "".join(f"\n        {json.dumps(name)}," for name in names)
+    return f"({lines}\n    )"

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import tyro
 from tyro.conf import arg
 
-from manyworlds.cli.help_texts import joined
-from manyworlds.utils.parse_errors import parse_errors_as_sentences
+from manyworlds.cli.task_files import load_modules
 
 T = TypeVar("T")
 TaskOptionsT = TypeVar("TaskOptionsT", bound="TaskOptions")
 
 RUNS = Path("runs")
 """Folder of all runs, unless a command line names another one."""
-HELP = ("-h", "--help")
 
 # The kinds of options that several commands have, each with its help.
 LogRoot = Annotated[Path, arg(help="Folder of all runs.")]
 Device = Annotated[
     str | None,
-    arg(help="Torch device, such as cpu or cuda:0; None takes CUDA if available, else the CPU."),
+    arg(help="Torch device, such as cpu or cuda:0; None uses CUDA if available, else the CPU."),
 ]
 Load = Annotated[
     tyro.conf.UseAppendAction[tuple[str, ...]],
@@ -35,22 +33,22 @@ Load = Annotated[
 ]
 NumEnvs = Annotated[
     int | None,
-    arg(help="Number of worlds, as --env.scene.num-envs; None takes the number of the task."),
+    arg(help="Number of worlds, as --env.scene.num-envs; None uses the task's number."),
 ]
 WandbRunPath = Annotated[
     str | None,
-    arg(help="Take a checkpoint of this Weights & Biases run: entity/project/run id."),
+    arg(help="Weights & Biases run whose checkpoint is downloaded: entity/project/run id."),
 ]
 WandbCheckpointName = Annotated[
     str | None,
-    arg(help="Name of the checkpoint in that run, such as model_100.pt; None takes the last."),
+    arg(help="Name of the checkpoint in that run, such as model_100.pt; None uses the last."),
 ]
 RunningTraining = Annotated[
     str,
     tyro.conf.Positional,
     arg(
         metavar="[RUN]",
-        help="Run folder, or the name of a run in the folder of all runs; without it the newest "
+        help="Run folder, or the name of a run in the folder of all runs; default: the newest "
         "running training.",
     ),
 ]
@@ -62,15 +60,15 @@ Command = Annotated[
 MissingMeshes = Annotated[
     Literal["error", "skip"],
     arg(
-        help="Missing files of a model are errors, or left out with warnings; geoms then have no "
-        "shape."
+        help="What a missing mesh file of a model is: an error, or a warning and a geom without "
+        "a shape."
     ),
 ]
 Host = Annotated[
     str,
     arg(
-        help="Address of the page; the default accepts connections from this machine only. Others "
-        "need the token that the printed address has."
+        help="Address on which the page is served; the default accepts local connections only. "
+        "Other machines need the token in the printed address."
     ),
 ]
 Port = Annotated[
@@ -79,8 +77,8 @@ Port = Annotated[
 WebOrigins = Annotated[
     tyro.conf.UseAppendAction[tuple[str, ...]],
     arg(
-        help="Origin, such as https://hub.example.org, of a proxy or a notebook that shows the "
-        "page; may be given several times. Pages of other web sites are refused."
+        help="Origin of a proxy or a notebook that embeds the page, such as "
+        "https://hub.example.org. Requests from other web sites are refused."
     ),
 ]
 
@@ -118,13 +116,13 @@ class PolicyOptions(TaskOptions):
     ] = ()
     """Name of the task, or the path of a run folder or of a checkpoint."""
     checkpoint: Path | None = None
-    """Checkpoint: a file, a run folder, or the name of a run; None takes the newest."""
+    """Checkpoint: a file, a run folder, or the name of a run; None uses the newest."""
 
 
 class Frontend(NamedTuple):
     """Program that runs the commands with the arguments of its process, in a form of its own."""
 
-    rewrite: Callable[[Any, list[str]], list[str]]
+    rewrite: Callable[[object, Sequence[str]], list[str]]
     """Rewrites arguments before they are parsed. It takes the dataclass of the options, or an
     instance with their defaults, and the arguments."""
     program: Callable[[], list[str]]
@@ -135,81 +133,64 @@ FRONTENDS: list[Frontend] = []
 """Program that runs the present command, if it is not this package's own."""
 
 
-def rewritten(options: object, argv: list[str]) -> list[str]:
+def rewritten(options: object, argv: Sequence[str]) -> list[str]:
     """Return a command line with the options of this package in place of other spellings."""
+    args = list(argv)
     for frontend in FRONTENDS:
-        argv = frontend.rewrite(options, argv)
-    return argv
+        args = frontend.rewrite(options, args)
+    return args
 
 
-def parse(options_type: type[T], argv: list[str], command: str) -> T:
-    """Parse the whole command line of a command.
+def parse(options_type: type[T], argv: Sequence[str], command: str) -> T:
+    """Parse the whole command line of a command, and import what `--load` names.
 
     Raises:
-        UsageError: the command line is wrong.
-        SystemExit: tyro has printed the help.
+        SystemExit: tyro has printed the help, or what is wrong.
+        FileNotFoundError, ValueError: see `load_modules`.
     """
     args = rewritten(options_type, argv)
-    with parse_errors_as_sentences(options_type):
-        return tyro.cli(
-            options_type,
-            args=args,
-            prog=f"manyworlds {command}",
-            description=joined(options_type.__doc__ or ""),
-        )
+    options = tyro.cli(options_type, args=args, prog=f"manyworlds {command}")
+    load_modules(vars(options).get("load", ()))
+    return options
 
 
-def parse_known(options_type: type[T], argv: list[str], command: str) -> tuple[T, list[str]]:
+def parse_known(options_type: type[T], argv: Sequence[str], command: str) -> tuple[T, list[str]]:
     """Parse the options of a type whose fields all have defaults.
 
     Returns:
         The options, and the other arguments, such as `--help` and fields of a task.
 
     Raises:
-        UsageError: the command line is wrong.
+        SystemExit: tyro has printed what is wrong.
     """
-    args = rewritten(options_type, argv)
-    with parse_errors_as_sentences(options_type):
-        return tyro.cli(
-            options_type,
-            args=args,
-            prog=f"manyworlds {command}",
-            add_help=False,
-            return_unknown_args=True,
-        )
+    return tyro.cli(
+        options_type,
+        args=rewritten(options_type, argv),
+        prog=f"manyworlds {command}",
+        add_help=False,
+        return_unknown_args=True,
+    )
 
 
 def parse_task_command(
-    options_type: type[TaskOptionsT], argv: list[str], command: str
+    options_type: type[TaskOptionsT], argv: Sequence[str], command: str
 ) -> tuple[TaskOptionsT, list[str]]:
-    """Parse the options of a command that takes a task, and print the help without a task.
+    """Parse the options of a command that takes a task, and import what `--load` names.
 
     Returns:
-        The options, and the arguments that change fields of the task.
+        The options, and the other arguments, for `parse_fields`.
 
     Raises:
-        UsageError: the command line is wrong.
-        SystemExit: tyro has printed the help.
+        SystemExit: tyro has printed the help, or what is wrong.
+        FileNotFoundError, ValueError: see `load_modules`.
     """
     options, words = parse_known(options_type, argv, command)
-    if not options.task and any(word in HELP for word in words):
+    if not options.task and asks_for_help(words):
         parse(options_type, ["--help"], command)
+    load_modules(options.load)
     return options, words
 
 
-def given_text(words: Sequence[str], option: str) -> str | None:
-    """Return the text that a command line gives for an option of a task, before it is parsed.
-
-    Args:
-        words: the arguments.
-        option: the option, with hyphens.
-
-    Returns:
-        The text, empty after a flag at the end; None if the option is not given.
-    """
-    text = None
-    for i, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name.replace("_", "-") == option:
-            text = value if equals else "".join(words[i + 1 : i + 2])
-    return text
+def asks_for_help(words: Sequence[str]) -> bool:
+    """Return True if the arguments ask for the help."""
+    return "--help" in words or "-h" in words

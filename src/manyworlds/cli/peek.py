@@ -20,7 +20,7 @@ class PeekOptions:
     """
 
     host: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOST[:PORT]]")] = ""
-    """World to show: HOST, HOST:PORT or PORT; empty takes the one that was served last."""
+    """World to show: HOST, HOST:PORT or PORT; empty uses the one that was served last."""
     seconds: float | None = None
     """Time until the window closes [s]; None waits until it is closed."""
 
@@ -46,9 +46,10 @@ def main(argv: list[str]) -> int:
             raise RuntimeError(f"A world is served at {place}, but {reason}") from error
         window = PeekWindow(mirror, lambda text: print(text, flush=True))
         print(f"{window.scene.scene} of {address.removeprefix('tcp://')}", flush=True)
-        others = describe_owners(address) if not cfg.host else []
-        if others:
-            print("also served here: " + "; ".join(others), flush=True)
+        if not cfg.host:
+            others = describe_owners(address)
+            if others:
+                print("also served here: " + "; ".join(others), flush=True)
         try:
             window.run(cfg.seconds)
         finally:

@@ -39,16 +39,15 @@ class PlayOptions(PolicyOptions):
     """Watch a policy in many worlds.
 
     Without TASK, the task is that of the run; instead of TASK, a run folder or a checkpoint may be
-    named. Options `--env...` change the environment of the task: `manyworlds play TASK --help` also
-    lists these.
+    named. Options `--env...` change the environment of the task: see `manyworlds play TASK --help`.
     """
 
     agent: Literal["trained", "random", "zero"] = "trained"
-    """Policy: a trained one, random actions, or actions of zero."""
+    """Policy: trained, random actions, or zero actions."""
     latest: bool = False
-    """Take the newest run of the task; the default without --checkpoint."""
+    """Use the newest run of the task, as without `--checkpoint`."""
     checkpoint: Annotated[Path | None, arg(aliases=["--checkpoint-file"])] = None
-    """File, run folder, or name of a run; None takes the newest, and later ones as they appear."""
+    """File, run folder, or name of a run; None uses the newest, and later ones as they appear."""
     wandb_run_path: WandbRunPath = None
     wandb_checkpoint_name: WandbCheckpointName = None
     motion_file: Path | None = None
@@ -56,15 +55,15 @@ class PlayOptions(PolicyOptions):
     no_terminations: tyro.conf.FlagCreatePairsOff[bool] = False
     """Never end an episode."""
     viewer: Literal["auto", "native", "viser"] = "auto"
-    """native: MuJoCo's window; viser: a web page of all worlds; auto: the same as viser."""
+    """native: MuJoCo's window; viser: a web page of all worlds; auto: viser."""
     video: bool = False
     """Record a video without a window, then exit."""
     video_length: int = 200
     """Length of the video [control steps]."""
     video_height: int | None = None
-    """Height of the video [pixels]; None takes the height of the task."""
+    """Height of the video [pixels]; None uses the task's height."""
     video_width: int | None = None
-    """Width of the video [pixels]; None takes the width of the task."""
+    """Width of the video [pixels]; None uses the task's width."""
     camera: int | str | None = None
     """Name or number of the model's camera for the video; None looks at the robot of the task."""
     host: Host = "127.0.0.1"
@@ -95,12 +94,12 @@ def run(task: str, options: PlayOptions, words: Sequence[str] = ()) -> None:
         options: the options.
         words: the arguments that change fields of the environment.
     """
-    from manyworlds.cli.task_fields import EnvConfig, parse_fields, set_fields, take_num_envs
+    from manyworlds.cli.task_fields import EnvConfig, parse_fields, take_num_envs
     from manyworlds.tasks import load_env_cfg
     from manyworlds.tasks.run_configs import play_env_cfg
 
     config = EnvConfig(env=load_env_cfg(task, play=True))
-    config, given = parse_fields(config, words, f"play {task}", options)
+    config = parse_fields(config, words, f"play {task}", options)
     if options.latest and options.checkpoint is not None:
         raise UsageError("Give either --latest or --checkpoint, not both.")
     found = None
@@ -112,7 +111,7 @@ def run(task: str, options: PlayOptions, words: Sequence[str] = ()) -> None:
             found = downloaded_checkpoint(options)
         print(f"policy: {found.need_checkpoint()}")
         config.env = play_env_cfg(task, found.folder)
-        set_fields(config, given)
+        config = parse_fields(config, words, f"play {task}", options)
     take_num_envs(config.env, options.num_envs)
     _change(config.env, options)
     _show(task, options, config.env, found)
@@ -127,14 +126,18 @@ def _show(
     from manyworlds.viewer.viser.checkpoints import checkpoints_of
 
     env = ManagerBasedRlEnv(env_cfg, device=options.device)
-    trained = None if found is None else found.folder
+    trained = None
+    root = options.log_root
     if found is None:
         policy = UntrainedPolicy(env, options.agent)
     else:
+        trained = found.folder
         policy = load_run_policy(env, task, trained, found.need_checkpoint())
+    if trained is not None:
+        root = trained.path
     if options.video:
-        folder = (options.log_root if trained is None else trained.path) / "videos" / "play"
-        path = film(env, policy, folder / task, options.video_length, options.camera)
+        stem = root / "videos" / "play" / task
+        path = film(env, policy, stem, options.video_length, options.camera)
         print(f"video: {path}")
     elif options.viewer in ("auto", "viser"):
         checkpoints = None
@@ -212,6 +215,7 @@ def film(
 
 
 def _camera(camera: int | str | None, model: mujoco.MjModel) -> int | str | None:
+    """Return the number of a camera for its number as text; check its name."""
     if not isinstance(camera, str):
         return camera
     if camera.lstrip("-").isdigit():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyworlds.cli.options import Command, Load, parse
-from manyworlds.cli.task_files import load_modules, load_task_of
+from manyworlds.cli.task_files import load_task_of
 
 if TYPE_CHECKING:
     import mujoco
@@ -28,7 +28,7 @@ class PlayOnnxOptions:
     onnx: Path
     """ONNX file of the policy."""
     scene: Path | None = None
-    """MJCF file; None takes scene/scene.xml beside the policy."""
+    """MJCF file; None uses scene/scene.xml beside the policy."""
     command: Command = field(default_factory=dict)
     headless: bool = False
     """Open no window, run as fast as possible, and print the last state."""
@@ -49,8 +49,7 @@ def main(argv: list[str]) -> int:
         open_session(cfg.onnx)  # whose error goes first
         raise FileNotFoundError(f"There is no scene '{scene}': name the MJCF file with --scene.")
     if cfg.headless and cfg.steps is None:
-        raise ValueError("--headless has no window to close: give --steps, too.")
-    load_modules(cfg.load)
+        raise ValueError("--headless has no window to close: also give --steps.")
     import mujoco
 
     from manyworlds.rl import OnnxPolicy

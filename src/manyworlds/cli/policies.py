@@ -46,7 +46,9 @@ def load_policy(
     if isinstance(policy, InferencePolicy):
         policy.clip_actions = clip
         return policy
-    return policy if clip is None else lambda obs: policy(obs).clamp(-clip, clip)
+    if clip is None:
+        return policy
+    return lambda obs: policy(obs).clamp(-clip, clip)
 
 
 def load_run_policy(

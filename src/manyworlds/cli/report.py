@@ -14,7 +14,7 @@ import tyro
 from manyworlds.cli.errors import EXPECTED, UsageError, one_line
 from manyworlds.cli.options import RUNS, Device, Load, LogRoot, parse
 from manyworlds.cli.runs import FoundRun, find_run
-from manyworlds.cli.task_files import load_modules, load_task_of
+from manyworlds.cli.task_files import load_task_of
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -35,14 +35,14 @@ class ReportOptions:
         tyro.conf.arg(
             metavar="[RUN]",
             help_behavior_hint="",
-            help="Run folder, checkpoint in one, name of a run, or task, for its newest run. "
-            "Without it, the newest run of any task.",
+            help="Run folder, checkpoint in one, name of a run, or a task for its newest run; "
+            "default: the newest run of any task.",
         ),
     ] = ""
     out: Path | None = None
     """File of the page; None writes report.html or report.md in the run folder."""
     format: Literal["html", "md"] | None = None
-    """One HTML file, or Markdown with pictures; None takes the suffix of --out, or HTML."""
+    """One HTML file, or Markdown with pictures; None uses the suffix of --out, or HTML."""
     evaluate: bool = True
     """Run one episode in each of many new worlds, as `manyworlds evaluate` does."""
     worlds: int = 256
@@ -70,7 +70,6 @@ def main(argv: list[str]) -> int:
     from manyworlds.utils.files import check_writable
     from manyworlds.utils.page import HtmlPage, MarkdownPage
 
-    load_modules(options.load)
     found = find_run(options.run, options.log_root)
     run = found.need_folder()
     records = read_progress(run.path, min_count=1)
@@ -106,7 +105,10 @@ def main(argv: list[str]) -> int:
 
 
 def _format(options: ReportOptions) -> Literal["html", "md"]:
-    suffix = "" if options.out is None else options.out.suffix.lower()
+    """Return the format that the options name, or that the suffix of the page's file does."""
+    suffix = ""
+    if options.out is not None:
+        suffix = options.out.suffix.lower()
     by_suffix: dict[str, Literal["html", "md"]]
     by_suffix = {"": "html", ".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
     if options.format is None and suffix not in by_suffix:
@@ -126,6 +128,7 @@ def _attempt(what: str, make: Callable[[], T]) -> tuple[T | None, str]:
 
 
 def _evaluate(found: FoundRun, options: ReportOptions) -> Evaluation:
+    """Evaluate the policy in new worlds."""
     from manyworlds.cli.evaluate import UNSEEN_SEED, evaluate_checkpoint
     from manyworlds.tasks.run_configs import evaluation_env_cfg
 

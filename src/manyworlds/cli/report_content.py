@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -83,14 +84,21 @@ def fill_page(
 def _summary(
     run: RunFolder, checkpoint: Path | None, records: Sequence[IterationRecord]
 ) -> Iterator[tuple[str, str]]:
+    """Yield the rows of the first table."""
     last = records[-1]
     minutes = training_minutes(records)[-1]
     steps = control_steps(records)[-1]
     yield "task", str(run.task)
     yield "run", run.path.name
-    yield "checkpoint", "none" if checkpoint is None else checkpoint.name
+    if checkpoint is None:
+        yield "checkpoint", "none"
+    else:
+        yield "checkpoint", checkpoint.name
     yield "iterations", f"{last.iteration:,} of {last.total:,}"
-    yield "training time", f"{minutes:.1f} min" if minutes >= 1.0 else f"{60.0 * minutes:.1f} s"
+    if minutes >= 1.0:
+        yield "training time", f"{minutes:.1f} min"
+    else:
+        yield "training time", f"{60.0 * minutes:.1f} s"
     yield "control steps", f"{steps:,} ({steps / (60.0 * minutes):,.0f} per second)"
     if last.mean_return is not None:
         yield "mean return", f"{last.mean_return:.2f} (last 100 episodes of training)"
@@ -171,12 +179,13 @@ def _add_reproduction(page: Page, run: RunFolder) -> None:
             "The run folder records no command: the run was started from Python, or by an older "
             "version. Its settings are below."
         )
-    try:
+    seed = None
+    with contextlib.suppress(OSError, ValueError):  # the settings are not known
         agent = run.agent_params()
-    except (OSError, ValueError):  # the settings are not known
-        agent = None
+        if isinstance(agent, dict):
+            seed = agent.get("seed")
     facts: dict[str, object] = {
-        "seed": agent.get("seed") if isinstance(agent, dict) else None,
+        "seed": seed,
         "started": origin.get("started"),
         "device": origin.get("device"),
     }

@@ -23,7 +23,7 @@ class RosOptions:
     """
 
     host: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOST[:PORT]]")] = ""
-    """World to read: HOST, HOST:PORT or PORT; empty takes the one that was served last."""
+    """World to read: HOST, HOST:PORT or PORT; empty uses the one that was served last."""
     output: Path | None = None
     """MCAP file for `ros2 bag play`, Foxglove or PlotJuggler; ROS is not needed then."""
     cameras: tuple[str, ...] = ()
@@ -70,7 +70,9 @@ def main(argv: list[str]) -> int:
         print("The lab has ended.", flush=True)
     finally:
         bridge.close()
-    place = f" in {cfg.output}" if cfg.output is not None else ""
+    place = ""
+    if cfg.output is not None:
+        place = f" in {cfg.output}"
     print(f"{bridge.num_states} states{place}", flush=True)
     return 0
 

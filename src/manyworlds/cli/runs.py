@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.task_files import load_modules, load_options, load_task_of, remembered
+from manyworlds.cli.task_files import load_options, load_task_of, remembered
 from manyworlds.validation.names import near_matches
 
 if TYPE_CHECKING:
@@ -103,11 +103,14 @@ def find_run(
         path = place / name
         if path.is_file():
             return FoundRun(text, RunFolder.of_checkpoint(path), path)
-        folder = RunFolder(path if path.name else path.resolve())
-        checkpoints = folder.checkpoints()
-        if folder.is_run() or checkpoints:
-            last = checkpoints[-1] if checkpoints else None
-            return FoundRun(text, folder if folder.is_run() else None, last)
+        if not path.name:  # "." keeps the name of its folder
+            path = path.resolve()
+        folder = RunFolder(path)
+        last = next(reversed(folder.checkpoints()), None)
+        if folder.is_run():
+            return FoundRun(text, folder, last)
+        if last is not None:
+            return FoundRun(text, None, last)
     try:
         newest = RunFolder.latest(log_root, text)
     except FileNotFoundError:
@@ -115,7 +118,9 @@ def find_run(
             raise
     else:
         return FoundRun(text, newest, newest.last_checkpoint())
-    kind = "checkpoint" if text.endswith(".pt") else "run"
+    kind = "run"
+    if text.endswith(".pt"):
+        kind = "checkpoint"
     raise FileNotFoundError(
         f"There is no {kind} '{name}'.{near_matches(text, list_tasks())}{runs_below(Path(name))} "
         f"Give the path of a run folder or of a checkpoint in one, the name of a run in "
@@ -124,7 +129,7 @@ def find_run(
 
 
 def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -> str:
-    """Load the modules that register the task of a command line, and return the task's name.
+    """Return the name of a command line's task, after loading what registers it.
 
     Args:
         options: the options. Without a task, it is that of the run; a path of a run or of a
@@ -144,24 +149,36 @@ def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -
 
     if len(options.task) > 1:
         raise UsageError(f"Name one task, not {len(options.task)}: {' '.join(options.task)}.")
-    load_modules(options.load)
     task = "".join(options.task)
-    if has_trained and options.checkpoint is None and _is_path(task):
-        options.checkpoint = Path(task)
+    path = Path(task)
+    is_checkpoint = path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
+    if has_trained and options.checkpoint is None and is_checkpoint:
+        options.checkpoint = path
         task = ""
     if "/" in task or "\\" in task:
         raise UsageError(
             f"'{task}' is no task: name the task, and a run or a policy with --checkpoint."
         )
     if not task:
-        return _task_of_run(options, command)
+        found = find_run(options.checkpoint, options.log_root)
+        if found.folder is None:
+            raise ValueError(
+                f"'{found.checkpoint}' is in no run folder: name its task, manyworlds {command} "
+                f"TASK --checkpoint {found.checkpoint}."
+            )
+        options.load = options.load or load_task_of(found.folder)
+        return require_task(found.need_task())
     if options.robot:
         return task_of_robot(task, options.robot)
     try:
         return require_task(task)
     except KeyError:
-        run = _run_of_task(task, options)
-        if run is None or not remembered(run):
+        # A run of the task may remember the file that registers it.
+        try:
+            run = find_run(options.checkpoint, options.log_root, task).folder
+        except FileNotFoundError:
+            run = None
+        if run is None or run.task != task or not remembered(run):
             raise
         if not has_trained:
             raise KeyError(
@@ -170,35 +187,6 @@ def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -
             ) from None
         options.load = load_task_of(run)
         return require_task(task)
-
-
-def _is_path(text: str) -> bool:
-    """Return True for the path of a run folder or of a checkpoint; tasks have no such names."""
-    path = Path(text)
-    return path.exists() and (len(path.parts) > 1 or path.suffix == ".pt")
-
-
-def _task_of_run(options: TaskOptions, command: str) -> str:
-    """Return the task of the named or the newest run."""
-    from manyworlds.tasks.registry import require_task
-
-    found = find_run(options.checkpoint, options.log_root)
-    if found.folder is None:
-        raise ValueError(
-            f"'{found.checkpoint}' is in no run folder: name its task, manyworlds {command} TASK "
-            f"--checkpoint {found.checkpoint}."
-        )
-    options.load = options.load or load_task_of(found.folder)
-    return require_task(found.need_task())
-
-
-def _run_of_task(task: str, options: TaskOptions) -> RunFolder | None:
-    """Return the named or the newest run of a task; None if there is none."""
-    try:
-        run = find_run(options.checkpoint, options.log_root, task).folder
-    except FileNotFoundError:
-        return None
-    return run if run is not None and run.task == task else None
 
 
 def running_training(name: str, log_root: Path) -> RunFolder:
@@ -223,7 +211,7 @@ def running_training(name: str, log_root: Path) -> RunFolder:
     if not found:
         raise FileNotFoundError(
             f"No training that can be entered runs in '{log_root}': start one with `manyworlds "
-            "train TASK --enter`, with --remember to look back, too, or name another place with "
+            "train TASK --enter` (with --remember to also look back), or name another place with "
             "--log-root."
         )
     return RunFolder(found[0])

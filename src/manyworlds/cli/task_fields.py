@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.help_texts import join_source_lines, joined
-from manyworlds.cli.options import HELP, rewritten
+from manyworlds.cli.options import asks_for_help, rewritten
 from manyworlds.envs import ManagerBasedRlEnvCfg
+from manyworlds.live.values import stages_of
 from manyworlds.rl import RslRlBaseRunnerCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
 from manyworlds.utils.garbage import gc_paused
-from manyworlds.utils.parse_errors import parse_errors_as_sentences
 
 C = TypeVar("C", bound="EnvConfig")
 
@@ -25,6 +26,13 @@ _MARKERS = (
     tyro.conf.SuppressFixed,
     tyro.conf.UsePythonSyntaxForLiteralCollections,
 )
+_GROUPS = {
+    "reward_name": "rewards",
+    "termination_name": "terminations",
+    "event_name": "events",
+    "command_name": "commands",
+}
+"""Groups of terms by the parameter with which a curriculum names one of them."""
 
 
 @dataclass(kw_only=True)
@@ -43,17 +51,7 @@ class TrainConfig(EnvConfig):
     """Learner."""
 
 
-class GivenField(NamedTuple):
-    """Field of a configuration that a command line gives."""
-
-    path: tuple[str, ...]
-    """Names from the outside in, such as ("env", "rewards", "air_time", "weight")."""
-    value: Any
-
-
-def parse_fields(
-    config: C, words: Sequence[str], command: str, options: object
-) -> tuple[C, list[GivenField]]:
+def parse_fields(config: C, words: Sequence[str], command: str, options: object) -> C:
     """Parse the part of a command line that changes fields of a task's configurations.
 
     Collections are written as in Python. Fields that text cannot express, such as functions, are no
@@ -63,57 +61,32 @@ def parse_fields(
         config: the configurations of the task.
         words: the arguments that are no options of the command itself.
         command: name of the command and of the task.
-        options: the options of the command itself, for its help.
+        options: the options of the command itself, for its help and for suggestions.
 
     Returns:
-        The changed configurations, and the fields that are given.
+        The changed configurations.
 
     Raises:
-        UsageError: the command line is wrong.
-        SystemExit: tyro has printed the help.
+        SystemExit: tyro has printed the help, or what is wrong.
     """
     if not words:
-        return config, []  # tyro takes a second for the fields of a task
-    prog = f"manyworlds {command}"
-    args = rewritten(config, [*words])
-    with gc_paused(), parse_errors_as_sentences(options, config):  # tyro makes 10^5 objects
-        if any(word in HELP for word in words):
-            shown = _with_fields(options, config)
-            about = joined(type(options).__doc__ or "")
-            join_source_lines()
-            tyro.cli(type(shown), default=shown, args=["--help"], prog=prog, description=about)
-        parsed = tyro.cli(type(config), default=config, args=args, prog=prog, config=_MARKERS)
-    places = _places(parsed)
-    given: list[GivenField] = []
-    for word in args:
-        if not word.startswith("--"):
-            continue
-        path = _split(word.partition("=")[0].removeprefix("--"))
-        if path not in places:  # a flag that is turned off
-            path = (*path[:-1], path[-1].removeprefix("no_"))
-        parent, key = places[path]
-        given.append(GivenField(path, _entries(parent)[key]))
-    return parsed, given
-
-
-def set_fields(config: EnvConfig, fields: Sequence[GivenField]) -> None:
-    """Set fields that a command line gives in other configurations, for example those of a run.
-
-    Raises:
-        UsageError: the configurations have no such field.
-    """
-    for field in fields:
-        places = _places(config)  # again each time: the last value may have been a dict with others
-        if field.path not in places:
-            raise UsageError(
-                f"There is no option --{'.'.join(field.path).replace('_', '-')} for this run, "
-                "whose configuration lacks that field: leave it out."
-            )
-        parent, key = places[field.path]
-        if isinstance(parent, dict):
-            parent[key] = field.value
-        else:
-            object.__setattr__(parent, key, field.value)  # some are frozen
+        return config  # tyro takes a second for the fields of a task
+    # The command's own options are parsed: they are here for the help and for suggestions.
+    fields: list[tuple[str, Any]] = [("task", tyro.conf.Suppress[tuple[str, ...]])]
+    for name, part in vars(config).items():
+        kind: Any = type(part)
+        for marker in _MARKERS:
+            kind = Annotated[kind, marker]
+        fields.append((name, kind))
+    cls = dataclasses.make_dataclass("Options", fields, bases=(type(options),), kw_only=True)
+    cls.__doc__ = type(options).__doc__
+    whole = cls(**vars(options), **vars(config))
+    args = rewritten(whole, list(words))
+    if asks_for_help(words):
+        args = ["--help"]
+    with gc_paused():  # tyro makes 10^5 objects
+        parsed = tyro.cli(cls, default=whole, args=args, prog=f"manyworlds {command}")
+    return dataclasses.replace(config, **{name: getattr(parsed, name) for name in vars(config)})
 
 
 def take_num_envs(env_cfg: ManagerBasedRlEnvCfg, num_envs: int | None) -> None:
@@ -128,45 +101,90 @@ def take_num_envs(env_cfg: ManagerBasedRlEnvCfg, num_envs: int | None) -> None:
         raise UsageError(f"--num-envs must be at least 1, got {env_cfg.scene.num_envs}.")
 
 
-def _with_fields(options: object, config: EnvConfig) -> object:
-    """Return the options of a command together with the fields of a task, for the help."""
-    fields: list[tuple[str, Any]] = [("task", tyro.conf.Suppress[tuple[str, ...]])]
-    for name, part in vars(config).items():
-        kind: Any = type(part)
-        for marker in _MARKERS:
-            kind = Annotated[kind, marker]
-        fields.append((name, kind))
-    both = dataclasses.make_dataclass("Options", fields, bases=(type(options),), kw_only=True)
-    return both(**vars(options), **vars(config))
+def keep_given_values(config: TrainConfig, words: Sequence[str]) -> list[str]:
+    """Remove values that the command line gives from stages, which would overwrite them later.
 
+    Args:
+        config: the configurations, with the given values; they are modified.
+        words: the arguments that change fields of the configurations.
 
-def _places(config: object) -> dict[tuple[str, ...], tuple[Any, Any]]:
-    """Return what contains each field, and its name, key or index in it, by the field's path."""
-    places: dict[tuple[str, ...], tuple[Any, Any]] = {}
-    parents: list[tuple[tuple[str, ...], object]] = [((), config)]
-    while parents:
-        above, parent = parents.pop()
-        for key, value in _entries(parent).items():
-            path = (*above, *_split(str(key)))
-            places[path] = (parent, key)
-            parents.append((path, value))
-    return places
-
-
-def _entries(parent: object) -> dict[Any, Any]:
-    """Return the values below an option by their names, keys or indices."""
-    if isinstance(parent, dict):
-        return parent
-    if isinstance(parent, list | tuple):
-        return dict(enumerate(parent))
-    if dataclasses.is_dataclass(parent) and not isinstance(parent, type):
-        return vars(parent)
-    return {}
-
-
-def _split(name: str) -> tuple[str, ...]:
-    """Return the parts of a name between its dots, as tyro makes options of them.
-
-    A key of a dict, such as the regular expression `.*_wrist_.*`, may have several.
+    Returns:
+        A sentence for each value that stages had.
     """
-    return tuple(part.replace("-", "_") for part in name.split(".") if part)
+    given: dict[str, None] = {}
+    for word in words:
+        if word.startswith("--"):
+            path = word.partition("=")[0].removeprefix("--").replace("-", "_")
+            head, dot, name = path.rpartition(".")
+            given[path] = None
+            given[head + dot + name.removeprefix("no_")] = None  # a flag that is turned off
+    notes: list[str] = []
+    if isinstance(config.agent, RslRlOnPolicyRunnerCfg):
+        algorithm = config.agent.algorithm
+        for name, stages in (
+            ("entropy_coef", "entropy_stages"),
+            ("learning_rate", "learning_rate_stages"),
+        ):
+            is_given = f"agent.algorithm.{name}" in given
+            if is_given and getattr(algorithm, stages) and f"agent.algorithm.{stages}" not in given:
+                setattr(algorithm, stages, ())
+                notes.append(f"agent.algorithm.{name} stays as given: {stages} no longer change it")
+    for curriculum, term in list(config.env.curriculum.items()):
+        if term is None:
+            continue
+        changed = copy.deepcopy(term)  # stages may be constants of a module
+        stages = stages_of(changed.params)
+        is_changed = False
+        for path in given:
+            if _remove_from_stages(config.env, changed.params, stages, path):
+                is_changed = True
+                notes.append(
+                    f"{path.removeprefix('env.')} stays as given: the curriculum '{curriculum}' "
+                    "no longer changes it"
+                )
+        if not is_changed:
+            continue
+        config.env.curriculum[curriculum] = changed
+        rest = [value for stage in stages for key, value in stage.items() if key != "step"]
+        if all(value in ({}, None) for value in rest):
+            # Not deleted: a run that is continued reads from its file that it is off.
+            config.env.curriculum[curriculum] = None  # type: ignore[assignment]
+    return notes
+
+
+def _remove_from_stages(
+    env_cfg: ManagerBasedRlEnvCfg, params: dict[str, Any], stages: list[dict[str, Any]], path: str
+) -> bool:
+    """Remove the value of an option from a curriculum's stages; return True if one has it.
+
+    A stage replaces a dict, such as the bounds of pushes by axis, as a whole: a single value in it
+    becomes the given one.
+
+    Args:
+        env_cfg: the environment, with the given values.
+        params: parameters of the curriculum, which name the term that it changes.
+        stages: the stages; they are modified.
+        path: the option, such as `env.rewards.air_time.weight`.
+    """
+    parts = path.split(".")
+    targets = [[group, params[key]] for key, group in _GROUPS.items() if key in params]
+    if parts[1:3] not in targets or len(parts) == 3:
+        return False
+    keys = parts[3:]
+    found = False
+    for stage in stages:
+        values = stage
+        names = keys
+        if keys[0] in ("params", "ranges") and len(keys) > 1:
+            values = stage.get(keys[0], stage)
+            names = keys[1:]
+        if len(names) == 1:
+            found |= values.pop(names[0], None) is not None
+        elif len(names) == 2 and isinstance(values.get(names[0]), dict):
+            entries: Any = getattr(env_cfg, parts[1])[parts[2]]
+            for key in keys[:-1]:
+                entries = entries[key] if isinstance(entries, dict) else getattr(entries, key)
+            if names[1] in entries:
+                values[names[0]] = {**values[names[0]], names[1]: entries[names[1]]}
+                found = True
+    return found

@@ -46,15 +46,13 @@ def load_modules(names: Sequence[str]) -> None:
             ) from None
 
 
-def load_task_of(run: RunFolder, given: Sequence[str] = ()) -> tuple[str, ...]:
+def load_task_of(run: RunFolder) -> tuple[str, ...]:
     """Load what registered the task of a run in its training, unless the task is known already.
 
     Code with which the user has not trained yet needs an answer at the terminal.
 
     Args:
         run: the run.
-        given: files and modules that the command line names; they are loaded first, and need no
-            answer.
 
     Returns:
         What was loaded, as for `--load`.
@@ -66,7 +64,6 @@ def load_task_of(run: RunFolder, given: Sequence[str] = ()) -> tuple[str, ...]:
     """
     from manyworlds.tasks import list_tasks
 
-    load_modules(given)
     names = remembered(run)
     if not names or run.task in list_tasks():
         return ()
@@ -76,8 +73,7 @@ def load_task_of(run: RunFolder, given: Sequence[str] = ()) -> tuple[str, ...]:
                 f"The task '{run.task}' of the run '{run.path}' was registered by '{name}', which "
                 "does not exist any more: give --load FILE with the present path of the file."
             )
-    agreed = absolute(given)
-    unknown = [name for name in names if name not in agreed and not is_trusted(name)]
+    unknown = [name for name in names if not is_trusted(name)]
     if unknown:
         _ask(run, unknown)
         trust(unknown)
@@ -170,10 +166,16 @@ def remembered(run: RunFolder) -> tuple[str, ...]:
 
 def absolute(names: Sequence[str]) -> tuple[str, ...]:
     """Return values of `--load` that mean the same from another folder."""
-    return tuple(str(Path(name).resolve()) if name.endswith(".py") else name for name in names)
+    found: list[str] = []
+    for name in names:
+        if name.endswith(".py"):
+            name = str(Path(name).resolve())
+        found.append(name)
+    return tuple(found)
 
 
 def _load_file(path: Path) -> None:
+    """Import a Python file."""
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no file '{path}' to load tasks from.{near_files(path)} Give --load the path "
@@ -188,9 +190,10 @@ def _load_file(path: Path) -> None:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[module_name]
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [f.lineno for f in frames if Path(f.filename).resolve() == path.resolve()]
-        where = f", line {lines[-1]}" if lines else ""
+        where = ""
+        for frame in traceback.extract_tb(error.__traceback__):
+            if Path(frame.filename).resolve() == path.resolve():
+                where = f", line {frame.lineno}"
         raise ValueError(
             f"Cannot load tasks from '{path}'{where}: {type(error).__name__}: {error}"
         ) from error
@@ -219,4 +222,6 @@ def module_file(name: str) -> Path | None:
     if name in sys.modules:
         return Path(getattr(sys.modules[name], "__file__", None) or name)
     spec = importlib.util.find_spec(name)
-    return None if spec is None or spec.origin is None else Path(spec.origin)
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin)

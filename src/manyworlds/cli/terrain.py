@@ -29,7 +29,7 @@ class TerrainOptions:
         ),
     ] = ("all",)
     rows: int | None = None
-    """Number of rows; None takes the number of a ready terrain, and 3 for kinds."""
+    """Number of rows; None uses the number of a ready terrain, and 3 for kinds."""
     difficulty: Annotated[tuple[float, float] | None, _PYTHON_SYNTAX] = None
     """Difficulty of the first and the last row, such as "(0.2, 0.8)"; None for the terrain's."""
     change: Annotated[

@@ -158,8 +158,8 @@ def draw(scene_cfg: SceneCfg, width: int = 1280, height: int = 720) -> np.ndarra
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
     mujoco.mj_forward(model, data)
-    cells = scene_cfg.terrain.terrain_generator if scene_cfg.terrain else None
-    assert cells is not None
+    assert scene_cfg.terrain is not None and scene_cfg.terrain.terrain_generator is not None
+    cells = scene_cfg.terrain.terrain_generator
     extent = np.array([cells.num_rows, cells.num_cols]) * cells.size + 2 * cells.border_width
     model.stat.extent = extent.max()  # sets the clipping planes
     model.vis.global_.fovy = _FOVY_DEG
@@ -181,7 +181,9 @@ def _camera(extent: np.ndarray, aspect: float) -> mujoco.MjvCamera:
     import mujoco
 
     camera = mujoco.MjvCamera()
-    camera.azimuth = (90.0 if extent[0] > extent[1] else 0.0) + _TURN_DEG
+    camera.azimuth = _TURN_DEG
+    if extent[0] > extent[1]:
+        camera.azimuth += 90.0
     camera.elevation = _ELEVATION_DEG
     azimuth, elevation = np.deg2rad([camera.azimuth, camera.elevation])
     across = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
@@ -203,6 +205,7 @@ def _camera(extent: np.ndarray, aspect: float) -> mujoco.MjvCamera:
 
 
 def _serve(scene: SceneCfg, cfg: TerrainOptions) -> None:
+    """Serve a page of a scene until its time is over."""
     from manyworlds.lab import LabCfg, LiveLab, world_from_scene
     from manyworlds.lab.page import ReloadablePage
     from manyworlds.utils.web_access import served_at

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import itertools
 import os
 import re
 import shlex
@@ -28,11 +29,10 @@ from manyworlds.cli.options import (
     WandbCheckpointName,
     WandbRunPath,
     WebOrigins,
-    given_text,
     parse_task_command,
 )
 from manyworlds.cli.runs import FoundRun, downloaded_checkpoint, find_run, find_task
-from manyworlds.cli.task_files import absolute, load_modules, trust
+from manyworlds.cli.task_files import absolute, trust
 from manyworlds.cli.train_seeds import SeedOptions, train_seeds
 
 if TYPE_CHECKING:
@@ -49,31 +49,28 @@ if TYPE_CHECKING:
 class TrainOptions(SeedOptions, TaskOptions):
     """Train a policy for a task.
 
-    Options `--env...` change the environment of the task, options `--agent...` its learner.
-    `manyworlds train TASK --help` also lists these, and `manyworlds list` the tasks. Collections
-    are written as in Python, such as "(256, 128)".
+    Options `--env...` change the environment of the task, options `--agent...` its learner:
+    see `manyworlds train TASK --help`. Collections are written as in Python, such as "(256, 128)".
+    See `manyworlds list` for the tasks.
     """
 
     preset: Annotated[
         Literal["auto", "cpu", "gpu"],
-        arg(
-            help="Settings of the task for a few CPU cores or for a GPU; auto chooses by the "
-            "device."
-        ),
+        arg(help="Settings of the task for a few CPU cores or for a GPU; auto chooses by device."),
     ] = "auto"
     log_root: LogRoot = RUNS
     resume: bool = False
-    """Continue the newest run of this task, with its configuration."""
+    """Resume the newest run of this task, with its configuration."""
     auto_resume: Annotated[
         bool,
         arg(
-            help="Continue the newest run of this task with the same `--agent.run-name` if there "
-            "is one, and start it otherwise; for a command that is repeated after failures. A "
-            "complete run gets the files that a training ends with."
+            help="Resume the newest run of this task with the same `--agent.run-name`, or start "
+            "one; for jobs that are restarted after failures. A finished run only gets the output "
+            "files that it lacks."
         ),
     ] = False
     checkpoint: Path | None = None
-    """Continue from this checkpoint: a file, a run folder, or the name of a run."""
+    """Resume from this checkpoint: a file, a run folder, or the name of a run."""
     wandb_run_path: WandbRunPath = None
     wandb_checkpoint_name: WandbCheckpointName = None
     video: bool = False
@@ -87,25 +84,25 @@ class TrainOptions(SeedOptions, TaskOptions):
     view_worlds: int = 64
     """Maximum number of worlds on that page."""
     peek_world: int = 0
-    """World among them that `manyworlds peek` opens in MuJoCo's window."""
+    """World of that page that `manyworlds peek` opens in MuJoCo's window."""
     enter: bool = False
-    """Let `manyworlds lab --attach` enter the worlds; `--view` does, too."""
+    """Let `manyworlds lab --attach` enter the worlds; implied by `--view`."""
     remember: Annotated[
         bool,
         arg(
-            help="Remember the last 10 s of all worlds and the worst episodes, for `manyworlds "
-            "why`; needs `--enter` or `--view`."
+            help="Keep the last 10 s of all worlds and the worst episodes in memory, for "
+            "`manyworlds why`; needs `--enter` or `--view`."
         ),
     ] = False
     edits: Annotated[
         Path | None,
         arg(
             help="Run whose edits are repeated after the same iterations: its folder or name; None "
-            "takes those of the run that is continued."
+            "repeats those of the resumed run."
         ),
     ] = None
     repeat_edits: bool = True
-    """Repeat edits that the continued run made after the checkpoint."""
+    """Repeat the edits of the resumed run that came after the checkpoint."""
     host: Host = "127.0.0.1"
     port: Port = 8080
     web_origin: WebOrigins = ()
@@ -127,10 +124,9 @@ def main(argv: list[str]) -> int:
 
     options, words = parse_task_command(TrainOptions, argv, "train")
     if not options.task:
-        load_modules(options.load)
         raise UsageError(f"Name a task: manyworlds train TASK; tasks: {', '.join(list_tasks())}.")
     continues = options.resume or options.auto_resume or options.checkpoint is not None
-    continues = continues or given_text(words, "--agent.resume") is not None
+    continues |= any(word.partition("=")[0] == "--agent.resume" for word in words)
     task = find_task(options, "train", has_trained=continues)
     config, resume = read_config(task, options, words)
     if options.seeds is not None or options.seeds_parallel:
@@ -175,8 +171,17 @@ def run(
         _use_gpus(options, argv)
     if options.enable_nan_guard:
         config.env.sim.nan_guard.enabled = True
+<<<<<<< HEAD
     recorded = _recorded_edits(options, resume)
     console = Console() if ranks.is_main else Console(file=io.StringIO())
+=======
+    edits = None
+    if options.edits is not None:
+        edits = find_run(options.edits, options.log_root).need_folder().path
+    console = Console()
+    if not ranks.is_main:
+        console = Console(file=io.StringIO())
+>>>>>>> cli
     load = absolute(options.load)
     trust(load)
     with (
@@ -206,7 +211,9 @@ def run(
     result.files += watchers.files
     if ranks.is_main:
         _report(task, result, console)
-    return 130 if result.interrupted else 0
+    if result.interrupted:
+        return 130
+    return 0
 
 
 def _recorded_edits(options: TrainOptions, resume: Path | None) -> list[EditRecord]:
@@ -240,8 +247,13 @@ def read_config(
     Returns:
         The configurations, and the checkpoint to continue from, if any.
     """
-    from manyworlds.cli.given_values import keep_given_values
-    from manyworlds.cli.task_fields import TrainConfig, parse_fields, set_fields, take_num_envs
+    from manyworlds.cli.task_fields import (
+        TrainConfig,
+        keep_given_values,
+        parse_fields,
+        take_num_envs,
+    )
+    from manyworlds.rl.distributed import Ranks
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
     from manyworlds.utils.config import update_from_plain
     from manyworlds.utils.extras import require_extra
@@ -249,20 +261,27 @@ def read_config(
     config = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
     if _is_for_cpu(options, config.env.sim, words):
         use_cpu_preset(task, config.env, config.agent)
-    config, given = parse_fields(config, words, f"train {task}", options)
+    config = parse_fields(config, words, f"train {task}", options)
     require_extra("rsl_rl", "train")
     found = find_checkpoint(task, options, config.agent)
-    resume = None if found is None else found.need_checkpoint()
-    trained = None if found is None else found.folder
-    if trained is not None and trained.task in (task, None):
-        update_from_plain(config.env, trained.env_params())
-        update_from_plain(config.agent, trained.agent_params())
-        set_fields(config, given)
-    elif trained is not None:
-        _note(f"the policy is of the task '{trained.task}', whose settings do not apply here")
+    resume = None
+    notes: list[str] = []
+    if found is not None:
+        resume = found.need_checkpoint()
+        trained = found.folder
+        if trained is not None and trained.task in (task, None):
+            update_from_plain(config.env, trained.env_params())
+            update_from_plain(config.agent, trained.agent_params())
+            config = parse_fields(config, words, f"train {task}", options)
+        elif trained is not None:
+            notes = [
+                f"the policy is of the task '{trained.task}', whose settings do not apply here"
+            ]
     take_num_envs(config.env, options.num_envs)
-    for text in keep_given_values(config, given):
-        _note(text)
+    notes += keep_given_values(config, words)
+    if Ranks.from_environment().is_main:
+        for note in notes:
+            print(f"note: {note}.", file=sys.stderr)
     return config, resume
 
 
@@ -275,21 +294,17 @@ def _is_for_cpu(options: TrainOptions, sim: SimulationCfg, words: Sequence[str])
     if options.device is not None:
         return options.device.startswith("cpu")
     # The preset has terms whose fields are options: it must be chosen before these are parsed.
-    engine = given_text(words, "--env.sim.engine")
-    if engine is not None:
-        sim = copy.copy(sim)
-        sim.engine = engine  # type: ignore[assignment]
+    sim = copy.copy(sim)
+    for word, following in itertools.pairwise([*words, ""]):
+        option, equals, value = word.partition("=")
+        if option == "--env.sim.engine":
+            if not equals:
+                value = following
+            sim.engine = value  # type: ignore[assignment]
     try:
         return choose_device(sim, None).type == "cpu"
     except ValueError:  # of an engine that does not exist, which parsing explains
         return True
-
-
-def _note(text: str) -> None:
-    from manyworlds.rl.distributed import Ranks
-
-    if Ranks.from_environment().is_main:
-        print(f"note: {text}.", file=sys.stderr)
 
 
 def find_checkpoint(task: str, options: TrainOptions, agent: RslRlBaseRunnerCfg) -> FoundRun | None:
@@ -352,8 +367,9 @@ def _use_gpus(options: TrainOptions, argv: Sequence[str]) -> None:
     options.device = options.device or "cuda"
     if count > 1:
         launch = ["torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
-        own = ["-m", "manyworlds.cli.main", "train", *argv]
-        program = FRONTENDS[-1].program() if FRONTENDS else own
+        program = ["-m", "manyworlds.cli.main", "train", *argv]
+        if FRONTENDS:
+            program = FRONTENDS[-1].program()
         os.execv(sys.executable, [sys.executable, "-m", *launch, *program])
 
 
@@ -361,16 +377,18 @@ def _report(task: str, result: TrainingResult, console: Console) -> None:
     """Write a summary of the run, and print its files."""
     from manyworlds.rl.training import write_summary
 
-    # Two quick Ctrl-C end the first iteration before it can report.
-    last = result.records[-1] if result.records else None
-    iterations = 0 if last is None else last.iteration
+    iterations = 0
+    mean_return = None
+    if result.records:  # two quick Ctrl-C end the first iteration before it can report
+        iterations = result.records[-1].iteration
+        mean_return = result.records[-1].mean_return
     summary = write_summary(
         result.run,
         {
             "task": task,
             "iterations": iterations,
             "interrupted": result.interrupted,
-            "mean_return": None if last is None else last.mean_return,
+            "mean_return": mean_return,
             "training_time_s": sum(r.collect_time + r.learn_time for r in result.records),
         },
     )

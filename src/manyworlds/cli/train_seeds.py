@@ -28,7 +28,9 @@ RUN_FILE = "MANYWORLDS_RUN_FILE"
 """Environment variable with a file to which a training writes the path of its run folder."""
 _SEEDS = ("--agent.seed", "--env.seed")
 _INTERRUPTED = 130
-_SIGNALS = (*stop_signals(), *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+_SIGNALS = list(stop_signals())
+if hasattr(signal, "SIGHUP"):
+    _SIGNALS.append(signal.SIGHUP)
 
 
 @dataclass(kw_only=True)
@@ -36,9 +38,9 @@ class SeedOptions:
     """Seeds of several trainings."""
 
     seeds: str | None = None
-    """Train once with each of these seeds, such as 1,2,3, one after the other, and compare."""
+    """Train once per seed, such as 1,2,3, one after the other, and plot the runs together."""
     seeds_parallel: bool = False
-    """Train with all of the seeds at the same time; each training gets its share of the cores."""
+    """Train with all seeds at the same time; the cores are divided among the trainings."""
 
 
 @dataclass
@@ -55,11 +57,9 @@ class _Training:
         """The run's folder; None if the training did not come so far."""
         from manyworlds.rl.run_folder import RunFolder
 
-        return (
-            RunFolder(Path(self.run_file.read_text(encoding="utf-8")))
-            if self.run_file.exists()
-            else None
-        )
+        if not self.run_file.exists():
+            return None
+        return RunFolder(Path(self.run_file.read_text(encoding="utf-8")))
 
 
 @dataclass
@@ -81,8 +81,10 @@ class _Processes:
 
         def forward(signum: int, frame: object) -> None:
             self.stopped = True
+            if signum != signal.SIGINT:
+                signum = signal.SIGTERM
             for process in self.running:
-                interrupt(process, signal.SIGINT if signum == signal.SIGINT else signal.SIGTERM)
+                interrupt(process, signum)
 
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -233,11 +235,15 @@ def _start(
     name = "_".join(filter(None, (config.agent.run_name, f"seed-{training.seed}")))
     options = [text for option in _SEEDS for text in (option, str(training.seed))]
     command = [sys.executable, "-m", "manyworlds.cli.main", "train", *argv, *options]
+    output = errors = None
+    if piped_environment:
+        output = subprocess.PIPE
+        errors = subprocess.STDOUT
     return subprocess.Popen(
         [*command, "--agent.run-name", name],
         env={**(piped_environment or os.environ), RUN_FILE: str(training.run_file)},
-        stdout=subprocess.PIPE if piped_environment else None,
-        stderr=subprocess.STDOUT if piped_environment else None,
+        stdout=output,
+        stderr=errors,
         text=True,
         errors="replace",
         process_group=0,
@@ -252,7 +258,10 @@ def _report(task: str, trainings: Sequence[_Training], picture: Path) -> None:
 
     for training in trainings:
         if training.code not in (None, 0, _INTERRUPTED):
-            print(f"error: seed {training.seed} failed: {_reason(training.code)}", file=sys.stderr)
+            reason = f"exit code {training.code}; its message is above."
+            if training.code < 0:
+                reason = f"{describe_exit(training.code)} ended it."
+            print(f"error: seed {training.seed} failed: {reason}", file=sys.stderr)
     ended = [t.run for t in trainings if t.code in (0, _INTERRUPTED)]
     runs = [RunCurves.of(run) for run in ended if run is not None and read_progress(run.path)]
     last = (run.records[-1].mean_return for run in runs)
@@ -267,9 +276,3 @@ def _report(task: str, trainings: Sequence[_Training], picture: Path) -> None:
         )
         line += f"; picture: {plot_comparison(runs, ['mean_return'], picture)}"
     print(line)
-
-
-def _reason(code: int | None) -> str:
-    if code is not None and code < 0:
-        return f"{describe_exit(code)} ended it."
-    return f"exit code {code}; its message is above."

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -28,11 +28,15 @@ class TrainingProgress:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._printed = time.monotonic()
-        self._progress = Progress(
+        columns: list[ProgressColumn] = [
             TextColumn("{task.fields[count]}"),
-            *([BarColumn(bar_width=10)] if console.width >= _BAR_COLUMNS else []),
             TextColumn("{task.description}"),
             TimeRemainingColumn(compact=True),
+        ]
+        if console.width >= _BAR_COLUMNS:
+            columns.insert(1, BarColumn(bar_width=10))
+        self._progress = Progress(
+            *columns,
             console=console,
             disable=not console.is_terminal,
         )
@@ -68,7 +72,9 @@ class TrainingProgress:
 
 def describe(record: IterationRecord) -> str:
     """Return mean return, speed, and the shares of time of an iteration."""
-    shown = "-" if record.mean_return is None else f"{record.mean_return:.2f}"
+    shown = "-"
+    if record.mean_return is not None:
+        shown = f"{record.mean_return:.2f}"
     parts = [f"return {shown}", f"{record.steps_per_s:,.0f} steps/s"]
     shares = " ".join(f"{name} {100 * share:.0f}" for name, share in record.shares.items())
     if shares:

@@ -68,6 +68,7 @@ class TrainingWatchers:
             self._open_page(runner, run)
 
     def _start_film(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        """Record videos of a world from now on."""
         from manyworlds.viewer.video_recorder import VideoRecorder
 
         interval = self._options.video_interval
@@ -81,6 +82,7 @@ class TrainingWatchers:
         runner.env.env = self._film
 
     def _open_attach_server(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        """Let other programs enter the worlds."""
         from manyworlds.live.memory import WorldMemory
         from manyworlds.live.server import AttachServer
         from manyworlds.live.training_policy import TrainingPolicy
@@ -94,12 +96,17 @@ class TrainingWatchers:
             run.task or "",
             TrainingPolicy(runner),
             int(runner.cfg["num_steps_per_env"]),
+<<<<<<< HEAD
             self._edits,
+=======
+            runner.edits,
+>>>>>>> cli
             memory,
         )
         self._print(f"enter one of its worlds: manyworlds lab --attach {run.path} --world 0")
 
     def _open_page(self, runner: OnPolicyRunner, run: RunFolder) -> None:
+        """Serve the page of the worlds."""
         from manyworlds.lab.entry.warm_lab import WarmLab
         from manyworlds.lab.network.fast_path.training import TrainingOwner
         from manyworlds.utils.web_access import is_local, served_at
@@ -141,7 +148,9 @@ class TrainingWatchers:
     @property
     def files(self) -> list[Path]:
         """Videos written so far."""
-        return [] if self._film is None else self._film.files
+        if self._film is None:
+            return []
+        return self._film.files
 
     def close(self) -> None:
         """Finish the videos and close the page."""

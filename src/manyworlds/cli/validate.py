@@ -13,7 +13,6 @@ import tyro
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import Load, MissingMeshes, parse
-from manyworlds.cli.task_files import load_modules
 from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.utils.mujoco_messages import MujocoWarnings
@@ -50,17 +49,18 @@ class ValidationReport:
     """Sizes of a model that compiles."""
 
     def __str__(self) -> str:
-        first = f"{self.path}: " + (f"ok: {self.summary}" if self.error is None else "error")
-        lines = [] if self.error is None else [f"  {self.error}"]
+        if self.error is None:
+            lines = [f"{self.path}: ok: {self.summary}"]
+        else:
+            lines = [f"{self.path}: error", f"  {self.error}"]
         lines += [f"  hint: {hint}" for hint in self.hints]
         lines += [f"  warning: {warning}" for warning in self.warnings]
-        return "\n".join([first, *lines])
+        return "\n".join(lines)
 
 
 def main(argv: list[str]) -> int:
     """Run `manyworlds validate`."""
     args = parse(ValidateOptions, argv, "validate")
-    load_modules(args.load)
     if not args.files:
         raise UsageError("No file to validate: name at least one, as in `validate robot.xml`.")
     wrong = False
@@ -100,8 +100,10 @@ def _validate_task(task: str) -> bool:
 
     with torch_threads(1):
         report = check_env(load_env_cfg(task))
-    first = "" if report.ok else "error\n  "
-    print(f"{task}: {first}" + str(report).replace("\n", "\n  "))
+    first = f"{task}: "
+    if not report.ok:
+        first += "error\n  "
+    print(first + str(report).replace("\n", "\n  "))
     return report.ok
 
 
@@ -139,8 +141,11 @@ def doubts(model: mujoco.MjModel, keys: Sequence[tuple[str, int]] = ()) -> list[
         found.append(f"the timestep is {model.opt.timestep:g} s: it must be positive to simulate.")
     for i, (name, length) in enumerate(keys):
         if 0 < length < model.nq:
+            shown = i
+            if name:
+                shown = repr(name)
             found.append(
-                f"keyframe {repr(name) if name else i} gives {length} of {model.nq} qpos values: "
+                f"keyframe {shown} gives {length} of {model.nq} qpos values: "
                 "the rest was filled in."
             )
     found += doubtful_sizes(model)

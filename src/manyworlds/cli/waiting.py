@@ -20,6 +20,8 @@ def check_seconds(seconds: float | None) -> None:
 
 def wait(seconds: float | None) -> None:
     """Wait for a time [s]; None waits for Ctrl-C."""
-    until = math.inf if seconds is None else time.monotonic() + seconds
+    until = math.inf
+    if seconds is not None:
+        until = time.monotonic() + seconds
     while time.monotonic() < until:
         time.sleep(_HEARTBEAT_S)

@@ -14,7 +14,7 @@ class WhyOptions:
     """Explain why episodes of a running training ended.
 
     The training must have been started with `--remember`, and with `--enter` or `--view`. The last
-    seconds are simulated again from what it remembers.
+    seconds are simulated again from its memory.
     """
 
     run: RunningTraining = ""
@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     from manyworlds.tasks.run_configs import configs_of_run
 
     visitor = Visitor(run.path)
-    load_task_of(run, cfg.load)
+    load_task_of(run)
     env_cfg, _ = configs_of_run(run)
     if cfg.world is not None:
         print(episode_story(visitor.past(cfg.world), env_cfg))

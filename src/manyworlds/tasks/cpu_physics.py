@@ -73,6 +73,9 @@ def _named_sensors(cfg: ManagerBasedRlEnvCfg) -> Iterator[str]:
     for terms in (*groups, *managers):
         for term in filter(None, terms.values()):
             for key, value in term.params.items():
-                names = (value,) if isinstance(value, str) else value
-                if "sensor" in key and isinstance(names, tuple | list):
-                    yield from names
+                if "sensor" not in key:
+                    continue
+                if isinstance(value, str):
+                    yield value
+                elif isinstance(value, tuple | list):
+                    yield from value

@@ -56,64 +56,74 @@ class LazyTask:
 
 
 _CARTPOLE = "manyworlds.tasks.cartpole.cartpole_env_cfg"
-_TRACKING_RUNNER = "manyworlds.tasks.tracking.rl.runner:MotionTrackingOnPolicyRunner"
+_PUSH = "manyworlds.tasks.push.push_env_cfg"
+
+
+def _velocity(robot: str, ground: str) -> LazyTask:
+    """Return the location of a robot's task on `flat` or `rough` ground."""
+    return LazyTask(
+        f"manyworlds.tasks.velocity.config.{robot.removeprefix('unitree_')}",
+        f"{robot}_{ground}_env_cfg",
+        f"{robot}_ppo_runner_cfg",
+    )
+
+
+def _cubes(robot: str, env: str, learner: str, cpu_preset: str | None = None) -> LazyTask:
+    """Return the location of a task in which an arm lifts cubes."""
+    return LazyTask(
+        f"manyworlds.tasks.manipulation.config.{robot}",
+        f"{robot}_{env}_env_cfg",
+        f"{robot}_{learner}_ppo_runner_cfg",
+        cpu_preset=cpu_preset,
+    )
+
+
+def _tracking(robot: str, env: str) -> LazyTask:
+    """Return the location of a robot's task that tracks a motion."""
+    return LazyTask(
+        f"manyworlds.tasks.tracking.config.{robot.removeprefix('unitree_')}",
+        f"{robot}_{env}_env_cfg",
+        f"{robot}_tracking_ppo_runner_cfg",
+        "manyworlds.tasks.tracking.rl.runner:MotionTrackingOnPolicyRunner",
+    )
+
+
 BUILTIN_TASKS: dict[str, LazyTask] = {
-    **{
-        f"Cartpole-{task}": LazyTask(
-            _CARTPOLE, f"cartpole_{task.lower()}_env_cfg", "cartpole_ppo_runner_cfg"
-        )
-        for task in ("Balance", "Swingup")
-    },
-    "Push-Variants": LazyTask(
-        "manyworlds.tasks.push.push_env_cfg", "push_variants_env_cfg", "push_ppo_runner_cfg"
-    ),
+    "Cartpole-Balance": LazyTask(_CARTPOLE, "cartpole_balance_env_cfg", "cartpole_ppo_runner_cfg"),
+    "Cartpole-Swingup": LazyTask(_CARTPOLE, "cartpole_swingup_env_cfg", "cartpole_ppo_runner_cfg"),
+    "Push-Variants": LazyTask(_PUSH, "push_variants_env_cfg", "push_ppo_runner_cfg"),
     "Reach": LazyTask("manyworlds.tasks.reach.reach_env_cfg", "env_cfg", "rl_cfg"),
-    **{
-        f"Velocity-{ground.capitalize()}-{robot.capitalize()}": LazyTask(
-            f"manyworlds.tasks.velocity.config.{robot}",
-            f"{maker}{robot}_{ground}_env_cfg",
-            f"{maker}{robot}_ppo_runner_cfg",
-        )
-        for maker, robot in (
-            ("", "quadruped"),
-            ("", "humanoid"),
-            ("unitree_", "go1"),
-            ("unitree_", "g1"),
-        )
-        for ground in ("flat", "rough")
-    },
-    **{
-        f"{task}-{robot.capitalize()}{seen}": LazyTask(
-            f"manyworlds.tasks.manipulation.config.{robot}",
-            f"{robot}_{env}_env_cfg",
-            f"{robot}_{learner}_ppo_runner_cfg",
-            cpu_preset=None if seen or task != "Lift-Cube" else "use_cpu_preset",
-        )
-        for robot in ("arm", "yam")
-        for task, seen, env, learner in (
-            ("Lift-Cube", "", "lift_cube", "lift_cube"),
-            ("Lift-Cube", "-Rgb", "lift_cube_rgb", "lift_cube_vision"),
-            ("Lift-Cube", "-Depth", "lift_cube_depth", "lift_cube_vision"),
-            ("Multi-Cube-Seg", "", "multi_cube_seg", "multi_cube_seg"),
-        )
-    },
-    **{
-        f"Tracking-Flat-{robot.capitalize()}{suffix}": LazyTask(
-            f"manyworlds.tasks.tracking.config.{robot}",
-            f"{maker}{robot}_flat_tracking{suffix.lower().replace('-', '_')}_env_cfg",
-            f"{maker}{robot}_tracking_ppo_runner_cfg",
-            _TRACKING_RUNNER,
-        )
-        for maker, robot in (("", "humanoid"), ("unitree_", "g1"))
-        for suffix in ("", "-No-State-Estimation")
-    },
+    "Velocity-Flat-Quadruped": _velocity("quadruped", "flat"),
+    "Velocity-Rough-Quadruped": _velocity("quadruped", "rough"),
+    "Velocity-Flat-Humanoid": _velocity("humanoid", "flat"),
+    "Velocity-Rough-Humanoid": _velocity("humanoid", "rough"),
+    "Velocity-Flat-Go1": _velocity("unitree_go1", "flat"),
+    "Velocity-Rough-Go1": _velocity("unitree_go1", "rough"),
+    "Velocity-Flat-G1": _velocity("unitree_g1", "flat"),
+    "Velocity-Rough-G1": _velocity("unitree_g1", "rough"),
+    "Lift-Cube-Arm": _cubes("arm", "lift_cube", "lift_cube", "use_cpu_preset"),
+    "Lift-Cube-Arm-Rgb": _cubes("arm", "lift_cube_rgb", "lift_cube_vision"),
+    "Lift-Cube-Arm-Depth": _cubes("arm", "lift_cube_depth", "lift_cube_vision"),
+    "Multi-Cube-Seg-Arm": _cubes("arm", "multi_cube_seg", "multi_cube_seg"),
+    "Lift-Cube-Yam": _cubes("yam", "lift_cube", "lift_cube", "use_cpu_preset"),
+    "Lift-Cube-Yam-Rgb": _cubes("yam", "lift_cube_rgb", "lift_cube_vision"),
+    "Lift-Cube-Yam-Depth": _cubes("yam", "lift_cube_depth", "lift_cube_vision"),
+    "Multi-Cube-Seg-Yam": _cubes("yam", "multi_cube_seg", "multi_cube_seg"),
+    "Tracking-Flat-Humanoid": _tracking("humanoid", "flat_tracking"),
+    "Tracking-Flat-Humanoid-No-State-Estimation": _tracking(
+        "humanoid", "flat_tracking_no_state_estimation"
+    ),
+    "Tracking-Flat-G1": _tracking("unitree_g1", "flat_tracking"),
+    "Tracking-Flat-G1-No-State-Estimation": _tracking(
+        "unitree_g1", "flat_tracking_no_state_estimation"
+    ),
 }
 """Tasks of this package, by id."""
 _LAZY: dict[str, LazyTask] = dict(BUILTIN_TASKS)
 
 FAMILIES: dict[str, str] = {
-    f"Velocity-{ground}": f"manyworlds.tasks.velocity.config.robots:{ground.lower()}_task"
-    for ground in ("Flat", "Rough")
+    "Velocity-Flat": "manyworlds.tasks.velocity.config.robots:flat_task",
+    "Velocity-Rough": "manyworlds.tasks.velocity.config.robots:rough_task",
 }
 """Tasks for a robot that is named: function of the robot's name that registers its task."""
 
@@ -132,27 +142,19 @@ _CPU_TRAINING: dict[str, str] = {
     "Lift-Cube-Yam": "38 minutes on 2 cores",
     "Tracking-Flat-Humanoid": "46 minutes on 2 cores",
     # Not trained to their end; 10 million control steps with images take more than half a day.
-    **{
-        task: f"needs a GPU: {speed} control steps per second on 2 cores"
-        for task, speed in (
-            ("Lift-Cube-Arm-Depth", 172),
-            ("Lift-Cube-Arm-Rgb", 86),
-            ("Lift-Cube-Yam-Depth", 102),
-            ("Lift-Cube-Yam-Rgb", 25),
-            ("Multi-Cube-Seg-Arm", 183),
-            ("Multi-Cube-Seg-Yam", 96),
-        )
-    },
-    **{
-        task: f"hours: {speed:,} control steps per second on 2 cores"
-        for task, speed in (
-            ("Tracking-Flat-G1", 6200),
-            ("Tracking-Flat-G1-No-State-Estimation", 6900),
-            ("Tracking-Flat-Humanoid-No-State-Estimation", 8700),
-            ("Velocity-Rough-G1", 3700),
-            ("Velocity-Rough-Humanoid", 5100),
-        )
-    },
+    "Lift-Cube-Arm-Depth": "needs a GPU: 172 control steps per second on 2 cores",
+    "Lift-Cube-Arm-Rgb": "needs a GPU: 86 control steps per second on 2 cores",
+    "Lift-Cube-Yam-Depth": "needs a GPU: 102 control steps per second on 2 cores",
+    "Lift-Cube-Yam-Rgb": "needs a GPU: 25 control steps per second on 2 cores",
+    "Multi-Cube-Seg-Arm": "needs a GPU: 183 control steps per second on 2 cores",
+    "Multi-Cube-Seg-Yam": "needs a GPU: 96 control steps per second on 2 cores",
+    "Tracking-Flat-G1": "hours: 6,200 control steps per second on 2 cores",
+    "Tracking-Flat-G1-No-State-Estimation": "hours: 6,900 control steps per second on 2 cores",
+    "Tracking-Flat-Humanoid-No-State-Estimation": (
+        "hours: 8,700 control steps per second on 2 cores"
+    ),
+    "Velocity-Rough-G1": "hours: 3,700 control steps per second on 2 cores",
+    "Velocity-Rough-Humanoid": "hours: 5,100 control steps per second on 2 cores",
 }
 """Training times of tasks on a CPU, by id, as measured for docs/learning.md and
 docs/performance.md."""
@@ -230,7 +232,9 @@ def load_env_cfg(task_name: str, play: bool = False) -> ManagerBasedRlEnvCfg:
         KeyError: the task does not exist.
     """
     task = _find(task_name)
-    return copy.deepcopy(task.play_env_cfg if play else task.env_cfg)
+    if play:
+        return copy.deepcopy(task.play_env_cfg)
+    return copy.deepcopy(task.env_cfg)
 
 
 def load_rl_cfg(task_name: str) -> RslRlOnPolicyRunnerCfg:
@@ -335,7 +339,9 @@ def _find(task_name: str) -> _Task:
         module = importlib.import_module(lazy.module)
         make_env = getattr(module, lazy.env_cfg)
         make_rl = getattr(module, lazy.rl_cfg)
-        preset = getattr(module, lazy.cpu_preset, None) if lazy.cpu_preset else None
+        preset = None
+        if lazy.cpu_preset:
+            preset = getattr(module, lazy.cpu_preset, None)
         _TASKS[task_name] = _Task(make_env(), make_env(play=True), make_rl(), lazy.runner, preset)
     return _TASKS[task_name]
 

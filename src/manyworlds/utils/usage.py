@@ -2,6 +2,4 @@
 
 
 class UsageError(ValueError):
-    """A command line that is wrong."""
-
-    exit_code = 2
+    """A command line that is wrong: exit code 2."""

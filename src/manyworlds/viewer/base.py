@@ -219,7 +219,9 @@ class BaseViewer(ABC):
             case requests.NextEnv():
                 self.select_env(self.env_idx + 1)
             case _:
-                payload = action.payload if isinstance(action, requests.Custom) else None
+                payload = None
+                if isinstance(action, requests.Custom):
+                    payload = action.payload
                 if not self._handle_custom_action(requests.name_of(action), payload):
                     raise ValueError(f"{type(self).__name__} has no action {action}.")
 
@@ -366,7 +368,9 @@ class BaseViewer(ABC):
             Whether a frame was drawn.
         """
         now = self._clock()
-        elapsed = now - (now if self._last_tick is None else self._last_tick)
+        elapsed = 0.0
+        if self._last_tick is not None:
+            elapsed = now - self._last_tick
         self._last_tick = now
         self._carry_out_requests()
         self.sync_viewer_to_env()
@@ -391,7 +395,9 @@ class BaseViewer(ABC):
                 end.
             catch_sigint: let Ctrl-C end the loop without a traceback.
         """
-        self._steps_left = math.inf if num_steps is None else num_steps
+        self._steps_left = math.inf
+        if num_steps is not None:
+            self._steps_left = num_steps
         try:
             self.setup()
             while self.is_running() and self._steps_left > 0:
@@ -405,12 +411,6 @@ class BaseViewer(ABC):
         finally:
             self._steps_left = math.inf
             self.close()
-
-    def _carry_out_requests(self) -> None:
-        # Only present requests: those that requests add must not prevent the loop from going on.
-        for _ in range(self._requests.qsize()):
-            action = self._requests.get()
-            self._attempt(lambda action=action: self.carry_out(action))
 
     def _spend_budget(self, deadline: float) -> None:
         """Step within the budget, until the deadline on the clock [s]."""
@@ -456,13 +456,16 @@ class BaseViewer(ABC):
             function()
         except Exception as error:
             self.pause()
+            self._last_error = type(error).__name__
             text = " ".join(str(error).split())
-            self._last_error = f"{type(error).__name__}: {text}" if text else type(error).__name__
+            if text:
+                self._last_error += f": {text}"
             self.log(traceback.format_exc(), VerbosityLevel.SILENT)
             return False
         return True
 
     def _update_stats(self, now: float) -> None:
+        """Measure frames and simulated time per second, over some seconds."""
         if self._stats_start is None:
             self._stats_start = now
             self._stats_steps = 0
@@ -475,6 +478,12 @@ class BaseViewer(ABC):
             self._stats_start = now
             self._stats_steps = 0
             self._stats_frames = 0
+
+    def _carry_out_requests(self) -> None:
+        """Carry out present requests; those that they add must not keep the loop from going on."""
+        for _ in range(self._requests.qsize()):
+            action = self._requests.get()
+            self._attempt(lambda action=action: self.carry_out(action))
 
     def _idle_seconds(self) -> float:
         """Return the time until something is due [s]."""

@@ -40,9 +40,12 @@ def _free_bodies(model: mujoco.MjModel) -> list[int]:
 
 
 def _named_body(model: mujoco.MjModel, cfg: ViewerConfig) -> int:
+    """Return the body that a configuration names."""
     if cfg.body_name is None:
         raise ValueError("ViewerConfig: ASSET_BODY needs a body to follow: set body_name.")
-    name = f"{cfg.entity_name}/{cfg.body_name}" if cfg.entity_name else cfg.body_name
+    name = cfg.body_name
+    if cfg.entity_name:
+        name = f"{cfg.entity_name}/{name}"
     names = _body_names(model)
     if name not in names:
         raise ValueError(
@@ -53,6 +56,7 @@ def _named_body(model: mujoco.MjModel, cfg: ViewerConfig) -> int:
 
 
 def _root_body(model: mujoco.MjModel, cfg: ViewerConfig) -> int:
+    """Return the root of the entity that a configuration names."""
     if cfg.entity_name is None:
         raise ValueError("ViewerConfig: ASSET_ROOT needs an entity to follow: set entity_name.")
     names = _body_names(model)
@@ -72,5 +76,9 @@ def _body_names(model: mujoco.MjModel) -> list[str]:
 
 
 def _shown(names: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:8])
-    return shown + (", ..." if len(names) > 8 else "") if names else "(there are none)"
+    if not names:
+        return "(there are none)"
+    shown = [repr(name) for name in names[:8]]
+    if len(names) > 8:
+        shown.append("...")
+    return ", ".join(shown)

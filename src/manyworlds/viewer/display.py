@@ -30,7 +30,9 @@ def check_display(remedy: str) -> None:
         warnings.simplefilter("always")
         opened = glfw.init()
     if not opened:
-        reason = str(problems[-1].message) if problems else "GLFW does not start"
+        reason = "GLFW does not start"
+        if problems:
+            reason = str(problems[-1].message)
         display = os.environ.get("DISPLAY", os.environ.get("WAYLAND_DISPLAY", ""))
         raise RuntimeError(
             f"MuJoCo's window cannot use the display '{display}' ({reason}): {remedy}"

@@ -56,8 +56,8 @@ class EntryControls:
             url = html.escape(self._lab.enter(world), quote=True)
             self.text.content = (
                 f'<p><a href="{url}" target="_blank" rel="noopener">World {world} in the lab</a>: '
-                "it goes on from where it was, with the present policy. The training goes on, too."
-                "</p>"
+                "it continues from its present state, with the current policy, as does the "
+                "training.</p>"
             )
         except RuntimeError as error:
             self.text.content = f"<p>{html.escape(str(error))}</p>"
@@ -66,6 +66,7 @@ class EntryControls:
             self._busy.release()
 
     def _warm(self) -> None:
+        """Start a lab in the background, so that a world opens faster."""
         if self._warming:
             return
         self._warming = True

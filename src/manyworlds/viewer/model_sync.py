@@ -110,7 +110,10 @@ def sync_model_fields(
         names |= {"geom_rgba", "geom_matid"}
     for name in sorted(names):
         rows = getattr(sim_model, name)
-        row = as_numpy(rows[env_idx if rows.shape[0] > 1 else 0]).reshape(-1)
+        world = env_idx
+        if rows.shape[0] == 1:  # one row for all worlds
+            world = 0
+        row = as_numpy(rows[world]).reshape(-1)
         # `bvh_aabb` has rows for bodies only, which come first.
         getattr(dst_model, name).reshape(-1)[: row.size] = row
     if "geom_dataid" in names:
@@ -129,5 +132,6 @@ def copy_model_fields(dst: mujoco.MjModel, src: mujoco.MjModel) -> None:
 
 def as_numpy(value: torch.Tensor | np.ndarray) -> np.ndarray:
     """Return a tensor or an array as an array of the same shape on the CPU."""
-    detach = getattr(value, "detach", None)
-    return np.asarray(value) if detach is None else detach().cpu().numpy()
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(value)
+    return value.detach().cpu().numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -115,10 +116,13 @@ class OffscreenRenderer:
         """
         renderer = self.renderer
         world = self._world
-        env_idx = self._cfg.env_idx if env_idx is None else env_idx
+        if env_idx is None:
+            env_idx = self._cfg.env_idx
         world.load(data, env_idx)
         self._camera.lookat[:] = world.data.xpos[self._body_id] + np.asarray(self._cfg.lookat)
-        view = self._camera if camera is None else camera
+        view: int | str | mujoco.MjvCamera = self._camera
+        if camera is not None:
+            view = camera
         renderer.update_scene(world.data, view, self._option)
         flags = renderer.scene.flags
         flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._cfg.enable_shadows
@@ -157,7 +161,8 @@ class OffscreenRenderer:
         """
         if not len(env_ids):
             raise ValueError("render_grid needs at least one world, got no env_ids.")
-        columns = int(np.ceil(np.sqrt(len(env_ids)))) if columns is None else columns
+        if columns is None:
+            columns = math.ceil(math.sqrt(len(env_ids)))
         if columns < 1:
             raise ValueError(f"render_grid needs at least one column, got columns={columns}.")
         columns = min(columns, len(env_ids))
@@ -196,7 +201,8 @@ def attach_renderer(
     Raises:
         RuntimeError: there is no working OpenGL.
     """
-    cfg = env.cfg.viewer if cfg is None else cfg
+    if cfg is None:
+        cfg = env.cfg.viewer
     sim = env.sim
     renderer = OffscreenRenderer(sim.mj_model, cfg, env.scene, sim.model, sim.expanded_fields)
 

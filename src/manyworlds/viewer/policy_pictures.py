@@ -39,7 +39,11 @@ def draw_policy(
         RuntimeError: there is no working OpenGL.
     """
     sensor: Any = env.scene.sensors.get(_FEET)
-    start, every = (2.0, 0.08) if sensor is not None else (0.0, 1.0)  # [s]
+    start = 0.0  # [s]
+    every = 1.0  # [s]
+    if sensor is not None:
+        start = 2.0
+        every = 0.08
     pictures = []
     touching = []
     drawn_at = [start + i * every for i in range(_PICTURES)]
@@ -50,7 +54,9 @@ def draw_policy(
         expanded_fields=env.sim.expanded_fields,
     )
     due = {round(time / env.step_dt) for time in drawn_at}
-    last = max(*due, round((start + _FOOTFALLS_S) / env.step_dt) if sensor is not None else 0)
+    last = max(due)
+    if sensor is not None:
+        last = max(last, round((start + _FOOTFALLS_S) / env.step_dt))
     obs = env.get_observations()
     try:
         with torch_threads(1), torch.inference_mode():
@@ -63,8 +69,13 @@ def draw_policy(
                 obs = env.step(policy(obs))[0]
     finally:
         renderer.close()
-    figure = new_figure(9.6, 1.5 if sensor is None else 3.4, dpi=100)
-    top, *below = figure.subplots(1 if sensor is None else 2, 1, squeeze=False)[:, 0]
+    height = 1.5
+    rows = 1
+    if sensor is not None:
+        height = 3.4
+        rows = 2
+    figure = new_figure(9.6, height, dpi=100)
+    top, *below = figure.subplots(rows, 1, squeeze=False)[:, 0]
     top.imshow(np.concatenate(pictures, axis=1))
     top.axis("off")
     shown = f"pictures every {every:g} s"

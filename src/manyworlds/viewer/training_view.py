@@ -115,10 +115,12 @@ class Frames:
         if before == last or before % 2:
             return last, None
         copies = {name: array.copy() for name, array in self.arrays.items()}
-        return (before, copies) if int(self._sequence[0]) == before else (last, None)
+        if int(self._sequence[0]) != before:
+            return last, None
+        return before, copies
 
     def close(self) -> None:
-        """Close the memory; the process that created it removes it, too."""
+        """Close the memory; the process that created it also removes it."""
         self.arrays = {}
         del self._sequence
         self.memory.close()
@@ -136,7 +138,7 @@ class TrainingView:
         num_shown: largest number of worlds on the page.
         host: address of the page; the default accepts connections from this machine only.
         port: port of the page; if it is in use, the next free one is taken. See `url`.
-        share: serves the worlds for other programs, too; another process must be able to import
+        share: also serves the worlds to other programs; another process must be able to import
             it. None serves the page only.
         walk_in: creates the lab that the button *Walk in* opens worlds in; likewise. None for no
             button.
@@ -196,9 +198,9 @@ class TrainingView:
     def note(self, record: IterationRecord) -> None:
         """Show the results of an iteration."""
         if self._frames is not None:
-            values = [getattr(record, name) for name in _RECORD]
             self._frames.begin()
-            self._frames.arrays["record"][:] = [np.nan if v is None else v for v in values]
+            values = [getattr(record, name) for name in _RECORD]
+            self._frames.arrays["record"][:] = np.array(values, float)  # None becomes NaN
             self._frames.end()
 
     def finish(self) -> None:
@@ -222,8 +224,11 @@ class TrainingView:
         self._frames.end()
 
     def _wait_for_page(self, answers: Connection) -> tuple[str, str]:
+        """Return the addresses of the page and of the shared world."""
         try:
-            answer = answers.recv() if answers.poll(_START_SECONDS) else "no answer"
+            answer = "no answer"
+            if answers.poll(_START_SECONDS):
+                answer = answers.recv()
         except EOFError:
             answer = "its process ended"
         if isinstance(answer, str):
@@ -253,12 +258,18 @@ def _serve(
     """Serve the page until the process is terminated; runs in its own process."""
     # Ctrl-C is handled by the training, which terminates this process at its end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    lab = None if walk_in is None else walk_in()  # with the priority of the training
+    lab = None
+    if walk_in is not None:
+        lab = walk_in()  # with the priority of the training
     frames = Frames(layout, name)
     try:
         shown = _TrainingPage(frames, *page, walk_in=lab)
-        shared = None if share is None else share(frames, page[0])
-        pipe.send((shown.url, "" if shared is None else shared.address))
+        shared = None
+        address = ""
+        if share is not None:
+            shared = share(frames, page[0])
+            address = shared.address
+        pipe.send((shown.url, address))
     except Exception as error:
         with contextlib.suppress(BrokenPipeError):  # the training was stopped meanwhile
             pipe.send(f"{type(error).__name__}: {error}")
@@ -318,6 +329,9 @@ class _TrainingPage:
         self._server = new_server(host, port, web_origins=web_origins)
         self.url = page_url(self._server)
         self._view = FittedView(self._server)
+        on_click = None
+        if walk_in is not None:
+            on_click = self._select
         self._grid = WorldGrid(
             self._server,
             model,
@@ -325,7 +339,7 @@ class _TrainingPage:
             self._count,
             sim_model=self._sim_model,
             expanded_fields=fields,
-            on_click=None if walk_in is None else self._select,
+            on_click=on_click,
             can_select=walk_in is not None,
         )
         self._robot = first_free_body(model)
@@ -342,16 +356,20 @@ class _TrainingPage:
             self._show_progress()
 
     def _take(self) -> bool:
+        """Copy the newest frame; return True if there is one."""
         self._last, arrays = self._frames.read(self._last)
         if arrays is None:
             return False
         self._record = arrays.pop("record")
         for key, array in arrays.items():
-            owner = self._sim_model if key.startswith("model.") else self._data
-            setattr(owner, key.removeprefix("model."), array)
+            if key.startswith("model."):
+                setattr(self._sim_model, key.removeprefix("model."), array)
+            else:
+                setattr(self._data, key, array)
         return True
 
     def _draw(self) -> None:
+        """Draw all worlds."""
         from manyworlds.viewer.browser.layout import own_origins
 
         model = self._world.model
@@ -371,7 +389,10 @@ class _TrainingPage:
         self._grid.update(positions, quaternions, anchors, self._selected)
 
     def _look(self) -> None:
-        elevation = min(float(self._cfg.elevation), -25.0) if self._count > 1 else -20.0
+        """Point the camera at all worlds."""
+        elevation = -20.0
+        if self._count > 1:
+            elevation = min(float(self._cfg.elevation), -25.0)
         self._view.look(self._grid.shown_box(), self._cfg.azimuth, elevation)
 
     def _toggle_follow(self) -> None:
@@ -383,6 +404,7 @@ class _TrainingPage:
             self._entry.show(world)
 
     def _add_panel(self, walk_in: WorldLab | None) -> None:
+        """Add progress, plot and buttons to the page."""
         from manyworlds.viewer.browser.keys import PageKeys
         from manyworlds.viewer.browser.line_plot import LinePlot
 
@@ -391,23 +413,29 @@ class _TrainingPage:
 
         gui = self._server.gui
         self._text = gui.add_html("")
-        self._entry = None if walk_in is None else EntryControls(self._server, walk_in)
+        self._entry = None
+        if walk_in is not None:
+            self._entry = EntryControls(self._server, walk_in)
         self._plot = LinePlot(gui, "mean return", ["mean return"], height=160, x_label="Iteration")
         self._show_progress()
 
     def _show_progress(self) -> None:
+        """Show iteration, return and speed."""
         from manyworlds.viewer.browser.markup import status_html
 
         iteration, total, mean_return, speed = self._record
         rows = [("Worlds", f"{self._count} of this training, read-only")]
         if total:
+            shown = "-"
+            if not np.isnan(mean_return):
+                shown = f"{mean_return:.2f}"
+                if not self._curve or self._curve[-1][0] < iteration:
+                    self._curve.append((iteration, mean_return))
             rows += [
                 ("Iteration", f"{iteration:.0f} of {total:.0f}"),
-                ("Return", "-" if np.isnan(mean_return) else f"{mean_return:.2f}"),
+                ("Return", shown),
                 ("Speed", f"{speed:,.0f} env-steps/s"),
             ]
-            if not np.isnan(mean_return) and (not self._curve or self._curve[-1][0] < iteration):
-                self._curve.append((iteration, mean_return))
         self._text.content = status_html(rows, name_em=5.0)
         if len(self._curve) > 1:
             self._plot.draw(*np.array(self._curve).T)

@@ -34,7 +34,11 @@ def check_format(format: Format) -> Format:
     if format == "mp4" and _ffmpeg() is None:
         require_extra("imageio_ffmpeg", "video")
         raise ValueError("The video encoder of imageio-ffmpeg is missing: use the format 'gif'.")
-    return format or ("gif" if _ffmpeg() is None else "mp4")
+    if format:
+        return format
+    if _ffmpeg() is None:
+        return "gif"
+    return "mp4"
 
 
 def write_video(
@@ -65,10 +69,11 @@ def write_video(
     if first is None:
         raise ValueError(f"write_video got no frames for '{path_stem}': give at least one.")
     images = chain([first], checked)
-    ffmpeg = _ffmpeg() if check_format(format) == "mp4" else None
-    path = path_stem.with_name(path_stem.name + (".gif" if ffmpeg is None else ".mp4"))
+    format = check_format(format)
+    ffmpeg = _ffmpeg()
+    path = path_stem.with_name(f"{path_stem.name}.{format}")
     with atomic_path(path) as partial:
-        if ffmpeg is None:
+        if format == "gif" or ffmpeg is None:
             write_gif(partial, images, fps)
         else:
             _write_mp4(ffmpeg, partial, images, first.shape, fps)
@@ -76,14 +81,17 @@ def write_video(
 
 
 def _checked(frames: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield frames after checking their shape and type."""
     shape = None
     for i, frame in enumerate(frames):
         shape = shape or frame.shape
-        image = frame.ndim == 3 and frame.shape[2] == 3 and frame.dtype == np.uint8
-        if not image or frame.shape != shape:
+        wanted: object = shape
+        if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8:
+            wanted = "(height, width, 3)"
+        if frame.shape != wanted:
             raise ValueError(
-                f"Frame {i} must be a uint8 image of shape "
-                f"{shape if image else '(height, width, 3)'}, got {frame.dtype} {frame.shape}."
+                f"Frame {i} must be a uint8 image of shape {wanted}, got {frame.dtype} "
+                f"{frame.shape}."
             )
         yield np.ascontiguousarray(frame)
 
@@ -104,6 +112,7 @@ def _ffmpeg() -> ModuleType | None:
 def _write_mp4(
     ffmpeg: ModuleType, path: Path, images: Iterable[np.ndarray], shape: tuple[int, ...], fps: float
 ) -> None:
+    """Encode a video in a process of ffmpeg."""
     writer = ffmpeg.write_frames(
         str(path),
         (shape[1], shape[0]),

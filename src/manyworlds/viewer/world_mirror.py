@@ -60,9 +60,10 @@ class WorldMirror:
         avoid_sparse_newton(self.model)
         draw_near_things(self.model)
         self.data = mujoco.MjData(self.model)
-        fields = (expanded_fields or frozenset()) if sim_model is not None else frozenset()
         self._sim_model = sim_model
-        self._all = {name for name in fields if not name.startswith("opt.")}
+        self._all: set[str] = set()
+        if sim_model is not None:
+            self._all = {n for n in expanded_fields or () if not n.startswith("opt.")}
         self._drawn = self._all & (VIEWER_MODEL_FIELDS | VIEWER_INERTIAL_FIELDS)
         if self._drawn:
             disable_model_sameframe_shortcuts(self.model)
@@ -73,7 +74,7 @@ class WorldMirror:
         Args:
             data: per-world arrays (`sim.data`).
             env_idx: index of the world.
-            dynamics: whether to compute contacts and forces, too.
+            dynamics: also compute contacts and forces.
 
         Raises:
             ValueError: there is no such world.
@@ -84,10 +85,13 @@ class WorldMirror:
                 f"World {env_idx} is out of range: there are {num_envs} worlds, "
                 f"so env_idx must be in [0, {num_envs})."
             )
-        fields = self._all if dynamics else self._drawn
+        fields = self._drawn
+        names = ["qpos"]
+        if dynamics:
+            fields = self._all
+            names += ["qvel", "act", "ctrl"]
         if self._sim_model is not None and fields:
             sync_model_fields(self.model, self._sim_model, fields, env_idx)
-        names = ["qpos", *(["qvel", "act", "ctrl"] if dynamics else [])]
         if self.model.nmocap:
             names += ["mocap_pos", "mocap_quat"]
         for name in names:

@@ -72,11 +72,16 @@ class _AliasModule(ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         path = f"{self.__name__}.{name}"
-        if (ours := NAMES.get(f"{self.__name__}:{name}")) is not None:
-            return _resolve(ours)
+        ours = NAMES.get(f"{self.__name__}:{name}")
+        if isinstance(ours, str):
+            module, _, attribute = ours.partition(":")
+            return getattr(importlib.import_module(module), attribute)
+        if ours is not None:
+            return ours
         for source in self._sources:
             # Some of ours import on demand.
-            if (value := getattr(source, name, None)) is not None and not _is_submodule(value):
+            value = getattr(source, name, None)
+            if value is not None and not _is_submodule(value):
                 return value
         if _has_alias(path):
             return importlib.import_module(path)
@@ -139,8 +144,9 @@ def _paths(name: str) -> tuple[str, ...]:
         head, _, last = head.rpartition(".")
         tail = f".{last}{tail}"
     ours = MODULES.get(head, "manyworlds")
-    places = (ours,) if isinstance(ours, str) else ours
-    return (_FACADES + below, *(place + tail for place in places))
+    if isinstance(ours, str):
+        ours = (ours,)
+    return (_FACADES + below, *(place + tail for place in ours))
 
 
 def _has_alias(name: str) -> bool:
@@ -154,7 +160,7 @@ def _has_module(name: str) -> bool:
         return False
 
 
-def _is_submodule(value: Any) -> bool:
+def _is_submodule(value: object) -> bool:
     """Return True if a value is a module of ours, which an alias shows as its own alias."""
     return isinstance(value, ModuleType) and value.__name__.startswith("manyworlds.")
 
@@ -168,7 +174,9 @@ def _names_below(path: str) -> Iterator[str]:
 
 def _known_below(parent: str) -> list[str]:
     """Names and modules of an alias."""
-    sources = sys.modules[parent]._sources if parent in sys.modules else ()
+    sources = ()
+    if parent in sys.modules:
+        sources = sys.modules[parent]._sources
     modules = [
         module.name
         for source in sources
@@ -177,15 +185,9 @@ def _known_below(parent: str) -> list[str]:
     return [*dir(sys.modules.get(parent)), *modules, *_names_below(parent)]
 
 
-def _resolve(ours: Any) -> Any:
-    if not isinstance(ours, str):
-        return ours
-    module, _, name = ours.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
 def _missing(path: str, known: Sequence[str]) -> str:
-    if text := remedy(path):
+    text = remedy(path)
+    if text:
         return f"manyworlds has no {path}: {text}."
     names = [name for name in known if not name.startswith("_")]
     return f"manyworlds has no {path}.{near_matches(path.rpartition('.')[2], names)}"

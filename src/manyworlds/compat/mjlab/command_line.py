@@ -65,11 +65,14 @@ def plain_flags(options: object, argv: Sequence[str]) -> list[str]:
     while rest:
         argument = rest.pop(0)
         option, equals, value = argument.partition("=")
-        if (remedy := _ABSENT.get(option.replace("_", "-"))) is not None:
+        remedy = _ABSENT.get(option.replace("_", "-"))
+        if remedy is not None:
             raise UsageError(f"There is no option {option}, since {remedy}.")
         if not equals and rest and rest[0] in _VALUES:
             value = rest[0]
-        flag = _find_flag(options, option) if value in _VALUES else None
+        flag = None
+        if value in _VALUES:
+            flag = _find_flag(options, option)
         if flag is None:
             result.append(argument)
             continue
@@ -92,8 +95,11 @@ def _find_flag(options: object, option: str) -> _Flag | None:
         return None
     if not dataclasses.is_dataclass(parent):
         return _Flag(option, value, has_negative=True)
-    cls = parent if isinstance(parent, type) else type(parent)
-    hint, markers = get_type_hints(cls, include_extras=True)[_plain(name)], ()
+    cls = parent
+    if not isinstance(cls, type):
+        cls = type(cls)
+    hint = get_type_hints(cls, include_extras=True)[_plain(name)]
+    markers = ()
     if get_origin(hint) is Annotated:
         hint, *markers = get_args(hint)
     if hint is not bool or tyro.conf.FlagConversionOff in markers:
@@ -134,5 +140,7 @@ def present_program() -> list[str]:
                 "Training on several GPUs starts the program once for each: write the code of "
                 "`python -c` to a file and run that."
             )
-        del arguments[: 2 if arguments[0] in ("-X", "-W") else 1]
+        option = arguments.pop(0)
+        if option in ("-X", "-W"):
+            del arguments[0]
     return arguments

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import torch
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from manyworlds.entity import Entity
     from manyworlds.entity.data import EntityData
     from manyworlds.entity.writers import Ids, StateWriters
+    from manyworlds.managers import EventTermCfg
+    from manyworlds.managers.event_manager import EventManager
     from manyworlds.scene import Scene
     from manyworlds.validation.worlds import EnvIds
 
@@ -21,24 +23,27 @@ if TYPE_CHECKING:
 class _Computed:
     """Attribute that is computed at each access, unless an instance has assigned its own."""
 
-    def __init__(self, compute: Callable[[Any], Any]) -> None:
+    def __init__(self, compute: Callable[[Any], object]) -> None:
         self._compute = compute
 
-    def __get__(self, instance: object | None, owner: type) -> Any:
-        return self if instance is None else self._compute(instance)
+    def __get__(self, instance: object | None, owner: type) -> object:
+        if instance is None:
+            return self
+        return self._compute(instance)
 
 
 class _Absent:
     """Member that mjlab has and this project has not: any access raises the remedy."""
 
     def __init__(self, name: str, remedy: str) -> None:
-        self._name, self.remedy = name, remedy
+        self._name = name
+        self.remedy = remedy
 
-    def __get__(self, instance: object | None, owner: type) -> Any:
+    def __get__(self, instance: object | None, owner: type) -> NoReturn:
         raise AttributeError(f"manyworlds has no {owner.__name__}.{self._name}: {self.remedy}.")
 
 
-def _refuse_overrides(cls: Any, **options: Any) -> None:
+def _refuse_overrides(cls: type, **options: object) -> None:
     """Refuse a subclass that overrides a member which this project would never call.
 
     Raises:
@@ -63,13 +68,13 @@ def _to_zip(self: Scene, path: str | Path) -> Path:
     return self.write(Path(path).with_suffix(""), zip=True)
 
 
-def _clear_state(self: Entity, env_ids: Any = None) -> None:
+def _clear_state(self: Entity, env_ids: EnvIds = None) -> None:
     """Clear targets, wrenches and actuators in some worlds; deprecated: call `reset`."""
     warnings.warn("Entity.clear_state is deprecated: call reset.", DeprecationWarning, 2)
     self.reset(env_ids)
 
 
-def _class_term_cfgs(manager: Any) -> list[Any]:
+def _class_term_cfgs(manager: EventManager) -> list[EventTermCfg]:
     return [cfg for name, cfg in manager._terms.items() if name in manager._class_terms]
 
 
@@ -138,7 +143,7 @@ class _DataWriters:
         _writers(self).write_external_wrench_to_sim(force, torque, env_ids, body_ids)
 
 
-MEMBERS: dict[str, dict[str, Any]] = {
+MEMBERS: dict[str, dict[str, object]] = {
     "manyworlds.entity.data:EntityData": {
         name: write for name, write in vars(_DataWriters).items() if name.startswith("write_")
     },
@@ -228,7 +233,7 @@ def detach() -> None:
                 delattr(cls, name)
 
 
-def _imported() -> list[tuple[type, dict[str, Any]]]:
+def _imported() -> list[tuple[type, dict[str, object]]]:
     places = [(*place.split(":"), members) for place, members in MEMBERS.items()]
     return [
         (getattr(sys.modules[module], name), members)

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from manyworlds.tasks.registry import LazyTask
 
@@ -46,9 +45,12 @@ def run_command(name: str, arguments: Sequence[str] | None = None) -> None:
     """
     from manyworlds.cli.main import main
 
+    if arguments is None:
+        arguments = sys.argv[1:]
     with as_program():
-        if code := main([name, *(sys.argv[1:] if arguments is None else arguments)]):
-            raise SystemExit(code)
+        code = main([name, *arguments])
+    if code:
+        raise SystemExit(code)
 
 
 _FACADES = "manyworlds.compat.mjlab.facades.tasks"
@@ -94,7 +96,7 @@ MODULES: dict[str, str | tuple[str, ...]] = {
     "mjlab.utils.torch": "manyworlds.utils.devices",
     "mjlab.utils.xml": "manyworlds.spec.mjcf",
 }
-"""mjlab's modules to ours, of which the first that has a name shows it; a row holds for all
+"""mjlab's modules to ours; the first that has a name provides it. A row holds for all
 modules below it."""
 
 _TERM_CLASSES = (
@@ -119,7 +121,7 @@ _RUNNER = "manyworlds.rl.runner:OnPolicyRunner"
 _MOTION_RUNNER = "manyworlds.tasks.tracking.rl.runner:MotionTrackingOnPolicyRunner"
 _NAN_GUARD = "manyworlds.compat.mjlab.facades.utils.nan_guard:NanGuard"
 
-NAMES: dict[str, Any] = {
+NAMES: dict[str, object] = {
     "mjlab:MJLAB_SRC_PATH": Path(__file__).parents[2],
     "mjlab:TYRO_FLAGS": "manyworlds.compat.mjlab.command_line:TYRO_FLAGS",
     **{

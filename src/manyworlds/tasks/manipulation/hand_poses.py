@@ -106,7 +106,10 @@ class _Hand:
             mujoco.mj_kinematics(model, data)
             mujoco.mj_comPos(model, data)
             error = position - data.site_xpos[self.site]
-            self._step(error, self._rotation(wanted) if i < _TURNING else None)
+            turn_error = None
+            if i < _TURNING:
+                turn_error = self._rotation(wanted)
+            self._step(error, turn_error)
         mujoco.mj_forward(model, data)
         if np.abs(position - data.site_xpos[self.site]).max() > _TOLERANCE:
             return None

@@ -80,20 +80,21 @@ def evaluate_shapes(
 
 def success_table(results: Sequence[ShapeResult]) -> str:
     """Format the results as a text table."""
+    rows = []
+    for result in results:
+        trained = "yes"
+        if result.held_out:
+            trained = "no"
+        mean_time = None
+        if result.successes:
+            mean_time = round(result.mean_time_s, 2)
+        success = round(100.0 * result.success, 1)
+        mass = SHAPES[result.name].mass
+        rows.append((result.name, mass, trained, result.episodes, success, mean_time))
     return render_table(
         "success by shape",
         ("shape", "mass [kg]", "trained on", "episodes", "success %", "mean time [s]"),
-        [
-            (
-                result.name,
-                SHAPES[result.name].mass,
-                "no" if result.held_out else "yes",
-                result.episodes,
-                round(100.0 * result.success, 1),
-                round(result.mean_time_s, 2) if result.successes else None,
-            )
-            for result in results
-        ],
+        rows,
     )
 
 

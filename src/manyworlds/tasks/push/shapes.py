@@ -46,7 +46,9 @@ class PushShape:
         polygon = self._polygon
         corners = np.array(polygon.exterior.coords[:-1])
         corners -= np.array(polygon.centroid.coords[0])
-        return corners if polygon.exterior.is_ccw else corners[::-1].copy()
+        if not polygon.exterior.is_ccw:
+            corners = corners[::-1].copy()
+        return corners
 
     @functools.cached_property
     def mesh(self) -> trimesh.Trimesh:
@@ -109,7 +111,8 @@ def _box(length: float, width: float) -> Points:
 
 
 def _round(count: int, x: float, y: float | None = None) -> Points:
-    y = x if y is None else y
+    if y is None:
+        y = x
     turns = [2.0 * math.pi * (i + 0.5) / count for i in range(count)]
     return tuple((x * math.cos(a), y * math.sin(a)) for a in turns)
 

@@ -198,11 +198,13 @@ def complete_motion(
     count = min(frames, _CHUNK)
     scene = Scene(SceneCfg(num_envs=count, entities={"robot": entity_cfg}))
     entity: Entity = scene.entity("robot")
+    base = "free"
+    if entity.is_fixed_base:
+        base = "fixed"
     if entity.is_fixed_base or motion.joint_pos.shape[1] != entity.num_joints:
         raise ValueError(
             f"{motion.source} moves a root and {motion.joint_pos.shape[1]} joints, but the robot "
-            f"has {entity.num_joints} joints and a {'fixed' if entity.is_fixed_base else 'free'} "
-            "base: use a recording of this robot."
+            f"has {entity.num_joints} joints and a {base} base: use a recording of this robot."
         )
     sim = Simulation(count, spec=scene.spec, device="cpu")
     scene.initialize(sim.mj_model, sim.model, sim.data)
@@ -241,7 +243,9 @@ def _read_csv(path: Path, joint_names: Sequence[str]) -> np.ndarray:
             lines = [line for line in csv.reader(file) if line]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"'{path}' is not a CSV file: {error}: give a CSV or NPZ file.") from None
-    header = [name.strip() for name in lines[0]] if lines and not _is_number(lines[0][0]) else None
+    header = None
+    if lines and not _is_number(lines[0][0]):
+        header = [name.strip() for name in lines[0]]
     wanted = [*ROOT_COLUMNS, *joint_names]
     if header is not None:
         missing = [name for name in wanted if name not in header]
@@ -271,7 +275,9 @@ def _check_width(
     width: int, joint_names: Sequence[str], path: Path, line: int | None = None
 ) -> None:
     if width != 7 + len(joint_names):
-        where = "" if line is None else f" in line {line}"
+        where = ""
+        if line is not None:
+            where = f" in line {line}"
         raise ValueError(
             f"'{path}' has {width} columns{where}, but the robot needs {7 + len(joint_names)}: 3 "
             f"of the root's position, 4 of its quaternion, and {len(joint_names)} of joints, "

@@ -114,12 +114,13 @@ class Motion:
                 columns = [own.index(name) for name in wanted]
                 names = [name for name in _SHAPES if name.startswith(kind)]
                 parts |= {name: getattr(self, name)[:, columns] for name in names}
-        return dataclasses.replace(
-            self,
-            **parts,
-            joint_names=tuple(joint_names) if self.joint_names else (),
-            body_names=tuple(body_names or self.body_names) if self.body_names else (),
-        )
+        joints = self.joint_names
+        if joints:
+            joints = tuple(joint_names)
+        bodies = self.body_names
+        if bodies and body_names:
+            bodies = tuple(body_names)
+        return dataclasses.replace(self, **parts, joint_names=joints, body_names=bodies)
 
     def save(self, path: str | Path) -> Path:
         """Write an NPZ file atomically."""
@@ -153,7 +154,9 @@ class Motion:
             arrays.setdefault("fps", np.array([default_fps]))
         for key, axes in {"fps": (), **_SHAPES}.items():
             if key not in arrays:
-                shape = ", ".join(("frames", *axes)) if axes else "one number"
+                shape = "one number"
+                if axes:
+                    shape = ", ".join(("frames", *axes))
                 raise ValueError(
                     f"The motion file '{path}' has no '{key}' ({shape}), only {sorted(arrays)}: "
                     f"{_REMEDY}."

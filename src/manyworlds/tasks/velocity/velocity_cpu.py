@@ -43,7 +43,7 @@ _ROUGH_WEIGHTS: _Weights = {
 }
 _HIGHEST_LEVEL: Points = ((0, 0.0), (10000, 6.0))
 """Highest level of the terrain, by control step."""
-_LEVELS_BELOW = 4  # from which are drawn, too
+_LEVELS_BELOW = 4  # levels below the current one that are also drawn
 _SHARES = {
     "flat": 0.3,
     "random_rough": 0.6,
@@ -111,10 +111,15 @@ def use_cpu_preset(
     """
     use_cheap_physics(env_cfg, _SOLVER_ITERATIONS)
     rough = _raise_levels(env_cfg)
-    _simplify_contacts(env_cfg, self_collisions=False, ignored=hips if rough else None)
+    ignored = None
+    all_weights = _WEIGHTS
+    if rough:
+        ignored = hips
+        all_weights = _ROUGH_WEIGHTS
+    _simplify_contacts(env_cfg, self_collisions=False, ignored=ignored)
     env_cfg.rewards["is_terminated"] = RewardTermCfg(func=is_terminated, weight=0.0)
     _make_small(env_cfg, rl_cfg)
-    for name, stages in (_ROUGH_WEIGHTS if rough else _WEIGHTS).items():
+    for name, stages in all_weights.items():
         _stage(env_cfg, name, stages)
     if posture is not None and not rough:
         _stage(env_cfg, "pose", ((0, posture), (3000, None)))
@@ -250,7 +255,8 @@ def _make_small(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -
     env_cfg.scene.num_envs = 512
     for network in (rl_cfg.actor, rl_cfg.critic):
         network.hidden_dims = (128, 128, 128)
-    rl_cfg.actor.class_name = SYMMETRIC_MLP  # with a symmetric critic, too, policies learn later
+    # With a critic that is also symmetric, policies learn later.
+    rl_cfg.actor.class_name = SYMMETRIC_MLP
     # Few samples require a value function that changes fast.
     rl_cfg.algorithm.use_clipped_value_loss = False
 
@@ -266,13 +272,17 @@ def _simplify_contacts(
         collision.condim = _at_most_three(collision.condim)
         if not self_collisions:
             collision.contype = 0
-            collision.conaffinity = 1 if ignored is None else {ignored: 0, ".*": 1}
+            collision.conaffinity = 1
+            if ignored is not None:
+                collision.conaffinity = {ignored: 0, ".*": 1}
 
 
 def _at_most_three(condim: Any) -> Any:
     if isinstance(condim, dict):
         return {name: min(value, 3) for name, value in condim.items()}
-    return None if condim is None else min(condim, 3)
+    if condim is None:
+        return None
+    return min(condim, 3)
 
 
 def _simplify_foot_heights(cfg: ManagerBasedRlEnvCfg) -> None:
@@ -291,10 +301,11 @@ def _stage(
 ) -> None:
     """Change a reward's weight in stages; see `_Weights`."""
     term = cfg.rewards[name]
-    own = term.weight
-    values = [
-        {"step": step, "weight": own if weight is None else weight} for step, weight in stages
-    ]
+    values = []
+    for step, weight in stages:
+        if weight is None:
+            weight = term.weight
+        values.append({"step": step, "weight": weight})
     term.weight = values[0]["weight"]
     cfg.curriculum[f"{name}_weight"] = CurriculumTermCfg(
         func=reward_curriculum, params={"reward_name": name, "stages": values}

@@ -12,7 +12,7 @@ from typing import Any, Literal
 class AnyThreadEvent(asyncio.Event):
     """Event of an asyncio loop that other threads may set; only the loop wakes those that wait.
 
-    Another thread must ask the loop to call `set`, too: its own call only makes `is_set` true.
+    Another thread must also ask the loop to call `set`: its own call only makes `is_set` true.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,9 @@ class AnyThreadEvent(asyncio.Event):
 
     async def wait(self) -> Literal[True]:
         """Wait until the event is true."""
-        return True if self._early else await super().wait()
+        if self._early:
+            return True
+        return await super().wait()
 
 
 @functools.cache

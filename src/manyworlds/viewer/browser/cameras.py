@@ -74,8 +74,9 @@ def point_cameras(
     initial.near, initial.far = clipping_distances(distance)
     initial.position = position
     initial.look_at = look_at
-    for client in server.get_clients().values() if move_open else ():
-        point_camera(client, box, azimuth, elevation, fovy, aspect)
+    if move_open:
+        for client in server.get_clients().values():
+            point_camera(client, box, azimuth, elevation, fovy, aspect)
 
 
 def point_camera(
@@ -86,7 +87,7 @@ def point_camera(
     fovy: float,
     aspect: float,
 ) -> None:
-    """Point the camera of one browser at a box, all of which is visible in a narrow window, too.
+    """Point the camera of one browser at a box, so that a narrow window also shows all of it.
 
     Args:
         client: the browser.
@@ -123,7 +124,13 @@ def keep_fitted(client: viser.ClientHandle, initial: np.ndarray, fit: Callable[[
     def check(_: object) -> None:
         nonlocal fitted, position
         size = camera.image_width, camera.image_height
-        if fitted is None or (size != fitted if is_at(position) else is_at(initial)):
+        if fitted is None:
+            needs_fit = True
+        elif is_at(position):
+            needs_fit = size != fitted
+        else:
+            needs_fit = is_at(initial)
+        if needs_fit:
             fit()
             fitted = size
             position = np.array(camera.position)
@@ -162,13 +169,14 @@ class FittedView:
         self._view = None
 
     def _welcome(self, client: viser.ClientHandle) -> None:
-        if self._view is not None:
-            initial = self._server.initial_camera.position.copy()
-            keep_fitted(client, initial, lambda: self._fit(client))
+        """Fit the view of a browser that connects."""
 
-    def _fit(self, client: viser.ClientHandle) -> None:
+        def fit() -> None:
+            if self._view is not None:
+                point_camera(client, *self._view)
+
         if self._view is not None:
-            point_camera(client, *self._view)
+            keep_fitted(client, self._server.initial_camera.position.copy(), fit)
 
 
 def move_camera(client: viser.ClientHandle, position: np.ndarray, look_at: np.ndarray) -> None:

@@ -62,6 +62,7 @@ class CapturedJoints:
 
 
 def _contacts(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedContacts:
+    """Copy positions, normals and forces of the contacts."""
     count = data.ncon
     forces = np.zeros((count, 3))
     six = np.zeros(6)
@@ -73,6 +74,7 @@ def _contacts(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedContacts:
 
 
 def _tendons(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedTendons:
+    """Copy the segments of the tendons' paths."""
     points = []
     ids = []
     wraps = np.array(data.wrap_xpos).reshape(-1, 3)
@@ -88,17 +90,19 @@ def _tendons(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedTendons:
 
 
 def _groups(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedGroups:
+    """Copy the island of each body, and which bodies are awake."""
     tree = model.body_treeid
     island = np.full(model.nbody, -1)
+    asleep = np.zeros(model.nbody, bool)
     if model.ntree:
-        # MuJoCo finds islands only where there are constraints.
-        of_tree = data.tree_island if data.nisland else np.full(model.ntree, -1)
-        island = np.where(tree >= 0, of_tree[tree], -1)
-    asleep = data.tree_asleep[tree] >= 0 if model.ntree else np.zeros(model.nbody, bool)
-    return CapturedGroups(island, ~(asleep & (tree >= 0)))
+        asleep = (tree >= 0) & (data.tree_asleep[tree] >= 0)
+        if data.nisland:  # MuJoCo finds islands only where there are constraints
+            island = np.where(tree >= 0, data.tree_island[tree], -1)
+    return CapturedGroups(island, ~asleep)
 
 
 def _joints(model: mujoco.MjModel, data: mujoco.MjData) -> CapturedJoints:
+    """Copy anchors and axes of the joints."""
     return CapturedJoints(data.xanchor.copy(), data.xaxis.copy())
 
 

@@ -104,8 +104,9 @@ class CommandTab:
         manager: CommandManager | None = None
         if terms is None:
             manager = getattr(viewer.env.unwrapped, "command_manager", None)
-            names = manager.active_terms if manager else ()
-            terms = {name: manager.get_term(name) for name in names} if manager else {}
+            terms = {}
+            if manager:
+                terms = {name: manager.get_term(name) for name in manager.active_terms}
         steered = {name: term for name, term in terms.items() if isinstance(term, Steerable)}
         sought = {name: term for name, term in terms.items() if isinstance(term, Seekable)}
         own = [term for term in terms.values() if manager and _has_gui(term)]
@@ -128,6 +129,7 @@ class CommandTab:
             slider.update()
 
     def _add_steering(self, gui: viser.GuiApi, name: str, term: Steerable) -> None:
+        """Add sliders that set a command."""
         viewer = self._viewer
         active = gui.add_checkbox(
             f"Set command '{name}'", False, hint="Off: the task samples the command."
@@ -140,7 +142,9 @@ class CommandTab:
             sliders.append(gui.add_slider(label, -reach, reach, reach / 50, 0.0))
 
         def send() -> None:
-            values = tuple(slider.value for slider in sliders) if active.value else None
+            values = None
+            if active.value:
+                values = tuple(slider.value for slider in sliders)
             viewer.request(SteerCommand(name, values))
 
         def stop() -> None:

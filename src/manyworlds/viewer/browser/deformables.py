@@ -110,9 +110,15 @@ class SoftBodies:
         self.flex = self._scene.flexface.reshape(-1, 3)[self._corners]
         self.points = self._data.flexvert_xpos.copy()
 
+    def vertices_of(self, piece: Piece) -> np.ndarray:
+        """Return the positions of a piece's vertices, shape (num_vertices, 3)."""
+        if piece.skin:
+            return self.skin[piece.vertices]
+        return self.flex[piece.vertices]
+
     def body_at(self, piece: Piece, point: np.ndarray) -> int:
         """Return the body that moves the vertex of a piece that is nearest to a point."""
-        at = (self.skin if piece.skin else self.flex)[piece.vertices]
+        at = self.vertices_of(piece)
         nearest = int(piece.vertices[np.linalg.norm(at - point, axis=1).argmin()])
         model = self._model
         if not piece.skin:
@@ -132,13 +138,15 @@ class SoftBodies:
         """Return the distance along a ray to the nearest triangle, and its body; -1 for none."""
         nearest = np.inf, 0
         for piece in self.pieces:
-            at = np.ascontiguousarray((self.skin if piece.skin else self.flex)[piece.vertices])
+            at = np.ascontiguousarray(self.vertices_of(piece))
             vertex = np.zeros(1, np.int32)
             faces = np.ascontiguousarray(piece.faces, np.int32)
             distance = mujoco.mju_raySkin(len(faces), len(at), faces, at, origin, direction, vertex)
             if 0 <= distance < nearest[0]:
                 nearest = distance, self.body_at(piece, at[vertex[0]].astype(np.float64))
-        return nearest if np.isfinite(nearest[0]) else (-1.0, 0)
+        if not np.isfinite(nearest[0]):
+            return -1.0, 0
+        return nearest
 
     def _weld(self) -> list[np.ndarray]:
         """Find corners of triangles that are one vertex; return the triangles of each flex."""
@@ -160,6 +168,7 @@ class SoftBodies:
         return faces
 
     def _skin_pieces(self) -> list[Piece]:
+        """Return the pieces of the skins, of one color each."""
         model = self._model
         found = []
         for skin in range(model.nskin):
@@ -180,6 +189,7 @@ class SoftBodies:
         return found
 
     def _flex_pieces(self) -> list[Piece]:
+        """Return the pieces of the flexes, of one color each."""
         model = self._model
         found = []
         for flex, faces in enumerate(self._flex_faces):
@@ -262,7 +272,9 @@ class Deformables:
             for number, piece in enumerate(self.bodies.pieces):
                 self._show(slot, number, piece, offsets[world])
             cables += self._cable_shapes(offsets[world], world)
-        self._cables.show(merge_instances(cables) if self._visible else {})
+        if not self._visible:
+            cables = []
+        self._cables.show(merge_instances(cables))
 
     def show(self, visible: bool) -> None:
         """Show or hide everything."""
@@ -278,7 +290,8 @@ class Deformables:
         self._cables.remove()
 
     def _show(self, slot: int, number: int, piece: Piece, offset: np.ndarray) -> None:
-        vertices = (self.bodies.skin if piece.skin else self.bodies.flex)[piece.vertices]
+        """Draw a piece of a world, or move it."""
+        vertices = self.bodies.vertices_of(piece)
         if not np.isfinite(vertices).all():
             return  # a single NaN would make the browser drop the mesh
         handle = self._handles.get((slot, number))
@@ -288,12 +301,15 @@ class Deformables:
             return
         opacity = piece.rgba[3]
         red, green, blue = surface_srgb(np.array(piece.rgba[:3])).tolist()
+        transparency = None
+        if opacity < 1:
+            transparency = opacity
         handle = self._server.scene.add_mesh_simple(
             f"{self._path}/{slot}_{number}",
             vertices,
             piece.faces,
             color=(red, green, blue),
-            opacity=None if opacity >= 1 else opacity,
+            opacity=transparency,
             side="double",
             position=offset,
             visible=self._visible,

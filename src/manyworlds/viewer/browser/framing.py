@@ -22,7 +22,7 @@ def frame_all(
     Args:
         model: the model.
         poses: state of the world.
-        drawn: geoms that are drawn; if none moves, those that are not drawn count, too.
+        drawn: geoms that are drawn; if none of them moves, the others also count.
         points: vertices of skins and flexes [m], shape (n, 3).
 
     Returns:

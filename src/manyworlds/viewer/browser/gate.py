@@ -177,7 +177,9 @@ class Gate:
         if text:
             await _reply(writer, HTTPStatus.FORBIDDEN, text, self._headers)
             return
-        address = _address_without_token(head) if self.access.token else ""
+        address = ""
+        if self.access.token:
+            address = _address_without_token(head)
         if not address:
             await self._pass_on(head, content, reader, writer)
             return
@@ -247,7 +249,9 @@ def _address_without_token(head: Head) -> str:
         return ""
     # A path that begins with two slashes would name another machine.
     path = "/" + parts.path.lstrip("/")
-    return f"{path}?{urlencode(rest)}" if rest else path
+    if rest:
+        path += f"?{urlencode(rest)}"
+    return path
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
@@ -263,7 +267,9 @@ async def _reply(
     text: str,
     headers: Mapping[str, str] | None = None,
 ) -> None:
-    content = f"{text}\n".encode() if text else b""
+    content = b""
+    if text:
+        content = f"{text}\n".encode()
     lines = [f"HTTP/1.1 {status.value} {status.phrase}", "Connection: close"]
     lines += ["Content-Type: text/plain; charset=utf-8", f"Content-Length: {len(content)}"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]

@@ -44,8 +44,9 @@ def drawn_size(kind: int, size: np.ndarray) -> np.ndarray:
 
 def material_color(model: mujoco.MjModel, material: int, rgba: np.ndarray) -> np.ndarray:
     """Return the color of an element: its own, or that of its material, shape (4,)."""
-    plain = material >= 0 and np.allclose(rgba, DEFAULT_RGBA)
-    return np.asarray(model.mat_rgba[material] if plain else rgba, np.float64)
+    if material >= 0 and np.allclose(rgba, DEFAULT_RGBA):
+        rgba = model.mat_rgba[material]
+    return np.asarray(rgba, np.float64)
 
 
 def look_of(model: mujoco.MjModel, geom: int) -> Look:
@@ -53,7 +54,9 @@ def look_of(model: mujoco.MjModel, geom: int) -> Look:
     material = int(model.geom_matid[geom])
     texture = textures.texture_of(model, material)
     rgba = material_color(model, material, model.geom_rgba[geom])
-    return texture, tuple(rgba.tolist()) if texture >= 0 else (float(rgba[3] < 1),)
+    if texture >= 0:
+        return texture, tuple(rgba.tolist())
+    return texture, (float(rgba[3] < 1),)
 
 
 def merge_geoms(model: mujoco.MjModel, geoms: Sequence[int]) -> trimesh.Trimesh:
@@ -111,12 +114,15 @@ def textured_mesh(
     module = require_extra("trimesh", "lab")
     old, faces = surfaces.split_sharp_edges(surface.vertices, surface.faces, surface.uv)
     factor = np.append(surface_color(rgba[:3]), rgba[3])
+    alpha_mode = None
+    if rgba[3] < 1:
+        alpha_mode = "BLEND"
     material = module.visual.material.PBRMaterial(
         baseColorFactor=(255 * factor).round().astype(np.uint8),
         baseColorTexture=textures.image_of(model, texture),
         metallicFactor=0.0,
         roughnessFactor=1.0,
-        alphaMode="BLEND" if rgba[3] < 1 else None,
+        alphaMode=alpha_mode,
     )
     visual = module.visual.TextureVisuals(uv=surface.uv[old], material=material)
     return module.Trimesh(surface.vertices[old], faces, visual=visual, process=False)
@@ -239,6 +245,7 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface:
 
 
 def _hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
+    """Return the surface of a height field."""
     rows = int(model.hfield_nrow[hfield])
     columns = int(model.hfield_ncol[hfield])
     start = int(model.hfield_adr[hfield])

@@ -101,6 +101,7 @@ class Ground:
             self._node = None
 
     def _add_textured(self, plane: int) -> viser.SceneNodeHandle:
+        """Add a plane with a texture that continues as far as the ground is drawn."""
         model = self._model
         reach = _REACH * self._shown
         material = int(model.geom_matid[plane])

@@ -53,7 +53,9 @@ class GuardedAddress(str):
             ):
                 text = "This port answers its page's own door only: open the printed address.\n"
                 return connection.respond(HTTPStatus.FORBIDDEN, text)
-            return None if process_request is None else process_request(connection, request)
+            if process_request is None:
+                return None
+            return process_request(connection, request)
 
         return answer
 

@@ -134,6 +134,7 @@ class PageKeys:
         return set(self._names)
 
     def _register(self, key: str, label: str, action: Callable[[], object]) -> None:
+        """Add a command with a key to the page."""
         *held, last = key.split("+")
         hotkey: Any = last  # the page accepts more keys than viser's type names
         modifiers = ["shift"] * (key in _SHIFTED) + [_MODIFIERS.get(m, m) for m in held]
@@ -149,7 +150,10 @@ class PageKeys:
     def _collapse(self) -> None:
         self._collapsed = not self._collapsed
         panel = self._gui.main_panel
-        (panel.minimize if self._collapsed else panel.expand)()
+        if self._collapsed:
+            panel.minimize()
+        else:
+            panel.expand()
 
     def _show_help(self) -> None:
         """Show the list of keys, or close it."""
@@ -176,14 +180,21 @@ def keys_html(names: Iterable[str]) -> str:
 
 def key_names(binding: KeyBinding) -> str:
     """Return the keys of an action as text: 'Space or P'."""
-    names = (key.split("+") if len(key) > 1 else [key] for key in binding.keys)
-    return " or ".join("-".join(part.capitalize() for part in parts) for parts in names)
+    names: list[str] = []
+    for key in binding.keys:
+        parts = [key]
+        if len(key) > 1:  # the key "+" is no combination
+            parts = key.split("+")
+        names.append("-".join(part.capitalize() for part in parts))
+    return " or ".join(names)
 
 
 def keys_markdown() -> str:
     """Return the table of all keys for the documentation."""
     lines = ["| key | effect | pages |", "|---|---|---|"]
     for binding in KEYS.values():
-        pages = "all" if binding.pages == _ALL else ", ".join(binding.pages)
+        pages = ", ".join(binding.pages)
+        if binding.pages == _ALL:
+            pages = "all"
         lines.append(f"| {key_names(binding)} | {binding.label} | {pages} |")
     return "\n".join(lines)

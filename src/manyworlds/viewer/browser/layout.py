@@ -120,7 +120,9 @@ def own_origins(origins: np.ndarray, roots: np.ndarray) -> np.ndarray:
     """
     apart = np.nan_to_num(roots - roots.mean(axis=0))
     wanted = origins - origins.mean(axis=0)
-    return origins if np.linalg.norm(apart - wanted) < np.linalg.norm(apart) else 0.0 * origins
+    if np.linalg.norm(apart - wanted) < np.linalg.norm(apart):
+        return origins
+    return np.zeros_like(origins)
 
 
 def at_default(model: mujoco.MjModel) -> mujoco.MjData:

@@ -74,8 +74,11 @@ class LineGroups(Generic[_Key]):
         self._handles.clear()
 
     def _add(self, key: _Key) -> viser.LineSegmentsHandle:
+        """Add the lines of a group to the scene."""
         points, colors = self._make(key)
-        name = "_".join(map(str, key)) if isinstance(key, tuple) else str(key)
+        name = str(key)
+        if isinstance(key, tuple):
+            name = "_".join(map(str, key))
         return self._server.scene.add_line_segments(
             f"{self._path}_{name}",
             points=points.astype(np.float32),

@@ -49,8 +49,10 @@ class LinePlot:
             for label, color in zip(labels, COLORS, strict=False)
         ]
         x_axis: uplot.Axis = {"show": False}
+        below = _HALF_NUMBER_PX
         if x_label is not None:
             x_axis = {"label": x_label, "labelSize": 16, "size": 30}
+            below = 0
         y_axis: uplot.Axis = {"size": 52, "space": 20}
         self.handle = gui.add_uplot(
             tuple(np.zeros(2) for _ in range(len(lines) + 1)),
@@ -60,7 +62,7 @@ class LinePlot:
             scales=_scales(np.zeros(1), least),
             axes=(x_axis, y_axis),
             legend={"show": len(lines) > 1},
-            padding=(_HALF_NUMBER_PX, 24, 0 if x_label is not None else _HALF_NUMBER_PX, 0),
+            padding=(_HALF_NUMBER_PX, 24, below, 0),
             visible=visible,
         )
 
@@ -99,7 +101,10 @@ class LinePlot:
 def _scales(values: np.ndarray, least: float) -> dict[str, uplot.Scale]:
     """Return scales with margins: without them, all ticks of a nearly constant line are equal."""
     scales: dict[str, uplot.Scale] = {"x": {"time": False}}
-    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+    low = high = 0.0
+    if values.size:
+        low = float(values.min())
+        high = float(values.max())
     if high - low < 2 * least:
         below = math.floor(low / least) - 1
         above = math.ceil(high / least) + 1

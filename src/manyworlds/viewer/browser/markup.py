@@ -54,9 +54,12 @@ def note_html(text: str, *, error: bool = False) -> str:
     """Return HTML for lines of text; empty for none."""
     if not text:
         return ""
+    color = NOTE_COLOR
+    if error:
+        color = ERROR_COLOR
     return (
         '<div style="padding:.1em 1em .4em;font-size:.85em;overflow-wrap:anywhere;'
-        f"color:{ERROR_COLOR if error else NOTE_COLOR};font-variant-numeric:tabular-nums;"
+        f"color:{color};font-variant-numeric:tabular-nums;"
         f'white-space:pre-line">{html.escape(text)}</div>'
     )
 

@@ -36,7 +36,10 @@ class ViserDebugVisualizer(MujocoNativeDebugVisualizer):
 
     def get_env_indices(self, num_envs: int) -> Iterable[int]:
         """Yield the worlds that are shown; each is the selected one until the next."""
-        for world in self.shown if self.show_all_envs else (self.env_idx,):
+        worlds = [self.env_idx]
+        if self.show_all_envs:
+            worlds = list(self.shown)
+        for world in worlds:
             self.select(world)
             yield world
         self.select(self.env_idx)
@@ -106,6 +109,7 @@ class MujocoOverlays:
         self._labels.clear()
 
     def _show_labels(self, texts: list[tuple[str, np.ndarray]]) -> None:
+        """Show texts at positions; labels that are not needed are hidden."""
         while len(self._labels) < len(texts):
             name = f"{self._path}/label_{len(self._labels)}"
             self._labels.append(self._server.scene.add_label(name, ""))
@@ -123,10 +127,12 @@ def _instances(scene: mujoco.MjvScene, offset: np.ndarray) -> list[tuple[Shape, 
     for geom in scene.geoms[: scene.ngeom]:
         if geom.category != mujoco.mjtCatBit.mjCAT_DECOR or geom.rgba[3] == 0:
             continue
-        is_mesh = geom.type == mujoco.mjtGeom.mjGEOM_MESH
         mujoco.mju_mat2Quat(quaternion, np.asarray(geom.mat, np.float64).ravel())
-        # Indices of meshes alternate with those of their convex hulls.
-        key = int(geom.type), int(geom.dataid) // 2 if is_mesh else -1
+        mesh = -1
+        if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
+            # Indices of meshes alternate with those of their convex hulls.
+            mesh = int(geom.dataid) // 2
+        key = int(geom.type), mesh
         row = (geom.pos + offset, quaternion.copy(), np.array(geom.size), np.array(geom.rgba))
         groups.setdefault(key, []).append(row)
     parts = []

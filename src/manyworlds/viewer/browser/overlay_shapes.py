@@ -192,8 +192,11 @@ def joint_frames(
             matrices.append(np.column_stack([side, across, axis]))
         if not slides or limited:
             keys.append((joint, False))
-            positions.append(anchor - q * axis if slides else anchor)
-            turn = 0.0 if slides else q
+            turn = q
+            if slides:
+                anchor = anchor - q * axis
+                turn = 0.0
+            positions.append(anchor)
             x = np.cos(turn) * side - np.sin(turn) * across
             matrices.append(np.column_stack([x, np.cross(axis, x), axis]))
     return keys, np.array(positions).reshape(-1, 3), quats_of(np.array(matrices).reshape(-1, 9))

@@ -110,29 +110,36 @@ class PerWorldAppearance:
                     Instances(position, quaternion, piece.scales, piece.rgba, piece.worlds),
                 )
 
+    def _differs(self, name: str) -> np.ndarray:
+        """Return which elements have another value of a field in some world, shape (n,)."""
+        rows = self._rows[name]
+        compiled = getattr(self._model, name)
+        differs = np.abs(rows - compiled.reshape(1, *rows.shape[1:])) > _EPSILON
+        return differs.reshape(*differs.shape[:2], -1).any(axis=(0, 2))
+
     def _note_varied(self) -> None:
+        """Note the elements that look different in some world, or whose material does."""
         model = self._model
         for kind, fields in _FIELDS.items():
             varied = self.varied[kind]
             for name in set(fields) & self._rows.keys():
-                rows = self._rows[name]
-                compiled = getattr(model, name)
-                differs = np.abs(rows - compiled.reshape(1, *rows.shape[1:])) > _EPSILON
-                varied |= differs.reshape(*differs.shape[:2], -1).any(axis=(0, 2))
+                varied |= self._differs(name)
             materials = np.zeros(model.nmat + 1, bool)  # the last one is for no material
             for name in set(_MATERIAL_FIELDS) & self._rows.keys():
-                rows = self._rows[name]
-                compiled = getattr(model, name)
-                differs = np.abs(rows - compiled.reshape(1, *rows.shape[1:])) > _EPSILON
-                materials[:-1] |= differs.reshape(*differs.shape[:2], -1).any(axis=(0, 2))
+                materials[:-1] |= self._differs(name)
             varied |= materials[getattr(model, f"{kind}_matid")]
 
     def _row(self, name: str, element: int, count: int) -> np.ndarray:
+        """Return a field of an element in each world."""
         rows = self._rows.get(name)
-        row = getattr(self._model, name)[element][None] if rows is None else rows[:, element]
+        if rows is None:
+            row = getattr(self._model, name)[element][None]
+        else:
+            row = rows[:, element]
         return np.broadcast_to(row, (count, *row.shape[1:]))
 
     def _pieces(self, kind: str, element: int, count: int) -> list[_Piece]:
+        """Return how an element is drawn: a piece for each shape that it has in some world."""
         model = self._model
         types = self._row(f"{kind}_type", element, count).astype(int)
         position = self._row(f"{kind}_pos", element, count)
@@ -193,7 +200,8 @@ class PerWorldAppearance:
     ) -> dict[Shape, list[int]]:
         """Return the worlds with each look of a geom with a texture."""
         compiled = self._model.geom_size[geom]
-        same = kind == self._model.geom_type[geom] and bool(compiled.any())
+        if kind == self._model.geom_type[geom] and compiled.any():
+            sizes = np.broadcast_to(compiled, sizes.shape)
         looks: dict[Shape, list[int]] = {}
         for world in np.flatnonzero(here).tolist():
             one = int(material[world])
@@ -202,7 +210,7 @@ class PerWorldAppearance:
                 geom,
                 kind,
                 mesh,
-                tuple((compiled if same else sizes[world]).tolist()),
+                tuple(sizes[world].tolist()),
                 one,
                 tuple(np.round(rgba[world], 6).tolist()),
                 tuple(self._row("mat_texid", one, len(here))[world].tolist()),

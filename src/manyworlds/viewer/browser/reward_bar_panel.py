@@ -65,6 +65,7 @@ class RewardBarPanel:
         self._html.remove()
 
     def _show(self, means: np.ndarray) -> None:
+        """Draw a bar for each term."""
         self._scale = max(self._scale, float(np.abs(means).max(initial=0.0)))
         rows = [
             _row(name, value, self._scale)
@@ -78,9 +79,15 @@ class RewardBarPanel:
 
 
 def _row(name: str, value: float, scale: float) -> str:
-    share = 50.0 * abs(value) / scale if scale > 0 else 0.0
-    left = 50.0 if value >= 0 else 50.0 - share
-    color = _PLUS if value >= 0 else _MINUS
+    """Return HTML for the bar of a term, to the right of the middle or to the left."""
+    share = 0.0
+    if scale > 0:
+        share = 50.0 * abs(value) / scale
+    left = 50.0
+    color = _PLUS
+    if value < 0:
+        left = 50.0 - share
+        color = _MINUS
     name = html.escape(name)
     return (
         '<div style="overflow:hidden;text-overflow:ellipsis;white-space:nowrap" '

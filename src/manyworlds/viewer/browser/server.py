@@ -125,12 +125,17 @@ def _quiet() -> Iterator[None]:
 def page_url(server: viser.ViserServer) -> str:
     """Return the address of a server's page, with its token if it needs one."""
     gate = _GATES.get(server)
-    host: str = server.get_host() if gate is None else gate.host
+    host: str = server.get_host()
+    if gate is not None:
+        host = gate.host
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host) or host
-    host = f"[{host}]" if ":" in host else host
+    if ":" in host:
+        host = f"[{host}]"
     if gate is None:
         return f"http://{host}:{server.get_port()}"
-    token = f"/?token={gate.access.token}" if gate.access.token else ""
+    token = ""
+    if gate.access.token:
+        token = f"/?token={gate.access.token}"
     return f"http://{host}:{gate.port}{token}"
 
 

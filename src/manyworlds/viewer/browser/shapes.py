@@ -158,6 +158,7 @@ class ShapeLayer:
         self._handles.clear()
 
     def _add(self, shape: Shape, instances: Instances) -> BatchedHandle:
+        """Add a handle that draws the instances of a shape."""
         name = f"{self._path}/{shape[0]}_{len(self._handles)}"
         options: dict[str, Any] = {"lod": "off", "cast_shadow": self._cast_shadow}
         options |= _properties(shape, instances)
@@ -180,6 +181,7 @@ class ShapeLayer:
 
 
 def _properties(shape: Shape, instances: Instances) -> dict[str, Any]:
+    """Return the properties of a handle that draws instances of a shape."""
     values: dict[str, Any] = {
         "batched_positions": instances.positions.astype(np.float32),
         "batched_wxyzs": instances.quaternions.astype(np.float32),
@@ -188,7 +190,9 @@ def _properties(shape: Shape, instances: Instances) -> dict[str, Any]:
     if shape[0] != "textured":
         opacity = instances.rgba[:, 3].astype(np.float32)
         values["batched_colors"] = surface_colors(instances.rgba)
-        values["batched_opacities"] = None if (opacity >= 1.0).all() else opacity
+        values["batched_opacities"] = None
+        if not (opacity >= 1.0).all():
+            values["batched_opacities"] = opacity
     return values
 
 
@@ -213,7 +217,11 @@ def compose(
     positions: np.ndarray, quaternions: np.ndarray, local_pos: np.ndarray, local_quat: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return frames fixed in other frames: positions, shape (n, 3), quaternions, shape (n, 4)."""
-    return positions + rotate(quaternions, local_pos), _multiply(quaternions, local_quat)
+    a = quaternions
+    b = local_quat
+    w = a[:, :1] * b[:, :1] - (a[:, 1:] * b[:, 1:]).sum(axis=1, keepdims=True)
+    v = a[:, :1] * b[:, 1:] + b[:, :1] * a[:, 1:] + np.cross(a[:, 1:], b[:, 1:])
+    return positions + rotate(quaternions, local_pos), np.concatenate([w, v], axis=1)
 
 
 def rotate(quaternions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -222,12 +230,6 @@ def rotate(quaternions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     axis = quaternions[:, 1:]
     twice = 2.0 * np.cross(axis, vectors)
     return vectors + w * twice + np.cross(axis, twice)
-
-
-def _multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    w = a[:, :1] * b[:, :1] - (a[:, 1:] * b[:, 1:]).sum(axis=1, keepdims=True)
-    v = a[:, :1] * b[:, 1:] + b[:, :1] * a[:, 1:] + np.cross(a[:, 1:], b[:, 1:])
-    return np.concatenate([w, v], axis=1)
 
 
 def simplified(mesh: trimesh.Trimesh, faces: int) -> trimesh.Trimesh:
@@ -267,8 +269,11 @@ def simplified(mesh: trimesh.Trimesh, faces: int) -> trimesh.Trimesh:
 
 
 def _unit_mesh(model: mujoco.MjModel, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    is_mesh = shape[0] == "mesh"
-    surface = geom_meshes.mesh_surface(model, shape[1]) if is_mesh else _UNIT[shape[0]]()
+    """Return the vertices and faces of a shape of unit size."""
+    if shape[0] == "mesh":
+        surface = geom_meshes.mesh_surface(model, shape[1])
+    else:
+        surface = _UNIT[shape[0]]()
     old, faces = surfaces.split_sharp_edges(surface.vertices, surface.faces)
     return surface.vertices[old], faces
 

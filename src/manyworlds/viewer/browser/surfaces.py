@@ -116,7 +116,9 @@ def _tube() -> Surface:
 
 
 def _disk(side: float) -> Surface:
-    profile = np.array([1.0, 0.0]) if side > 0 else np.array([0.0, 1.0])
+    profile = np.array([1.0, 0.0])
+    if side < 0:
+        profile = np.array([0.0, 1.0])
     disk = _revolved(profile, np.full(2, side), np.zeros(2))
     disk.uv = 0.5 + disk.vertices[:, :2] / 2
     return disk
@@ -128,8 +130,8 @@ def _square(axis: int, side: float) -> Surface:
     b = np.array([-1.0, -1.0, 1.0, 1.0])
     vertices = np.insert(np.column_stack([a, b]), axis, side, axis=1)
     faces = grid_faces(2, 2)
-    outside = side if axis != 1 else -side  # x, z is a left-handed pair of axes
-    if outside < 0:
+    # x, z is a left-handed pair of axes.
+    if (side < 0) != (axis == 1):
         faces = faces[:, ::-1]
     return Surface(vertices, faces, np.column_stack([0.5 + a / 2, 0.5 - b / 2]))
 
@@ -185,7 +187,7 @@ def hidden_faces(vertices: np.ndarray, faces: np.ndarray) -> HiddenFaces:
 
     Browsers compute the normal of a vertex from the faces that share it. At a seam, several
     vertices have one position, and each would get the normal of its own side. These triangles give
-    each of them the faces of the other sides, too, a little below the visible ones.
+    each of them also the faces of the other sides, a little below the visible ones.
 
     Args:
         vertices: positions, shape (n, 3).

@@ -52,7 +52,9 @@ def image_of(model: mujoco.MjModel, texture: int) -> Image:
     from PIL import Image
 
     rows = np.flipud(surface_texture(pixels(model, texture)))
-    return Image.fromarray(np.ascontiguousarray(rows[..., 0] if rows.shape[2] == 1 else rows))
+    if rows.shape[2] == 1:
+        rows = rows[..., 0]
+    return Image.fromarray(np.ascontiguousarray(rows))
 
 
 def place_texture(
@@ -70,15 +72,21 @@ def place_texture(
     uniform = bool(model.mat_texuniform[material])
     texture = texture_of(model, material)
     if is_cube(model, texture):
-        directions = surface.vertices * (size if uniform else 1.0)
+        directions = surface.vertices
+        if uniform:
+            directions = directions * size
         return _on_cube(surface, directions, model, texture)
     repeat = model.mat_texrepeat[material]
     infinite = size[:2].min() <= 0
     if infinite or not np.isfinite(surface.uv).all():
-        along = surface.vertices[:, :2] / (1.0 if uniform or infinite else size[:2])
+        along = surface.vertices[:, :2]
+        if not uniform and not infinite:
+            along = along / size[:2]
         uv = 0.5 + 0.5 * repeat * along * (1.0, -1.0)
     else:
-        uv = surface.uv * repeat * (size[:2] if uniform else 1.0)
+        uv = surface.uv * repeat
+        if uniform:
+            uv = uv * size[:2]
     return Surface(surface.vertices, surface.faces, uv)
 
 

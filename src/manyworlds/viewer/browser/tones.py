@@ -20,7 +20,7 @@ _TO_SCREEN = np.array(
 )
 _EXPOSURE = 1.0 / 0.6
 LIGHT = 1.5
-"""Light for which colors are right, relative to that of which a white surface is white. On pages,
+"""Light under which colors are right, relative to that under which white is white. On pages,
 surfaces that face up get about 2.6, and vertical ones 0.6."""
 # curve(v) = (v (v + a) - b) / (v (c v + d) + e)
 _A = 0.0245786

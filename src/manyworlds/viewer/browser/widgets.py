@@ -49,8 +49,8 @@ def on_change(
 ) -> _Input:
     """Run an action with each new value that a user gives an input; return the input.
 
-    A number beyond a bound of the input is set to the bound, and the user is told so. Values that
-    the program sets do not run the action.
+    A number beyond a bound of the input is set to the bound, with a message to the user. Values
+    that the program sets do not run the action.
     """
     given: deque[Any] = deque()
 
@@ -76,13 +76,13 @@ def _bounded(handle: viser.GuiInputHandle[Any], value: Any, client: viser.Client
     high = getattr(handle, "max", None)
     if low is None and high is None:
         return value
-    nearest = np.clip(value, -np.inf if low is None else low, np.inf if high is None else high)
+    nearest = np.clip(value, low, high)
     if np.array_equal(nearest, value):
         return value
     given, limit = (
         ", ".join(f"{number:.9g}" for number in np.ravel(values)) for values in (value, nearest)
     )
-    used = tuple(nearest.tolist()) if isinstance(value, tuple) else type(value)(nearest)
+    used = type(value)(nearest.tolist())
     handle.value = used
     notify(client, handle.label, f"{given} is out of bounds: the nearest value, {limit}, is used.")
     return used
@@ -168,7 +168,10 @@ def relabel(button: viser.GuiButtonHandle, label: str, icon: viser.IconName | No
 
 def show_playing(button: viser.GuiButtonHandle, playing: bool) -> None:
     """Show a pause button while playing, and a play button otherwise."""
-    relabel(button, *(("Pause", PAUSE) if playing else ("Play", PLAY)))
+    if playing:
+        relabel(button, "Pause", PAUSE)
+    else:
+        relabel(button, "Play", PLAY)
 
 
 class Section:

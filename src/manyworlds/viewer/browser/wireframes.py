@@ -25,10 +25,14 @@ def wireframe_points(model: mujoco.MjModel, geom: int) -> np.ndarray:
         ]
         return corners[np.array(pairs)] * size
     if kind == _Geom.mjGEOM_MESH:
-        return _hull_edges(model, int(model.geom_dataid[geom]))
+        vertices, faces = convex_hull(model, int(model.geom_dataid[geom]))
+        edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+        return vertices[np.unique(np.sort(edges, axis=1), axis=0)]
     x, y, z = np.eye(3)
     if kind in (_Geom.mjGEOM_SPHERE, _Geom.mjGEOM_ELLIPSOID):
-        radii = size[[0, 0, 0]] if kind == _Geom.mjGEOM_SPHERE else size
+        radii = size
+        if kind == _Geom.mjGEOM_SPHERE:
+            radii = size[0]
         return np.concatenate([_arc(x, y), _arc(y, z), _arc(z, x)]) * radii
     radius = size[0]
     half = size[1]
@@ -48,9 +52,3 @@ def _arc(a: np.ndarray, b: np.ndarray, angle: float = 2 * np.pi) -> np.ndarray:
     steps = np.linspace(0.0, angle, _SEGMENTS + 1)
     points = np.outer(np.cos(steps), a) + np.outer(np.sin(steps), b)
     return np.stack([points[:-1], points[1:]], axis=1)
-
-
-def _hull_edges(model: mujoco.MjModel, mesh: int) -> np.ndarray:
-    vertices, faces = convex_hull(model, mesh)
-    edges = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)
-    return vertices[np.unique(edges, axis=0)]

@@ -159,7 +159,9 @@ class WorldGrid:
 
     def shown_box(self, world: int | None = None) -> np.ndarray:
         """Return the box around all worlds shown, or around one of them [m], shape (2, 3)."""
-        places = self.places if world is None else self.places[world : world + 1]
+        places = self.places
+        if world is not None:
+            places = places[world : world + 1]
         return np.array([places.min(axis=0) + self.box[0], places.max(axis=0) + self.box[1]])
 
     @property
@@ -170,7 +172,9 @@ class WorldGrid:
     def offsets(self, anchors: np.ndarray) -> np.ndarray:
         """Return the displacement of each world in the drawing [m], shape (count, 3)."""
         anchors = np.where(np.isfinite(anchors), anchors, 0.0)
-        return -anchors if self.landscape else self.places - anchors
+        if self.landscape:
+            return -anchors
+        return self.places - anchors
 
     def sync_appearance(self, worlds: slice) -> None:
         """Copy colors, sizes, poses and meshes of the worlds shown."""
@@ -232,7 +236,9 @@ class WorldGrid:
         with self.server.atomic():
             for batch in self._batches:
                 bodies = list(batch.body_ids)
-                rows = slice(selected, selected + 1) if batch.detail else slice(batch.copies)
+                rows = slice(batch.copies)
+                if batch.detail:
+                    rows = slice(selected, selected + 1)
                 batch.handle.batched_positions = drawn[rows, bodies].reshape(-1, 3)
                 batch.handle.batched_wxyzs = turned[rows, bodies].reshape(-1, 4)
                 if batch.coarse:
@@ -286,7 +292,9 @@ class WorldGrid:
         moving = [g for g in geoms if not static_body(model, int(model.geom_bodyid[g]))]
         if self.landscape:
             # A place is the position of the world's first moving body.
-            self._lead_body = int(model.geom_bodyid[moving[0]]) if moving else 0
+            self._lead_body = 0
+            if moving:
+                self._lead_body = int(model.geom_bodyid[moving[0]])
             self.box = bounding_box(model, moving) - default_position(model, self._lead_body)
             self.places = np.zeros((self.count, 3))
         else:
@@ -313,7 +321,9 @@ class WorldGrid:
         skipped = []
         for geom in range(model.ngeom):
             material = int(model.geom_matid[geom])
-            alpha = (model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom])[3]
+            alpha = model.geom_rgba[geom, 3]
+            if material >= 0:
+                alpha = model.mat_rgba[material, 3]
             varied = self._appearance.varied["geom"][geom]
             if geom in self._planes or not self._shown("geom", geom) or (alpha == 0 and not varied):
                 continue
@@ -349,7 +359,11 @@ class WorldGrid:
             for group in by_look.values():
                 key = static_body(self._model, body), self._look("geom", group)
                 alike.setdefault(key, ([], group))[0].append(body)
-        meshes = [(bodies, self._merged(group)) for bodies, group in alike.values()]
+        meshes = []
+        for bodies, group in alike.values():
+            if tuple(group) not in self._meshes:
+                self._meshes[tuple(group)] = geom_meshes.merge_geoms(self._model, group)
+            meshes.append((bodies, self._meshes[tuple(group)]))
         faces = sum(len(bodies) * len(mesh.faces) for bodies, mesh in meshes) * self.count
         share = min(_MAX_FACES / max(faces, 1), 1.0)
         batches = []
@@ -376,14 +390,10 @@ class WorldGrid:
     def _look(self, kind: str, elements: list[int]) -> tuple[tuple[float, ...], ...]:
         """Return values that are equal for bodies that can share a mesh."""
         fields = ["type", "matid", "size", "rgba", "pos", "quat"]
-        fields += ["dataid"] if kind == "geom" else []
+        if kind == "geom":
+            fields.append("dataid")
         columns = [getattr(self._model, f"{kind}_{field}")[elements] for field in fields]
         return tuple(tuple(np.round(column, 6).ravel().tolist()) for column in columns)
-
-    def _merged(self, geoms: list[int]) -> trimesh.Trimesh:
-        if tuple(geoms) not in self._meshes:
-            self._meshes[tuple(geoms)] = geom_meshes.merge_geoms(self._model, geoms)
-        return self._meshes[tuple(geoms)]
 
     def _add_sites(self) -> list[_Batch]:
         model = self._model
@@ -406,14 +416,19 @@ class WorldGrid:
         detail: bool = False,
     ) -> _Batch:
         static = self.landscape and static_body(self._model, bodies[0])
-        copies = 1 if static or detail else self.count
+        copies = self.count
+        if static or detail:
+            copies = 1
         rows = copies * len(bodies)
+        scales = None
+        if coarse:
+            scales = np.ones(rows)
         handle = self.server.scene.add_batched_glb(
             f"{_ROOT}/{name}",
             geom_meshes.to_glb(mesh),
             batched_wxyzs=np.tile(_IDENTITY, (rows, 1)),
             batched_positions=np.zeros((rows, 3)),
-            batched_scales=np.ones(rows) if coarse else None,
+            batched_scales=scales,
             lod="off",
             cast_shadow=not static,
         )
@@ -437,8 +452,9 @@ class WorldGrid:
             self._on_mesh(handle, lambda index, point: body_at(point))
 
     def _add_labels(self) -> list[viser.LabelHandle]:
-        labelled = self._can_select and 1 < self.count <= MAX_LABELS
-        places = self.places if labelled else self.places[:0]
+        places = self.places
+        if not self._can_select or not 1 < self.count <= MAX_LABELS:
+            places = places[:0]
         labels = [
             self.server.scene.add_label(
                 f"{_ROOT}/label_{i}",

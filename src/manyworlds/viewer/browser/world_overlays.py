@@ -102,8 +102,9 @@ class WorldOverlays:
         with self._server.atomic():
             self.shapes.show(merge(drawing.shapes))
             joints = captured.get(CapturedJoints)
-            known = joints if isinstance(joints, CapturedJoints) else None
-            self._show_lines(poses, known, selection)
+            if not isinstance(joints, CapturedJoints):
+                joints = None
+            self._show_lines(poses, joints, selection)
 
     def remove(self) -> None:
         """Remove everything from the scene."""
@@ -121,7 +122,9 @@ class WorldOverlays:
         if isinstance(contacts, CapturedContacts) and selection.contact_points:
             draw.contact_points(drawing, contacts, self.radius)
         if isinstance(contacts, CapturedContacts) and selection.contact_forces:
-            forces = contacts.forces if selection.friction else contacts.along_normals
+            forces = contacts.along_normals
+            if selection.friction:
+                forces = contacts.forces
             scale = selection.force_scale
             radius = self.radius / 4
             draw.contact_forces(drawing, contacts.positions, forces, scale, radius)
@@ -147,8 +150,10 @@ class WorldOverlays:
             draw.quats_of(poses.site_xmat[sites]),
             _rows(sites, model.site_size),
         )
-        ids = selection.joints if joints is not None else _NONE
-        joints = joints or CapturedJoints(np.zeros((0, 3)), np.zeros((0, 3)))
+        ids = selection.joints
+        if joints is None:
+            ids = _NONE
+            joints = CapturedJoints(np.zeros((0, 3)), np.zeros((0, 3)))
         keys, positions, quats = draw.joint_frames(model, poses, joints, ids)
         own = np.array([joint for joint, _ in keys], int)
         zeros = model.qpos0[model.jnt_qposadr]
@@ -185,7 +190,10 @@ def robot_bodies(model: mujoco.MjModel) -> np.ndarray:
 
 def _entity_of(name: str) -> str:
     """Return the entity of an element by the prefix of its name; empty without one."""
-    return name.partition("/")[0] if "/" in name else ""
+    entity, slash, _ = name.partition("/")
+    if not slash:
+        return ""
+    return entity
 
 
 def _rows(ids: np.ndarray, *fields: np.ndarray) -> list[bytes]:

@@ -90,7 +90,9 @@ class NativeMujocoViewer(BaseViewer):
         self._plots_shown = True
         self._all_envs = False
         rewards = getattr(env.unwrapped, "reward_manager", None)
-        names = [] if rewards is None else [n for n, _ in rewards.get_active_iterable_terms(0)]
+        names: list[str] = []
+        if rewards is not None:
+            names = [name for name, _ in rewards.get_active_iterable_terms(0)]
         self._plot_cfg = plot_cfg or PlotCfg()
         self._plots = TermPlots(names, self._plot_cfg)
 
@@ -131,7 +133,10 @@ class NativeMujocoViewer(BaseViewer):
             scene.ngeom = 0
             self._draw_neighbors(scene)
             if self._debug:
-                self._draw_debug(scene)
+                draw = getattr(self.env.unwrapped, "update_visualizers", None)
+                if draw is not None:
+                    model = self._world.model
+                    draw(MujocoNativeDebugVisualizer(scene, model, self.env_idx, self._all_envs))
         handle.set_texts(self._texts())
         self._draw_plots(handle)
         handle.sync()
@@ -206,6 +211,7 @@ class NativeMujocoViewer(BaseViewer):
             self._key_callback(key)
 
     def _set_up_camera(self, handle: Handle) -> None:
+        """Point the window's camera as the configuration says."""
         cfg = self.cfg
         camera = handle.cam
         with handle.lock():
@@ -222,10 +228,13 @@ class NativeMujocoViewer(BaseViewer):
                 self._world.model.vis.global_.fovy = cfg.fovy
 
     def _draw_neighbors(self, scene: mujoco.MjvScene) -> None:
+        """Draw other worlds around the selected one."""
         origins = getattr(getattr(self.env.unwrapped, "scene", None), "env_origins", None)
         if origins is None:
             return
-        count = self.env.num_envs if self._all_envs else self.cfg.max_extra_envs
+        count = self.cfg.max_extra_envs
+        if self._all_envs:
+            count = self.env.num_envs
         self._option.geomgroup[:] = self.cfg.geom_group
         self._option.sitegroup[:] = 0
         for world, way in nearest_worlds(origins, self.env_idx, count):
@@ -234,13 +243,8 @@ class NativeMujocoViewer(BaseViewer):
             self._neighbor.load(self._sim.data, world)
             add_neighbor(self._neighbor, self._option, scene, way, self._world.data.xpos)
 
-    def _draw_debug(self, scene: mujoco.MjvScene) -> None:
-        draw = getattr(self.env.unwrapped, "update_visualizers", None)
-        if draw is not None:
-            model = self._world.model
-            draw(MujocoNativeDebugVisualizer(scene, model, self.env_idx, self._all_envs))
-
     def _draw_plots(self, handle: Handle) -> None:
+        """Draw the plots of reward terms, or none."""
         viewport = handle.viewport
         if not self._plots_shown or viewport is None or not self._plots.figures:
             handle.clear_figures()
@@ -249,11 +253,15 @@ class NativeMujocoViewer(BaseViewer):
         handle.set_figures(list(zip(places, self._plots.figures, strict=False)))
 
     def _texts(self) -> tuple[int, int, str, str]:
+        """Return the status as the window shows it: font, place, names and values."""
         status = self.get_status()
+        speed = status.speed_label
+        if status.paused:
+            speed = "paused"
         rows = {
             "World": f"{self.env_idx} of {self.env.num_envs}",
             "Step": f"{status.step_count}",
-            "Speed": "paused" if status.paused else status.speed_label,
+            "Speed": speed,
             "Real time": f"{status.actual_realtime:.2f}x",
         }
         if status.last_error:

@@ -136,6 +136,7 @@ class MujocoNativeDebugVisualizer(DebugVisualizer):
         color: Color,
         label: str | None,
     ) -> None:
+        """Draw a shape from one point to another."""
         start = _array(start)
         end = _array(end)
         if np.array_equal(start, end):
@@ -153,6 +154,7 @@ class MujocoNativeDebugVisualizer(DebugVisualizer):
         color: Color,
         label: str | None,
     ) -> mujoco.MjvGeom | None:
+        """Add a shape; return None if the scene is full."""
         if self.scn.ngeom >= self.scn.maxgeom:
             return None
         geom = self.scn.geoms[self.scn.ngeom]
@@ -168,4 +170,6 @@ class MujocoNativeDebugVisualizer(DebugVisualizer):
 def _array(value: object) -> np.ndarray:
     """Convert numbers of NumPy or torch to an array for MuJoCo."""
     cpu = getattr(value, "cpu", None)
-    return np.asarray(value if cpu is None else cpu(), np.float64)
+    if cpu is not None:
+        value = cpu()
+    return np.asarray(value, np.float64)

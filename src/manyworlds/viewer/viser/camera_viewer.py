@@ -75,7 +75,9 @@ class ViserCameraViewer:
         matrix = as_numpy(sim_data.cam_xmat[env_idx, camera]).reshape(3, 3) * (1.0, -1.0, -1.0)
         quaternion = np.empty(4)
         mujoco.mju_mat2Quat(quaternion, np.asarray(matrix, np.float64).ravel())
-        self._frustum.position = position + (0.0 if scene_offset is None else scene_offset)
+        if scene_offset is not None:
+            position = position + scene_offset
+        self._frustum.position = position
         self._frustum.wxyz = quaternion
 
     def cleanup(self) -> None:

@@ -222,8 +222,10 @@ class SelectedWorldOverlays:
             raise ValueError(f"There is no overlay '{name}': use one of {', '.join(OVERLAYS)}.")
         if name in FLAGS:
             self.mujoco.option.flags[FLAGS[name]] = on
+        elif on:
+            self.on.add(name)
         else:
-            (self.on.add if on else self.on.discard)(name)
+            self.on.discard(name)
 
     def toggle(self, names: Sequence[str]) -> None:
         """Switch overlays on, or off if the first of them is on."""
@@ -238,7 +240,9 @@ class SelectedWorldOverlays:
 
     def shows(self, name: str) -> bool:
         """Return True if an overlay is on."""
-        return bool(self.mujoco.option.flags[FLAGS[name]]) if name in FLAGS else name in self.on
+        if name in FLAGS:
+            return bool(self.mujoco.option.flags[FLAGS[name]])
+        return name in self.on
 
     def show(self, data: DataArrays, env_idx: int, offset: np.ndarray) -> None:
         """Draw the overlays that are on; nothing is copied or computed while all are off.
@@ -306,4 +310,6 @@ class ViserContactOverlays:
 
 
 def _names(manager: ManagerBase[Any] | None) -> list[str]:
-    return [name for name, _ in manager.get_active_iterable_terms(0)] if manager else []
+    if not manager:
+        return []
+    return [name for name, _ in manager.get_active_iterable_terms(0)]

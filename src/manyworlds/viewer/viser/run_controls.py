@@ -100,7 +100,14 @@ class RunControls:
             self.tabs = gui.add_tab_group()
             """Tabs of the page; further ones can be added."""
             with self.tabs.add_tab("Controls", icon=_CONTROLS):
-                self._add_controls(gui, num_shown)
+                pause = gui.add_button("Pause", icon=PAUSE)
+            self._pause = on_click(pause, self._requests(TogglePause()))
+            self._add_choice(gui, "Run", {"Single step": SingleStep(), "Reset": Reset()})
+            speeds = {"Slower": SpeedDown(), "1x": ResetSpeed(), "Faster": SpeedUp()}
+            self._add_choice(gui, "Speed", speeds)
+            self._world: ShownValue[int] | None = None
+            if viewer.env.num_envs > 1:
+                self._world = self._add_world_controls(gui, num_shown)
                 if can_follow:
                     self._follow = self._add_checkbox(gui, "Follow robots", follow, FollowRobots)
             if can_walk_in:
@@ -131,18 +138,12 @@ class RunControls:
         """Show that the selected world is being opened, which takes some seconds."""
         if self._walk_in is not None:
             self._walk_in.disabled = entering
-            self._walk_in.label = "Opening ..." if entering else "Walk in"
-
-    def _add_controls(self, gui: viser.GuiApi, num_shown: int) -> None:
-        self._pause = on_click(gui.add_button("Pause", icon=PAUSE), self._requests(TogglePause()))
-        self._add_choice(gui, "Run", {"Single step": SingleStep(), "Reset": Reset()})
-        speeds = {"Slower": SpeedDown(), "1x": ResetSpeed(), "Faster": SpeedUp()}
-        self._add_choice(gui, "Speed", speeds)
-        self._world: ShownValue[int] | None = None
-        if self._viewer.env.num_envs > 1:
-            self._world = self._add_world_controls(gui, num_shown)
+            self._walk_in.label = "Walk in"
+            if entering:
+                self._walk_in.label = "Opening ..."
 
     def _add_world_controls(self, gui: viser.GuiApi, num_shown: int) -> ShownValue[int]:
+        """Add controls that select a world."""
         viewer = self._viewer
         num_envs = viewer.env.num_envs
         world = add_number(
@@ -195,6 +196,7 @@ class RunControls:
 
 
 def _status_html(state: PanelState) -> str:
+    """Return the status as HTML."""
     status = state.status
     if status.paused:
         pace = "paused"
@@ -202,11 +204,17 @@ def _status_html(state: PanelState) -> str:
         pace = f"{status.actual_realtime:.2f}x real time"
         if status.capped:
             pace += " (at the limit)"
+    time = f"{state.time:.2f} s"
+    if state.diverged:
+        time = "not finite: reset"
+    errors = []
+    if status.last_error:
+        errors = [status.last_error]
     rows = [
         ("World", str(state.env_idx)),
         ("Shown", f"{state.shown.start} to {state.shown.stop - 1} of {state.num_envs}"),
-        ("Time", "not finite: reset" if state.diverged else f"{state.time:.2f} s"),
+        ("Time", time),
         ("Speed", pace),
         ("Requested", status.speed_label),
     ]
-    return status_html(rows, [status.last_error] if status.last_error else [])
+    return status_html(rows, errors)

@@ -71,7 +71,7 @@ class VisualizationTab:
                         self._checkbox(label, visible, partial(ShowGroup, kind, group))
 
     def update(self, overlays: SelectedWorldOverlays, debug: bool) -> None:
-        """Show what is on; keys switch it, too."""
+        """Show what is on: keys switch it as well."""
         for name, box in self.boxes.items():
             box.value = overlays.shows(name)
         self.frames.value = frames_label(overlays.mujoco.option.frame)

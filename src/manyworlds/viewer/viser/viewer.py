@@ -233,6 +233,7 @@ class ViserPlayViewer(BaseViewer):
         self.sync_env_to_viewer()
 
     def _add_tabs(self, server: viser.ViserServer, tabs: viser.GuiTabGroupHandle) -> None:
+        """Add the tabs of the page."""
         self._terms = ViserTermOverlays(
             server,
             self.env,
@@ -281,6 +282,7 @@ class ViserPlayViewer(BaseViewer):
             self._frame += 1
 
     def _draw(self, grid: WorldGrid, now: float) -> None:
+        """Draw the worlds shown."""
         shown = self.shown_worlds
         selected = self.env_idx - shown.start
         data = self._sim.data
@@ -300,6 +302,7 @@ class ViserPlayViewer(BaseViewer):
         self._move_camera(grid, selected)
 
     def _draw_over(self, offsets: np.ndarray, shown: range, selected: int) -> None:
+        """Draw overlays and camera images of the selected world."""
         data = self._sim.data
         debug = self._overlays.mujoco.debug
         debug.env_idx = self.env_idx
@@ -419,7 +422,7 @@ class ViserPlayViewer(BaseViewer):
             raise
 
     def _leave(self) -> None:
-        """Return from the opened world to the batch, which goes on as if there had been none."""
+        """Return from the opened world to the batch, which continues unaffected."""
         if self._visit is None:
             return
         before = self._visit
@@ -477,12 +480,14 @@ class ViserPlayViewer(BaseViewer):
             case page_requests.Redraw():
                 pass
             case page_requests.LookAt(selected):
-                self._look_at_selected = (
-                    not self._look_at_selected if selected is None else selected
-                )
+                if selected is None:
+                    selected = not self._look_at_selected
+                self._look_at_selected = selected
                 self._camera_of = None
             case page_requests.FollowRobots(on):
-                self._follow = not self._follow if on is None else on
+                if on is None:
+                    on = not self._follow
+                self._follow = on
                 self._panel.show_following(self._follow)
             case page_requests.ShowWorldNumbers(on):
                 self.grid.show_labels(on)
@@ -512,12 +517,15 @@ class ViserPlayViewer(BaseViewer):
         return self.env.unwrapped.command_manager.get_term(name)
 
     def _newest_checkpoint(self) -> str:
-        available = [] if self._checkpoints is None else self._checkpoints.fetch_available()
+        available = []
+        if self._checkpoints is not None:
+            available = self._checkpoints.fetch_available()
         if not available:
             raise ValueError("There is no checkpoint to load: give a checkpoint_manager.")
         return available[0][0]
 
     def _load_checkpoint(self, name: str) -> None:
+        """Replace the policy by that of a checkpoint."""
         manager = self._checkpoints
         if manager is None:
             raise ValueError(f"Cannot load checkpoint '{name}': give a checkpoint_manager.")
@@ -530,6 +538,7 @@ class ViserPlayViewer(BaseViewer):
             self._next_checkpoint = 0.0
 
     def _poll_checkpoints(self, now: float) -> None:
+        """List new checkpoints, and load the newest if the page follows them."""
         manager = self._checkpoints
         tab = self._checkpoint_tab
         if manager is None or tab is None or now < self._next_checkpoint:
@@ -559,9 +568,13 @@ class ViserPlayViewer(BaseViewer):
     def _move_camera(self, grid: WorldGrid, selected: int) -> None:
         """Point the camera at all worlds or at the selected one, when that choice changes."""
         # Worlds on a landscape are far apart, so another set of worlds needs another view.
-        place = selected if self._look_at_selected else 0
+        world = None
+        place = 0
+        if self._look_at_selected:
+            world = selected
+            place = selected
         if grid.landscape:
-            place = self.env_idx if self._look_at_selected else self.shown_worlds.start
+            place += self.shown_worlds.start
         if self._camera_of == (place, self._look_at_selected):
             return
         self._camera_of = (place, self._look_at_selected)
@@ -570,10 +583,10 @@ class ViserPlayViewer(BaseViewer):
         if self.num_shown > _FEW and not self._look_at_selected:
             # From a low camera, worlds hide those behind them.
             elevation = min(elevation, _GRID_ELEVATION)
-        box = grid.shown_box(selected if self._look_at_selected else None)
-        self._view.look(box, self.cfg.azimuth, elevation, fovy)
+        self._view.look(grid.shown_box(world), self.cfg.azimuth, elevation, fovy)
 
     def _show_status(self) -> None:
+        """Show the state of the selected world."""
         time = float(self._sim.data.time[self.env_idx])
         finite = bool(torch.isfinite(self._sim.data.qpos[self.env_idx]).all())
         self._panel.update(

@@ -96,20 +96,17 @@ def test_other_tasks_are_refused():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--nosuch", "3"], "There is no option --nosuch"),
-        (["--num-envs", "many"], "--num-envs takes an integer"),
-        (["Tracking-Flat-G1", "again"], "'again' is one too many"),
         (["--checkpoint", "."], "There is no checkpoint in '.'"),
         (["--log-root", "nowhere"], "nowhere"),
         (["Cartpole-Balance"], "The task has no motion command"),
     ],
 )
-def test_wrong_options_get_one_line(arguments, message, capsys, tmp_path, monkeypatch):
-    """Tell of a wrong command line as `manyworlds` does."""
+def test_errors_get_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+    """Print an error as `manyworlds` does."""
     from manyworlds.tasks.tracking.scripts.evaluate import main
 
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match="[12]"):
+    with pytest.raises(SystemExit, match="1"):
         main(arguments)
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1

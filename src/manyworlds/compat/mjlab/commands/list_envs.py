@@ -9,7 +9,10 @@ from manyworlds.cli import list as command
 
 def list_environments(keyword: str | None = None) -> None:
     """Print the names of the tasks that contain a text; None prints all."""
-    command.main([] if keyword is None else [keyword])
+    words = []
+    if keyword is not None:
+        words = [keyword]
+    command.main(words)
 
 
 def main() -> None:

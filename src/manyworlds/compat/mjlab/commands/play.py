@@ -66,12 +66,18 @@ def run_play(task_id: str, cfg: PlayConfig) -> None:
         task_id: name of the task.
         cfg: settings.
     """
+    checkpoint = None
+    if cfg.checkpoint_file is not None:
+        checkpoint = Path(cfg.checkpoint_file)
+    motion_file = None
+    if cfg.motion_file is not None:
+        motion_file = Path(cfg.motion_file)
     options = PlayOptions(
         agent=cfg.agent,
-        checkpoint=None if cfg.checkpoint_file is None else Path(cfg.checkpoint_file),
+        checkpoint=checkpoint,
         wandb_run_path=cfg.wandb_run_path,
         wandb_checkpoint_name=cfg.wandb_checkpoint_name,
-        motion_file=None if cfg.motion_file is None else Path(cfg.motion_file),
+        motion_file=motion_file,
         log_root=Path(cfg.log_root),
         device=cfg.device,
         num_envs=cfg.num_envs,

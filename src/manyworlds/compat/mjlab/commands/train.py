@@ -80,7 +80,9 @@ def launch_training(task_id: str, args: TrainConfig | None = None) -> None:
     import torch
 
     cfg = args or TrainConfig.from_task(task_id)
-    gpu_ids = cfg.gpu_ids if torch.cuda.is_available() or cfg.gpu_ids != [0] else None
+    gpu_ids = cfg.gpu_ids
+    if gpu_ids == [0] and not torch.cuda.is_available():
+        gpu_ids = None  # the default, which then means the CPU
     options = TrainOptions(
         log_root=Path(cfg.log_root),
         wandb_run_path=cfg.wandb_run_path,
@@ -94,7 +96,9 @@ def launch_training(task_id: str, args: TrainConfig | None = None) -> None:
     # The command may change the configurations.
     config = TaskConfig(env=copy.deepcopy(cfg.env), agent=copy.deepcopy(cfg.agent))
     found = train.find_checkpoint(task_id, options, config.agent)
-    resume = None if found is None else found.need_checkpoint()
+    resume = None
+    if found is not None:
+        resume = found.need_checkpoint()
     with as_program():
         if code := train.run(task_id, options, config, resume):
             raise SystemExit(code)

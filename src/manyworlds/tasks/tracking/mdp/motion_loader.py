@@ -46,7 +46,9 @@ class MotionLoader:
         body_indexes: torch.Tensor,
         device: str | torch.device = "cpu",
     ) -> None:
-        motion = motion_file if isinstance(motion_file, Motion) else Motion.load(motion_file)
+        motion = motion_file
+        if not isinstance(motion, Motion):
+            motion = Motion.load(motion)
         ids = body_indexes.cpu().numpy()
         available = motion.body_pos_w.shape[1]
         if ids.max(initial=-1) >= available:

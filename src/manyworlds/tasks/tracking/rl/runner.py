@@ -41,7 +41,9 @@ class _OnnxMotionModel(torch.nn.Module):
         self.last = motion.time_step_total - 1
         for name in _OUTPUTS:
             values = getattr(motion, name)
-            self.register_buffer(name, values[:, 1:] if name.startswith("body") else values)
+            if name.startswith("body"):
+                values = values[:, 1:]
+            self.register_buffer(name, values)
 
     def forward(self, x: torch.Tensor, time_step: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Compute the actions and the motion's frames, clamped to the last frame.

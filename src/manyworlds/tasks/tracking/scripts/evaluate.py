@@ -22,8 +22,6 @@ from manyworlds.tasks.tracking.mdp.observations import motion_command
 from manyworlds.utils.config import update_from_plain
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import write_atomic
-from manyworlds.utils.parse_errors import parse_errors_as_sentences
-from manyworlds.utils.usage import UsageError
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -88,7 +86,9 @@ def evaluation_env_cfg(task_id: str) -> ManagerBasedRlEnvCfg:
     command.velocity_range = trained.velocity_range
     command.joint_position_range = trained.joint_position_range
     ends = cfg.terminations.get("ee_body_pos")
-    bodies = command.body_names if ends is None else ends.params["body_names"]
+    bodies = command.body_names
+    if ends is not None:
+        bodies = ends.params["body_names"]
     cfg.metrics["tracking_errors"] = MetricsTermCfg(
         func=tracking_errors, params={"command_name": name, "ee_body_names": bodies}
     )
@@ -154,8 +154,11 @@ def run_evaluate(task_id: str, cfg: EvaluateOptions) -> dict[str, float]:
     rl_cfg = load_rl_cfg(task_id)
     path = cfg.checkpoint
     run = None
-    if path is None or path.is_dir():
-        run = RunFolder.latest(cfg.log_root, task_id) if path is None else RunFolder(path)
+    if path is None:
+        run = RunFolder.latest(cfg.log_root, task_id)
+        path = run.last_checkpoint()
+    elif path.is_dir():
+        run = RunFolder(path)
         path = run.last_checkpoint()
     run = run or RunFolder.of_checkpoint(path)
     if run is not None:
@@ -174,7 +177,9 @@ def run_evaluate(task_id: str, cfg: EvaluateOptions) -> dict[str, float]:
 
     def policy(obs: Any) -> torch.Tensor:
         actions = act(obs)
-        return actions if clip is None else actions.clamp(-clip, clip)
+        if clip is not None:
+            actions = actions.clamp(-clip, clip)
+        return actions
 
     result = evaluate_policy(env, policy)
     if cfg.output_file is not None:
@@ -202,12 +207,11 @@ class _CommandOptions(EvaluateOptions):
 def main(argv: list[str] | None = None) -> None:
     """Evaluate the policy given by command-line arguments; None uses those of the process."""
     try:
-        with parse_errors_as_sentences(_CommandOptions):
-            options = tyro.cli(_CommandOptions, args=argv, prog=f"python -m {_MODULE}")
+        options = tyro.cli(_CommandOptions, args=argv, prog=f"python -m {_MODULE}")
         result = run_evaluate(options.task, options)
-    except (UsageError, FileNotFoundError, ValueError) as error:
+    except (FileNotFoundError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code if isinstance(error, UsageError) else 1)
+        sys.exit(1)
     print(json.dumps(result, indent=2))
 
 

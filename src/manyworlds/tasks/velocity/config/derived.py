@@ -71,11 +71,13 @@ def describe_robot(spec: mujoco.MjSpec, model: LeggedModel) -> LeggedRobot:
     count = len(model.feet)
     soles = tuple(f"^{re.escape(name)}$" for name in foot_geoms(spec, model))
     bodies = "|".join(map(re.escape, model.feet))
-    contact = (
-        ContactMatch(mode="subtree", pattern=f"^({bodies})$", entity="robot")
-        if count == _BIPED
-        else ContactMatch(mode="geom", pattern=soles, entity="robot")
-    )
+    if count == _BIPED:
+        contact = ContactMatch(mode="subtree", pattern=f"^({bodies})$", entity="robot")
+    else:
+        contact = ContactMatch(mode="geom", pattern=soles, entity="robot")
+    touches = {}
+    if trunk:
+        touches["trunk_ground_touch"] = tuple(f"^{re.escape(name)}$" for name in trunk)
     return LeggedRobot(
         entity=partial(legged_entity, spec, model),
         action_scale={
@@ -94,9 +96,7 @@ def describe_robot(spec: mujoco.MjSpec, model: LeggedModel) -> LeggedRobot:
             _posture(model, _WALKING[count]),
             _posture(model, _RUNNING[count]),
         ),
-        touches={"trunk_ground_touch": tuple(f"^{re.escape(name)}$" for name in trunk)}
-        if trunk
-        else {},
+        touches=touches,
         viewer=ViewerConfig(
             origin_type=ViewerConfig.OriginType.ASSET_BODY,
             entity_name="robot",
@@ -127,7 +127,9 @@ def velocity_env_cfg(
 
 def velocity_rl_cfg(name: str, robot: LeggedRobot) -> RslRlOnPolicyRunnerCfg:
     """Return the PPO settings for a robot, whose runs are in a folder of this name."""
-    iterations = 30000 if len(robot.feet) == _BIPED else 10000
+    iterations = 10000
+    if len(robot.feet) == _BIPED:
+        iterations = 30000
     return velocity_ppo_runner_cfg(name, max_iterations=iterations)
 
 
@@ -136,7 +138,9 @@ def cpu_preset(robot: LeggedRobot) -> CpuPreset:
 
     It takes a symmetric network only for a robot that is symmetric, and else warns.
     """
-    use_symmetric = use_biped_cpu_preset if len(robot.feet) == _BIPED else use_cpu_preset
+    use_symmetric = use_cpu_preset
+    if len(robot.feet) == _BIPED:
+        use_symmetric = use_biped_cpu_preset
 
     def use(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
         usual = rl_cfg.actor.class_name

@@ -86,11 +86,15 @@ class upright(ManagerTermBase):  # noqa: N801
         super().__init__(env)
         asset_cfg: SceneEntityCfg = cfg.params.get("asset_cfg", _ROBOT)
         indexing = env.scene.entity(asset_cfg.name).indexing
-        named = asset_cfg.body_names is not None
-        bodies = indexing.body_ids[asset_cfg.index("body")].tolist() if named else []
-        if len(bodies) > 1:
-            raise ValueError(f"upright takes one body, but asset_cfg names {asset_cfg.body_names}.")
-        self._body = bodies[0] if bodies else indexing.root_body_id
+        self._body = indexing.root_body_id
+        if asset_cfg.body_names is not None:
+            bodies = indexing.body_ids[asset_cfg.index("body")].tolist()
+            if len(bodies) > 1:
+                raise ValueError(
+                    f"upright takes one body, but asset_cfg names {asset_cfg.body_names}."
+                )
+            if bodies:
+                self._body = bodies[0]
         self._sensors: tuple[str, ...] | None = cfg.params.get("terrain_sensor_names")
 
     def __call__(
@@ -326,8 +330,9 @@ def soft_landing(
 def commanded_speed(env: ManagerBasedRlEnv, command_name: str) -> torch.Tensor:
     """Sum of linear and angular speed of a velocity command, shape [num_envs]."""
     term = env.command_manager.get_term(command_name)
-    known = isinstance(term, UniformVelocityCommand)
-    return term.speed if known else total_speed(term.command)
+    if isinstance(term, UniformVelocityCommand):
+        return term.speed
+    return total_speed(term.command)
 
 
 def _command(env: ManagerBasedRlEnv, name: str) -> torch.Tensor:

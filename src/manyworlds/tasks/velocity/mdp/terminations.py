@@ -104,4 +104,6 @@ def _beyond(position: torch.Tensor, limits: list[float]) -> torch.Tensor:
 
 def _generator(env: ManagerBasedRlEnv) -> TerrainGeneratorCfg | None:
     terrain = env.scene.terrain
-    return None if terrain is None else terrain.cfg.terrain_generator
+    if terrain is None:
+        return None
+    return terrain.cfg.terrain_generator

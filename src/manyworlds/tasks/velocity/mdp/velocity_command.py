@@ -228,7 +228,7 @@ class UniformVelocityCommand(CommandTerm):
 
     @property
     def shares(self) -> dict[str, float]:
-        """Probabilities of the kinds of commands by name, of which curricula change some."""
+        """Probabilities of the kinds of commands by name; curricula change some of them."""
         return {
             "rel_standing_envs": self.cfg.rel_standing_envs,
             "rel_heading_envs": self.cfg.rel_heading_envs,

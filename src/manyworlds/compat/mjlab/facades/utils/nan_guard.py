@@ -139,6 +139,8 @@ class NanGuard:
         print(f"Worlds {bad} have NaN or infinite values: see {self.output_dir / states}.")
 
 
-def _views(data: object, num_envs: int | None) -> Any:
+def _views(data: object, num_envs: int | None) -> WarpBridge:
     """Return the arrays of all worlds as tensors that share their memory."""
-    return data if isinstance(data, WarpBridge) else WarpBridge(data, num_envs)
+    if isinstance(data, WarpBridge):
+        return data
+    return WarpBridge(data, num_envs)

@@ -7,7 +7,6 @@ import functools
 import importlib
 import re
 from collections.abc import Callable
-from typing import Any
 
 from manyworlds.validation.names import resolve_matching_names, resolve_matching_names_values
 
@@ -32,7 +31,9 @@ def to_camel_case(snake_str: str, to: str = "cC") -> str:
     if to not in ("cC", "CC"):
         raise ValueError(f"There is no convention '{to}': use 'cC' or 'CC'.")
     first, *rest = snake_str.split("_")
-    return (first if to == "cC" else first.capitalize()) + "".join(w.capitalize() for w in rest)
+    if to == "CC":
+        first = first.capitalize()
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def to_snake_case(camel_str: str) -> str:
@@ -61,7 +62,7 @@ def is_lambda_expression(name: str) -> bool:
         return False
 
 
-def callable_to_string(value: Callable[..., Any]) -> str:
+def callable_to_string(value: Callable[..., object]) -> str:
     """Name a function or class so that `string_to_callable` finds it: 'module:name'.
 
     Raises:
@@ -75,7 +76,7 @@ def callable_to_string(value: Callable[..., Any]) -> str:
     return f"{value.__module__}:{name}"
 
 
-def string_to_callable(name: str) -> Callable[..., Any]:
+def string_to_callable(name: str) -> Callable[..., object]:
     """Find a function or class by its name, 'module:name'; the module is imported.
 
     Raises:
