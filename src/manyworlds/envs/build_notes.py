@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import mujoco
 
+from manyworlds.managers.event_manager import event_fields
+
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 
@@ -50,7 +52,7 @@ def _friction_without_effect(env: ManagerBasedRlEnv) -> Iterator[str]:
     events_of_friction = [
         name
         for name in names
-        if "geom_friction" in getattr(events.get_term_cfg(name).func, "model_fields", ())
+        if "geom_friction" in event_fields(events.get_term_cfg(name).func).written
     ]
     if not events_of_friction or "geom_friction" not in env.sim.expanded_fields:
         return

@@ -278,6 +278,7 @@ class NullCommandManager(CommandManager):
 
     def __init__(self) -> None:
         self._terms = {}
+        self._functions = {}
         self._class_terms = {}
 
     def reset(self, env_ids: torch.Tensor | None = None) -> dict[str, torch.Tensor]:

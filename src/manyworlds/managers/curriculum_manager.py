@@ -62,5 +62,6 @@ class NullCurriculumManager(CurriculumManager):
 
     def __init__(self) -> None:
         self._terms = {}
+        self._functions = {}
         self._class_terms = {}
         self._log = {}

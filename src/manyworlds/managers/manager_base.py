@@ -7,7 +7,6 @@ import inspect
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import torch
@@ -123,7 +122,6 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
     _shown: ClassVar[tuple[str, ...]] = ()
     """Attributes of a term's config that `str()` includes."""
     derived_attributes = ("_terms", "_streams")  # curricula that change configs restore them
-    _functions: Mapping[str, Any] = MappingProxyType({})
     not_finite_status: ClassVar[str] = ""
     """Name under `Status/` of the number of worlds whose values are not finite; empty if the
     manager has no values."""
@@ -132,6 +130,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
+        self._functions: dict[str, Callable[..., object]] = {}
         self._class_terms: dict[str, Any] = {}
         self._terms: dict[str, CfgT] = {}
         self._streams: dict[str, RandomStream] = {}
@@ -260,7 +259,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
                 self._blame(error, name, term_cfg.params)
                 raise
         if inspect.isroutine(term_cfg.func):
-            self._functions = {**self._functions, name: term_cfg.func}
+            self._functions[name] = term_cfg.func
         else:
             self._class_terms[name] = term_cfg.func
         return term_cfg

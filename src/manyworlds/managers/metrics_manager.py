@@ -151,6 +151,7 @@ class NullMetricsManager(MetricsManager):
 
     def __init__(self) -> None:
         self._terms = {}
+        self._functions = {}
         self._class_terms = {}
         self._substep_count = 0
 

@@ -106,4 +106,5 @@ class NullRecorderManager(RecorderManager):
 
     def __init__(self) -> None:
         self._terms = {}
+        self._functions = {}
         self._class_terms = {}

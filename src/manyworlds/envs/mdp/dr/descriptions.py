@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs.mdp.dr.distributions import Distribution, Operation
-from manyworlds.managers.event_manager import EventTermCfg
+from manyworlds.managers.event_manager import EventTermCfg, event_fields
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 
 
 def randomized_fields(term: EventTermCfg) -> Sequence[str]:
     """Return the model fields that an event changes, or its name if it changes none."""
-    return getattr(term.func, "model_fields", ()) or (getattr(term.func, "__name__", "state"),)
+    fields = event_fields(term.func).written
+    if fields:
+        return fields
+    return (getattr(term.func, "__name__", "state"),)
 
 
 def randomized_elements(term: EventTermCfg) -> str:
