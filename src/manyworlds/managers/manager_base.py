@@ -92,6 +92,9 @@ class ManagerTermBase(_OfEnv):
     """Base class of terms that keep state between calls."""
 
     derived_attributes = ("cfg",)  # a curriculum that changes the config restores it
+    selects: ClassVar[frozenset[str] | None] = None
+    """Kinds of elements, such as "joint", that the term reads of its selections, so that others are
+    refused; None accepts all. A subclass repeats those of its base."""
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)

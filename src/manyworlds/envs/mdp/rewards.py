@@ -110,6 +110,8 @@ class posture(ManagerTermBase):  # noqa: N801
         ValueError: a joint has no `std`, or one that is not positive.
     """
 
+    selects = frozenset({"joint"})
+
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         self._set_std(cfg.params["std"], cfg.params["asset_cfg"])
@@ -145,6 +147,8 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
     tendon counts if it moves a joint of `asset_cfg`. Regenerative power of braking motors is not
     counted, nor is that of actuators at sites, such as propellers.
     """
+
+    selects = frozenset({"joint", "tendon"})
 
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
