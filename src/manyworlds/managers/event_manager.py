@@ -196,7 +196,9 @@ class EventManager(ManagerBase[EventTermCfg]):
             self._fields[name] = fields
             self._levels[name] = max(fields.recompute, sim.recompute_level(fields.written))
         memory = EventMemory(sim, self._terms, self._fields, self._streams, self.call)
-        self._memory = memory if memory else None
+        self._memory: EventMemory | None = None
+        if memory:
+            self._memory = memory
 
     def with_term(self, name: str, cfg: EventTermCfg) -> EventManager:
         """Return a manager with one more term, or with another one of the same name.
@@ -417,7 +419,9 @@ class EventManager(ManagerBase[EventTermCfg]):
             level = self._levels[name]
             if level > RecomputeLevel.none:
                 strongest = max(strongest, level)
-                concerned = worlds if concerned is None else concerned.union(worlds)
+                if concerned is not None:
+                    worlds = concerned.union(worlds)
+                concerned = worlds
         if concerned is not None:
             self._env.sim.recompute_constants(strongest, concerned)
 

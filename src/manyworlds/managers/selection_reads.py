@@ -48,9 +48,9 @@ def check_selection(func: Callable[..., object], parameter: str, selection: Scen
     for kind in given:
         if kind not in known:
             name = getattr(func, "__name__", type(func).__name__)
-            what = f"{kind}_names={getattr(selection, f'{kind}_names')!r}"
-            if getattr(selection, f"{kind}_names") is None:
-                what = f"{kind}_ids={getattr(selection, f'{kind}_ids')}"
+            what = f"{kind}_names={selection.names(kind)!r}"
+            if selection.names(kind) is None:
+                what = f"{kind}_ids={selection.ids(kind)}"
             others = [f"{other}_names" for other in SELECTED_KINDS if other in known]
             remedy = "leave it out"
             if others:
@@ -68,8 +68,9 @@ def read_kinds(func: Callable[..., object], parameter: str) -> frozenset[str] | 
     if inspect.ismethod(func):
         func = func.__func__
     if not inspect.isfunction(func):
-        cls = func if inspect.isclass(func) else type(func)
-        return vars(cls).get("selects")  # a subclass may read more than its base
+        if not inspect.isclass(func):
+            func = type(func)
+        return vars(func).get("selects")  # a subclass may read more than its base
     kinds: set[str] = set()
     try:
         _collect(func, parameter, kinds, set())
