@@ -24,10 +24,13 @@ def randomized_elements(term: EventTermCfg) -> str:
     asset_cfg = term.params.get("asset_cfg")
     if not isinstance(asset_cfg, SceneEntityCfg):
         return ""
-    by_kind = (getattr(asset_cfg, f"{kind}_names", None) or () for kind in ELEMENT_KINDS)
-    names = [name for names in by_kind for name in names] or ["all"]
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{asset_cfg.name}: {', '.join(names[:3])}{more}"
+    names: list[str] = []
+    for kind in ELEMENT_KINDS:
+        names += asset_cfg.names(kind) or ()
+    shown = f"{asset_cfg.name}: {', '.join(names[:3]) or 'all'}"
+    if len(names) > 3:
+        shown += f" and {len(names) - 3} more"
+    return shown
 
 
 def describe_draw(term: EventTermCfg) -> str:
@@ -39,8 +42,13 @@ def describe_draw(term: EventTermCfg) -> str:
         for name, value in {**defaults, **term.params}.items()
         if not (_is_default(value) or isinstance(value, SceneEntityCfg))
     }
-    words = [params.pop(name) for name in ("operation", "distribution") if name in params]
-    shown = [str(w.name if isinstance(w, Operation | Distribution) else w) for w in words]
+    shown = []
+    for name in ("operation", "distribution"):
+        if name in params:
+            word = params.pop(name)
+            if isinstance(word, Operation | Distribution):
+                word = word.name
+            shown.append(str(word))
     ranges = params.pop("ranges", None)
     if ranges:
         shown.append(str(ranges))
