@@ -50,10 +50,9 @@ def both(env, asset_cfg=ROBOT):
 
 
 def renamed(env, asset_cfg=ROBOT):
-    """Read sites through other names of the selection."""
-    first = asset_cfg
-    second: SceneEntityCfg = first
-    return env.scene["robot"].data.site_pos_w[:, second.site_ids, 2].sum(dim=1)
+    """Read sites through another name of the selection."""
+    chosen = asset_cfg
+    return env.scene["robot"].data.site_pos_w[:, chosen.site_ids, 2].sum(dim=1)
 
 
 def in_a_list(env, asset_cfg=ROBOT):
@@ -88,40 +87,30 @@ def decorated(env, asset_cfg=ROBOT):
     return plain(env, asset_cfg=asset_cfg)
 
 
-class Kept(ManagerTermBase):
-    """Term that keeps what it reads of the config's params."""
+class Undeclared(ManagerTermBase):
+    """Term that does not declare what it reads."""
 
     def __init__(self, cfg, env):
         super().__init__(env)
-        self._cfg = cfg.params["asset_cfg"]
-        self._bodies = self._select(self._cfg)
-
-    def _select(self, chosen):
-        return chosen.index("body")
+        self._bodies = cfg.params["asset_cfg"].index("body")
 
     def __call__(self, env, asset_cfg):
         """Sum heights."""
         return env.scene["robot"].data.body_link_pos_w[:, self._bodies, 2].sum(dim=1)
 
 
-class Derived(Kept):
-    """Term that adds what it reads to what its base reads."""
+class Declared(Undeclared):
+    """Term that declares what it reads."""
+
+    selects = frozenset({"body"})
+
+
+class Derived(Declared):
+    """Term that reads more than its base."""
 
     def __call__(self, env, asset_cfg):
         """Sum heights and angles."""
         return super().__call__(env, asset_cfg=ROBOT) + plain(env, asset_cfg)
-
-
-class Opaque(ManagerTermBase):
-    """Term that gives all its params away."""
-
-    def __init__(self, cfg, env):
-        super().__init__(env)
-        self._all = dict(**cfg.params)
-
-    def __call__(self, env, asset_cfg):
-        """Read whatever."""
-        return self._all["asset_cfg"].joint_ids
 
 
 @pytest.mark.parametrize(
@@ -130,17 +119,17 @@ class Opaque(ManagerTermBase):
         (plain, {"joint"}),
         (unread, set()),
         (both, {"body", "joint"}),
-        (renamed, {"site"}),
+        (renamed, None),
         (decorated, {"joint"}),
         (functools.partial(plain), {"joint"}),
-        (Kept, {"body"}),
-        (Derived, {"body", "joint"}),
+        (Declared, {"body"}),
+        (Derived, None),
         (in_a_list, None),
         (by_method, None),
         (by_getattr, None),
         (by_variable_index, None),
         (by_keywords, None),
-        (Opaque, None),
+        (Undeclared, None),
         (lambda env, asset_cfg: asset_cfg.joint_ids, None),
         (eval("lambda env, asset_cfg: asset_cfg.joint_ids"), None),
         (torch.sum, None),
@@ -159,7 +148,7 @@ class Opaque(ManagerTermBase):
     ],
 )
 def test_kinds_that_are_read(func, kinds):
-    """Find what a term reads in its source, or that it is not known."""
+    """Find what a term reads in its declaration or source, or that it is not known."""
     found = read_kinds(func, "asset_cfg")
     assert found == (None if kinds is None else frozenset(kinds))
 
@@ -252,8 +241,11 @@ def test_terms_of_users():
     make_env(drawn=term).reset()
     with pytest.raises(ValueError, match="drawn_by_hand reads no body"):
         make_env(drawn=EventTermCfg(mode="reset", **of(drawn_by_hand, BODIES)))
-    env = build(metrics={"heights": MetricsTermCfg(**of(Kept, deepcopy(BODIES)))})
-    env.close()
+    for func in (Declared, Undeclared, Derived):
+        build(metrics={"heights": MetricsTermCfg(**of(func, deepcopy(BODIES)))}).close()
+    build(metrics={"heights": MetricsTermCfg(**of(Undeclared, deepcopy(JOINTS)))}).close()
+    with pytest.raises(ValueError, match="Declared reads no joint of it.*give body_names instead"):
+        build(metrics={"heights": MetricsTermCfg(**of(Declared, deepcopy(JOINTS)))})
 
 
 @pytest.mark.parametrize("task", list_tasks())

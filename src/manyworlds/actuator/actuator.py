@@ -96,7 +96,9 @@ class ActuatorCfg(ABC):
                         f"{name}.{field} does not apply to sites, which have no dynamics of their "
                         "own: leave it out, or drive a joint or a tendon."
                     )
-        late = (self.delay_target,) if isinstance(self.delay_target, str) else self.delay_target
+        late = self.delay_target
+        if isinstance(late, str):
+            late = (late,)
         if not late or set(late) - set(COMMAND_FIELDS):
             raise ValueError(
                 f"{name}.delay_target must name some of {', '.join(COMMAND_FIELDS)}, got "
@@ -453,7 +455,9 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
             AttributeError: the actuator has no such parameter.
         """
         self._require_param(name)
-        return self.params[name] if name in self.params else self._model_params[name].read()
+        if name in self.params:
+            return self.params[name]
+        return self._model_params[name].read()
 
     def default_param(self, name: str) -> torch.Tensor:
         """Return a parameter as compiled for each world's variant, [num_envs, num_targets].
@@ -553,12 +557,16 @@ class Actuator(ABC, Generic[ActuatorCfgT], Stateful):
         return self.global_actuator_ids
 
     def _limit_parameter(self, mj_model: mujoco.MjModel, model: ModelView) -> LimitParameter:
-        rows = {"actuator": self.global_actuator_ids, "ctrl": self.global_ctrl_ids}
+        rows: dict[str, torch.Tensor] = {}
+        for field in self.limit_fields:
+            rows[field] = self.global_actuator_ids
+            if "ctrl" in field:
+                rows[field] = self.global_ctrl_ids
         return LimitParameter(
             f"{type(self).__name__} of {self.target_names}",
             mj_model,
             model,
-            {f: rows["ctrl" if "ctrl" in f else "actuator"] for f in self.limit_fields},
+            rows,
             self.entity.variant_metadata is not None,
         )
 

@@ -92,12 +92,16 @@ class DirectActuator(Actuator[ActuatorCfgT]):
         """Return the controls, shape [num_envs, number of controls]."""
         controls = self.control_law(self.params, cmd)
         factors = self.gears.read()
-        return controls if factors is None else controls * factors
+        if factors is not None:
+            controls = controls * factors
+        return controls
 
     def control_law(self, params: Mapping[str, torch.Tensor], cmd: ActuatorCmd) -> torch.Tensor:
         """Return the targets in blocks, before gears, shape [num_envs, number of controls]."""
         targets = [cmd.targets.of(field) for field in self.command_fields]
-        return targets[0] if len(targets) == 1 else torch.cat(targets, dim=-1)
+        if len(targets) == 1:
+            return targets[0]
+        return torch.cat(targets, dim=-1)
 
 
 def is_passthrough(
@@ -300,8 +304,9 @@ class BuiltinPdActuator(DirectActuator[BuiltinPdActuatorCfg]):
         half = len(self._mjs_actuators) // 2
         before = self._mjs_actuators
         self._mjs_actuators = [*before[:half], *springs, *before[half:], *dampers]
-        elements = spec.tendons if "tendon" in self.limit_fields[0] else spec.joints
-        by_name = {element.name: element for element in elements}
+        by_name = {element.name: element for element in spec.joints}
+        if "tendon" in self.limit_fields[0]:
+            by_name = {element.name: element for element in spec.tendons}
         targets = [by_name[name] for name in target_names]
         self._targets += targets
         if cfg.effort_limit is not None:
@@ -311,7 +316,9 @@ class BuiltinPdActuator(DirectActuator[BuiltinPdActuatorCfg]):
 
     def _actuator_ids_of(self, name: str) -> torch.Tensor:
         springs, dampers = self.global_actuator_ids.chunk(2)
-        return springs if name == "stiffness" else dampers
+        if name == "stiffness":
+            return springs
+        return dampers
 
     def _limit_parameter(self, mj_model: mujoco.MjModel, model: ModelView) -> LimitParameter:
         ids = torch.tensor([target.id for target in self._targets], device=self.target_ids.device)
@@ -524,7 +531,9 @@ class BuiltinDcMotorActuatorCfg(ActuatorCfg):
                     "controller: use POSITION or VELOCITY mode, or leave it out."
                 )
             return
-        needed = "stiffness" if self.mode == DcMotorInputMode.POSITION else "damping"
+        needed = "damping"
+        if self.mode == DcMotorInputMode.POSITION:
+            needed = "stiffness"
         for field in (needed, "voltage_limit"):
             if getattr(self, field) == 0.0:
                 raise ValueError(f"{name}.{field} must be positive in {mode} mode, got 0.")

@@ -72,7 +72,9 @@ class _CopyGroup:
         parts: list[torch.Tensor] = []
         for position, columns in self._sources:
             parts.append(pick_columns(targets[position], columns))
-        values = parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+        values = parts[0]
+        if len(parts) > 1:
+            values = torch.cat(parts, dim=-1)
         if self._buffer is not None and beginning is not None:
             begin_delay(self._buffer, beginning, values)
         elif self._buffer is not None:
@@ -110,14 +112,18 @@ class BuiltinActuatorGroup:
                 continue
             delay = actuator.cfg.delay_key
             transmission = actuator.transmission_type
-            late = tuple(
-                f for f in actuator.command_fields if delay and f in actuator.cfg.delay_fields
-            )
-            prompt = [(f,) for f in actuator.command_fields if f not in late]
-            for fields in [*prompt, *([late] if late else [])]:
-                key = (transmission, fields, delay if fields == late else None)
-                group = _CopyGroup(transmission, fields, delayed=fields == late)
-                groups.setdefault(key, group).add(actuator)
+            late: list[CommandField] = []
+            for command_field in actuator.command_fields:
+                if delay and command_field in actuator.cfg.delay_fields:
+                    late.append(command_field)
+                    continue
+                fields = (command_field,)
+                group = _CopyGroup(transmission, fields, delayed=False)
+                groups.setdefault((transmission, fields, None), group).add(actuator)
+            if late:
+                fields = tuple(late)
+                group = _CopyGroup(transmission, fields, delayed=True)
+                groups.setdefault((transmission, fields, delay), group).add(actuator)
         return (
             BuiltinActuatorGroup(
                 [group for key, group in groups.items() if key[-1] is None],

@@ -165,7 +165,9 @@ class LimitParameter:
     @staticmethod
     def _of_worlds(rows: torch.Tensor, env_ids: EnvIds) -> torch.Tensor:
         """Select the rows of worlds; a single row applies to all."""
-        return rows if len(rows) == 1 else rows[Worlds.of(env_ids, len(rows), rows.device).rows]
+        if len(rows) == 1:
+            return rows
+        return rows[Worlds.of(env_ids, len(rows), rows.device).rows]
 
 
 def _shape_of(ranges: torch.Tensor) -> torch.Tensor:

@@ -66,7 +66,9 @@ class IdealPdActuator(Actuator[IdealPdCfgT], Generic[IdealPdCfgT]):
     ) -> None:
         super().__init__(cfg, entity, target_ids, target_names)
         # A motor without a limit has no ranges that a larger force_limit must widen.
-        self.limit_fields = MOTOR_RANGES if math.isfinite(cfg.effort_limit) else ()
+        self.limit_fields = ()
+        if math.isfinite(cfg.effort_limit):
+            self.limit_fields = MOTOR_RANGES
 
     def edit_spec(self, spec: mujoco.MjSpec, target_names: list[str]) -> None:
         """Create the motors of some targets."""

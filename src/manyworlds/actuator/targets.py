@@ -29,7 +29,9 @@ class DriveTargets(NamedTuple):
         """Return the targets of one kind, shape [num_envs, num_elements]."""
         if field == "position":
             return self.position
-        return self.velocity if field == "velocity" else self.effort
+        if field == "velocity":
+            return self.velocity
+        return self.effort
 
 
 class DriveState(NamedTuple):

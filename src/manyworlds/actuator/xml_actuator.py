@@ -204,7 +204,9 @@ def _common_cells(actuators: list[mujoco.MjsActuator]) -> Mapping[str, tuple[Cel
     """Return the model columns of the actuators' gains, if they are the same for all."""
     kinds = {_cells_of(actuator) for actuator in actuators}
     kind = kinds.pop()
-    return {} if kinds or kind is None else _CELLS[kind]
+    if kinds or kind is None:
+        return {}
+    return _CELLS[kind]
 
 
 def _cells_of(actuator: mujoco.MjsActuator) -> str | None:
@@ -218,4 +220,6 @@ def _cells_of(actuator: mujoco.MjsActuator) -> str | None:
     bias = actuator.biasprm
     if gain == -bias[1]:
         return "spring"
-    return "damper" if bias[1] == 0.0 and gain == -bias[2] else None
+    if bias[1] == 0.0 and gain == -bias[2]:
+        return "damper"
+    return None

@@ -171,17 +171,10 @@ def run(
         _use_gpus(options, argv)
     if options.enable_nan_guard:
         config.env.sim.nan_guard.enabled = True
-<<<<<<< HEAD
     recorded = _recorded_edits(options, resume)
-    console = Console() if ranks.is_main else Console(file=io.StringIO())
-=======
-    edits = None
-    if options.edits is not None:
-        edits = find_run(options.edits, options.log_root).need_folder().path
     console = Console()
     if not ranks.is_main:
         console = Console(file=io.StringIO())
->>>>>>> cli
     load = absolute(options.load)
     trust(load)
     with (

@@ -96,11 +96,7 @@ class TrainingWatchers:
             run.task or "",
             TrainingPolicy(runner),
             int(runner.cfg["num_steps_per_env"]),
-<<<<<<< HEAD
             self._edits,
-=======
-            runner.edits,
->>>>>>> cli
             memory,
         )
         self._print(f"enter one of its worlds: manyworlds lab --attach {run.path} --world 0")

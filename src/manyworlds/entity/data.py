@@ -107,7 +107,9 @@ class EntityData(FrameData, Stateful):
         self.encoder_bias = torch.zeros(num_envs, num_joints, device=device)
         """Errors that encoders add to joint positions [rad or m], [num_envs, num_joints]."""
         num_tendons = defaults.tendon_len.shape[1]
-        num_sites = len(indexing.sites) if TransmissionType.SITE in driven else 0
+        num_sites = 0
+        if TransmissionType.SITE in driven:
+            num_sites = len(indexing.sites)
         self.joint_pos_target = defaults.joint_pos.clone()
         """Desired joint positions [rad or m], shape [num_envs, num_joints]."""
         self.joint_vel_target = torch.zeros(num_envs, num_joints, device=device)

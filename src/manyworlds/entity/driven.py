@@ -45,7 +45,9 @@ class DrivenTargets:
         # The target of each name, and the pattern that matched the name.
         targets = [*self.names, *(target for _, target in self.actuators)]
         selected: dict[int, str] = {}
-        for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        if isinstance(patterns, str):
+            patterns = [patterns]
+        for pattern in patterns:
             hits = self._match(pattern)
             if not hits:
                 raise ValueError(self._unmatched(pattern))
@@ -58,7 +60,9 @@ class DrivenTargets:
                 selected[i] = pattern
         # Two actuators of one target, such as position and velocity, count once.
         found = dict.fromkeys(targets[i] for i in selected)
-        return list(found) if preserve_order else [name for name in self.names if name in found]
+        if preserve_order:
+            return list(found)
+        return [name for name in self.names if name in found]
 
     def values(self, table: V | Mapping[str, V], default: V) -> tuple[V, ...]:
         """Return a value for each target: one for all, or from a table by pattern.
@@ -87,8 +91,10 @@ class DrivenTargets:
         if not own:
             return [len(self.names) + i for i in match_ids(pattern, labels)]
         # The end of an actuator's name does not contradict the whole name of a target.
-        whole = match_whole(pattern, self.names)
-        hits = match_whole(pattern, labels) if whole else match_ids(pattern, labels)
+        if match_whole(pattern, self.names):
+            hits = match_whole(pattern, labels)
+        else:
+            hits = match_ids(pattern, labels)
         # An actuator without a name cannot be meant, and contradicts nothing.
         named = {target for name, target in self.actuators if name}
         as_target = [self.names[i] for i in own]

@@ -48,15 +48,17 @@ class NamedElements:
         Raises:
             ValueError: a pattern matches nothing or is ambiguous, or a name is matched twice.
         """
-        candidates = self.names(kind) if subset is None else subset
+        if subset is None:
+            subset = self.names(kind)
         try:
-            return resolve_matching_names(name_keys, candidates, preserve_order)
+            return resolve_matching_names(name_keys, subset, preserve_order)
         except ValueError as error:
             hint = ""
-            keys = [name_keys] if isinstance(name_keys, str) else name_keys
-            balls = self._names["ball_joint"] if kind == "joint" else ()
+            if isinstance(name_keys, str):
+                name_keys = [name_keys]
             with suppress(ValueError):  # the error names invalid regular expressions already
-                if any(match_ids(key, balls) for key in keys):
+                balls = self._names["ball_joint"]
+                if kind == "joint" and any(match_ids(key, balls) for key in name_keys):
                     hint = " Ball joints are a kind of their own: see find_ball_joints."
             raise ValueError(f"Cannot select by {kind} name. {error}{hint}") from None
 

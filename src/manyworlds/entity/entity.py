@@ -184,6 +184,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         self._index_elements()
 
     def _index_elements(self) -> None:
+        """Keep the elements of the spec and their names, and add the actuators."""
         # The spec may later contain a whole scene, so the entity's own elements are stored.
         self._elements = spec_elements(self.spec)
         self._free_joint = get_free_joint(self.spec)  # of a spec that variants may have replaced
@@ -192,13 +193,15 @@ class Entity(StateWriters, NamedElements, Stateful):
             kind: tuple(element.name for element in elements)
             for kind, elements in self._elements.items()
         }
-        from_key = self.cfg.init_state.joint_pos is None and self.spec.keys
-        self._key_act = tuple(self.spec.keys[0].act) if from_key else ()
+        self._key_act: tuple[float, ...] = ()
+        if self.cfg.init_state.joint_pos is None and self.spec.keys:
+            self._key_act = tuple(self.spec.keys[0].act)
         self.actuators = []
         self._add_actuators()
         self._warn_of_second_actuators()
         self._actuator_groups = ActuatorGroups(self.actuators)
-        actuators = self._elements["actuator"] = tuple(self.spec.actuators)
+        actuators = tuple(self.spec.actuators)
+        self._elements["actuator"] = actuators
         self._names["actuator"] = tuple(actuator.name for actuator in actuators)
         self._actuator_targets = [
             (_KINDS.get(mujoco.mjtTrn(actuator.trntype)), actuator.target) for actuator in actuators
@@ -234,8 +237,9 @@ class Entity(StateWriters, NamedElements, Stateful):
     @property
     def root_body(self) -> mujoco.MjsBody:
         """The root body in the spec: that of the free joint, or the first one."""
-        free = self._free_joint
-        return self.spec.bodies[1] if free is None else free.parent
+        if self._free_joint is None:
+            return self.spec.bodies[1]
+        return self._free_joint.parent
 
     @property
     def needs_substeps(self) -> bool:
@@ -285,7 +289,9 @@ class Entity(StateWriters, NamedElements, Stateful):
         """Find the entity in the compiled scene and allocate its data."""
         self.indexing = compute_indexing(self._elements, self._free_joint, mj_model, device)
         articulation = self.cfg.articulation or EntityArticulationInfoCfg()
-        pose = self._default_pose(mj_model) if self.is_actuated else None
+        pose = None
+        if self.is_actuated:
+            pose = self._default_pose(mj_model)
         self.data = EntityData(
             self.indexing,
             model,
@@ -368,12 +374,14 @@ class Entity(StateWriters, NamedElements, Stateful):
         """Return the first control of each actuator: position actuators hold initial positions."""
         joints = dict(zip(self.names("joint"), self._initial_joint_pos(), strict=True))
         actuators = cast("tuple[mujoco.MjsActuator, ...]", self._elements["actuator"])
-        return [
-            joints.get(target, 0.0) * actuator.gear[0]  # the actuator's length there
-            if kind == "joint" and (is_position_actuator(actuator) or actuator.ctrlspec & _POSITION)
-            else 0.0
-            for actuator, (kind, target) in zip(actuators, self._actuator_targets, strict=True)
-        ]
+        controls = []
+        for actuator, (kind, target) in zip(actuators, self._actuator_targets, strict=True):
+            control = 0.0
+            holds = is_position_actuator(actuator) or actuator.ctrlspec & _POSITION
+            if kind == "joint" and holds:
+                control = joints.get(target, 0.0) * actuator.gear[0]  # the actuator's length there
+            controls.append(control)
+        return controls
 
     def _initial_joint_pos(self) -> tuple[float, ...]:
         table = self.cfg.init_state.joint_pos
@@ -428,9 +436,11 @@ class Entity(StateWriters, NamedElements, Stateful):
             row = torch.tensor(values, dtype=torch.float32, device=device).reshape(shape or (-1,))
             return row.repeat(num_envs, *[1] * row.ndim)
 
-        velocity = [] if self.is_fixed_base else [*init.lin_vel, *init.ang_vel]
+        root_state = [*init.pos, *init.rot]
+        if not self.is_fixed_base:
+            root_state += [*init.lin_vel, *init.ang_vel]
         return EntityDefaults(
-            root_state=rows([*init.pos, *init.rot, *velocity]),
+            root_state=rows(root_state),
             joint_pos=rows(self._initial_joint_pos()),
             joint_vel=rows(resolve_expr(init.joint_vel, self.names("joint"), 0.0)),
             ball_joint_quat=rows(self._initial_ball_quat(), -1, 4),
@@ -463,12 +473,14 @@ class Entity(StateWriters, NamedElements, Stateful):
             check_type("What spec_fn returns", spec, mujoco.MjSpec, "return a spec, not compiled.")
             spec = copy_spec(spec)
             complete_keyframes(spec)
-            free = get_free_joint(spec) if self.cfg.kinematic else None
-            if free is not None:
+            free = get_free_joint(spec)
+            if self.cfg.kinematic and free is not None:
                 spec.delete(free)
             return spec
 
-        return (auto_wrap_fixed_base_mocap(copied) if self.wraps_fixed_base else copied)()
+        if self.wraps_fixed_base:
+            return auto_wrap_fixed_base_mocap(copied)()
+        return copied()
 
     def _prepare_free_joint(self) -> mujoco.MjsJoint | None:
         """Check, name and return the free joint, if there is one."""
@@ -495,6 +507,7 @@ class Entity(StateWriters, NamedElements, Stateful):
                 taken.add(element.name)
 
     def _edit_spec(self) -> None:
+        """Let the configurations of the entity edit the spec."""
         cfg = self.cfg
         warn_overlapping_geom_edits(cfg.geoms, cfg.collisions, self.spec)
         # Geoms may use new meshes, materials and their textures.
@@ -506,6 +519,7 @@ class Entity(StateWriters, NamedElements, Stateful):
             self.root_body.quat[:] = cfg.init_state.rot
 
     def _add_actuators(self) -> None:
+        """Build the actuators of the configuration, and add them to the spec."""
         articulation = self.cfg.articulation or EntityArticulationInfoCfg()
         for cfg in articulation.actuators:
             ids, names = self._find_targets(cfg)
@@ -514,13 +528,12 @@ class Entity(StateWriters, NamedElements, Stateful):
             for actuator in self.actuators:
                 self._create_actuators(actuator, actuator.target_names)
             return
-        by_target = [
-            (_DRIVEN.index(actuator.transmission_type.value), target_id, i, name)
-            for i, actuator in enumerate(self.actuators)
-            for target_id, name in zip(
-                actuator.target_ids.tolist(), actuator.target_names, strict=True
-            )
-        ]
+        by_target: list[tuple[int, int, int, str]] = []
+        for i, actuator in enumerate(self.actuators):
+            kind = _DRIVEN.index(actuator.transmission_type.value)
+            ids = actuator.target_ids.tolist()
+            for target_id, name in zip(ids, actuator.target_names, strict=True):
+                by_target.append((kind, target_id, i, name))
         for _, _, i, name in sorted(by_target):
             self._create_actuators(self.actuators[i], [name])
 
@@ -572,19 +585,22 @@ class Entity(StateWriters, NamedElements, Stateful):
             )
 
     def _find_targets(self, cfg: ActuatorCfg) -> Matches:
+        """Return what an actuator drives; warn of patterns that also match other kinds."""
         kind = cfg.transmission_type.value
         exact = {f"^{re.escape(name)}$" for name in self._names[kind]}
         patterns = [pattern for pattern in cfg.target_names_expr if pattern not in exact]
-        others = {
-            other: _names_found(patterns, self._names[other]) for other in _DRIVEN if other != kind
-        }
-        found = "; ".join(
-            f"{other}: {', '.join(names)}" for other, names in others.items() if names
-        )
+        others: list[str] = []
+        for other in _DRIVEN:
+            names = _names_found(patterns, self._names[other])
+            if names and other != kind:
+                others.append(f"{other}: {', '.join(names)}")
+        found = "; ".join(others)
         try:
             targets = self.find(kind, cfg.target_names_expr)
         except ValueError as error:
-            hint = f" Matches were found in {found}: set transmission_type." if found else ""
+            hint = ""
+            if found:
+                hint = f" Matches were found in {found}: set transmission_type."
             raise ValueError(f"{type(cfg).__name__}: {error}{hint}") from None
         if found:
             warnings.warn(
@@ -602,27 +618,34 @@ def _names_found(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
     """List the names that match a pattern other than `.*`."""
     ids: set[int] = set()
     for pattern in patterns:
-        # `find` reports invalid patterns.
-        with suppress(ValueError):
-            ids |= {*match_ids(pattern, names)} if pattern != ".*" else set()
+        if pattern != ".*":
+            with suppress(ValueError):  # `find` reports invalid patterns
+                ids.update(match_ids(pattern, names))
     return [names[i] for i in sorted(ids)]
 
 
 def _check_init_state(init: EntityCfg.InitialStateCfg) -> None:
-    vectors: list[tuple[str, Any, int]] = [
+    """Refuse initial states with wrong numbers."""
+    vectors: list[tuple[str, Sequence[float], int]] = [
         ("pos", init.pos, 3),
         ("rot", init.rot, 4),
         ("lin_vel", init.lin_vel, 3),
         ("ang_vel", init.ang_vel, 3),
     ]
-    for name, table in (("joint_pos", init.joint_pos or {}), ("joint_vel", init.joint_vel)):
-        vectors += [(f"{name}[{pattern!r}]", (x,), 1) for pattern, x in table.items()]
-    vectors += [(f"ball_joint_quat[{p!r}]", quat, 4) for p, quat in init.ball_joint_quat.items()]
+    for pattern, quat in init.ball_joint_quat.items():
+        vectors.append((f"ball_joint_quat[{pattern!r}]", quat, 4))
     for name, value, length in vectors:
         if len(value) != length:
             raise ValueError(f"init_state.{name} must have {length} numbers, got {value}.")
-        if not all(isinstance(x, Real) and math.isfinite(x) for x in value):
-            shown = value if length > 1 else value[0]
-            raise ValueError(f"init_state.{name} must be finite numbers, got {shown}.")
+        if not all(_is_finite(x) for x in value):
+            raise ValueError(f"init_state.{name} must be finite numbers, got {value}.")
         if length == 4 and not any(value):
             raise ValueError(f"init_state.{name} must not be zero: (1, 0, 0, 0) is no rotation.")
+    for name, table in (("joint_pos", init.joint_pos or {}), ("joint_vel", init.joint_vel)):
+        for pattern, x in table.items():
+            if not _is_finite(x):
+                raise ValueError(f"init_state.{name}[{pattern!r}] must be finite numbers, got {x}.")
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)

@@ -194,8 +194,11 @@ def compute_indexing(
     ids = {kind: [item.id for item in items] for kind, items in elements.items()}
     for kind, values in ids.items():
         fields[_IDS_FIELD.get(kind, f"{kind}_ids")] = tensor(values)
-    root = [free_joint.id] if free_joint else []
-    root_index = ids["body"].index(free_joint.parent.id) if free_joint else 0
+    root: list[int] = []
+    root_index = 0
+    if free_joint is not None:
+        root = [free_joint.id]
+        root_index = ids["body"].index(free_joint.parent.id)
     mocap_id = int(mj_model.body_mocapid[ids["body"][root_index]])
     return EntityIndexing(
         **fields,

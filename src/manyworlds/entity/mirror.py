@@ -129,7 +129,9 @@ class MirrorTable:
     ) -> np.ndarray:
         mirrored = np.array(values, dtype=np.float64)
         for actuator, image in enumerate(self.actuator_ids):
-            count = 1 if num is None else num[actuator]
+            count = 1
+            if num is not None:
+                count = num[actuator]
             if image >= 0 and count:
                 sign = self.actuator_sign[actuator]
                 at = adr[actuator]
@@ -195,7 +197,9 @@ def _mirror_turn(quat: np.ndarray, frame: np.ndarray) -> np.ndarray:
     mujoco.mju_mat2Quat(first, -frame.ravel())
     mujoco.mju_mulQuat(turned, np.ascontiguousarray(quat, dtype=np.float64), first)
     mujoco.mju_mulQuat(result, np.array([0.0, 0.0, 1.0, 0.0]), turned)
-    return -result if first[2] >= 0 else result  # upright robots keep their sign
+    if first[2] >= 0:  # upright robots keep their sign
+        return -result
+    return result
 
 
 def _root(model: mujoco.MjModel, body: str | int | None) -> int:

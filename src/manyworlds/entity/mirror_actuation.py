@@ -83,8 +83,9 @@ def _path(reference: Reference, tendon: int) -> list[tuple[mujoco.mjtWrap, int, 
         _WRAP.mjWRAP_SPHERE: model.geom_bodyid,
         _WRAP.mjWRAP_CYLINDER: model.geom_bodyid,
     }
-    inside = any(k in bodies and bodies[k][i] in reference.bodies for k, i, _ in path)
-    return path if inside else []
+    if any(kind in bodies and bodies[kind][i] in reference.bodies for kind, i, _ in path):
+        return path
+    return []
 
 
 def _tendon_sign(
@@ -103,9 +104,11 @@ def _tendon_sign(
             ):
                 return sign
         return 0.0
-    wanted_path = [
-        (kind, int(found.ids[kinds[kind]][i]) if kind in kinds else i) for kind, i, _ in own
-    ]
+    wanted_path = []
+    for kind, i, _ in own:
+        if kind in kinds:
+            i = int(found.ids[kinds[kind]][i])
+        wanted_path.append((kind, i))
     actual_path = [(kind, i) for kind, i, _ in image]
     return float(actual_path in (wanted_path, wanted_path[::-1]))
 
@@ -184,7 +187,9 @@ def _actuator(
         values = getattr(model, f"actuator_{field}")
         differences.append(relative(field, values[own], values[image]))
     for what, rows in (("ctrl", model.actuator_ctrladr), ("force", None), ("act", None)):
-        i, j = (own, image) if rows is None else rows[[own, image]]
+        i, j = own, image
+        if rows is not None:
+            i, j = rows[[own, image]]
         limited = getattr(model, f"actuator_{what}limited")
         bounds = getattr(model, f"actuator_{what}range")
         if limited[i] != limited[j]:
@@ -211,7 +216,9 @@ def _effect(
         return torque, -PARITY * torque
     if kind == _TRN.mjTRN_BODY:
         return gear[:1], gear[:1]
-    matrix = np.eye(3) if kind in _JOINTS else reference.site_matrices[target]
+    matrix = np.eye(3)
+    if kind not in _JOINTS:
+        matrix = reference.site_matrices[target]
     force = matrix @ gear[:3]
     torque = matrix @ gear[3:]
     return np.concatenate([force, torque]), np.concatenate([PARITY * force, -PARITY * torque])
@@ -243,16 +250,21 @@ def check_constraints(reference: Reference, found: Found, tendons: Images) -> No
             _EQ.mjEQ_JOINT: Images(found.ids["joint"], found.joint_sign),
             _EQ.mjEQ_TENDON: tendons,
         }
-        between = found.ids["site" if is_site else "body"]
+        between = found.ids["body"]
+        if is_site:
+            between = found.ids["site"]
         images = scalars.get(kind, Images(between, np.ones(len(between))))
         first = int(model.eq_obj1id[own])
         second = int(model.eq_obj2id[own])
         if kind not in (*scalars, *_RIGID) or images.ids[first] < 0:
             continue
+        wanted = int(images.ids[first]), second
+        signs = images.sign[first], 1.0
         # The second object may be the world's body, or none.
         none = second < 0 or (second == 0 and kind in _RIGID and not is_site)
-        wanted = int(images.ids[first]), second if none else int(images.ids[second])
-        signs = images.sign[first], 1.0 if none else images.sign[second]
+        if not none:
+            wanted = int(images.ids[first]), int(images.ids[second])
+            signs = images.sign[first], images.sign[second]
         if not any(_is_equality(reference, own, i, wanted, signs) for i in range(model.neq)):
             raise ValueError(
                 f"The equality '{reference.name('eq', own)}' has no mirror image: add one."

@@ -88,7 +88,9 @@ class Reference:
         points = np.concatenate([self.geom_positions[geoms], self.centers[self.bodies]])
         radius = model.geom_rbound[geoms].max(initial=0.0)
         self.size = float(max(np.ptp(points, axis=0).max(), radius)) or float(model.stat.extent)
-        gravity = plain_gravity_direction(model.opt) @ (np.eye(3) if self.floats else turn)
+        gravity = plain_gravity_direction(model.opt)
+        if not self.floats:
+            gravity = gravity @ turn
         if abs(gravity[1]) > 1e-9:
             raise ValueError(
                 f"The gravity {model.opt.gravity.tolist()} m/s^2 is not in the plane of symmetry "
@@ -142,14 +144,18 @@ def relative(
     if value.shape != image.shape:
         return Deviation(what, np.inf, "", np.inf)
     difference = float(np.abs(value - image).max(initial=0.0))
-    largest = max(np.abs(value).max(initial=0.0), np.abs(image).max(initial=0.0))
-    largest = largest if scale is None else scale
-    return Deviation(what, difference, "", difference / largest if difference else 0.0)
+    if not difference:
+        return Deviation(what, 0.0, "", 0.0)
+    if scale is None:
+        scale = max(float(np.abs(value).max()), float(np.abs(image).max()))
+    return Deviation(what, difference, "", difference / scale)
 
 
 def mirrored_range(bounds: np.ndarray, sign: float) -> np.ndarray:
     """Return the range of a coordinate's image, shape [2]."""
-    return bounds if sign > 0 else -bounds[::-1]
+    if sign > 0:
+        return bounds
+    return -bounds[::-1]
 
 
 def assign(
@@ -169,12 +175,15 @@ def assign(
         cost = max((d.fraction for d in deviations(i, j)), default=0.0)
         ranked.append((round(cost, 6), mirrored_name(names(i)) != names(j).lower(), i, j))
     images: dict[int, int] = {}
+    taken: set[int] = set()
     for _, _, i, j in sorted(ranked):
-        if i in images or j in (images if same else images.values()):
+        if i in images or j in taken:
             continue
         images[i] = j
+        taken.add(j)
         if same:
             images[j] = i
+            taken.add(i)
     return images
 
 
@@ -221,7 +230,7 @@ def _with_y_along(normal: Sequence[float]) -> np.ndarray:
     y = np.asarray(normal, dtype=float) / np.linalg.norm(normal)
     across = np.eye(3)[np.abs(y).argmin()]
     if abs(y[1]) == 1.0:
-        across = np.eye(3)[2] if y[1] > 0 else -np.eye(3)[2]
+        across = y[1] * np.eye(3)[2]
     x = np.cross(y, across)
     x /= np.linalg.norm(x)
     return np.stack([x, y, np.cross(x, y)], axis=1)
@@ -266,10 +275,15 @@ def _joint(reference: Reference, own: int, image: int) -> tuple[list[Deviation],
         return [Deviation("joint type", 1.0, "", np.inf)], 1.0
     sign = 1.0
     anchor = reference.anchors[own] * PARITY - reference.anchors[image]
-    differences = [] if kind == _JOINT.mjJNT_SLIDE else [reference.length("joint anchor", anchor)]
-    scalar = kind in (_JOINT.mjJNT_HINGE, _JOINT.mjJNT_SLIDE)
-    if scalar:
-        axis = reference.axes[own] * PARITY * (-1 if kind == _JOINT.mjJNT_HINGE else 1)
+    differences: list[Deviation] = []
+    if kind != _JOINT.mjJNT_SLIDE:
+        differences.append(reference.length("joint anchor", anchor))
+    if kind in (_JOINT.mjJNT_HINGE, _JOINT.mjJNT_SLIDE):
+        axis = reference.axes[own] * PARITY
+        span = reference.size
+        if kind == _JOINT.mjJNT_HINGE:
+            axis = -axis
+            span = 1.0
         sign = 1.0 if axis @ reference.axes[image] >= 0 else -1.0
         angle = float(np.linalg.norm(sign * axis - reference.axes[image]))
         differences.append(Deviation("joint axis", angle, " rad", angle))
@@ -277,7 +291,6 @@ def _joint(reference: Reference, own: int, image: int) -> tuple[list[Deviation],
             ("reference position", model.qpos0, model.jnt_qposadr),
             ("spring's rest position", model.qpos_spring, model.jnt_qposadr),
         ):
-            span = 1.0 if kind == _JOINT.mjJNT_HINGE else reference.size
             differences.append(relative(what, sign * field[adr[own]], field[adr[image]], span))
     # Of the joint: limits, then parameters; of its degrees of freedom: the same parameters.
     for what, flags, field in (

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import mujoco
 import numpy as np
@@ -107,8 +107,10 @@ class PropSpec(abc.ABC):
                 raise ValueError(f"{kind}.{name} must be a positive number, got {value}.")
         for name, most in (("friction", 3), ("solref", 2), ("solimp", 5), ("rgba", 4)):
             values = _numbers(getattr(self, name))
-            least = 4 if name == "rgba" else 1
-            if values and not (least <= len(values) <= most and all(map(_is_number, values))):
+            fits = len(values) <= most and all(_is_number(value) for value in values)
+            if name == "rgba":
+                fits = fits and len(values) == most
+            if values and not fits:
                 raise ValueError(f"{kind}.{name} must be {most} finite numbers, got {values}.")
 
     def set_contacts(self, geom: mujoco.MjsGeom) -> None:
@@ -145,17 +147,20 @@ class MeshProp(PropSpec):
         pieces = self._pieces(whole)
         alone = not pieces and len(parts) == 1
         for i, part in enumerate(parts):
-            name = "mesh" if i == 0 else f"mesh_{i}"
+            name = "mesh"
+            if i > 0:
+                name = f"mesh_{i}"
             geom = self._add_mesh(spec, body, name, (part.vertices, part.faces), part)
             geom.group = _VISUAL
             if alone:
                 self.set_contacts(geom)
             else:
                 geom.contype = geom.conaffinity = 0
-        for i, piece in enumerate([] if alone else pieces or [whole]):
-            geom = self._add_mesh(spec, body, f"hull_{i}", piece)
-            geom.group = _COLLISION
-            self.set_contacts(geom)
+        if not alone:
+            for i, piece in enumerate(pieces or [whole]):
+                geom = self._add_mesh(spec, body, f"hull_{i}", piece)
+                geom.group = _COLLISION
+                self.set_contacts(geom)
         self._set_inertia(body, whole, pieces)
 
     def prepare(self, on_progress: Progress | None = None) -> int:
@@ -200,8 +205,9 @@ class MeshProp(PropSpec):
     def _scaled(self, triangles: Triangles) -> Triangles:
         vertices, faces = triangles
         factors = np.broadcast_to(np.asarray(_numbers(self.scale), float), 3)
-        mirrored = np.prod(factors) < 0  # which turns the surface inside out
-        return vertices * factors, faces[:, ::-1] if mirrored else faces
+        if np.prod(factors) < 0:  # mirrored, which turns the surface inside out
+            faces = faces[:, ::-1]
+        return vertices * factors, faces
 
     def _add_mesh(
         self,
@@ -212,7 +218,9 @@ class MeshProp(PropSpec):
         look: MeshPart | None = None,
     ) -> mujoco.MjsGeom:
         """Add a mesh, as a file within the spec, and a geom of it without mass."""
-        uv = None if look is None else look.uv
+        uv = None
+        if look is not None:
+            uv = look.uv
         file = _add_file(spec, obj_file(*self._scaled(triangles), uv), "obj")
         mesh = spec.add_mesh(name=name, file=file)
         mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # that open surfaces have, too
@@ -230,19 +238,24 @@ class MeshProp(PropSpec):
 
     def _set_inertia(self, body: mujoco.MjsBody, whole: Triangles, pieces: list[Triangles]) -> None:
         """Set the mass and inertia of the solid; those of its pieces or hull if it is open."""
-        closed = is_closed(whole[1])
-        if closed or pieces:
-            solids = map(self._scaled, [whole] if closed else pieces)
-            volume, center, inertia = mass_properties(solids)
+        taken = ""
+        if is_closed(whole[1]):
+            volume, center, inertia = mass_properties([self._scaled(whole)])
+        elif pieces:
+            taken = "pieces"
+            volume, center, inertia = mass_properties([self._scaled(piece) for piece in pieces])
         else:
+            taken = "hull"
             volume, center, inertia = hull_properties(self._scaled(whole)[0])
-        if not closed:
+        if taken:
             warnings.warn(
                 f"The mesh '{self.path}' is not the closed surface of a solid: its mass and "
-                f"inertia are those of its convex {'pieces' if pieces else 'hull'}.",
+                f"inertia are those of its convex {taken}.",
                 stacklevel=2,
             )
-        density = _DENSITY if self.density is None else self.density
+        density = _DENSITY
+        if self.density is not None:
+            density = self.density
         if self.mass is not None:
             density = self.mass / volume
         body.explicitinertial = True
@@ -300,10 +313,10 @@ class PrimitiveProp(PropSpec):
         size = _numbers(self.size)
         count = PRIMITIVE_SIZES[self.shape]
         if len(size) != count or not all(_is_number(s) and s > 0 for s in size):
-            raise ValueError(
-                f"The size of a {self.shape} must be {count} positive number"
-                f"{'s' if count > 1 else ''} [m], got {self.size}."
-            )
+            what = "1 positive number"
+            if count > 1:
+                what = f"{count} positive numbers"
+            raise ValueError(f"The size of a {self.shape} must be {what} [m], got {self.size}.")
         if self.shape == "plane" and self.mode == "dynamic":
             raise ValueError("A plane cannot move freely: set mode='static', or use a box.")
 
@@ -389,10 +402,12 @@ def _add_file(spec: mujoco.MjSpec, content: bytes, suffix: str) -> str:
     return name
 
 
-def _numbers(value: Any) -> list[Any]:
+def _numbers(value: float | Sequence[float] | None) -> list[float]:
     if value is None:
         return []
-    return [value] if isinstance(value, Real) else [*value]
+    if isinstance(value, Sequence | np.ndarray):
+        return list(value)
+    return [value]
 
 
 def _is_number(value: object) -> bool:

@@ -301,12 +301,16 @@ class StateWriters:
         values = self._tensor(values)
         fits = values.ndim == 3 or (values.ndim == 2 and count == 1)
         if not fits or values.shape[-1] != width:
-            short = f" or [len(env_ids), {width}]" if count == 1 else ""
+            short = ""
+            if count == 1:
+                short = f" or [len(env_ids), {width}]"
             raise ValueError(
                 f"{what} must have shape [len(env_ids), {count}, {width}]{short}, got "
                 f"{tuple(values.shape)}: give one row per world with one entry per element."
             )
-        return values if values.ndim == 3 else values.unsqueeze(1)
+        if values.ndim == 2:
+            values = values.unsqueeze(1)
+        return values
 
 
 def _columns(ids: Ids, count: int) -> slice | torch.Tensor:
@@ -320,4 +324,6 @@ def _select(every: torch.Tensor, index: slice | torch.Tensor, ids: Ids) -> slice
     """Select global ids or addresses by local ids; for all of them return their `index`."""
     if ids is None or (isinstance(ids, slice) and ids == slice(None)):
         return index
-    return every[ids if isinstance(ids, slice) else _columns(ids, len(every))]
+    if isinstance(ids, slice):
+        return every[ids]
+    return every[_columns(ids, len(every))]

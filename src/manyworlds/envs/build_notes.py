@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import mujoco
+
+from manyworlds.managers.event_manager import event_fields, plain_function
 
 if TYPE_CHECKING:
     from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
@@ -22,10 +23,7 @@ def warn_of_doubts(env: ManagerBasedRlEnv) -> None:
 def _time_limits(cfg: ManagerBasedRlEnvCfg) -> Iterator[str]:
     """Yield notes on terminations by time."""
     for name, term in cfg.terminations.items():
-        func = None if term is None else term.func
-        while isinstance(func, functools.partial):
-            func = func.func
-        if term is None or getattr(func, "__name__", "") != "time_out":
+        if term is None or getattr(plain_function(term.func), "__name__", "") != "time_out":
             continue
         if not cfg.episode_length_s:
             yield (
@@ -50,7 +48,7 @@ def _friction_without_effect(env: ManagerBasedRlEnv) -> Iterator[str]:
     events_of_friction = [
         name
         for name in names
-        if "geom_friction" in getattr(events.get_term_cfg(name).func, "model_fields", ())
+        if "geom_friction" in event_fields(events.get_term_cfg(name).func).written
     ]
     if not events_of_friction or "geom_friction" not in env.sim.expanded_fields:
         return

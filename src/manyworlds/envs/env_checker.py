@@ -13,7 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.managers import EventTermCfg, NullCurriculumManager
+from manyworlds.managers import NullCurriculumManager, ObservationTermCfg
 
 _LARGE = 1e3
 _ROLLOUT = 5
@@ -80,8 +80,10 @@ class _Watch:
         self.values: list[torch.Tensor] = []
 
     def __call__(self, env: Any, *args: Any, **kwargs: Any) -> Any:
-        call = self._call_on_gpu if env.device.type == "cuda" else self.func
-        value = call(env, *args, **kwargs)
+        if env.device.type == "cuda":
+            value = self._call_on_gpu(env, *args, **kwargs)
+        else:
+            value = self.func(env, *args, **kwargs)
         if isinstance(value, torch.Tensor) and value.numel():
             shown = self.shown(value)
             self.finite &= bool(torch.isfinite(shown).all())
@@ -209,7 +211,7 @@ class _Checker:
         for group, terms in manager.active_terms.items():
             for name in terms:
                 cfg = manager.get_term_cfg(group, name)
-                shown = functools.partial(_clip_and_scale, cfg.clip, cfg.scale)
+                shown = functools.partial(_clip_and_scale, cfg)
                 cfg.func = _Watch(f"observation '{group}/{name}'", cfg.func, shown)
                 watches.append(cfg.func)
         return watches
@@ -229,7 +231,9 @@ class _Checker:
         env = self.env
         watches = [*self.observations, *self.rewards]
         env.reset(seed=self.seed)
-        result: dict[str, Any] = {f"sim.data.{name}": _field(env, name) for name in _COMPARED}
+        result: dict[str, Any] = {}
+        for name in _COMPARED:
+            result[f"sim.data.{name}"] = getattr(env.sim.data, name).clone()
         for name in sorted(env.sim.expanded_fields):
             result[f"sim.model.{name}"] = getattr(env.sim.model, name).clone()
         for watch in watches:
@@ -270,7 +274,13 @@ class _Checker:
         if self.env.device.type == "cuda":
             self.report.notes.append("resets are not compared on a GPU, whose sums may differ")
             return
-        lasting = [name for name, term in self._events() if _outlives_resets(term)]
+        events = self.env.event_manager
+        lasting = []
+        for names in events.active_terms.values():
+            for name in names:
+                term = events.get_term_cfg(name)
+                if term.is_global_time or term.min_step_count_between_reset > 0:
+                    lasting.append(name)
         if lasting:
             self.report.notes.append(
                 f"resets are not compared: the timers of the events {lasting} continue through them"
@@ -284,17 +294,14 @@ class _Checker:
                 "after a reset depends on the state before it",
                 "let an event of mode 'reset' write it, from defaults, not from its current value",
             )
-        for key in sorted(differ - set(state)) if not state else ():
+        if state:
+            return
+        for key in sorted(differ):
             self.find(
                 key,
                 "after a reset depends on the state before it",
                 "give the class of the term a reset(env_ids) that clears its state",
             )
-
-    def _events(self) -> list[tuple[str, EventTermCfg]]:
-        events = self.env.event_manager
-        names = [name for terms in events.active_terms.values() for name in terms]
-        return [(name, events.get_term_cfg(name)) for name in names]
 
     def _judge_observation(self, watch: _Watch) -> None:
         if not watch.finite:
@@ -324,7 +331,9 @@ class _Checker:
                 "look for a division by zero or an overflow",
             )
         elif watch.low == watch.high == 0.0 and (watch.weight < 0.0 or self._has_signal()):
-            kind = "a penalty" if watch.weight < 0.0 else "perhaps of a goal"
+            kind = "perhaps of a goal"
+            if watch.weight < 0.0:
+                kind = "a penalty"
             self.report.notes.append(
                 f"{watch.where}, {kind}, is always 0 under random actions: check its parameters if "
                 "they should cause it"
@@ -358,7 +367,8 @@ def _shared_by_commands(env: ManagerBasedRlEnv) -> Iterator[torch.Tensor]:
     for name in env.command_manager.active_terms:
         term = env.command_manager.get_term(name)
         for attribute in term.shared_attributes:
-            if isinstance(value := getattr(term, attribute), torch.Tensor):
+            value = getattr(term, attribute)
+            if isinstance(value, torch.Tensor):
                 yield value
 
 
@@ -430,17 +440,14 @@ def _watch_sensors(env: ManagerBasedRlEnv) -> set[str]:
     return unread
 
 
-def _outlives_resets(term: EventTermCfg) -> bool:
-    return term.is_global_time or term.min_step_count_between_reset > 0
-
-
-def _clip_and_scale(clip: Any, scale: Any, value: torch.Tensor) -> torch.Tensor:
-    value = value.detach() if clip is None else value.detach().clamp(*clip)
-    return value if scale is None else value * torch.as_tensor(scale, device=value.device)
-
-
-def _field(env: ManagerBasedRlEnv, name: str) -> torch.Tensor:
-    return getattr(env.sim.data, name).clone()
+def _clip_and_scale(cfg: ObservationTermCfg, value: torch.Tensor) -> torch.Tensor:
+    """Return values of a term as the policy sees them."""
+    value = value.detach()
+    if cfg.clip is not None:
+        value = value.clamp(*cfg.clip)
+    if cfg.scale is not None:
+        value = value * torch.as_tensor(cfg.scale, device=value.device)
+    return value
 
 
 def _same(first: torch.Tensor, second: torch.Tensor | None) -> bool:

@@ -49,7 +49,9 @@ class _Adapter:
             raise ValueError(
                 f"Observation group '{obs_group}' does not exist: choose one of {[*groups.spaces]}."
             )
-        seen = groups if obs_group is None else groups[obs_group]
+        seen = groups
+        if obs_group is not None:
+            seen = groups[obs_group]
         width = self.env.action_manager.total_action_dim
         return _bounded(seen), gymnasium.spaces.Box(-action_limit, action_limit, (width,))
 
@@ -108,7 +110,9 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
         """
         if isinstance(seed, list):
             numbers = [number for number in seed if number is not None]
-            seed = int(np.random.SeedSequence(numbers).generate_state(1)[0]) if numbers else None
+            seed = None
+            if numbers:
+                seed = int(np.random.SeedSequence(numbers).generate_state(1)[0])
         super().reset(seed=seed)
         mask = (options or {}).get("reset_mask")
         obs, extras = self.env.reset(seed=seed, env_ids=mask)
@@ -140,7 +144,9 @@ class GymVectorEnv(_Adapter, gymnasium.vector.VectorEnv):  # type: ignore[type-a
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Render the environment's image, shape [height, width, 3], as a tuple of one element."""
         picture = self.env.render()
-        return None if picture is None else (picture,)
+        if picture is None:
+            return None
+        return (picture,)
 
     def close_extras(self, **kwargs: object) -> None:
         """Close the environment."""
@@ -209,5 +215,6 @@ def _row(value: Any, world: int) -> Any:
 
 
 def _log(extras: dict[str, Any]) -> dict[str, Any]:
-    log = {key: float(value) for key, value in extras["log"].items()}
-    return {"log": log} if log else {}
+    if not extras["log"]:
+        return {}
+    return {"log": {key: float(value) for key, value in extras["log"].items()}}

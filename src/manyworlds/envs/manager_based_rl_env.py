@@ -250,7 +250,8 @@ class ManagerBasedRlEnv(Stateful):
         Returns:
             The seed.
         """
-        seed = new_seed() if seed == -1 else seed
+        if seed == -1:
+            seed = new_seed()
         self._seed_generators(seed)
         self.random_streams.reseed(seed)
         return seed
@@ -264,29 +265,25 @@ class ManagerBasedRlEnv(Stateful):
 
     def load_managers(self) -> None:
         """Build the managers, in order of their dependencies."""
-
-        def build(manager: Any, null: Any, cfg: dict[str, Any]) -> Any:
-            return manager(cfg, self) if any(cfg.values()) else null()
-
         cfg = self.cfg
         self.use_events(EventManager(cfg.events, self))
         self.event_manager.check_terms()
-        self.command_manager: CommandManager = build(
-            CommandManager, NullCommandManager, cfg.commands
-        )
+        self.command_manager: CommandManager = NullCommandManager()
+        if any(cfg.commands.values()):
+            self.command_manager = CommandManager(cfg.commands, self)
         self.action_manager = ActionManager(cfg.actions, self)
         self.observation_manager = ObservationManager(cfg.observations, self)
         self.termination_manager = TerminationManager(cfg.terminations, self)
         self.reward_manager = RewardManager(cfg.rewards, self, scale_by_dt=cfg.scale_rewards_by_dt)
-        self.curriculum_manager: CurriculumManager = build(
-            CurriculumManager, NullCurriculumManager, cfg.curriculum
-        )
-        self.metrics_manager: MetricsManager = build(
-            MetricsManager, NullMetricsManager, cfg.metrics
-        )
-        self.recorder_manager: RecorderManager = build(
-            RecorderManager, NullRecorderManager, cfg.recorders
-        )
+        self.curriculum_manager: CurriculumManager = NullCurriculumManager()
+        if any(cfg.curriculum.values()):
+            self.curriculum_manager = CurriculumManager(cfg.curriculum, self)
+        self.metrics_manager: MetricsManager = NullMetricsManager()
+        if any(cfg.metrics.values()):
+            self.metrics_manager = MetricsManager(cfg.metrics, self)
+        self.recorder_manager: RecorderManager = NullRecorderManager()
+        if any(cfg.recorders.values()):
+            self.recorder_manager = RecorderManager(cfg.recorders, self)
         self._needs_substeps = (
             self.action_manager.needs_substeps
             or self.scene.needs_substeps
@@ -352,9 +349,8 @@ class ManagerBasedRlEnv(Stateful):
             self.recorder_manager.record_pre_reset(ended.ids)
         self._reset_worlds(worlds, ended, seed)
         # The given worlds start an episode, the others do not advance.
-        self.obs_buf = self.observation_manager.compute(
-            update_history=True, env_ids=None if worlds.is_all else worlds
-        )
+        begin = None if worlds.is_all else worlds
+        self.obs_buf = self.observation_manager.compute(update_history=True, env_ids=begin)
         self.recorder_manager.record_post_reset(worlds.ids)
         return self.obs_buf, self.extras
 
@@ -593,7 +589,8 @@ class ManagerBasedRlEnv(Stateful):
             ValueError: the state does not fit, or the object is not attached whose state it has.
         """
         known = {*self.state_attributes, "sim", "rng", *self.attached_states}
-        if unknown := sorted(set(state) - known):
+        unknown = sorted(set(state) - known)
+        if unknown:
             raise ValueError(
                 f"The saved state has {unknown}, which no part of this environment loads: attach "
                 "their owners first, see `attach_state`; for 'edits', call "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from manyworlds.actuator.targets import CommandField
-from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
+from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase, TermTable
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.validation.worlds import EnvIds, assign
 
@@ -155,7 +155,7 @@ class ActionManager(BuiltTermManager[ActionTerm]):
         parts = self._action[env_idx].cpu().split(self.action_term_dim)
         return [(n, part.tolist()) for n, part in zip(self._class_terms, parts, strict=True)]
 
-    def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
+    def _tables(self) -> Iterable[TermTable]:
         rows = [
             [i, name, type(term).__name__, term.action_dim]
             for i, (name, term) in enumerate(self._class_terms.items())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase
+from manyworlds.managers.manager_base import BuiltTermManager, ManagerTermBase, TermTable
 from manyworlds.managers.not_finite import is_not_finite, mean_of_finite
 from manyworlds.utils.clocks import count_down
 from manyworlds.utils.overrides import overrides
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import viser
 
     from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.utils.debug_visualizer import DebugVisualizer
 
 
 @dataclass(kw_only=True)
@@ -135,12 +136,12 @@ class CommandTerm(ManagerTermBase):
             self.command_counter[env_ids] += 1
             self._resample_command(env_ids)
 
-    def debug_vis(self, visualizer: Any) -> None:
+    def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw the command if `cfg.debug_vis` is set."""
         if self.cfg.debug_vis:
             self._debug_vis_impl(visualizer)
 
-    def _debug_vis_impl(self, visualizer: Any) -> None:
+    def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         """Draw the command; a hook."""
 
     def create_gui(
@@ -160,7 +161,7 @@ class CommandTerm(ManagerTermBase):
         box = server.gui.add_checkbox(f"Show command '{name}'", self.cfg.debug_vis)
 
         @box.on_update
-        def _(_event: Any) -> None:
+        def _(_event: object) -> None:
             self.cfg.debug_vis = box.value
             if on_change is not None:
                 on_change()
@@ -190,8 +191,10 @@ class CommandManager(BuiltTermManager[CommandTerm]):
 
     def not_finite(self) -> torch.Tensor | None:
         """Return a mask of worlds with a metric that is not finite, shape [num_envs]."""
-        metrics = [*self._metrics().values()]
-        return is_not_finite(torch.stack(metrics)).any(dim=0) if metrics else None
+        metrics = list(self._metrics().values())
+        if not metrics:
+            return None
+        return is_not_finite(torch.stack(metrics)).any(dim=0)
 
     def not_finite_terms(self) -> dict[str, torch.Tensor]:
         """Return masks of worlds by metric, shape [num_envs]."""
@@ -205,7 +208,7 @@ class CommandManager(BuiltTermManager[CommandTerm]):
             for metric, values in term.metrics.items()
         }
 
-    def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
+    def _tables(self) -> Iterable[TermTable]:
         rows = [
             [i, name, type(term).__name__, term.cfg.resampling_time_range]
             for i, (name, term) in enumerate(self._class_terms.items())
@@ -278,6 +281,7 @@ class NullCommandManager(CommandManager):
 
     def __init__(self) -> None:
         self._terms = {}
+        self._functions = {}
         self._class_terms = {}
 
     def reset(self, env_ids: torch.Tensor | None = None) -> dict[str, torch.Tensor]:

@@ -42,10 +42,11 @@ class CurriculumManager(ManagerBase[CurriculumTermCfg]):
             env_ids = torch.arange(self.num_envs, device=self.device)
         for name, term in self._terms.items():
             value = self._call(name, term, env_ids)
-            values = value if isinstance(value, dict) else {"": value}
-            for key, item in values.items():
-                if item is not None:
-                    self._log[f"Curriculum/{name}/{key}".rstrip("/")] = item
+            if isinstance(value, dict):
+                values = {f"Curriculum/{name}/{key}": item for key, item in value.items()}
+            else:
+                values = {f"Curriculum/{name}": value}
+            self._log.update((key, item) for key, item in values.items() if item is not None)
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, Any]:
         """Return the last values of all terms for the log."""
@@ -62,5 +63,6 @@ class NullCurriculumManager(CurriculumManager):
 
     def __init__(self) -> None:
         self._terms = {}
+        self._functions = {}
         self._class_terms = {}
         self._log = {}

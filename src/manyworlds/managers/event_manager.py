@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 import torch
 
+from manyworlds.managers.event_memory import EventMemory
 from manyworlds.managers.manager_base import (
     EventTerm,
     ManagerBase,
     ManagerTermBase,
     ManagerTermBaseCfg,
-    entity_cfgs,
 )
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.sim import RecomputeLevel
@@ -31,7 +30,6 @@ from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.sim import Simulation
 
 __all__ = [
     "EpisodeEvent",
@@ -67,6 +65,34 @@ def requires_model_fields(
         return func
 
     return declare
+
+
+class EventFields(NamedTuple):
+    """Model fields that an event declares."""
+
+    written: tuple[str, ...]
+    """Fields that it changes."""
+    read: tuple[str, ...]
+    """Other fields that it reads."""
+    recompute: RecomputeLevel
+    """Lowest level of recomputation afterwards."""
+
+
+def event_fields(func: Callable[..., object]) -> EventFields:
+    """Return the model fields that an event's function or class declares."""
+    func = plain_function(func)
+    return EventFields(
+        getattr(func, "model_fields", ()),
+        getattr(func, "reads_fields", ()),
+        getattr(func, "recompute", RecomputeLevel.none),
+    )
+
+
+def plain_function(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function within partial ones."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    return func
 
 
 class EpisodeEvent(ManagerTermBase):
@@ -131,6 +157,49 @@ class EventManager(ManagerBase[EventTermCfg]):
         self._index()
         self._set_timers({name: self._interval(name) for name in self._timed()})
 
+    def _prepare(self, name: str, term_cfg: EventTermCfg) -> EventTermCfg:
+        """Check a term, and make what the manager keeps for it."""
+        term_cfg = super()._prepare(name, term_cfg)
+        if term_cfg.mode not in get_args(EventMode):
+            raise ValueError(
+                f"EventManager term '{name}' has mode '{term_cfg.mode}': "
+                f"choose one of {', '.join(get_args(EventMode))}."
+            )
+        bounds = term_cfg.interval_range_s
+        if term_cfg.mode == "interval" and bounds is None:
+            raise ValueError(
+                f"EventManager term '{name}' of mode 'interval' needs interval_range_s: "
+                "give two bounds [s] with 0 <= lower <= upper."
+            )
+        if bounds is not None and not 0 <= bounds[0] <= bounds[1]:
+            raise ValueError(
+                f"EventManager term '{name}' has interval_range_s={bounds}: "
+                "give two bounds [s] with 0 <= lower <= upper."
+            )
+        function = plain_function(term_cfg.func)
+        if inspect.isfunction(function) and hasattr(function, "prepare"):
+            self._prepared[name] = _PreparedEvent(term_cfg.func)
+        if term_cfg.min_step_count_between_reset > 0:
+            with torch.inference_mode(False):
+                self._last_step[name] = torch.full_like(self._all_ids, _NEVER)
+        return term_cfg
+
+    def _index(self) -> None:
+        """Sort the terms by mode, and find what they change."""
+        self._modes: dict[EventMode, list[str]] = {}
+        self._fields: dict[str, EventFields] = {}
+        self._levels: dict[str, RecomputeLevel] = {}
+        sim = self._env.sim
+        for name, term in self._terms.items():
+            self._modes.setdefault(term.mode, []).append(name)
+            fields = event_fields(term.func)
+            self._fields[name] = fields
+            self._levels[name] = max(fields.recompute, sim.recompute_level(fields.written))
+        memory = EventMemory(sim, self._terms, self._fields, self._streams, self.call)
+        self._memory: EventMemory | None = None
+        if memory:
+            self._memory = memory
+
     def with_term(self, name: str, cfg: EventTermCfg) -> EventManager:
         """Return a manager with one more term, or with another one of the same name.
 
@@ -162,36 +231,11 @@ class EventManager(ManagerBase[EventTermCfg]):
         new._index()
         if new._memory is not None and self._memory is not None:
             new._memory.continue_from(self._memory)
-        timers = _without(self._timers(), name)
+        timers = self._timers()
         if term.mode == "interval":
             timers[name] = new._interval(name)
         new._set_timers(timers)
         return new
-
-    def _prepare(self, name: str, term_cfg: EventTermCfg) -> EventTermCfg:
-        term_cfg = super()._prepare(name, term_cfg)
-        self._check(name, term_cfg)
-        function = plain_function(term_cfg.func)
-        if inspect.isfunction(function) and hasattr(function, "prepare"):
-            self._prepared[name] = _PreparedEvent(term_cfg.func)
-        if term_cfg.min_step_count_between_reset > 0:
-            with torch.inference_mode(False):
-                self._last_step[name] = torch.full_like(self._all_ids, _NEVER)
-        return term_cfg
-
-    def _index(self) -> None:
-        """Sort the terms by mode, and find what they change."""
-        self._modes: dict[EventMode, list[str]] = {}
-        self._fields: dict[str, None] = {}  # in the order of the terms, without duplicates
-        self._levels: dict[str, RecomputeLevel] = {}
-        sim = self._env.sim
-        for name, term in self._terms.items():
-            self._modes.setdefault(term.mode, []).append(name)
-            fields, level = _declared(term.func)
-            self._fields.update(dict.fromkeys(fields))
-            self._levels[name] = max(level, sim.recompute_level(fields))
-        memory = EventMemory(sim, self._terms, self._streams, self.call)
-        self._memory = memory if memory else None
 
     @property
     def active_terms(self) -> dict[EventMode, list[str]]:
@@ -206,13 +250,19 @@ class EventManager(ManagerBase[EventTermCfg]):
     @property
     def after_assignment(self) -> Callable[[str, torch.Tensor], object] | None:
         """Function for `Simulation.after_assignment`; None if no event depends on variants."""
-        return None if self._memory is None else self._memory.apply_again
+        if self._memory is None:
+            return None
+        return self._memory.apply_again
 
     @property
     def domain_randomization_fields(self) -> tuple[str, ...]:
         """Model fields that events change and fields that are recomputed from them, each once."""
+        names: dict[str, None] = {}  # in the order of the terms, without duplicates
+        for fields in self._fields.values():
+            names.update(dict.fromkeys(fields.written))
         level = max(self._levels.values(), default=RecomputeLevel.none)
-        return tuple(dict.fromkeys([*self._fields, *derived_fields(level)]))
+        names.update(dict.fromkeys(derived_fields(level)))
+        return tuple(names)
 
     def check_terms(self) -> None:
         """Build the prepared events and call them for no world.
@@ -222,16 +272,6 @@ class EventManager(ManagerBase[EventTermCfg]):
         """
         for name in self._prepared:
             self.call(name, self._all_ids[:0])
-
-    def call(self, name: str, env_ids: torch.Tensor | None) -> None:
-        """Apply one event in some worlds, all of them for None; recompute nothing.
-
-        Raises:
-            ValueError: there is no such term.
-        """
-        before = self._env.random
-        self._call(name, self.get_term_cfg(name), env_ids)
-        self._env.random = before  # one event may apply others again
 
     def end_episodes(self, env_ids: torch.Tensor) -> None:
         """Let terms take note of the end of episodes, before anything of their worlds is reset.
@@ -251,14 +291,6 @@ class EventManager(ManagerBase[EventTermCfg]):
                 if not self._terms[name].is_global_time:
                     left[worlds.rows] = self._interval(name, worlds.ids_or_none)
         return super().reset(env_ids)
-
-    def randomize_timers(self) -> None:
-        """Multiply the time left on each interval timer by a random number in [0, 1).
-
-        Afterwards the timers have the phases of worlds that have run for a long time.
-        """
-        for name, left in self._timers().items():
-            left.mul_(self._timer_stream(name).uniform())
 
     def apply(
         self,
@@ -294,19 +326,104 @@ class EventManager(ManagerBase[EventTermCfg]):
         if mode not in self._modes:
             return
         if mode == "interval":
-            self._apply_intervals(self.tick(dt or 0.0).cpu().numpy() if due is None else due)
+            if due is None:
+                due = self.tick(dt or 0.0).cpu().numpy()
+            self._apply_intervals(due)
             return
-        applied: list[tuple[str, Worlds]] = []
         concerned = self._worlds(env_ids)
-        for i, name in enumerate(self._modes[mode]):
-            term = self._terms[name]
+        applied: list[tuple[str, Worlds]] = []
+        names = self._modes[mode]
+        for i, name in enumerate(names):
             worlds = concerned
-            if mode == "reset" and term.min_step_count_between_reset > 0:
-                worlds = self._worlds(self._ready(name, concerned.ids, global_env_step_count or 0))
+            if mode == "reset" and name in self._last_step:
+                worlds = self._ready(name, concerned.ids, global_env_step_count or 0)
             if worlds:
-                self._apply_term(name, worlds, self._modes[mode][i + 1 :], concerned)
+                self._apply_term(name, worlds, following=names[i + 1 :], within=concerned)
                 applied.append((name, worlds))
         self._recompute(applied)
+
+    def _ready(self, name: str, env_ids: torch.Tensor, step: int) -> Worlds:
+        """Return the given worlds whose last event is old enough; synchronizes with the device."""
+        last = self._last_step[name]
+        waited = step - last[env_ids] >= self._terms[name].min_step_count_between_reset
+        ids = env_ids[waited]
+        last[ids] = step
+        return self._worlds(ids)
+
+    def _apply_intervals(self, due: np.ndarray) -> None:
+        """Apply the events of mode 'interval' that are due, and begin their next intervals.
+
+        Args:
+            due: result of `tick`.
+        """
+        if not due.any():
+            return
+        applied: list[tuple[str, Worlds]] = []
+        for (name, left), row in zip(self._timers().items(), due, strict=True):
+            if not row.any():
+                continue
+            # Drawn for all worlds, so that no index is needed; only expired timers take part.
+            expired = left <= 0.0
+            torch.where(expired, self._interval(name, expired), left, out=left)
+            if self._terms[name].is_global_time:
+                worlds = self._worlds(None)
+            else:
+                worlds = self._worlds(np.flatnonzero(row))
+            self._apply_term(name, worlds, following=(), within=worlds)
+            applied.append((name, worlds))
+        self._recompute(applied)
+
+    def _apply_term(
+        self, name: str, worlds: Worlds, following: Sequence[str], within: Worlds
+    ) -> None:
+        """Apply a term in some worlds; other terms of its mode follow in the worlds `within`."""
+        term = self._terms[name]
+        ids = worlds.ids if term.mode == "reset" else worlds.ids_or_none
+        if self._memory is None:
+            self._call(name, term, ids)
+        else:
+            # Terms that wait between resets may not run.
+            sure = [other for other in following if other not in self._last_step]
+            with self._memory.applying(name, worlds, sure, within if sure else worlds):
+                self._call(name, term, ids)
+        self._env.sim.outdate(worlds)  # terms that follow read what this one has written
+
+    def call(self, name: str, env_ids: torch.Tensor | None) -> None:
+        """Apply one event in some worlds, all of them for None; recompute nothing.
+
+        Raises:
+            ValueError: there is no such term.
+        """
+        before = self._env.random
+        self._call(name, self.get_term_cfg(name), env_ids)
+        self._env.random = before  # one event may apply others again
+
+    def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
+        event = self._prepared.get(name)
+        if event is None or event.func is not term_cfg.func:  # a curriculum may name another one
+            result = super()._call(name, term_cfg, *args)
+            self._env.sim.restore_absent()
+            return result
+        self._env.random = self._streams[name]
+        try:
+            return event.build(self._env, term_cfg.params)(self._env, *args)
+        except Exception as error:
+            self._blame(error, name, term_cfg.params)
+            raise
+
+    def _recompute(self, applied: Sequence[tuple[str, Worlds]]) -> None:
+        """Recompute once, at the strongest level, the worlds of all terms that require it."""
+        strongest = RecomputeLevel.none
+        concerned: Worlds | None = None
+        for name, worlds in applied:
+            level = self._levels[name]
+            if level > RecomputeLevel.none:
+                strongest = max(strongest, level)
+                if concerned is not None:
+                    worlds = concerned.union(worlds)
+                concerned = worlds
+        if concerned is not None:
+            self._env.sim.recompute_constants(strongest, concerned)
 
     def tick(self, dt: float) -> torch.Tensor:
         """Advance interval timers by `dt` [s]; return where they have expired.
@@ -317,6 +434,42 @@ class EventManager(ManagerBase[EventTermCfg]):
         if not len(self._time_left):
             return self._time_left.bool()
         return count_down(self._time_left, dt)
+
+    def randomize_timers(self) -> None:
+        """Multiply the time left on each interval timer by a random number in [0, 1).
+
+        Afterwards the timers have the phases of worlds that have run for a long time.
+        """
+        for name, left in self._timers().items():
+            left.mul_(self._timer_stream(name).uniform())
+
+    def _timed(self) -> list[str]:
+        """Return the names of the terms of mode 'interval'."""
+        return self._modes.get("interval", [])
+
+    def _timers(self) -> dict[str, torch.Tensor]:
+        """Return the rows of these terms in the table of the time left [s]."""
+        return dict(zip(self._timed(), self._time_left, strict=True))
+
+    def _set_timers(self, timers: Mapping[str, torch.Tensor]) -> None:
+        """Make the table; the row of a timer that worlds share has the same value everywhere."""
+        with torch.inference_mode(False):
+            self._time_left = torch.zeros(len(self._timed()), self.num_envs, device=self.device)
+            for name, left in self._timers().items():
+                left.copy_(timers[name])
+
+    def _interval(self, name: str, env_ids: torch.Tensor | None = None) -> torch.Tensor:
+        """Draw the time until a term's next event [s], shape [n], or [1] if worlds share it."""
+        term = self._terms[name]
+        assert term.interval_range_s is not None
+        low, high = term.interval_range_s
+        if term.is_global_time:
+            env_ids = None
+        return self._timer_stream(name).uniform(low, high, env_ids=env_ids)
+
+    def _timer_stream(self, name: str) -> RandomStream:
+        shared = self._terms[name].is_global_time
+        return self._env.random_streams.stream(f"{self.kind}/{name}/timer", shared=shared)
 
     def saved_values(self) -> dict[str, object]:
         """Return the saved values of the manager, its terms, and the order of its last events."""
@@ -344,145 +497,24 @@ class EventManager(ManagerBase[EventTermCfg]):
     def _of_this_version(self, state: dict[str, Any]) -> dict[str, Any]:
         """Return a state as it would be saved now."""
         state = dict(state)
-        # Checkpoints before world-keyed random numbers have the numbers of prepared events,
+        # Checkpoints before world-keyed random numbers have the numbers of prepared events.
         state["terms"] = dict(state["terms"])
         for name in self._prepared:
             state["terms"].pop(name, None)
-        # those before `with_term` a table of their own for timers that worlds share,
+        # Those before `with_term` have a table of their own for timers that worlds share.
         if "_global_time_left" in state:
+            tables = {True: iter(state["_global_time_left"]), False: iter(state["_time_left"])}
             time_left = self._time_left.clone()
-            own = iter(state["_time_left"])
-            shared = iter(state["_global_time_left"])
             for left, name in zip(time_left, self._timed(), strict=True):
-                left.copy_(next(shared if self._terms[name].is_global_time else own))
+                left.copy_(next(tables[self._terms[name].is_global_time]))
             state["_time_left"] = time_left
-        # and a mask of the worlds in which there has been an event.
+        # Those before `_NEVER` have a mask of the worlds in which there has been an event.
         if "_triggered_once" in state:
-            state["_last_step"] = {
-                name: torch.where(state["_triggered_once"][name], last, _NEVER)
-                for name, last in state["_last_step"].items()
-            }
+            last_step: dict[str, torch.Tensor] = {}
+            for name, last in state["_last_step"].items():
+                last_step[name] = torch.where(state["_triggered_once"][name], last, _NEVER)
+            state["_last_step"] = last_step
         return state
-
-    def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
-        event = self._prepared.get(name)
-        if event is None or event.func is not term_cfg.func:  # a curriculum may name another one
-            result = super()._call(name, term_cfg, *args)
-            self._env.sim.restore_absent()
-            return result
-        self._env.random = self._streams[name]
-        try:
-            return event.build(self._env, term_cfg.params)(self._env, *args)
-        except Exception as error:
-            self._blame(error, name, term_cfg.params)
-            raise
-
-    def _apply_intervals(self, due: np.ndarray) -> None:
-        """Apply the events of mode 'interval' that are due, and begin their next intervals.
-
-        Args:
-            due: result of `tick`.
-        """
-        if not due.any():
-            return
-        applied: list[tuple[str, Worlds]] = []
-        for (name, left), row in zip(self._timers().items(), due, strict=True):
-            if not row.any():
-                continue
-            # Drawn for all worlds, so that no index is needed; only expired timers take part.
-            expired = left <= 0.0
-            torch.where(expired, self._interval(name, expired), left, out=left)
-            shared = self._terms[name].is_global_time
-            worlds = self._worlds(None if shared else np.flatnonzero(row))
-            self._apply_term(name, worlds)
-            applied.append((name, worlds))
-        self._recompute(applied)
-
-    def _apply_term(
-        self,
-        name: str,
-        worlds: Worlds,
-        following: Sequence[str] = (),
-        within: Worlds | None = None,
-    ) -> None:
-        """Apply a term in some worlds; other terms of its mode follow in the worlds `within`."""
-        term = self._terms[name]
-        memory = self._memory
-        ids = worlds.ids if term.mode == "reset" else worlds.ids_or_none
-        if memory is None:
-            self._call(name, term, ids)
-        else:
-            due = [other for other in following if other not in self._last_step]  # throttled
-            within = within if due and within is not None else worlds
-            with memory.applying(name, worlds, due, within):
-                self._call(name, term, ids)
-        self._env.sim.outdate(worlds)  # terms that follow read what this one has written
-
-    def _recompute(self, applied: Sequence[tuple[str, Worlds]]) -> None:
-        """Recompute once, at the strongest level, the worlds of all terms that require it."""
-        strongest = RecomputeLevel.none
-        concerned: Worlds | None = None
-        for name, worlds in applied:
-            level = self._levels[name]
-            if level > RecomputeLevel.none:
-                strongest = max(strongest, level)
-                concerned = worlds if concerned is None else concerned.union(worlds)
-        if concerned is not None:
-            self._env.sim.recompute_constants(strongest, concerned)
-
-    def _ready(self, name: str, env_ids: torch.Tensor, step: int) -> torch.Tensor:
-        """Return the given worlds whose last event is old enough; synchronizes with the device."""
-        last = self._last_step[name]
-        waited = step - last[env_ids] >= self._terms[name].min_step_count_between_reset
-        ids = env_ids[waited]
-        last[ids] = step
-        return ids
-
-    def _timed(self) -> list[str]:
-        """Return the names of the terms of mode 'interval'."""
-        return self._modes.get("interval", [])
-
-    def _timers(self) -> dict[str, torch.Tensor]:
-        """Return the rows of these terms in the table of the time left [s]."""
-        return dict(zip(self._timed(), self._time_left, strict=True))
-
-    def _set_timers(self, timers: Mapping[str, torch.Tensor]) -> None:
-        """Make the table; the row of a timer that worlds share has the same value everywhere."""
-        rows = [timers[name].expand(self.num_envs) for name in self._timed()]
-        with torch.inference_mode(False):
-            self._time_left = torch.zeros(len(rows), self.num_envs, device=self.device)
-            for left, row in zip(self._time_left, rows, strict=True):
-                left.copy_(row)
-
-    def _interval(self, name: str, env_ids: torch.Tensor | None = None) -> torch.Tensor:
-        """Draw the time until a term's next event [s], shape [n], or [1] if worlds share it."""
-        term = self._terms[name]
-        assert term.interval_range_s is not None
-        low, high = term.interval_range_s
-        worlds = None if term.is_global_time else env_ids
-        return self._timer_stream(name).uniform(low, high, env_ids=worlds)
-
-    def _timer_stream(self, name: str) -> RandomStream:
-        shared = self._terms[name].is_global_time
-        return self._env.random_streams.stream(f"{self.kind}/{name}/timer", shared=shared)
-
-    def _check(self, name: str, term: EventTermCfg) -> None:
-        if term.mode not in get_args(EventMode):
-            raise ValueError(
-                f"EventManager term '{name}' has mode '{term.mode}': "
-                f"choose one of {', '.join(get_args(EventMode))}."
-            )
-        bounds = term.interval_range_s
-        if term.mode == "interval" and bounds is None:
-            raise ValueError(
-                f"EventManager term '{name}' of mode 'interval' needs interval_range_s: "
-                "give two bounds [s] with 0 <= lower <= upper."
-            )
-        if bounds is not None and not 0 <= bounds[0] <= bounds[1]:
-            raise ValueError(
-                f"EventManager term '{name}' has interval_range_s={bounds}: "
-                "give two bounds [s] with 0 <= lower <= upper."
-            )
 
 
 class _PreparedEvent:
@@ -499,8 +531,10 @@ class _PreparedEvent:
     def __init__(self, func: EventTerm) -> None:
         self.func = func
         """The function, as the term's config names it."""
-        self._fixed: Mapping[str, Any] = getattr(func, "keywords", {})
-        self._params: dict[str, Any] | None = None
+        self._fixed: Mapping[str, object] = {}
+        if isinstance(func, functools.partial):
+            self._fixed = func.keywords
+        self._params: object = None
         self._built: Callable[..., object] | None = None
 
     def build(self, env: ManagerBasedRlEnv, params: Mapping[str, object]) -> Callable[..., object]:
@@ -510,193 +544,28 @@ class _PreparedEvent:
             Exception: the parameters are wrong.
         """
         params = {**self._fixed, **params}
-        if self._built is not None and params == self._params:
-            return self._built
-        built = plain_function(self.func).prepare(env, **params)
-        self._built = built
-        self._params = _snapshot(params)
+        built = self._built
+        if built is None or params != self._params:
+            function: Any = plain_function(self.func)
+            built = function.prepare(env, **params)
+            self._built = built
+            self._params = _snapshot(params)
         return built
 
 
-class EventMemory(Stateful):
-    """Reapplication of events in worlds that change variants: `Simulation.after_assignment`.
-
-    A term is affected if it declares a model field in which the variants of an entity differ, or
-    shares a field with an affected term. Terms run in the order in which they last ran in a world,
-    and draw the numbers that they drew then: `env.random` goes back to where it was.
-
-    Args:
-        sim: the simulation.
-        terms: all events by name, in their order.
-        streams: their random numbers, by name.
-        call: function that calls a term by name for given worlds.
-    """
-
-    state_attributes = ("_count", "_last", "_start")
-    world_columns = ("_last", "_start")
-
-    def __init__(
-        self,
-        sim: Simulation,
-        terms: Mapping[str, EventTermCfg],
-        streams: Mapping[str, RandomStream],
-        call: Callable[[str, torch.Tensor], object],
-    ) -> None:
-        self._sim = sim
-        self._terms = terms
-        self._call = call
-        self._concerned: dict[str, tuple[list[str], set[str]]] = {}
-        """Names of the affected terms and the fields that they change, by entity."""
-        affected: set[str] = set()
-        for entity in sim.world_to_variant:
-            mine = {name: term for name, term in terms.items() if _may_concern(term, entity)}
-            self._concerned[entity] = _connected(mine, sim.variant_fields(entity))
-            affected.update(self._concerned[entity][0])
-        names = [name for name in terms if name in affected]
-        self._rows = {name: row for row, name in enumerate(names)}
-        self._streams = {name: streams[name] for name in names}
-        self._count = 0
-        with torch.inference_mode(False):
-            self._last = torch.zeros(len(names), sim.num_envs, dtype=torch.long, device=sim.device)
-            """Value of `_count` when each term last ran in each world; 0 for never."""
-            self._start = torch.zeros_like(self._last)
-            """State of each term's random numbers before it last ran in each world."""
-        self._due: tuple[Sequence[str], Worlds] = (), self._worlds(None)
-
-    def __bool__(self) -> bool:
-        """Return True if any term is affected."""
-        return bool(self._rows)
-
-    @contextlib.contextmanager
-    def applying(
-        self,
-        name: str,
-        worlds: Worlds,
-        due: Sequence[str],
-        within: Worlds,
-    ) -> Iterator[None]:
-        """Record that a term runs, and the terms that follow it immediately.
-
-        Args:
-            name: name of the term.
-            worlds: the worlds in which it runs.
-            due: names of the terms that follow, and so need not be reapplied before.
-            within: the worlds in which those terms run.
-        """
-        before = self._due
-        self._due = ((name, *due), within)
-        row = self._rows.get(name)
-        if row is not None:
-            self._start[row, worlds.rows] = self._streams[name].states[worlds.rows]
-        try:
-            yield
-        finally:
-            self._due = before
-        if row is not None:
-            self._count += 1
-            self._last[row, worlds.rows] = self._count
-
-    def continue_from(self, other: EventMemory) -> None:
-        """Take over what another memory knows about the terms that both have."""
-        self._count = other._count
-        for name in self._rows.keys() & other._rows.keys():
-            self._last[self._rows[name]] = other._last[other._rows[name]]
-            self._start[self._rows[name]] = other._start[other._rows[name]]
-
-    def apply_again(self, entity: str, worlds: torch.Tensor) -> None:
-        """Apply the events of an entity again in worlds where its variant changed."""
-        names, fields = self._concerned[entity]
-        if not names:
-            return
-        self._sim.restore_variant_fields(entity, fields, worlds)
-        rows = [self._rows[name] for name in names]
-        last = self._last[rows][:, worlds].cpu().numpy()
-        # Terms that run after this one anyway are not repeated before.
-        follow = [name in self._due[0] for name in names]
-        due = self._due[1].mask[worlds].cpu().numpy()
-        last[np.outer(follow, due)] = 0
-        # The order of the terms in each world; -1 in place of those that have not run there.
-        order = np.argsort(last, axis=0, kind="stable")
-        order[np.take_along_axis(last, order, axis=0) == 0] = -1
-        # Worlds with the same order are treated together.
-        orders, kinds = np.unique(order, axis=1, return_inverse=True)
-        for kind, positions in enumerate(orders.T):
-            alike = torch.from_numpy(np.flatnonzero(kinds.reshape(-1) == kind))
-            for position in positions:
-                if position >= 0:
-                    self._repeat(names[position], worlds[alike.to(worlds.device)])
-
-    def _worlds(self, env_ids: torch.Tensor | None) -> Worlds:
-        return Worlds(env_ids, self._sim.num_envs, self._sim.device)
-
-    def _repeat(self, name: str, worlds: torch.Tensor) -> None:
-        """Call a term again in some worlds, with the numbers that it drew last."""
-        states = self._streams[name].states
-        now = states[worlds]
-        states[worlds] = self._start[self._rows[name], worlds]
-        before = self._due
-        self._due = ((name,), self._worlds(worlds))
-        try:
-            self._call(name, worlds)
-        finally:
-            self._due = before
-            states[worlds] = now
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load a state that `state_dict` returned."""
-        # Checkpoints of before world-keyed random numbers lack these states.
-        super().load_state_dict({"_start": torch.zeros_like(self._start), **state})
-
-
-def _may_concern(term: EventTermCfg, entity: str) -> bool:
-    """Return True if a term may change an entity: it selects that entity, or none at all."""
-    names = {selection.name for selection in entity_cfgs(term.params)}
-    return not names or entity in names
-
-
-def _connected(
-    terms: Mapping[str, EventTermCfg], fields: frozenset[str]
-) -> tuple[list[str], set[str]]:
-    """Return the terms that change given fields, directly or through others, and their fields."""
-    functions = {name: plain_function(term.func) for name, term in terms.items()}
-    written = {name: set(getattr(f, "model_fields", ())) for name, f in functions.items()}
-    read = {name: set(getattr(f, "reads_fields", ())) for name, f in functions.items()}
-    found: set[str] = set()
-    changed: set[str] = set()
-    before = -1
-    while before < len(found):  # until no further term shares a field with these
-        before = len(found)
-        for name in terms:
-            if (written[name] | read[name]) & (fields | changed):
-                found.add(name)
-                changed |= written[name]
-    return [name for name in terms if name in found], changed
-
-
-def _without(items: Mapping[str, T], name: str) -> dict[str, T]:
-    """Return a copy without one item, if it is there."""
-    return {other: item for other, item in items.items() if other != name}
-
-
-def _declared(func: Any) -> tuple[tuple[str, ...], RecomputeLevel]:
-    """Return the fields and the recompute level that `requires_model_fields` declared."""
-    func = plain_function(func)
-    return getattr(func, "model_fields", ()), getattr(func, "recompute", RecomputeLevel.none)
-
-
-def plain_function(func: Any) -> Any:
-    """Return the function within partial ones."""
-    while isinstance(func, functools.partial):
-        func = func.func
-    return func
-
-
-def _snapshot(value: Any) -> Any:
+def _snapshot(value: object) -> object:
     """Copy the parts of parameters that may be edited in place."""
     if isinstance(value, SceneEntityCfg):
         return copy.deepcopy(value)
     if isinstance(value, Mapping):
         return {key: _snapshot(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return (list if isinstance(value, list) else tuple)(map(_snapshot, value))
+    if isinstance(value, list):
+        return [_snapshot(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_snapshot(item) for item in value)
     return value
+
+
+def _without(items: Mapping[str, T], name: str) -> dict[str, T]:
+    """Return a copy without one item, if it is there."""
+    return {other: item for other, item in items.items() if other != name}

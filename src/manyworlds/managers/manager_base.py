@@ -7,7 +7,6 @@ import inspect
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import torch
@@ -70,6 +69,9 @@ class ManagerTermBaseCfg(Generic[FuncT]):
 
 CfgT = TypeVar("CfgT", bound=ManagerTermBaseCfg)
 TermT = TypeVar("TermT")
+BuiltT_co = TypeVar("BuiltT_co", covariant=True)
+TermTable = tuple[str, Sequence[str], Sequence[Sequence[object]]]
+"""Title, columns and rows of a table of terms."""
 
 
 class _OfEnv(Stateful):
@@ -93,6 +95,9 @@ class ManagerTermBase(_OfEnv):
     """Base class of terms that keep state between calls."""
 
     derived_attributes = ("cfg",)  # a curriculum that changes the config restores it
+    selects: ClassVar[frozenset[str] | None] = None
+    """Kinds of elements, such as "joint", that the term reads of its selections, so that others are
+    refused; None accepts all. A subclass repeats those of its base."""
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
@@ -123,7 +128,6 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
     _shown: ClassVar[tuple[str, ...]] = ()
     """Attributes of a term's config that `str()` includes."""
     derived_attributes = ("_terms", "_streams")  # curricula that change configs restore them
-    _functions: Mapping[str, Any] = MappingProxyType({})
     not_finite_status: ClassVar[str] = ""
     """Name under `Status/` of the number of worlds whose values are not finite; empty if the
     manager has no values."""
@@ -132,6 +136,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     def __init__(self, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
+        self._functions: dict[str, Callable[..., object]] = {}
         self._class_terms: dict[str, Any] = {}
         self._terms: dict[str, CfgT] = {}
         self._streams: dict[str, RandomStream] = {}
@@ -178,7 +183,9 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
 
     def get_visualizable_terms(self) -> list[tuple[str, Any]]:
         """Return the terms with a `debug_vis` method, by name."""
-        return [(n, term) for n, term in self._class_terms.items() if hasattr(term, "debug_vis")]
+        return [
+            (name, term) for name, term in self._class_terms.items() if hasattr(term, "debug_vis")
+        ]
 
     def debug_vis(self, visualizer: DebugVisualizer) -> None:
         """Draw all terms in a viewer."""
@@ -206,7 +213,8 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             ValueError: the saved state does not fit this manager.
         """
         terms = dict(self._stateful_terms())
-        if set(terms) != set(saved := state["terms"]):
+        saved = state["terms"]
+        if set(terms) != set(saved):
             raise ValueError(f"Saved {self.kind} has terms {[*saved]}, expected {[*terms]}.")
         super().load_state_dict(state)
         for name, term in terms.items():
@@ -219,14 +227,16 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             yield f" term '{name}'", term
 
     def _stateful_terms(self) -> Iterator[tuple[str, Any]]:
-        return ((n, term) for n, term in self._class_terms.items() if hasattr(term, "state_dict"))
+        for name, term in self._class_terms.items():
+            if hasattr(term, "state_dict"):
+                yield name, term
 
-    def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
+    def _tables(self) -> Iterable[TermTable]:
         """Yield title, columns and rows of each table that `str()` includes."""
-        rows = [
-            [i, name, _name_of(term.func), *(getattr(term, key) for key in self._shown)]
-            for i, (name, term) in enumerate(self._terms.items())
-        ]
+        rows = []
+        for i, (name, term) in enumerate(self._terms.items()):
+            function = getattr(term.func, "__name__", type(term.func).__name__)
+            rows.append([i, name, function, *(getattr(term, key) for key in self._shown)])
         yield self.kind, ("index", "name", "function", *self._shown), rows
 
     def _prepare_all(self, cfg: Mapping[str, CfgT | None], group: str = "") -> dict[str, CfgT]:
@@ -260,7 +270,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
                 self._blame(error, name, term_cfg.params)
                 raise
         if inspect.isroutine(term_cfg.func):
-            self._functions = {**self._functions, name: term_cfg.func}
+            self._functions[name] = term_cfg.func
         else:
             self._class_terms[name] = term_cfg.func
         return term_cfg
@@ -283,10 +293,9 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         """Call a term that returns one value per world, shape [num_envs]; errors name the term."""
         value = self._call(name, term_cfg)
         if not isinstance(value, torch.Tensor) or value.shape != (self.num_envs,):
-            got = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
             raise ValueError(
-                f"{self.kind} term '{name}' returned {got}, expected ({self.num_envs},): "
-                "return one value per world."
+                f"{self.kind} term '{name}' returned {shape_or_type(value)}, expected "
+                f"({self.num_envs},): return one value per world."
             )
         return value
 
@@ -304,19 +313,32 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         return f"{self.kind} has no term '{name}'. Available: {', '.join(terms) or 'none'}."
 
 
+class BuildsTerm(Protocol[BuiltT_co]):
+    """Configuration that builds its term."""
+
+    def build(self, env: ManagerBasedRlEnv, /) -> BuiltT_co:
+        """Build the term."""
+        ...
+
+
 class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
     """Manager of terms that are objects, each built by its configuration."""
 
     _class_terms: dict[str, TermT]
-    _terms: dict[str, Any]
 
-    def __init__(self, cfg: Mapping[str, Any], env: ManagerBasedRlEnv) -> None:
+    def __init__(self, cfg: Mapping[str, BuildsTerm[TermT] | None], env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
-        self._terms = self._class_terms = {
-            name: self._build(name, copy.deepcopy(term_cfg))
-            for name, term_cfg in cfg.items()
-            if term_cfg is not None
-        }
+        self._terms = self._class_terms
+        for name, term_cfg in cfg.items():
+            if term_cfg is None:
+                continue
+            term_cfg = copy.deepcopy(term_cfg)
+            self._begin_stream(name)
+            try:
+                self._class_terms[name] = term_cfg.build(env)
+            except Exception as error:
+                self._blame(error, name, vars(term_cfg))
+                raise
 
     @property
     def active_terms(self) -> list[str]:
@@ -342,22 +364,19 @@ class BuiltTermManager(ManagerBase[Any], Generic[TermT]):
         term: Any = self.get_term(name)
         return term.cfg
 
-    def _build(self, name: str, term_cfg: Any) -> TermT:
-        self._begin_stream(name)
-        try:
-            return term_cfg.build(self._env)
-        except Exception as error:
-            self._blame(error, name, vars(term_cfg))
-            raise
 
-
-def _name_of(func: Any) -> str:
-    return getattr(func, "__name__", type(func).__name__)
+def shape_or_type(value: object) -> tuple[int, ...] | str:
+    """Return the shape of a tensor, or the name of another value's type, for messages."""
+    if isinstance(value, torch.Tensor):
+        return tuple(value.shape)
+    return type(value).__name__
 
 
 def _default_entities(func: Callable[..., Any]) -> Iterator[tuple[str, SceneEntityCfg]]:
     """Yield the parameters of a term that default to a `SceneEntityCfg`."""
-    called = func.__call__ if inspect.isclass(func) else func
+    called = func
+    if inspect.isclass(func):
+        called = func.__call__
     try:
         parameters = inspect.signature(called).parameters
     except (TypeError, ValueError):  # a built-in without such defaults
@@ -371,6 +390,8 @@ def entity_cfgs(value: object) -> Iterator[SceneEntityCfg]:
     """Yield every `SceneEntityCfg` in a value, including those in lists, tuples and dicts."""
     if isinstance(value, SceneEntityCfg):
         yield value
-    elif isinstance(value, dict | list | tuple):
-        for item in value.values() if isinstance(value, dict) else value:
+    elif isinstance(value, dict):
+        yield from entity_cfgs(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for item in value:
             yield from entity_cfgs(item)

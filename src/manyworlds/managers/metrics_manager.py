@@ -130,9 +130,9 @@ class MetricsManager(ManagerBase[MetricsTermCfg]):
         means = mean_of_finite(result).unbind()
         return {f"Episode_Metrics/{n}": m for n, m in zip(self._terms, means, strict=True)}
 
-    def not_finite(self) -> torch.Tensor | None:
+    def not_finite(self) -> torch.Tensor:
         """Return a mask of worlds with a term that is not finite in this step, [num_envs]."""
-        return is_not_finite(self._values).any(dim=0) if self._terms else None
+        return is_not_finite(self._values).any(dim=0)
 
     def not_finite_terms(self) -> dict[str, torch.Tensor]:
         """Return masks of worlds by term, shape [num_envs]."""
@@ -151,6 +151,7 @@ class NullMetricsManager(MetricsManager):
 
     def __init__(self) -> None:
         self._terms = {}
+        self._functions = {}
         self._class_terms = {}
         self._substep_count = 0
 

@@ -74,7 +74,10 @@ class NotFiniteReport:
             bad = worlds[mask[ids].cpu().numpy()].tolist()
             if not bad:
                 continue
-            message = f"{manager.kind} term '{name}' is NaN or infinite in worlds {_short(bad)}"
+            shown = str(bad[:8])
+            if len(bad) > 8:
+                shown += f" and {len(bad) - 8} more"
+            message = f"{manager.kind} term '{name}' is NaN or infinite in worlds {shown}"
             remedy = (
                 "correct its function, or end episodes of diverged worlds with the termination "
                 "mdp.bad_world"
@@ -94,7 +97,3 @@ def is_not_finite(values: torch.Tensor) -> torch.Tensor:
 def mean_of_finite(values: torch.Tensor) -> torch.Tensor:
     """Return the mean of the finite values along the last dimension; NaN if none is finite."""
     return values.float().where(values.isfinite(), torch.nan).nanmean(dim=-1)
-
-
-def _short(worlds: list[int]) -> str:
-    return str(worlds) if len(worlds) <= 8 else f"{worlds[:8]} and {len(worlds) - 8} more"

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, TensorTerm
+from manyworlds.managers.manager_base import (
+    ManagerBase,
+    ManagerTermBaseCfg,
+    TensorTerm,
+    TermTable,
+)
 from manyworlds.managers.observation_pipeline import (
     NanPolicy,
     NanStage,
@@ -120,17 +125,23 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         self.group_obs_term_dim = {}
         for name, group in self._groups.items():
             self._build_group(name, group)
-        self._all_nan_stages = self._find_nan_stages()
         pipelines = [p for terms in self._pipelines.values() for p in terms.values()]
-        parts = (*(p.noise for p in pipelines), *dict(self._stateful_terms()).values())
+        stages = [*self._nan_stages.values(), *(p.nan_stage for p in pipelines)]
+        self._all_nan_stages = [stage for stage in stages if stage is not None]
+        parts = [*(p.noise for p in pipelines), *dict(self._stateful_terms()).values()]
         self._advancing = [part for part in parts if isinstance(part, Stateful)]
 
     def _build_group(self, name: str, group: ObservationGroupCfg) -> None:
         group.terms = self._prepare_all(group.terms, f"{name}/")
-        per_term = group.nan_policy if group.nan_check_per_term else "disabled"
-        whole = "disabled" if group.nan_check_per_term else group.nan_policy
-        self._nan_stages[name] = nan_stage(whole, f"{self.kind} group '{name}'")
-        self._pipelines[name] = pipelines = {}
+        policy_of_terms: NanPolicy = "disabled"
+        policy_of_group: NanPolicy = "disabled"
+        if group.nan_check_per_term:
+            policy_of_terms = group.nan_policy
+        else:
+            policy_of_group = group.nan_policy
+        self._nan_stages[name] = nan_stage(policy_of_group, f"{self.kind} group '{name}'")
+        pipelines: dict[str, ObservationPipeline] = {}
+        self._pipelines[name] = pipelines
         for term, cfg in group.terms.items():
             if group.history_length is not None:
                 cfg.history_length = group.history_length
@@ -141,7 +152,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             pipelines[term] = ObservationPipeline(
                 f"{self.kind} term '{name}/{term}'",
                 cfg,
-                per_term,
+                policy_of_terms,
                 value,
                 self.num_envs,
                 self._env.random_streams,
@@ -292,13 +303,9 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             if stage.not_finite is not None:
                 masks.append(stage.not_finite)
                 stage.not_finite = None
-        return torch.stack(masks).any(dim=0) if masks else None
-
-    def _find_nan_stages(self) -> list[NanStage]:
-        """Return the checks of all groups and terms."""
-        stages = [*self._nan_stages.values()]
-        stages += [p.nan_stage for terms in self._pipelines.values() for p in terms.values()]
-        return [stage for stage in stages if stage is not None]
+        if not masks:
+            return None
+        return torch.stack(masks).any(dim=0)
 
     def compute_group(
         self, group_name: str, update_history: bool = False, env_ids: EnvIds = None
@@ -323,18 +330,21 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
             raise self._no_group(group_name)
         began = self._began_anew.pop(group_name, None)
         last = self._obs_buffer.get(group_name)
-        if last is not None and not update_history and began is None:
+        if last is None or (update_history and env_ids is None):
+            obs = self._compute_group(group_name, group, None)
+            self._obs_buffer[group_name] = obs
+            return obs
+        # Only worlds that begin an episode are observed anew.
+        ids = began
+        if update_history:
+            ids = self._worlds(env_ids).ids
+            if began is not None:
+                ids = torch.cat([began, ids])
+        if ids is None:
             return last
-        ids = None
-        if last is not None and (env_ids is not None or not update_history):
-            named = self._worlds(env_ids).ids if update_history else self._all_ids[:0]
-            ids = named if began is None else torch.cat([began, named])
-        if ids is None or last is None:
+        with self._env.random_streams.only(self._worlds(ids).mask):
             obs = self._compute_group(group_name, group, ids)
-        else:
-            with self._env.random_streams.only(self._worlds(ids).mask):
-                obs = self._compute_group(group_name, group, ids)
-            obs = _merge(last, obs, ids)
+        obs = _merge(last, obs, ids)
         self._obs_buffer[group_name] = obs
         return obs
 
@@ -344,16 +354,22 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
         values: dict[str, torch.Tensor] = {}
         for term, label, cfg, pipeline in self._calls[name]:
             value = self._call(label, cfg)
-            values[term] = pipeline(value, ids) if pipeline.works else value
+            if pipeline.works:
+                value = pipeline(value, ids)
+            values[term] = value
         check = self._nan_stages[name]
         if group.concatenate_terms:
             axis = group.concatenate_dim
             obs = torch.cat(list(values.values()), dim=axis + (axis >= 0))  # dimension 0 is worlds
-            return obs if check is None else check(obs)
+            if check is not None:
+                obs = check(obs)
+            return obs
         for term, _, _, pipeline in self._calls[name]:
-            value = values[term] if check is None else check(values[term])
+            if check is not None:
+                values[term] = check(values[term])
             # A term may return a view of simulation memory, which later steps overwrite.
-            values[term] = value if pipeline.copies else value.clone()
+            if not pipeline.copies:
+                values[term] = values[term].clone()
         return values
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
@@ -380,12 +396,12 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
 
     def state_of_world(self, env_id: int | torch.Tensor, num_envs: int) -> dict[str, object]:
         """Return the part of the state that belongs to one world, or to several."""
-        began: dict[str, object] = {
-            name: WorldFlags(torch.isin(env_id.to(ids.device), ids))
-            if isinstance(env_id, torch.Tensor)
-            else ids[ids == env_id] * 0
-            for name, ids in self._began_anew.items()
-        }
+        began: dict[str, object] = {}
+        for name, ids in self._began_anew.items():
+            if isinstance(env_id, torch.Tensor):
+                began[name] = WorldFlags(torch.isin(env_id.to(ids.device), ids))
+            else:
+                began[name] = ids[ids == env_id] * 0
         return {**super().state_of_world(env_id, num_envs), "_began_anew": began}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -398,7 +414,7 @@ class ObservationManager(ManagerBase[ObservationTermCfg]):
     def _no_group(self, name: str) -> ValueError:
         return ValueError(f"No observation group '{name}'. Available: {[*self._groups]}.")
 
-    def _tables(self) -> Iterable[tuple[str, Sequence[str], list[list[Any]]]]:
+    def _tables(self) -> Iterable[TermTable]:
         for name, dim in self.group_obs_dim.items():
             terms = zip(self.active_terms[name], self.group_obs_term_dim[name], strict=True)
             rows = [[i, term, shape] for i, (term, shape) in enumerate(terms)]

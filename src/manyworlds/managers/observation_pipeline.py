@@ -6,10 +6,11 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import torch
 
+from manyworlds.managers.manager_base import shape_or_type
 from manyworlds.managers.not_finite import is_not_finite
 from manyworlds.signals import CircularBuffer, DelayBuffer, NoiseCfg, NoiseModel, NoiseModelCfg
 from manyworlds.utils.state import Stateful
@@ -48,7 +49,10 @@ class NanStage:
     def _note(self, value: torch.Tensor) -> torch.Tensor:
         """Return a mask of worlds with values that are not finite, shape [num_envs]."""
         bad = is_not_finite(value).flatten(1).any(dim=1)
-        self.not_finite = bad if self.not_finite is None else self.not_finite | bad
+        if self.not_finite is None:
+            self.not_finite = bad
+        else:
+            self.not_finite = self.not_finite | bad
         return bad
 
 
@@ -75,30 +79,22 @@ class ObservationPipeline(Stateful):
         where: str,
         cfg: ObservationTermCfg,
         nan_policy: NanPolicy,
-        sample: Any,
+        sample: object,
         num_envs: int,
         random: WorldRandom,
     ) -> None:
         if not isinstance(sample, torch.Tensor) or sample.ndim < 2 or len(sample) != num_envs:
-            got = tuple(sample.shape) if isinstance(sample, torch.Tensor) else type(sample).__name__
             raise ValueError(
-                f"{where} returned {got}, expected ({num_envs}, ...): "
+                f"{where} returned {shape_or_type(sample)}, expected ({num_envs}, ...): "
                 "return at least one column per world."
             )
         self._where = where
         self._noise: NoiseModel | None = None
         self._delay: DelayBuffer | None = None
         self._history: CircularBuffer | None = None
+        self._stages: list[Stage] = []
         try:
-            if cfg.noise is not None:
-                self._noise = _noise_model(cfg.noise, num_envs, sample.device)
-                self._noise.draw_from(random, f"{where}/noise")
-            if cfg.delay_max_lag or cfg.delay_min_lag:
-                self._delay = _delay_buffer(cfg, num_envs, sample.device)
-                self._delay.draw_from(random, f"{where}/delay")
-            if cfg.history_length:
-                self._history = CircularBuffer(cfg.history_length, num_envs, sample.device)
-            self._stages = self._make_stages(cfg, sample)
+            self._build(cfg, sample, random)
             for stage in self._stages:
                 sample = stage(sample)
         except ValueError as error:
@@ -109,8 +105,9 @@ class ObservationPipeline(Stateful):
         self._flatten = cfg.flatten_history_dim
         shape = tuple(sample.shape[1:])
         if self._history is not None:
-            length = cfg.history_length
-            shape = (length * math.prod(shape),) if self._flatten else (length, *shape)
+            shape = (cfg.history_length, *shape)
+            if self._flatten:
+                shape = (math.prod(shape),)
         self.shape: tuple[int, ...] = shape
         """Shape of one world's observation."""
         remembers = self._delay is not None or self._history is not None
@@ -133,12 +130,14 @@ class ObservationPipeline(Stateful):
         for name in self.state_attributes:
             here = getattr(self, name) is not None
             saved = state[name] is not None
-            if here != saved:
-                raise ValueError(
-                    f"{self._where} has {'a' if here else 'no'} {name.strip('_')}, but the saved "
-                    f"state has {'one' if saved else 'none'}: use the configuration that the state "
-                    "was saved with."
-                )
+            if here == saved:
+                continue
+            what = f"has a {name.strip('_')}, but the saved state has none"
+            if saved:
+                what = f"has no {name.strip('_')}, but the saved state has one"
+            raise ValueError(
+                f"{self._where} {what}: use the configuration that the state was saved with."
+            )
         super().load_state_dict(state)
 
     def __call__(self, value: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:
@@ -176,41 +175,44 @@ class ObservationPipeline(Stateful):
             if buffer is not None:
                 buffer.reset(worlds)
 
-    def _make_stages(self, cfg: ObservationTermCfg, sample: torch.Tensor) -> list[Stage]:
-        stages: list[Stage] = [] if self._noise is None else [self._noise]
+    def _build(self, cfg: ObservationTermCfg, sample: torch.Tensor, random: WorldRandom) -> None:
+        """Make noise, clip and scale, which are stages, and delay and history."""
+        num_envs = len(sample)
+        device = sample.device
+        if cfg.noise is not None:
+            noise = cfg.noise
+            if isinstance(noise, NoiseCfg):
+                noise = NoiseModelCfg(noise_cfg=noise)
+            self._noise = noise.class_type(noise, num_envs, device)
+            self._noise.draw_from(random, f"{self._where}/noise")
+            self._stages.append(self._noise)
         if cfg.clip is not None:
             if not cfg.clip[0] <= cfg.clip[1]:
                 raise ValueError(
                     f"clip is {cfg.clip}, between which there is nothing: give the lower bound "
                     "first."
                 )
-            stages.append(functools.partial(torch.clamp, min=cfg.clip[0], max=cfg.clip[1]))
+            self._stages.append(functools.partial(torch.clamp, min=cfg.clip[0], max=cfg.clip[1]))
         if cfg.scale is not None:
-            stages.append(_scale(cfg.scale, sample))
-        return stages
-
-
-def _noise_model(
-    noise: NoiseCfg | NoiseModelCfg, num_envs: int, device: torch.device
-) -> NoiseModel:
-    cfg = NoiseModelCfg(noise_cfg=noise) if isinstance(noise, NoiseCfg) else noise
-    return cfg.class_type(cfg, num_envs, device)
-
-
-def _delay_buffer(cfg: ObservationTermCfg, num_envs: int, device: torch.device) -> DelayBuffer:
-    return DelayBuffer(
-        min_lag=cfg.delay_min_lag,
-        max_lag=cfg.delay_max_lag,
-        batch_size=num_envs,
-        device=device,
-        per_env=cfg.delay_per_env,
-        hold_prob=cfg.delay_hold_prob,
-        update_period=cfg.delay_update_period,
-        per_env_phase=cfg.delay_per_env_phase,
-    )
+            self._stages.append(_scale(cfg.scale, sample))
+        if cfg.delay_max_lag or cfg.delay_min_lag:
+            self._delay = DelayBuffer(
+                min_lag=cfg.delay_min_lag,
+                max_lag=cfg.delay_max_lag,
+                batch_size=num_envs,
+                device=device,
+                per_env=cfg.delay_per_env,
+                hold_prob=cfg.delay_hold_prob,
+                update_period=cfg.delay_update_period,
+                per_env_phase=cfg.delay_per_env_phase,
+            )
+            self._delay.draw_from(random, f"{self._where}/delay")
+        if cfg.history_length:
+            self._history = CircularBuffer(cfg.history_length, num_envs, device)
 
 
 def _scale(scale: tuple[float, ...] | float | torch.Tensor, sample: torch.Tensor) -> Stage:
+    """Return the stage that multiplies by a factor."""
     if isinstance(scale, int | float):
         return functools.partial(torch.mul, other=scale)
     if not isinstance(scale, torch.Tensor) and len(scale) != sample.shape[-1]:

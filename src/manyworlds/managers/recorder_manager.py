@@ -58,11 +58,12 @@ class RecorderManager(ManagerBase[RecorderTermCfg]):
 
     def __init__(self, cfg: Mapping[str, RecorderTermCfg | None], env: ManagerBasedRlEnv) -> None:
         for name, term in cfg.items():
-            func: Any = None if term is None else term.func
-            if term is not None and not (inspect.isclass(func) and issubclass(func, RecorderTerm)):
+            if term is None:
+                continue
+            if not (inspect.isclass(term.func) and issubclass(term.func, RecorderTerm)):
                 raise TypeError(
                     f"RecorderManager term '{name}' needs a RecorderTerm subclass as func, got "
-                    f"{func!r}."
+                    f"{term.func!r}."
                 )
         super().__init__(env)
         self._terms = self._prepare_all(cfg)
@@ -106,4 +107,5 @@ class NullRecorderManager(RecorderManager):
 
     def __init__(self) -> None:
         self._terms = {}
+        self._functions = {}
         self._class_terms = {}

@@ -105,9 +105,9 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         self._sums.add_(self._step_reward, alpha=scale)
         return self._step_reward.sum(dim=1).mul_(scale)
 
-    def not_finite(self) -> torch.Tensor | None:
+    def not_finite(self) -> torch.Tensor:
         """Return a mask of worlds with a term that was not finite, shape [num_envs]."""
-        return self._bad.any(dim=1) if self._terms else None
+        return self._bad.any(dim=1)
 
     def not_finite_terms(self) -> dict[str, torch.Tensor]:
         """Return masks of worlds by term, shape [num_envs]."""

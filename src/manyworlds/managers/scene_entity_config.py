@@ -18,6 +18,10 @@ Names = str | tuple[str, ...] | list[str] | None
 Ids = list[int] | slice
 
 
+_Indices = dict[str, tuple[Ids, "slice | torch.Tensor"]]
+"""Ids by kind, and the index of a tensor that is made of them."""
+
+
 def _all() -> slice:
     return slice(None)
 
@@ -60,6 +64,7 @@ class SceneEntityCfg:
     ball_joint_names: Names = None
     """Ball joints. Patterns of `joint_names` that match ball joints select them, too."""
     ball_joint_ids: Ids = field(default_factory=_all)
+    _indices = None  # not a field: found by `resolve`, and no part of copies
 
     def __getstate__(self) -> dict[str, object]:
         """Leave indices out of copies, which may be resolved in another scene."""
@@ -68,7 +73,7 @@ class SceneEntityCfg:
     @property
     def is_resolved(self) -> bool:
         """True if names have become ids."""
-        return hasattr(self, "_indices")
+        return self._indices is not None
 
     def __repr__(self) -> str:
         """Show what is not as by default."""
@@ -84,24 +89,28 @@ class SceneEntityCfg:
             ValueError: names match nothing, ids are out of range, or names and ids disagree.
         """
         entity = scene[self.name]
-        indices: dict[str, tuple[Ids, slice | torch.Tensor]] = {}
+        indices: _Indices = {}
         self._find_ball_joints(entity)
         for kind in SELECTED_KINDS:
             if not self.is_given(kind):
                 continue
-            names = getattr(self, f"{kind}_names")
-            ids = getattr(self, f"{kind}_ids")
-            self._resolve_kind(kind, names, ids, entity)
-            found: Ids = getattr(self, f"{kind}_ids")
+            self._resolve_kind(kind, entity)
+            found = self.ids(kind)
             if not isinstance(found, slice):
                 indices[kind] = found, as_index(torch.tensor(found, device=scene.device))
         self._indices = indices
 
+    def names(self, kind: str) -> Names:
+        """Return the names or patterns of a kind; None if it has none."""
+        return getattr(self, f"{kind}_names")
+
+    def ids(self, kind: str) -> Ids:
+        """Return the ids of the elements of a kind."""
+        return getattr(self, f"{kind}_ids")
+
     def is_given(self, kind: str) -> bool:
         """Return True if elements of a kind are selected, by names or ids."""
-        names = getattr(self, f"{kind}_names")
-        ids = getattr(self, f"{kind}_ids")
-        return names is not None or ids != slice(None)
+        return self.names(kind) is not None or self.ids(kind) != slice(None)
 
     def index(self, kind: str) -> slice | torch.Tensor:
         """Return the cheapest index of the elements of a kind.
@@ -111,8 +120,11 @@ class SceneEntityCfg:
         ids: Ids = getattr(self, f"{kind}_ids")
         if isinstance(ids, slice):
             return ids
-        known, index = getattr(self, "_indices", {}).get(kind, (None, slice(None)))
-        return index if known is ids else as_index(ids)
+        if self._indices is not None and kind in self._indices:
+            known, index = self._indices[kind]
+            if known is ids:
+                return index
+        return as_index(ids)
 
     def _find_ball_joints(self, entity: Entity) -> None:
         """Select the ball joints that `joint_names` match, and take patterns for them alone out."""
@@ -120,17 +132,30 @@ class SceneEntityCfg:
             return
         balls = entity.names("ball_joint")
         joints = entity.names("joint")
-        patterns = [self.joint_names] if isinstance(self.joint_names, str) else self.joint_names
-        found = [balls[i] for pattern in patterns for i in match_ids(pattern, balls)]
+        patterns = self.joint_names
+        if isinstance(patterns, str):
+            patterns = [patterns]
+        found: dict[str, None] = {}  # in order, without duplicates
+        others: list[str] = []
+        for pattern in patterns:
+            matched = match_ids(pattern, balls)
+            found.update((balls[i], None) for i in matched)
+            if not matched or match_ids(pattern, joints):
+                others.append(pattern)
         if found:
-            self.ball_joint_names = tuple(dict.fromkeys(found))
-            alone = [p for p in patterns if match_ids(p, balls) and not match_ids(p, joints)]
-            self.joint_names = tuple(p for p in patterns if p not in alone)
+            self.ball_joint_names = tuple(found)
+            self.joint_names = tuple(others)
 
-    def _resolve_kind(self, kind: str, names: Names, ids: Ids, entity: Entity) -> None:
+    def _resolve_kind(self, kind: str, entity: Entity) -> None:
+        """Find ids of names, or names of ids; see `resolve`."""
+        names = self.names(kind)
+        ids = self.ids(kind)
         available = entity.names(kind)
         every_id = list(range(len(available)))
-        given = every_id[ids] if isinstance(ids, slice) else [int(i) for i in ids]
+        if isinstance(ids, slice):
+            given = every_id[ids]
+        else:
+            given = [int(i) for i in ids]
         bad = [i for i in given if not 0 <= i < len(available)]
         if bad:
             raise ValueError(
@@ -147,8 +172,10 @@ class SceneEntityCfg:
         else:
             found = given
             found_names = [available[i] for i in given]
-        setattr(self, f"{kind}_ids", slice(None) if found == every_id else found)
         setattr(self, f"{kind}_names", tuple(found_names))
+        setattr(self, f"{kind}_ids", found)
+        if found == every_id:
+            setattr(self, f"{kind}_ids", slice(None))
 
 
 SELECTED_KINDS = (*ELEMENT_KINDS, "ball_joint")

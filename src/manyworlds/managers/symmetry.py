@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -99,7 +99,8 @@ class EnvSymmetry:
     def __init__(self, env: ManagerBasedRlEnv, groups: Iterable[str]) -> None:
         self.env = env
         self._tables: dict[str, MirrorTable] = {}
-        self.action = self._join_actions().to(env.device)
+        actions = [self.action_term(name) for name in env.action_manager.active_terms]
+        self.action = Reflection.join(actions).to(env.device)
         """Reflection of the action vector."""
         self.groups = {name: self._group(name).to(env.device) for name in groups}
         """Reflection of each group, flat."""
@@ -199,10 +200,7 @@ class EnvSymmetry:
         term = self.env.command_manager.get_term(name)
         return self._of(f"Command term '{name}'", term, {}, term.command.shape[1:].numel())
 
-    def _join_actions(self) -> Reflection:
-        return Reflection.join(map(self.action_term, self.env.action_manager.active_terms))
-
-    def _of(self, where: str, func: Any, params: dict[str, Any], size: int) -> Reflection:
+    def _of(self, where: str, func: object, params: Mapping[str, object], size: int) -> Reflection:
         rule = getattr(func, "mirror", None)
         if rule is None:
             name = getattr(func, "__qualname__", type(func).__qualname__)
@@ -287,8 +285,10 @@ def check_alike(reflection: Reflection, values: torch.Tensor, what: str, names: 
     values = values.detach().cpu()
     image = reflection(values[None])[0]
     difference = (image - values).abs()
-    worst = int(difference.argmax()) if len(difference) else 0
-    if len(difference) and float(difference[worst]) > _ALIKE:
+    if not len(difference):
+        return
+    worst = int(difference.argmax())
+    if float(difference[worst]) > _ALIKE:
         partner = names[int(reflection.index[worst])]
         raise ValueError(
             f"the {what} of {names[worst]} and of its mirror image {partner} are "

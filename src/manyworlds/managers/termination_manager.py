@@ -90,8 +90,10 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
             if value.is_floating_point():
                 self._not_finite[name] = is_not_finite(value)
             self._term_dones[name].copy_(value)
-            ended = self._time_outs if term.time_out else self._terminated
-            ended.logical_or_(value)
+            if term.time_out:
+                self._time_outs.logical_or_(value)
+            else:
+                self._terminated.logical_or_(value)
         return self._terminated | self._time_outs
 
     def clear(self, env_ids: EnvIds = None) -> None:
@@ -103,7 +105,9 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
 
     def not_finite(self) -> torch.Tensor | None:
         """Return a mask of worlds with a number that is not finite in place of a boolean."""
-        return torch.stack([*self._not_finite.values()]).any(dim=0) if self._not_finite else None
+        if not self._not_finite:
+            return None
+        return torch.stack([*self._not_finite.values()]).any(dim=0)
 
     def not_finite_terms(self) -> dict[str, torch.Tensor]:
         """Return masks of worlds by term, shape [num_envs]."""

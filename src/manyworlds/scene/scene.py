@@ -124,7 +124,9 @@ class Scene(Stateful):
         self.entities = {}
         self.terrain = self._build_terrain()
         # The terrain has no prefix, so its spec is the root spec.
-        self.spec = self.terrain.spec if self.terrain else mujoco.MjSpec()
+        self.spec = mujoco.MjSpec()
+        if self.terrain is not None:
+            self.spec = self.terrain.spec
         self._initial_qpos: dict[str, Sequence[float]] = {}
         self.entity_options: dict[str, dict[str, Any]] = {}
         """MuJoCo's options that models of entities set, by entity, which the scene ignores."""
@@ -216,7 +218,9 @@ class Scene(Stateful):
             return self.sensors[name]
         # Sensors of two entities may have the same name, which is then ambiguous.
         names = self._short_names.get(name, [])
-        return self.sensors[names[0]] if len(names) == 1 else None
+        if len(names) != 1:
+            return None
+        return self.sensors[names[0]]
 
     def _not_found(self, name: str) -> KeyError:
         """Return the error that lists what can be found instead."""
@@ -234,7 +238,9 @@ class Scene(Stateful):
     @property
     def env_origins(self) -> torch.Tensor:
         """Origin of each world [m], shape [num_envs, 3]."""
-        return self._env_origins if self.terrain is None else self.terrain.env_origins
+        if self.terrain is None:
+            return self._env_origins
+        return self.terrain.env_origins
 
     def saved_values(self) -> dict[str, object]:
         """Return entities and sensors, and the origins of the worlds unless a terrain has them.
@@ -385,16 +391,17 @@ class Scene(Stateful):
         return export_spec(self.spec, Path(output_dir), zip=zip)
 
     def __str__(self) -> str:
-        entities = [
-            [
-                *(name, type(entity).__name__),
-                "mocap" if entity.is_mocap else "fixed" if entity.is_fixed_base else "free",
-                entity.num_bodies,
-                entity.num_joints + entity.num_ball_joints,
-                entity.num_actuators,
-            ]
-            for name, entity in self.entities.items()
-        ]
+        entities = []
+        for name, entity in self.entities.items():
+            base = "free"
+            if entity.is_mocap:
+                base = "mocap"
+            elif entity.is_fixed_base:
+                base = "fixed"
+            joints = entity.num_joints + entity.num_ball_joints
+            entities.append(
+                [name, type(entity).__name__, base, entity.num_bodies, joints, entity.num_actuators]
+            )
         columns = ("entity", "class", "base", "bodies", "joints", "actuators")
         text = render_table(f"Scene of {self.num_envs} worlds", columns, entities)
         if self.sensors:
@@ -403,11 +410,14 @@ class Scene(Stateful):
         return text
 
     def _build_terrain(self) -> TerrainEntity | None:
+        """Build the terrain of the configuration or among its entities, if there is one."""
         if self.cfg.terrain and "terrain" in self.cfg.entities:
             raise ValueError(
                 "SceneCfg has a terrain and an entity named 'terrain': rename the entity."
             )
-        terrains = {"terrain": self.cfg.terrain} if self.cfg.terrain else {}
+        terrains: dict[str, TerrainEntityCfg] = {}
+        if self.cfg.terrain:
+            terrains["terrain"] = self.cfg.terrain
         terrains |= {
             name: cfg
             for name, cfg in self.cfg.entities.items()
@@ -460,6 +470,7 @@ class Scene(Stateful):
         return names - set(kept)
 
     def _add_sensor(self, cfg: SensorCfg) -> None:
+        """Build a sensor of the configuration, and let it edit the spec."""
         key = cfg.prefixed_name
         if key in self._short_names.get(cfg.name, []):
             raise ValueError(f"Two sensors are called '{key}': rename one of them.")
@@ -477,6 +488,7 @@ class Scene(Stateful):
         self._short_names.setdefault(cfg.name, []).append(key)
 
     def _attach(self, name: str, cfg: EntityCfg) -> None:
+        """Build an entity and attach its spec, with its name as prefix."""
         try:
             entity = cfg.build()
         except ValueError as error:
@@ -511,7 +523,9 @@ class Scene(Stateful):
                 "behind: make it an entity of its own, or set env_spacing=0.",
                 stacklevel=3,
             )
-        spacing = 0.0 if fixed else self.cfg.env_spacing
+        spacing = self.cfg.env_spacing
+        if fixed:
+            spacing = 0.0
         origins = spiral_origins(self.num_envs, spacing, self.cfg.first_world)
         return torch.as_tensor(origins, dtype=torch.float32, device=self.device)
 
@@ -536,12 +550,10 @@ class Scene(Stateful):
         ctrl += [0.0] * (len(self.spec.actuators) - len(ctrl))
         if all(actuator.gaintype in _ONE_INPUT for actuator in self.spec.actuators):
             return ctrl
-        counts = self.spec.compile().actuator_ctrlnum.tolist()
-        return [
-            value if i == 0 else 0.0
-            for value, count in zip(ctrl, counts, strict=True)
-            for i in range(count)
-        ]
+        controls: list[float] = []
+        for value, count in zip(ctrl, self.spec.compile().actuator_ctrlnum.tolist(), strict=True):
+            controls += [value, *[0.0] * (count - 1)][:count]
+        return controls
 
 
 def _adopt_sizes_and_looks(part: mujoco.MjSpec, whole: mujoco.MjSpec) -> None:
@@ -549,8 +561,9 @@ def _adopt_sizes_and_looks(part: mujoco.MjSpec, whole: mujoco.MjSpec) -> None:
 
     MuJoCo keeps those of the whole in any case, and warns of others with each compilation.
     """
-    for name in (name for name in dir(part) if name.startswith("nuser_")):
-        setattr(part, name, getattr(whole, name))
+    for name in dir(part):
+        if name.startswith("nuser_"):
+            setattr(part, name, getattr(whole, name))
     part.njmax = whole.njmax
     part.nconmax = whole.nconmax
     part.memory = whole.memory

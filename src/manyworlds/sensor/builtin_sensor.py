@@ -99,7 +99,9 @@ class ObjRef:
 
     def prefixed_name(self) -> str:
         """Name of the element in the scene."""
-        return f"{self.entity}/{self.name}" if self.entity else self.name
+        if not self.entity:
+            return self.name
+        return f"{self.entity}/{self.name}"
 
 
 @dataclass
@@ -145,8 +147,9 @@ class BuiltinSensorCfg(SensorCfg):
     @property
     def prefixed_name(self) -> str:
         """Name of the sensor in the model, as if its entity's XML declared it."""
-        entity = self.obj.entity if self.obj else None
-        return f"{entity}/{self.name}" if entity else self.name
+        if self.obj is None or not self.obj.entity:
+            return self.name
+        return f"{self.obj.entity}/{self.name}"
 
     def build(self) -> BuiltinSensor:
         """Build the sensor."""

@@ -75,7 +75,8 @@ class CameraSensorCfg(SensorCfg):
                 f"Sensor '{self.name}': width and height must be at least 1 pixel, "
                 f"got {self.width} x {self.height}."
             )
-        if self.fovy is not None and not 0 < self.fovy < (math.inf if self.orthographic else 180):
+        most = math.inf if self.orthographic else 180.0
+        if self.fovy is not None and not 0 < self.fovy < most:
             raise ValueError(
                 f"Sensor '{self.name}': fovy must be in (0, 180) degrees, or a length if "
                 f"orthographic, got {self.fovy}."
@@ -187,8 +188,10 @@ def _draw(renderer: mujoco.Renderer, kind: str, out: np.ndarray) -> None:
         renderer.enable_depth_rendering()
     elif kind == "segmentation":
         renderer.enable_segmentation_rendering()
+    if kind == "depth":
+        out = out[..., 0]
     try:
-        renderer.render(out=out[..., 0] if kind == "depth" else out)
+        renderer.render(out=out)
     finally:
         renderer.disable_depth_rendering()
         renderer.disable_segmentation_rendering()

@@ -241,10 +241,8 @@ class ContactSensor(Sensor[ContactData]):
             adr = mj_model.sensor_historyadr[sensor.id]
             columns += range(sensor.adr[0], sensor.adr[0] + width)
             kept += range(adr, adr + 2 + self._kept * (1 + width))
-        self._columns, self._kept_columns = (
-            index.to(device) if isinstance(index, torch.Tensor) else index
-            for index in map(as_index, (columns, kept))
-        )
+        self._columns = as_index(torch.tensor(columns, device=device))
+        self._kept_columns = as_index(torch.tensor(kept, device=device))
         # Distances of the buffered samples from the newest, oldest first, shape (samples, 1).
         self._distances = torch.arange(self._kept, device=device).flip(0)[:, None]
         self._timestep = float(mj_model.opt.timestep)
@@ -306,8 +304,10 @@ class ContactSensor(Sensor[ContactData]):
             return
         force = data.force
         if force is not None and self.cfg.reduce != "netforce" and not self.cfg.global_frame:
-            has_frame = data.normal is not None and data.tangent is not None
-            force = _to_world(force, data.normal, data.tangent) if has_frame else None
+            if data.normal is not None and data.tangent is not None:
+                force = _to_world(force, data.normal, data.tangent)
+            else:
+                force = None
         size = visualizer.meansize
         for env in visualizer.get_env_indices(len(data.found)):
             for slot in data.found[env].nonzero().squeeze(-1).tolist():
@@ -327,7 +327,9 @@ class ContactSensor(Sensor[ContactData]):
         touchable = [
             _is_touchable(mj_model, kind, index) for kind, index in zip(kinds, ids, strict=True)
         ]
-        patterns = [primary.pattern] if isinstance(primary.pattern, str) else primary.pattern
+        patterns = primary.pattern
+        if isinstance(patterns, str):
+            patterns = [patterns]
         silent = []
         for pattern in patterns:
             found = match_ids(pattern, self.primary_names)
@@ -475,14 +477,16 @@ def _resolve(
     match: ContactMatch = getattr(cfg, role)
     who = f"Contact sensor '{cfg.name}': {role}"
     kind = "geom" if match.mode == "geom" else "body"
-    if match.entity is None:
-        elements = scene_spec.geoms if kind == "geom" else scene_spec.bodies
-        names = [element.name for element in elements]
-        prefix = ""
+    prefix = ""
+    if match.entity is None and kind == "geom":
+        names = [geom.name for geom in scene_spec.geoms]
+    elif match.entity is None:
+        names = [body.name for body in scene_spec.bodies]
     elif match.entity in entities:
         entity = entities[match.entity]
         names = list(entity.names(kind))
-        prefix = f"{match.entity}/" if entity.has_prefix else ""
+        if entity.has_prefix:
+            prefix = f"{match.entity}/"
     else:
         raise ValueError(
             f"{who} names the entity '{match.entity}', but the scene has {sorted(entities)}."
@@ -491,7 +495,9 @@ def _resolve(
         found = resolve_matching_names(match.pattern, [name for name in names if name])[1]
         left_out: set[str] = set()
         for pattern in match.exclude:
-            hits = [pattern] if pattern in found else [found[i] for i in match_ids(pattern, found)]
+            hits = [pattern]
+            if pattern not in found:
+                hits = [found[i] for i in match_ids(pattern, found)]
             if not hits:
                 warnings.warn(
                     f"{who} excludes '{pattern}', which is none of {found}: correct it, or leave "
@@ -500,7 +506,9 @@ def _resolve(
                 )
             left_out.update(hits)
     except ValueError as error:
-        where = f"the entity '{match.entity}'" if match.entity else "the scene"
+        where = "the scene"
+        if match.entity:
+            where = f"the entity '{match.entity}'"
         raise ValueError(f"{who} looks for a {kind} in {where}: {error}") from None
     kept = [name for name in found if name not in left_out]
     if not kept:

@@ -117,7 +117,9 @@ class PinholeCameraPatternCfg:
         return _position(self.offset, device).repeat(len(directions), 1), directions
 
     def _of_camera(self, mj_model: mujoco.MjModel | None) -> PinholeCameraPatternCfg:
-        names = [] if mj_model is None else [mj_model.cam(i).name for i in range(mj_model.ncam)]
+        names: list[str] = []
+        if mj_model is not None:
+            names = [mj_model.cam(i).name for i in range(mj_model.ncam)]
         if mj_model is None or self.camera_name not in names:
             raise ValueError(
                 f"PinholeCameraPatternCfg: there is no camera '{self.camera_name}' in the model, "

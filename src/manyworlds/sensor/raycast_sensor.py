@@ -99,12 +99,15 @@ class RayCastData:
         self.normals_w = normals_w
         self.hit_pos_w = hit_pos_w
         self.pos_w = pos_w
-        self.frame_pos_w = pos_w.unsqueeze(1) if frame_pos_w is None else frame_pos_w
+        if frame_pos_w is None:
+            frame_pos_w = pos_w.unsqueeze(1)
+        self.frame_pos_w = frame_pos_w
         if frame_quat_w is None and quat_w is not None:
             frame_quat_w = quat_w.unsqueeze(1)
         if frame_quat_w is not None:
             self.frame_quat_w = frame_quat_w
-            frame_mat_w = matrix_from_quat(frame_quat_w) if frame_mat_w is None else frame_mat_w
+            if frame_mat_w is None:
+                frame_mat_w = matrix_from_quat(frame_quat_w)
         if frame_mat_w is None:
             raise ValueError(f"{type(self).__name__} needs frame_mat_w, frame_quat_w or quat_w.")
         self.frame_mat_w = frame_mat_w
@@ -161,7 +164,9 @@ class RayCastSensorCfg(SensorCfg):
     @property
     def frames(self) -> tuple[ObjRef, ...]:
         """All frames, as a tuple."""
-        return self.frame if isinstance(self.frame, tuple) else (self.frame,)
+        if isinstance(self.frame, tuple):
+            return self.frame
+        return (self.frame,)
 
     def build(self) -> RayCastSensor:
         """Build the sensor."""
@@ -229,8 +234,9 @@ class RayCastSensor(Sensor[RayCastData]):
         self._sim_data = data
         self._device = torch.device(device)
         self._offsets, self._directions = cfg.pattern.generate_rays(mj_model, device)
-        parallel = bool((self._directions == self._directions[0]).all())
-        self._distinct = self._directions[:1] if parallel else self._directions
+        self._distinct = self._directions
+        if (self._directions == self._directions[0]).all():
+            self._distinct = self._directions[:1]
         # Vertical rays do not change with a rotation about the vertical.
         self._upright = cfg.ray_alignment == "yaw" and not bool(self._distinct[:, :2].any())
         names = [ref.prefixed_name() for ref in cfg.frames]
@@ -247,16 +253,20 @@ class RayCastSensor(Sensor[RayCastData]):
             rows = [row for row, other in enumerate(types) if other == kind]
             self._ids[kind] = torch.tensor([ids[row] for row in rows], device=device)
             order += rows
-        back = torch.tensor(order).argsort().to(device)
-        self._order = None if order == sorted(order) else back
+        self._order: torch.Tensor | None = None
+        if order != sorted(order):
+            self._order = torch.tensor(order).argsort().to(device)
+        # Bodies that have the geoms of others.
+        with_geoms = {
+            mj_model.body(old).id: mj_model.body(new).id for old, new in self._moved_geoms.items()
+        }
         bodies: list[int] = []
         for kind, i in zip(types, ids, strict=True):
             lookup = _FRAMES[kind][2]
-            bodies.append(getattr(mj_model, lookup)[i] if lookup else i)
-        for old, new in self._moved_geoms.items():
-            own = mj_model.body(old).id
-            has_geoms = mj_model.body(new).id
-            bodies = [has_geoms if body == own else body for body in bodies]
+            body = i
+            if lookup is not None:
+                body = int(getattr(mj_model, lookup)[i])
+            bodies.append(with_geoms.get(body, body))
         exclude = torch.tensor(bodies, dtype=torch.int32, device=device)
         self._bodyexclude: int | torch.Tensor = -1
         if cfg.exclude_parent_body:
@@ -385,7 +395,9 @@ class RayCastSensor(Sensor[RayCastData]):
         for kind, ids in self._ids.items():
             pos, mat, _ = _FRAMES[kind]
             # Index directly, to avoid a copy of the frames of all worlds.
-            index = (slice(None), ids) if worlds is None else (worlds[:, None], ids)
+            index = (slice(None), ids)
+            if worlds is not None:
+                index = (worlds[:, None], ids)
             positions.append(getattr(self._sim_data, pos)[index])
             matrices.append(getattr(self._sim_data, mat)[index])
         pos = torch.cat(positions, dim=1)
@@ -397,7 +409,9 @@ class RayCastSensor(Sensor[RayCastData]):
             origins = pos[:, :, None] + self._offsets
             directions = self._distinct.expand(*pos.shape[:2], -1, -1)
         else:
-            turn = mat if self.cfg.ray_alignment == "base" else heading(mat)
+            turn = mat
+            if self.cfg.ray_alignment == "yaw":
+                turn = heading(mat)
             origins = _turned(turn, self._offsets, pos)
             directions = self._distinct.expand(*pos.shape[:2], -1, -1)
             if not self._upright:

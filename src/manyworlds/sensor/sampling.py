@@ -89,14 +89,17 @@ class Sampler(Stateful, Generic[T]):
                 self._samples[name] = tensor.new_zeros(num_envs, 1, *tensor.shape[1:])
         self._noise = {}
         if cfg.noise is not None:
-            noise = cfg.noise
-            model = noise if isinstance(noise, NoiseModelCfg) else NoiseModelCfg(noise_cfg=noise)
+            model = cfg.noise
+            if not isinstance(model, NoiseModelCfg):
+                model = NoiseModelCfg(noise_cfg=model)
             self._noise = {
                 name: model.class_type(model, num_envs, device)
                 for name, tensor in tensors.items()
                 if tensor.is_floating_point() and (noise_fields is None or name in noise_fields)
             }
-        self._random = WorldRandom(num_envs, device) if random is None else random
+        if random is None:
+            random = WorldRandom(num_envs, device)
+        self._random = random
         self._latencies = self._random.stream(f"sensors/{cfg.name}/latency")
         for name, noise_model in self._noise.items():
             noise_model.draw_from(self._random, f"sensors/{cfg.name}/noise of {name}")

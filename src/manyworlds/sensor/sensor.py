@@ -103,7 +103,7 @@ class SensorCfg(ABC):
         if not self.samples_eagerly or is_multiple(self.update_period, period):
             return False
         low, high = self.latency_range
-        in_step = is_multiple(period, self.update_period) if self.update_period else True
+        in_step = not self.update_period or is_multiple(period, self.update_period)
         delayed_in_step = low == high and (low == 0.0 or is_multiple(low, period))
         return not (in_step and delayed_in_step)
 
@@ -149,7 +149,10 @@ class Sensor(ABC, Generic[T], Stateful):
     def data(self) -> T:
         """Measured data; computed at most once between calls that change the simulation."""
         if self._cache is None:
-            self._cache = self._sample() if self._has_options else self._compute_data()
+            if self._has_options:
+                self._cache = self._sample()
+            else:
+                self._cache = self._compute_data()
         return self._cache
 
     @abstractmethod

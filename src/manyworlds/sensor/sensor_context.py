@@ -85,7 +85,9 @@ class SensorContext:
         self.mj_model = mj_model
         self.model = model
         self.data = data
-        self.device = torch.device(data.qpos.device if device is None else device)
+        if device is None:
+            device = data.qpos.device
+        self.device = torch.device(device)
         self._sim: Simulation | None = None
         self._cameras: list[Camera] = []
         self._raycasts: list[ContextSensor] = []

@@ -77,14 +77,12 @@ class ContactReader:
 
     def contacts(self) -> Contacts:
         """Return the contacts that were read."""
-        shapes = {**_INTEGERS, **_FLOATS, "force": (6,)}
-        return Contacts(
-            world=_flat([np.array(self._worlds)], (), np.int32),
-            **{
-                name: _flat(parts, shapes[name], np.int32 if name in _INTEGERS else np.float32)
-                for name, parts in self._parts.items()
-            },
-        )
+        tensors = {"world": _flat([np.array(self._worlds)], (), np.int32)}
+        for name, shape in _INTEGERS.items():
+            tensors[name] = _flat(self._parts[name], shape, np.int32)
+        for name, shape in {**_FLOATS, "force": (6,)}.items():
+            tensors[name] = _flat(self._parts[name], shape, np.float32)
+        return Contacts(**tensors)
 
 
 def _flat(parts: list[np.ndarray], shape: tuple[int, ...], dtype: type) -> torch.Tensor:

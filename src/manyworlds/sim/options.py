@@ -81,7 +81,11 @@ def check_options(cfg: SimulationCfg) -> None:
             check_count(f"SimulationCfg.{name}", value, least)
     for name, choices in _CHOICES.items():
         value = getattr(cfg, name)
-        for choice in value if isinstance(value, tuple | list) else (value,) if value else ():
+        if not value:
+            continue
+        if not isinstance(value, tuple | list):
+            value = (value,)
+        for choice in value:
             if choice not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, got '{choice}'.")
     if not isinstance(cfg.nan_guard, NanGuardCfg):

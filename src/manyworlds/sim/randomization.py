@@ -30,7 +30,9 @@ def expand_model_fields(model: mjw.Model, nworld: int, fields_to_expand: Sequenc
     unknown: list[str] = []
     shared: list[tuple[mjw.Model | mjw.Option, str, wp.array]] = []
     for field in fields_to_expand:
-        owner = model.opt if field.startswith("opt.") else model
+        owner = model
+        if field.startswith("opt."):
+            owner = model.opt
         name = field.removeprefix("opt.")
         array = getattr(owner, name, None)
         if array is None or not getattr(array, "shape", ()):

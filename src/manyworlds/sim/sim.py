@@ -77,10 +77,15 @@ class Simulation:
         if (model is None) == (spec is None):
             raise ValueError("Simulation needs either model= or spec=: give exactly one of them.")
         if cfg is None:
-            cfg = SimulationCfg(mujoco=None) if model is not None else SimulationCfg()
+            cfg = SimulationCfg()
+            if model is not None:
+                cfg.mujoco = None  # the model's own options
         check_options(cfg)
-        mj_model = copy.copy(model) if spec is None else spec.compile()
-        assert mj_model is not None
+        if spec is not None:
+            mj_model = spec.compile()
+        else:
+            assert model is not None
+            mj_model = copy.copy(model)
         # Options at their defaults do not override those of a model that was compiled elsewhere.
         if cfg.mujoco is not None and (spec is not None or cfg.mujoco != MujocoCfg()):
             cfg.mujoco.apply(mj_model)
@@ -96,9 +101,9 @@ class Simulation:
         """Callback of `assign_variants` with the entity's name and the ids of the worlds whose
         variant changed, shape (n,), before constants are recomputed there. An environment's event
         manager sets it, and randomizes these worlds again as before."""
-        guard = self.cfg.nan_guard
-        parts = guard, self._engine, self._variants
-        self._recorder = FlightRecorder(*parts) if guard.enabled else None
+        self._recorder: FlightRecorder | None = None
+        if self.cfg.nan_guard.enabled:
+            self._recorder = FlightRecorder(self.cfg.nan_guard, self._engine, self._variants)
         self._sensor_context: AttachedSensors | None = None
         self._outdated: Worlds | None = None
         self._data = DataView(self._engine)
@@ -238,8 +243,9 @@ class Simulation:
                 depend on accelerations (forces, accelerometers) stay one substep behind.
         """
         check_count("nsubsteps", nsubsteps, 1)
-        engine = self._ready_engine
-        stepper = engine if self._recorder is None else self._recorder
+        stepper = self._ready_engine
+        if self._recorder is not None:
+            stepper = self._recorder
         stepper.step(nsubsteps, refresh)
         if self._outdated is not None:
             self._set_outdated(None)
@@ -311,7 +317,10 @@ class Simulation:
 
     def _set_outdated(self, worlds: Worlds | None) -> None:
         self._outdated = worlds
-        self._data.before_derived(None if worlds is None else self.refresh)
+        if worlds is None:
+            self._data.before_derived(None)
+        else:
+            self._data.before_derived(self.refresh)
 
     def reset(self, env_ids: EnvIds = None) -> None:
         """Reset worlds to the model's default state: `qpos0`, zero velocity, and zero inputs.
@@ -388,7 +397,9 @@ class Simulation:
             )
         exclude = exclude.expand(pnt.shape[1])
         rays = self._ready_engine.ray(pnt, vec, geomgroup, flg_static, exclude, worlds)
-        return rays if cutoff == math.inf else rays.within_(cutoff)
+        if cutoff != math.inf:
+            rays = rays.within_(cutoff)
+        return rays
 
     def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
         """Render a camera in all worlds.
@@ -608,7 +619,9 @@ class Simulation:
     def _default_rows(self, field: str) -> torch.Tensor:
         """Return a field's default as (num_envs, ...) if variants differ in it, else (1, ...)."""
         default = self.get_default_field(field)
-        return default if field in self._variants.fields else default.unsqueeze(0)
+        if field not in self._variants.fields:
+            default = default.unsqueeze(0)
+        return default
 
     def create_graph(self) -> None:
         """Discard captured graphs; required after replacing an array of model or data.

@@ -63,7 +63,9 @@ def check_state(state: State) -> None:
     Raises:
         TypeError: it is not a mapping from names to tensors.
     """
-    values = state.values() if isinstance(state, Mapping) else [state]
+    values: list[object] = [state]  # which is wrong
+    if isinstance(state, Mapping):
+        values = list(state.values())
     for value in values:
         if not isinstance(value, torch.Tensor) or value is state:
             raise TypeError(
@@ -80,13 +82,15 @@ def check_shapes(state: Mapping[str, torch.Tensor], wanted: Mapping[str, tuple[i
     """
     remedy = "use the same engine, model, and number of worlds."
     for name, shape in wanted.items():
-        found = tuple(state[name].shape) if name in state else None
-        what = "state" if name == "state" else f"state has '{name}' of"
-        has = "has shape" if name == "state" else "shape"
-        if found != shape:
-            raise ValueError(
-                f"The saved {what} {has} {found} but this simulation needs {shape}: {remedy}"
-            )
+        found = None
+        if name in state:
+            found = tuple(state[name].shape)
+        if found == shape:
+            continue
+        what = f"state has '{name}' of shape"
+        if name == "state":
+            what = "state has shape"
+        raise ValueError(f"The saved {what} {found} but this simulation needs {shape}: {remedy}")
 
 
 def check_known(state: Mapping[str, torch.Tensor], known: Collection[str]) -> None:

@@ -84,7 +84,9 @@ class TorchArray(torch.Tensor):
     @property
     def wp_array(self) -> Any:
         """Warp's own array of the whole field; not available on the native engine."""
-        array = None if self._source is None else self._source()
+        array = None
+        if self._source is not None:
+            array = self._source()
         if array is None:
             raise AttributeError(
                 "'wp_array' is not available: only whole fields of the warp engine are Warp arrays."
@@ -126,7 +128,9 @@ class TorchArray(torch.Tensor):
             writes = name == "__setitem__" or name in _AUGMENTED
         else:
             writes = name.endswith("_") and not name.startswith("_") and name != "requires_grad_"
-        source = args[0] if args and isinstance(args[0], TorchArray) else None
+        source: TorchArray | None = None
+        if args and isinstance(args[0], TorchArray):
+            source = args[0]
         plain = [_plain(arg, writes and i == 0) for i, arg in enumerate(args)]
         named = {
             key: _plain(arg, key == "out" or (writes and not args)) for key, arg in kwargs.items()
@@ -155,8 +159,9 @@ class TorchArray(torch.Tensor):
                 cls._track(part, source, lambda base, i=i: view(base)[i])
                 for i, part in enumerate(result)
             ]
-            # A named tuple, as of torch.max, contains no views.
-            return type(result)(parts) if type(result) in (list, tuple) else result
+            if type(result) not in (list, tuple):
+                return result  # a named tuple, as of torch.max, contains no views
+            return type(result)(parts)
         if isinstance(result, np.ndarray):
             result = result.view()
             result.flags.writeable = False

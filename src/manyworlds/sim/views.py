@@ -82,10 +82,10 @@ class StructView(Generic[T]):
             return value
         # MuJoCo Warp's annotations distinguish per-world rows from arrays with a single element.
         spec = getattr(type(self._struct), "__dataclass_fields__", {}).get(name)
-        rows_of_worlds = spec is None or getattr(spec.type, "shape", ("*",))[:1] == ("*",)
-        return TorchArray.follow(
-            lambda: getattr(self._struct, name), self._nworld if rows_of_worlds else None
-        )
+        nworld = None
+        if spec is None or getattr(spec.type, "shape", ("*",))[:1] == ("*",):
+            nworld = self._nworld
+        return TorchArray.follow(lambda: getattr(self._struct, name), nworld)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
@@ -253,4 +253,6 @@ class ModelView(_ModelFields):
         return self._defaults(field)
 
     def _read(self, name: str) -> Any:
-        return OptionView(self._engine) if name == "opt" else super()._read(name)
+        if name == "opt":
+            return OptionView(self._engine)
+        return super()._read(name)

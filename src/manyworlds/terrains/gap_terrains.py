@@ -115,7 +115,9 @@ class BoxNarrowBeamsTerrainCfg(PitTerrainCfg):
             across = 1 - axis
             fitting = int((inner[across] - width) / self.spacing + 1e-6) + 1
             offsets = (np.arange(min(count, fitting)) + 0.5) * self.spacing
-            for offset in offsets - offsets.mean() if len(offsets) else offsets:
+            if len(offsets):
+                offsets -= offsets.mean()
+            for offset in offsets:
                 center = self.center.copy()
                 size = np.full(2, width)
                 center[across] += offset
@@ -203,8 +205,9 @@ def _add_tile(
     normal = rotation[:, 2]
     # Its thickness offsets the center of the tilted box, and its corners move as well.
     room = place / 2 - 2 * thickness * np.abs(normal[:2])
-    half = (room / np.abs(rotation[:2, :2]).sum(axis=1)).min()
-    half = np.full(2, half) if tilt else place / 2
+    half = place / 2
+    if tilt:
+        half = np.full(2, (room / np.abs(rotation[:2, :2]).sum(axis=1)).min())
     return body.add_geom(
         type=mujoco.mjtGeom.mjGEOM_BOX,
         pos=(np.asarray(center) - thickness * normal).tolist(),

@@ -139,7 +139,9 @@ def cast_rays(
     heights = np.full((len(y), len(x)), np.nan)
     # A ray that meets an edge of a mesh exactly may miss both triangles. With meshes, rays start
     # slightly off the grid, toward its center, where a surface that ends with the grid still is.
-    off_grid = _OFF_GRID if (model.geom_type[chosen] == _MESH).any() else (0.0, 0.0)
+    off_grid = (0.0, 0.0)
+    if (model.geom_type[chosen] == _MESH).any():
+        off_grid = _OFF_GRID
     inward = [np.sign(axis.mean() - axis) * np.diff(axis).min() for axis in (x, y)]
     off_x, off_y = (share * axis for share, axis in zip(off_grid, inward, strict=True))
     start = np.array([0.0, 0.0, top])
@@ -193,11 +195,13 @@ def _from_file(path: Path, image_height: float) -> np.ndarray | mujoco.MjSpec:
     image = require_extra("PIL.Image", "lab")
     try:
         with image.open(path) as opened:
-            deep = opened.mode.startswith(("I", "F"))
-            pixels = np.asarray(opened if deep else opened.convert("L"), float)
+            white = 65535.0
+            if not opened.mode.startswith(("I", "F")):
+                white = 255.0
+                opened = opened.convert("L")
+            pixels = np.asarray(opened, float)
     except (OSError, ValueError, image.DecompressionBombError) as error:
         raise ValueError(f"The image '{path}' cannot be read: {error}") from error
-    white = 65535.0 if deep else 255.0
     return pixels[::-1] / white * image_height  # its first row is the upper one
 
 

@@ -164,7 +164,10 @@ class HfPyramidSlopedTerrainCfg(HfTerrainCfg):
         """Return the heights of the slopes, shape [len(y), len(x)]; see base class."""
         inner = self.inner_size(self.border_width, self.platform_width)
         length = np.minimum(_edge_distance(x, y), (inner.min() - self.platform_width) / 2)
-        return (-1.0 if self.inverted else 1.0) * lerp(self.slope_range, difficulty) * length
+        slope = lerp(self.slope_range, difficulty)
+        if self.inverted:
+            slope = -slope
+        return slope * length
 
 
 @dataclass(kw_only=True)
@@ -201,7 +204,9 @@ class HfRandomUniformTerrainCfg(HfTerrainCfg):
             rows, cols = ((axis - axis[0]) / scale for axis in (y, x))
             shape = (math.ceil(rows[-1]) + 1, math.ceil(cols[-1]) + 1)
             drawn = interpolate(self._draw(shape, rng), rows[:, None], cols[None, :])
-        return drawn * difficulty if self.scale_with_difficulty else drawn
+        if self.scale_with_difficulty:
+            drawn = drawn * difficulty
+        return drawn
 
     def _draw(self, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
         lower, upper = self.noise_range
@@ -271,7 +276,8 @@ class HfDiscreteObstaclesTerrainCfg(HfTerrainCfg):
         heights = np.zeros((len(y), len(x)))
         for _ in range(self.num_obstacles):
             width, length = rng.uniform(*self.obstacle_width_range, 2)
-            length = width if self.square_obstacles else length
+            if self.square_obstacles:
+                length = width
             center_x = rng.uniform(x[0], x[-1])
             center_y = rng.uniform(y[0], y[-1])
             rows = np.abs(y - center_y) <= length / 2

@@ -102,7 +102,9 @@ class BoxRandomGridTerrainCfg(SubTerrainCfg):
         # The platform replaces all columns that it touches.
         platform = np.array([in_x.sum(), in_y.sum()]) * self.grid_width
         geoms.append(add_block(body, self.center, platform, bottom, 0.0))
-        free = (in_y[:, None] ^ in_x) if self.holes else ~(in_y[:, None] & in_x)
+        free = ~(in_y[:, None] & in_x)
+        if self.holes:
+            free = in_y[:, None] ^ in_x
         heights = rng.uniform(-limit, limit, free.shape)
         for lower, upper, top in self._groups(heights, free):
             center = corner + (np.array(lower) + upper) / 2 * self.grid_width
@@ -195,4 +197,6 @@ class BoxRandomSpreadTerrainCfg(SubTerrainCfg):
         places = rng.uniform(-limit, limit, (_SPREAD_ATTEMPTS, 2))
         fits = (np.abs(places) >= self.platform_width / 2 + extent).any(axis=1)
         fits &= bool((extent <= inner / 2).all())
-        return places[fits.argmax()] if fits.any() else None
+        if not fits.any():
+            return None
+        return places[fits.argmax()]

@@ -51,11 +51,15 @@ class BoxPyramidStairsTerrainCfg(SubTerrainCfg):
         height = lerp(self.step_height_range, difficulty)
         count = self._num_steps(inner)
         # One slab serves as the border, unless there is a pit beside the stairs.
-        geoms = [add_floor(body, self.size, -DEPTH if self.holes else 0.0)]
         if self.holes:
-            geoms += add_rim(body, self.size, inner, DEPTH)
-        # Steps of height 0 would all be in the plane of the first, or of the slab.
-        for step in range(count + 1 if height else int(self.holes)):
+            geoms = [add_floor(body, self.size, -DEPTH), *add_rim(body, self.size, inner, DEPTH)]
+        else:
+            geoms = [add_floor(body, self.size, 0.0)]
+        steps = count + 1
+        if not height:
+            # All steps would be in the plane of the first, or of the slab.
+            steps = int(self.holes)
+        for step in range(steps):
             size = inner - 2 * step * self.step_width
             top = (step + 1) * height
             geoms += [add_block(body, *shape, -DEPTH, top) for shape in self._shapes(size)]
@@ -145,7 +149,9 @@ class BoxOpenStairsTerrainCfg(SubTerrainCfg):
         """Add four boxes per step; see `SubTerrainCfg.function`."""
         body = spec.body("terrain")
         inner = self.inner_size(self.border_width, self.platform_width)
-        rise = lerp(self.step_height_range, difficulty) * (-1 if self.inverted else 1)
+        rise = lerp(self.step_height_range, difficulty)
+        if self.inverted:
+            rise = -rise
         width = lerp(self.step_width_range, 1.0 - difficulty)
         count = int((inner.min() - self.platform_width) / (2 * width) + 1e-6)
         top = (count + 1) * rise

@@ -181,7 +181,9 @@ class TerrainEntity(Entity):
     @property
     def flat_patch_radii(self) -> dict[str, float]:
         """Radius of the flat patches by name [m]."""
-        return {} if self._generator is None else self._generator.flat_patch_radii
+        if self._generator is None:
+            return {}
+        return self._generator.flat_patch_radii
 
     def configure_env_origins(
         self,
@@ -263,7 +265,9 @@ class TerrainEntity(Entity):
         if self.terrain_origins is None:
             return
         rows, cols = self.terrain_origins.shape[:2]
-        low, high = (0, rows - 1) if levels is None else levels
+        if levels is None:
+            levels = (0, rows - 1)
+        low, high = levels
         if not 0 <= low <= high < rows:
             raise ValueError(
                 f"Levels of the terrain must be between 0 and {rows - 1}, lowest first, got "
@@ -305,8 +309,9 @@ class TerrainEntity(Entity):
     ) -> torch.Tensor:
         """Distribute the worlds over columns, draw rows; return their origins [num_envs, 3]."""
         rows, cols = origins.shape[:2]
-        highest = self.cfg.max_init_terrain_level
-        highest = rows - 1 if highest is None else min(highest, rows - 1)
+        highest = rows - 1
+        if self.cfg.max_init_terrain_level is not None:
+            highest = min(self.cfg.max_init_terrain_level, highest)
         if proportions is None or len(proportions) != cols:
             proportions = np.ones(cols)
         cfg = self.cfg
@@ -414,7 +419,9 @@ def split_by_proportion(count: int, proportions: np.ndarray) -> np.ndarray:
     """
     proportions = np.asarray(proportions, float)
     parts = proportions > 0
-    at_least = parts.astype(int) if count >= parts.sum() else np.zeros(len(parts), int)
+    at_least = np.zeros(len(parts), int)
+    if count >= parts.sum():
+        at_least = parts.astype(int)
     shares = count * proportions / proportions.sum()
     counts = np.maximum(np.floor(shares).astype(int), at_least)
     # The remainder goes to the largest shortages; an excess is taken from the largest surpluses.

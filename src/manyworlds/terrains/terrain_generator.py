@@ -209,8 +209,9 @@ class TerrainGenerator:
         self.flat_patch_radii: dict[str, float] = {}
         for sub_terrain in self.cfg.sub_terrains.values():
             for name, sampling in (sub_terrain.flat_patch_sampling or {}).items():
-                known = self.flat_patches.get(name)
-                count = max(sampling.num_patches, 0 if known is None else known.shape[2])
+                count = sampling.num_patches
+                if name in self.flat_patches:
+                    count = max(count, self.flat_patches[name].shape[2])
                 self.flat_patches[name] = np.zeros((*shape, count, 3))
                 radius = self.flat_patch_radii.get(name, sampling.patch_radius)
                 self.flat_patch_radii[name] = min(radius, sampling.patch_radius)
@@ -274,11 +275,14 @@ class TerrainGenerator:
         self.terrain_origins[row, col] = output.origin + corner
         for name, patches in self.flat_patches.items():
             own = (output.flat_patches or {}).get(name)
-            own = output.origin[None] if own is None else own
+            if own is None:
+                own = output.origin[None]
             patches[row, col] = np.resize(own, patches.shape[2:]) + corner
 
     def _color(self, spec: mujoco.MjSpec, output: TerrainOutput, rng: np.random.Generator) -> None:
-        cell_rgb = random_rgb(rng) if self.cfg.color_scheme == "random" else None
+        cell_rgb = None
+        if self.cfg.color_scheme == "random":
+            cell_rgb = random_rgb(rng)
         for geometry in output.geometries:
             geom = geometry.geom
             hfield = geometry.hfield

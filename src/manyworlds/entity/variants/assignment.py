@@ -91,8 +91,9 @@ def variant_ids(
         ValueError: they are no integers, or out of range.
     """
     try:
-        host = values.cpu() if isinstance(values, torch.Tensor) else values
-        indices = np.asarray(host)
+        if isinstance(values, torch.Tensor):
+            values = values.cpu()
+        indices = np.asarray(values)
     except ValueError:  # rows of different lengths
         indices = np.empty(0, object)
     if not indices.size and indices.ndim == 1 and indices.dtype != object:

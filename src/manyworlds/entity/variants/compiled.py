@@ -107,7 +107,9 @@ class _Chunk:
             # The values of a geom that the variant lacks are not used: those of any geom will do.
             chosen.append([0 if i is None else start + i for i in variant])
             start += len(own["geom"])
-        geoms = ids["geom"] if together["geom"] else np.zeros(1, np.int64)
+        geoms = np.zeros(1, np.int64)
+        if together["geom"]:
+            geoms = ids["geom"]
         ids["geom"] = geoms[np.array(chosen, np.int64)]
         rows: dict[str, np.ndarray] = {}
         for kind in kinds():

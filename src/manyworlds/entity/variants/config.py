@@ -109,8 +109,9 @@ class VariantEntityCfg(EntityCfg):
 
     def weights(self) -> tuple[float, ...]:
         """Return the weight of each variant."""
-        given = self.assignment if isinstance(self.assignment, Mapping) else {}
-        return tuple(float(given.get(name, 1.0)) for name in self.variants)
+        if not isinstance(self.assignment, Mapping):
+            return (1.0,) * len(self.variants)
+        return tuple(float(self.assignment.get(name, 1.0)) for name in self.variants)
 
     def resolved_assignment(self) -> Assignment:
         """Return the function, the index of each world's variant, or the weight of each variant."""
@@ -173,9 +174,10 @@ class VariantEntity(Entity):
         alone = cfg.of_variant(next(name for name, fn in cfg.variants.items() if fn))
         specs: dict[str, mujoco.MjSpec | None] = {}
         for name, spec_fn in cfg.variants.items():
+            specs[name] = None
             if spec_fn is not None:
                 alone.spec_fn = spec_fn
-            specs[name] = None if spec_fn is None else _Alone(alone).spec
+                specs[name] = _Alone(alone).spec
         super()._prepare_spec()
         self.spec, self.variant_metadata = merge_variants(
             self.spec, specs, cfg.resolved_assignment()

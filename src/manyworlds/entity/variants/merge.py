@@ -240,6 +240,7 @@ class _Facts:
 
 
 def _read(places: list[_Place], specs: dict[str, mujoco.MjSpec]) -> _Facts:
+    """Read what the merged entity needs of the variants' specs."""
     facts = _Facts([], [], {"geom": [], "site": [], "tendon": []}, [])
     for i, (name, spec) in enumerate(specs.items()):
         index = {geom.name: k for k, geom in enumerate(spec.geoms)}
@@ -247,12 +248,14 @@ def _read(places: list[_Place], specs: dict[str, mujoco.MjSpec]) -> _Facts:
         sources: list[int | None] = []
         meshes: list[str | None] = []
         for geom in geoms:
-            if geom is None:
-                sources.append(None)
-                meshes.append(None)
-            else:
-                sources.append(index[geom.name])
-                meshes.append(f"{name}/{geom.meshname}" if geom.type == _MESH else None)
+            source = None
+            mesh = None
+            if geom is not None:
+                source = index[geom.name]
+                if geom.type == _MESH:
+                    mesh = f"{name}/{geom.meshname}"
+            sources.append(source)
+            meshes.append(mesh)
         facts.sources.append(sources)
         facts.meshes.append(tuple(meshes))
         elements = {"geom": geoms, "site": spec.sites, "tendon": spec.tendons}
@@ -269,16 +272,27 @@ def _read(places: list[_Place], specs: dict[str, mujoco.MjSpec]) -> _Facts:
         own = {tuple(m and m.split("/", 1)[1] for m in row) for row in facts.materials[kind]}
         if len(own) == 1:
             del facts.materials[kind]
+    facts.slots = _read_slots(places)
+    return facts
+
+
+def _read_slots(places: list[_Place]) -> list[tuple[VariantSlot, list[VariantGeomSpec | None]]]:
+    """Read the geoms of each slot: those of a body next to each other, visual ones first."""
+    slots: list[tuple[VariantSlot, list[VariantGeomSpec | None]]] = []
     for place in sorted(places, key=lambda p: (p.key.body_path, p.key.role != "visual")):
         if place.shared:
             continue
         names: list[str | None] = []
         read: list[VariantGeomSpec | None] = []
         for geom in place.geoms:
-            names.append(None if geom is None else geom.name)
-            read.append(None if geom is None else VariantGeomSpec.read(geom))
-        facts.slots.append((VariantSlot(place.key, place.name, tuple(names)), read))
-    return facts
+            if geom is None:
+                names.append(None)
+                read.append(None)
+            else:
+                names.append(geom.name)
+                read.append(VariantGeomSpec.read(geom))
+        slots.append((VariantSlot(place.key, place.name, tuple(names)), read))
+    return slots
 
 
 # The merged spec.
@@ -298,7 +312,9 @@ def _rebuild_geoms(
         path = place.key.body_path
         first = place.geoms[0]
         variant, filler = place.filler()
-        geom = None if first is None else own[first.name]
+        geom: mujoco.MjsGeom | None = None
+        if first is not None:
+            geom = own[first.name]
         if geom is None:
             behind.add(path)
             geom = paths[path].add_geom()

@@ -135,10 +135,16 @@ class VariantMetadata:
     @property
     def variant_mesh_names(self) -> tuple[tuple[str | None, ...], ...]:
         """Names of the meshes by variant and slot; None where there is none."""
-        return tuple(
-            tuple(spec.mesh_name or None if spec else None for spec in specs)
-            for specs in self.variant_slot_specs
-        )
+        rows: list[tuple[str | None, ...]] = []
+        for specs in self.variant_slot_specs:
+            names: list[str | None] = []
+            for spec in specs:
+                name = None
+                if spec is not None:
+                    name = spec.mesh_name or None
+                names.append(name)
+            rows.append(tuple(names))
+        return tuple(rows)
 
     @property
     def num_mesh_geoms(self) -> int:

@@ -70,14 +70,18 @@ def variant_error(variant: str, problem: str, hint: str) -> ValueError:
 
 def geom_role(geom: mujoco.MjsGeom) -> GeomRole:
     """Return the role of a geom: collision or visual."""
-    return "collision" if geom.contype or geom.conaffinity else "visual"
+    if geom.contype or geom.conaffinity:
+        return "collision"
+    return "visual"
 
 
 def inertial_mode(body: mujoco.MjsBody) -> InertialMode:
     """Return the source of a body's inertia."""
     if not body.explicitinertial:
         return "mesh-derived"
-    return "diagonal" if np.isnan(body.fullinertia[0]) else "fullinertia"
+    if np.isnan(body.fullinertia[0]):
+        return "diagonal"
+    return "fullinertia"
 
 
 def body_paths(spec: mujoco.MjSpec) -> dict[str, mujoco.MjsBody]:
@@ -169,8 +173,10 @@ def _mounted(element: mujoco.MjsCamera | mujoco.MjsLight) -> tuple[object, ...]:
 
 
 def _wrap(wrap: mujoco.MjsWrap) -> tuple[object, ...]:
+    target = ""
     # The geoms of variants may have other names.
-    target = "" if wrap.type in _WRAPPED or wrap.target is None else wrap.target.name
+    if wrap.type not in _WRAPPED and wrap.target is not None:
+        target = wrap.target.name
     return (wrap.type, target, wrap.sidesite and wrap.sidesite.name)
 
 
@@ -205,10 +211,12 @@ def _body_signature(path: str, body: mujoco.MjsBody) -> BodySignature:
 
 
 def _sensor(sensor: mujoco.MjsSensor) -> tuple[object, ...]:
-    # The geoms of variants may have other names.
-    ends = ((sensor.objtype, sensor.objname), (sensor.reftype, sensor.refname))
-    named = tuple((kind, "" if kind == _GEOM else name) for kind, name in ends)
-    return (sensor.name, sensor.type, named)
+    named = []
+    for kind, name in ((sensor.objtype, sensor.objname), (sensor.reftype, sensor.refname)):
+        if kind == _GEOM:  # those of variants may have other names
+            name = ""
+        named.append((kind, name))
+    return (sensor.name, sensor.type, tuple(named))
 
 
 _HINTS = {

@@ -83,8 +83,10 @@ class _StageCurriculum(ManagerTermBase):
 
     def continue_from(self, other: _StageCurriculum) -> None:
         """Take over the values before the first stage, which another curriculum has replaced."""
-        self._weight = other._weight if other._weight is not None else self._weight
-        self._params |= {key: other._params[key] for key in self._params if key in other._params}
+        if other._weight is not None:
+            self._weight = other._weight
+        for key in self._params.keys() & other._params.keys():
+            self._params[key] = other._params[key]
 
     def load_state_dict(self, state: dict[str, object]) -> None:
         """Load a state that `state_dict` returned, and set the term's values accordingly."""

@@ -299,6 +299,8 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         ValueError: the mode of the event is not 'step'.
     """
 
+    selects = frozenset({"body"})
+
     @dataclass
     class VizCfg:
         """Visualization settings of `debug_vis`."""

@@ -74,7 +74,9 @@ def joint_positions(mirror: EnvSymmetry, asset_cfg: SceneEntityCfg, **_: object)
 
 def actions(mirror: EnvSymmetry, action_name: str | None = None, **_: object) -> Reflection:
     """Mirror the actions of one term, or of all."""
-    return mirror.action.to("cpu") if action_name is None else mirror.action_term(action_name)
+    if action_name is None:
+        return mirror.action.to("cpu")
+    return mirror.action_term(action_name)
 
 
 def command(mirror: EnvSymmetry, command_name: str, **_: object) -> Reflection:
@@ -280,7 +282,9 @@ def _primaries(mirror: EnvSymmetry, sensor_name: str) -> list[int]:
     primary = sensor.cfg.primary
     if primary.entity is None:
         raise ValueError(f"the sensor '{sensor_name}' names no entity for its primaries.")
-    kind = "geom" if primary.mode == "geom" else "body"
+    kind = "body"
+    if primary.mode == "geom":
+        kind = "geom"
     model = mirror.env.sim.mj_model
     names = [f"{primary.entity}/{name}" for name in sensor.primary_names]
     return mirror.elements(kind, [getattr(model, kind)(n).id for n in names], primary.entity)

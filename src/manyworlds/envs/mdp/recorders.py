@@ -36,8 +36,9 @@ class record_dataset(RecorderTerm):  # noqa: N801
     def __init__(self, cfg: RecorderTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(cfg, env)
         self._params: dict[str, Any] = {"group": "actor", "task": "", "images": True, **cfg.params}
-        limit = self._params.get("episodes_per_world")
-        self._left = np.full(env.num_envs, np.inf if limit is None else limit)
+        self._left = np.full(env.num_envs, np.inf)
+        if self._params.get("episodes_per_world") is not None:
+            self._left[:] = self._params["episodes_per_world"]
         self._frames: list[list[tuple[np.ndarray, ...]]] = [[] for _ in range(env.num_envs)]
         self._before: dict[str, torch.Tensor] | None = None
         self._taken = np.full(env.num_envs, env.common_step_counter)
@@ -83,13 +84,15 @@ class record_dataset(RecorderTerm):  # noqa: N801
     def _observations(self) -> dict[str, torch.Tensor]:
         """The vector and the images of all worlds, as the dataset has them."""
         found = {"observation.state": self._vector.float()}
-        for group, value in self._env.obs_buf.items() if self._params["images"] else ():
-            terms = (
-                {f".{n}": v for n, v in value.items()} if isinstance(value, dict) else {"": value}
-            )
+        if not self._params["images"]:
+            return found
+        for group, value in self._env.obs_buf.items():
+            terms = {group: value}
+            if isinstance(value, dict):
+                terms = {f"{group}.{term}": image for term, image in value.items()}
             for name, image in terms.items():
                 if image.ndim == 4 and image.shape[1] in (1, 3):
-                    found[f"observation.images.{group}{name}"] = _bytes(image)
+                    found[f"observation.images.{name}"] = _bytes(image)
         return found
 
     @property
@@ -160,9 +163,8 @@ def _action_names(actions: ActionManager) -> list[str]:
     names = []
     for term, size in zip(actions.active_terms, actions.action_term_dim, strict=True):
         action = actions.get_term(term)
-        targets = action.target_names if isinstance(action, BaseAction) else []
-        if len(targets) == size:
-            names += [f"{term}.{target}" for target in targets]
+        if isinstance(action, BaseAction) and len(action.target_names) == size:
+            names += [f"{term}.{target}" for target in action.target_names]
         else:
             names += _element_names([term], [size])
     return names

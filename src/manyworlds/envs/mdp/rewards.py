@@ -110,6 +110,8 @@ class posture(ManagerTermBase):  # noqa: N801
         ValueError: a joint has no `std`, or one that is not positive.
     """
 
+    selects = frozenset({"joint"})
+
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         self._set_std(cfg.params["std"], cfg.params["asset_cfg"])
@@ -133,7 +135,9 @@ class posture(ManagerTermBase):  # noqa: N801
         return torch.exp(-(error * self._inverse_std).square().mean(dim=1))
 
     def _set_std(self, std: float | Mapping[str, float], asset_cfg: SceneEntityCfg) -> None:
-        self._std = dict(std) if isinstance(std, Mapping) else std
+        self._std = std
+        if isinstance(std, Mapping):
+            self._std = dict(std)
         entity = self._env.scene.entity(asset_cfg.name)
         self._inverse_std = inverse_deviations(entity, asset_cfg, std)
 
@@ -145,6 +149,8 @@ class electrical_power_cost(ManagerTermBase):  # noqa: N801
     tendon counts if it moves a joint of `asset_cfg`. Regenerative power of braking motors is not
     counted, nor is that of actuators at sites, such as propellers.
     """
+
+    selects = frozenset({"joint", "tendon"})
 
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
@@ -227,7 +233,10 @@ def inverse_deviations(
     Raises:
         ValueError: a joint has no standard deviation, or one that is not positive.
     """
-    names = [entity.joint_names[i] for i in _joint_ids(entity, asset_cfg)]
+    ids = asset_cfg.joint_ids
+    if isinstance(ids, slice):
+        ids = range(entity.num_joints)[ids]
+    names = [entity.joint_names[i] for i in ids]
     values = resolve_field(std, names)
     for name, value in zip(names, values, strict=True):
         if value is None or not value > 0.0:

@@ -44,10 +44,13 @@ def element_name(model: mujoco.MjModel, field: str, index: int) -> str:
         starts = np.where(starts < 0, np.iinfo(np.int32).max, starts)
         return _named(model, kind, int(np.flatnonzero(starts <= index)[-1]))
     if field in _DOF or field.startswith(("qfrc_", "dof_")):
-        width = getattr(model, field).size // model.nv if field.startswith("dof_") else 1
-        return _named(model, "joint", int(model.dof_jntid[index // max(width, 1)]))
+        width = 1
+        if field.startswith("dof_"):
+            width = max(getattr(model, field).size // model.nv, 1)
+        return _named(model, "joint", int(model.dof_jntid[index // width]))
     if field.startswith("mocap_"):
-        mocap = index // (3 if field == "mocap_pos" else 4)
+        width = {"mocap_pos": 3, "mocap_quat": 4}[field]
+        mocap = index // width
         return _named(model, "body", int(np.flatnonzero(model.body_mocapid == mocap)[0]))
     if field in _BODY:
         width = {"xpos": 3, "xipos": 3, "xquat": 4, "cinert": 10}.get(field, 6)

@@ -120,7 +120,9 @@ class FlightRecord:
         model = copy.copy(self.model)
         for name, rows in self._rows():
             write_field(model, name, rows[index])
-        for earlier in range(len(self.arrays["nsubsteps"]) if call is None else call + 1):
+        if call is None:
+            call = len(self.arrays["nsubsteps"]) - 1
+        for earlier in range(call + 1):
             self.apply_changes(model, index, earlier)
         return model
 
@@ -243,7 +245,9 @@ def _first_bad(values: np.ndarray, bounded: bool) -> int | None:
     bad = ~np.isfinite(values.reshape(-1))
     if bounded:
         bad |= np.abs(values.reshape(-1)) > mujoco.mjMAXVAL
-    return int(bad.argmax()) if bad.any() else None
+    if not bad.any():
+        return None
+    return int(bad.argmax())
 
 
 def _unreadable(path: Path, error: Exception) -> ValueError:

@@ -86,10 +86,11 @@ def _trials(model: mujoco.MjModel, rng: np.random.Generator) -> Iterator[tuple[m
     data = mujoco.MjData(model)
     yield data, steps
     free = model.jnt_qposadr[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE]
-    for _ in range(_TUMBLES if free.size else 0):
-        mujoco.mj_resetData(model, data)
-        data.qpos[free[:, None] + np.arange(3, 7)] = rng.normal(size=(free.size, 4))
-        yield data, steps
+    if free.size:
+        for _ in range(_TUMBLES):
+            mujoco.mj_resetData(model, data)
+            data.qpos[free[:, None] + np.arange(3, 7)] = rng.normal(size=(free.size, 4))
+            yield data, steps
     for key in range(min(model.nkey, _KEYFRAMES)):
         mujoco.mj_resetDataKeyframe(model, data, key)
         yield data, _KEYFRAME_STEPS

@@ -74,7 +74,10 @@ class Flags:
         """
         kept = {field: array[worlds] for field, array in rows.items()}
         for field, array in rows.items():
-            array[worlds] = self.wanted[field][worlds] if field in self.wanted else compiled[field]
+            if field in self.wanted:
+                array[worlds] = self.wanted[field][worlds]
+            else:
+                array[worlds] = compiled[field]
         self._set_const(worlds.astype(np.int32))
         for field, array in rows.items():
             array[worlds] = kept[field]

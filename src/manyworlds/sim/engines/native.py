@@ -90,10 +90,11 @@ class NativeEngine:
         self._errors = np.zeros(num_envs, np.int32)
         self._error_shown = False
         self._written: np.ndarray | None = None
-        # Callbacks and plugins may write the columns that follow.
-        last = mj_model.nuserdata == mj_model.npluginstate == 0
-        kinds = sum(int(kind) for kind in _STATIC_INPUTS.values()) if last else 0
-        num_state_columns = self.batch.state.shape[1] - mujoco.mj_stateSize(mj_model, kinds)
+        num_state_columns = self.batch.state.shape[1]
+        # Callbacks and plugins may write the columns that follow the inputs, if there are any.
+        if mj_model.nuserdata == mj_model.npluginstate == 0:
+            inputs = sum(int(kind) for kind in _STATIC_INPUTS.values())
+            num_state_columns -= mujoco.mj_stateSize(mj_model, inputs)
         self._state_columns = self.batch.state[:, :num_state_columns]
         self._input_columns = self.batch.state[:, num_state_columns:]
         self._unchanged_inputs: np.ndarray | None = None
@@ -112,7 +113,9 @@ class NativeEngine:
 
     def step(self, nsubsteps: int, refresh: bool, record: np.ndarray | None = None) -> None:
         """Take physics steps; with `refresh`, compute the velocity stage at the new state."""
-        stage = mujoco.mjtStage.mjSTAGE_VEL if refresh else mujoco.mjtStage.mjSTAGE_NONE
+        stage = mujoco.mjtStage.mjSTAGE_NONE
+        if refresh:
+            stage = mujoco.mjtStage.mjSTAGE_VEL
         self._push()
         if record is not None:
             np.copyto(record, self._state_columns)
@@ -248,10 +251,13 @@ class NativeEngine:
         self._push()
         # The batch resets bounds of mesh geoms to the template's, which mj_setConst keeps.
         rbound = self._rows.get("geom_rbound")
-        types = self._rows.get("geom_type")
-        geom_type = self.mj_model.geom_type[None] if types is None else types.array
+        geom_type = self.mj_model.geom_type[None]
+        if "geom_type" in self._rows:
+            geom_type = self._rows["geom_type"].array
         meshes = np.broadcast_to(geom_type == _MESH, (self.num_envs, self.mj_model.ngeom))
-        kept = None if rbound is None else rbound.array[meshes]
+        kept: np.ndarray | None = None
+        if rbound is not None:
+            kept = rbound.array[meshes]
         rows = worlds.host_rows
         # A derived field that is bound later must be computed from the rows of the last call.
         for field, array in self._call_inputs().items():
@@ -356,11 +362,14 @@ class NativeEngine:
         if reason:
             raise AttributeError(f"'{field}' is not available: {reason}.")
         array = self.batch.bind(field)
-        shadows = self._state if array.flags.writeable else self._derived
-        if shadows is self._derived:
+        shadows = self._state
+        if not array.flags.writeable:
             # An output is zero until the first call after it was bound.
+            shadows = self._derived
             self._repeat_last_calls(Worlds(None, self.num_envs))
-        dtype = np.bool_ if field == "eq_active" else None
+        dtype = None
+        if field == "eq_active":
+            dtype = np.bool_
         shadows[field] = Float32Shadow(array, engine_shape(field, array), dtype)
         return shadows[field].tensor
 
@@ -410,17 +419,13 @@ class NativeEngine:
         ids = worlds.host_rows
         for field in rows:
             # Rows that were not saved had the compiled values.
-            value = state.get(f"model.{field}")
             compiled = self._compiled(field)[ids]
-            self._set_rows(field, ids, compiled if value is None else value.cpu().numpy())
+            self._set_rows(field, ids, _saved(state, f"model.{field}", compiled))
         for field, source in self._flags.wanted.items():
-            value = state.get(f"{_FLAGS}{field}")
-            source[ids] = rows[field][ids] if value is None else value.cpu().numpy()
+            source[ids] = _saved(state, f"{_FLAGS}{field}", rows[field][ids])
         self._apply_flags()
         for field, shadow in self._derived.items():
-            value = state.get(f"derived.{field}")
-            if value is not None:
-                shadow.buffer[ids] = value.cpu().numpy()
+            shadow.buffer[ids] = _saved(state, f"derived.{field}", shadow.buffer[ids])
         self.batch.state[ids] = state["state"].cpu().numpy()
         last = {
             name: state[f"{_LAST}{name}"].cpu().numpy()
@@ -430,7 +435,7 @@ class NativeEngine:
         self._last_calls.load(last, self._call_inputs(), ids)
         self._unchanged_inputs = None
         self.batch.warning[ids] = 0
-        self._errors[ids] = state["status"].cpu().numpy() if "status" in state else 0
+        self._errors[ids] = _saved(state, "status", np.zeros(len(worlds), np.int32))
         for shadow in self._state.values():
             shadow.pull()
         # A field that nobody had read when the state was saved is computed again.
@@ -604,6 +609,13 @@ class NativeEngine:
             self._errors[rows] |= bad * np.int32(WorldStatus.NAN)
 
 
+def _saved(state: State, key: str, otherwise: np.ndarray) -> np.ndarray:
+    """Return an array of a saved state, or another one if the state has none."""
+    if key not in state:
+        return otherwise
+    return state[key].cpu().numpy()
+
+
 def _check_supported(mj_model: mujoco.MjModel) -> None:
     """Check that each world's state row is complete, and that the model can run on threads."""
     for flag in (mujoco.mjtEnableBit.mjENBL_SLEEP, mujoco.mjtEnableBit.mjENBL_IPC):
@@ -632,7 +644,9 @@ def _call(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T
 
 
 def _failure(error: SimulationError) -> str:
-    shown = ", ".join(map(str, error.ids[:5])) + (", ..." if len(error.ids) > 5 else "")
+    shown = ", ".join(map(str, error.ids[:5]))
+    if len(error.ids) > 5:
+        shown += ", ..."
     return (
         f"MuJoCo failed in {len(error.ids)} worlds ({shown}), which kept the state they had "
         f"before the call: {error}. Reset these worlds or correct their model fields."

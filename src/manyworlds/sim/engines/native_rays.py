@@ -102,9 +102,15 @@ class NativeRays:
     def cast(self, request: RayRequest, rows: Mapping[str, np.ndarray]) -> Rays:
         """Cast rays; `rows` are those of all expanded model fields."""
         hits = self._search(request, rows)
-        found = self._mujoco(request) if hits is None else (hits.dist, hits.geomid, hits.normal)
-        dist, geomid, normal = map(torch.from_numpy, found)
-        return Rays(dist.float(), geomid, normal.float())
+        if hits is None:
+            dist, geomid, normal = self._mujoco(request)
+        else:
+            dist, geomid, normal = hits.dist, hits.geomid, hits.normal
+        return Rays(
+            torch.from_numpy(dist).float(),
+            torch.from_numpy(geomid),
+            torch.from_numpy(normal).float(),
+        )
 
     def _mujoco(self, request: RayRequest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cast rays on the thread pool, which computes kinematics from each world's state."""
@@ -152,7 +158,9 @@ class NativeRays:
         columns = np.argsort(~hits.undecided[rows], axis=1, kind="stable")[:, : counts.max()]
         index = rows[:, None], columns
         part = torch.from_numpy(rows)[:, None], torch.from_numpy(columns)
-        ids = rows.astype(np.int32) if request.ids is None else request.ids[rows]
+        ids = rows.astype(np.int32)
+        if request.ids is not None:
+            ids = request.ids[rows]
         found = self._mujoco(
             request._replace(
                 pnt=request.pnt[part],
@@ -181,11 +189,12 @@ class NativeRays:
                 compiled = compiled[:, 3] == 0
             differs = (written.reshape(len(written), *compiled.shape) != compiled).any(axis=0)
             differs = differs.reshape(len(compiled), -1).any(axis=1)
-            for fields, changed in (
-                (self._shown, field in _VISIBILITY_FIELDS and differs.any()),
-                (self._moved, (differs & self._fixed_elements(field)).any()),
-            ):
-                (fields.add if changed else fields.discard)(field)
+            self._shown.discard(field)
+            if field in _VISIBILITY_FIELDS and differs.any():
+                self._shown.add(field)
+            self._moved.discard(field)
+            if (differs & self._fixed_elements(field)).any():
+                self._moved.add(field)
         self._written.clear()
         return not self._moved
 
@@ -193,13 +202,17 @@ class NativeRays:
         """Return a mask of the elements of a field that concern fixed geoms; True for all."""
         if field.startswith("mat_"):
             return True
-        return self._bodies if field in _BODY_FIELDS else self._geoms
+        if field in _BODY_FIELDS:
+            return self._bodies
+        return self._geoms
 
     def _table(
         self, geomgroup: Sequence[int] | None, rows: Mapping[str, np.ndarray]
     ) -> _Table | None:
         """Return the table of these groups; None if MuJoCo has to cast all rays."""
-        groups = None if geomgroup is None else tuple(map(bool, geomgroup))
+        groups: tuple[bool, ...] | None = None
+        if geomgroup is not None:
+            groups = tuple(map(bool, geomgroup))
         key = (groups, bool(self._shown))
         if key not in self._tables:
             self._tables[key] = self._build(groups, rows)

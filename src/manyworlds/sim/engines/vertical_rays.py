@@ -95,6 +95,7 @@ class VerticalRays:
         self._surface = UpperSurface(self._grid, self._heights, *kinds, self._pos, self._size)
 
     def _kind_of(self, model: mujoco.MjModel, geom: int) -> int:
+        """Return the formula for a geom; `_OTHER` if there is none."""
         kind = model.geom_type[geom]
         mat = self._mat[:, geom]
         lengths = self._size[:, geom]
@@ -107,20 +108,23 @@ class VerticalRays:
         level = bool((mat == np.eye(3).ravel()).all())
         if max(np.abs(self._pos[:, geom]).max(), lengths.max()) > _MAX_COORDINATE:
             return _OTHER
-        if kind == _TYPE.mjGEOM_PLANE:
-            return _PLANE if level else _OTHER
-        if lengths.min() < _MIN_SIZE:
-            return _OTHER
-        if kind == _TYPE.mjGEOM_HFIELD:
-            return _HFIELD if level else _OTHER
-        if kind != _TYPE.mjGEOM_BOX:
+        if kind != _TYPE.mjGEOM_PLANE and lengths.min() < _MIN_SIZE:
             return _OTHER
         if level:
-            return _LEVEL
+            kinds = {
+                int(_TYPE.mjGEOM_PLANE): _PLANE,
+                int(_TYPE.mjGEOM_HFIELD): _HFIELD,
+                int(_TYPE.mjGEOM_BOX): _LEVEL,
+            }
+            return kinds.get(int(kind), _OTHER)
+        if kind != _TYPE.mjGEOM_BOX:
+            return _OTHER
         if not mat[[2, 5, 6, 7]].any() and mat[8] > 0:
             return _TURNED
         tilt = np.abs(mat[6:])
-        return _TILTED if tilt[tilt > 0].min() > _MIN_TILT else _OTHER
+        if tilt[tilt > 0].min() > _MIN_TILT:
+            return _TILTED
+        return _OTHER
 
     def cast(self, pnt: np.ndarray, vec: np.ndarray) -> VerticalHits | None:
         """Cast rays with origins and directions of shape (n, nray, 3); None if none is vertical.
@@ -146,7 +150,8 @@ class VerticalRays:
             rows = np.flatnonzero(np.broadcast_to(vertical & (slopes == slope), shape))
             for start in range(0, len(rows), _CHUNK):
                 part = slice(start, start + _CHUNK)
-                part = part if len(rows) == count else rows[part]
+                if len(rows) < count:
+                    part = rows[part]
                 rays = _Rays(points[part], slope)
                 self._cast(rays)
                 dist[part] = rays.dist
@@ -278,7 +283,8 @@ class VerticalRays:
         box, up = _faces(below, self._half[geom], rays.slope)
         first = np.flatnonzero((box >= 0) & ~((dist >= 0) & (dist <= box)))
         dist[first] = box[first]
-        up = up[first] if isinstance(up, np.ndarray) else up
+        if isinstance(up, np.ndarray):
+            up = up[first]
         for component, value in zip(normal, (0.0, 0.0, up), strict=True):
             component[first] = value
         rays.meet(rows, geom, dist, tuple(normal), exact=False)
@@ -376,7 +382,9 @@ def _faces(
 def _select(mask: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the elements of arrays where a mask is true."""
     chosen = np.flatnonzero(mask)
-    return arrays if len(chosen) == len(mask) else tuple(array[chosen] for array in arrays)
+    if len(chosen) == len(mask):
+        return arrays
+    return tuple(array[chosen] for array in arrays)
 
 
 def _bounds(

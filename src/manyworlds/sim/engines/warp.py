@@ -322,10 +322,12 @@ class WarpEngine:
         order = wanted.nonzero().flatten()
         order = order[torch.argsort(world[order], stable=True)]
         # Ids of flexes are not allocated in a model without flexes.
-        rows = {
-            name: array[order] if len(array) else array.new_full((len(order), 2), -1)
-            for name, array in arrays.items()
-        }
+        rows: dict[str, torch.Tensor] = {}
+        for name, array in arrays.items():
+            if len(array):
+                rows[name] = array[order]
+            else:
+                rows[name] = array.new_full((len(order), 2), -1)
         return Contacts(world=world[order], force=to_torch(force)[order], **rows)
 
     def ray(
@@ -428,7 +430,9 @@ class WarpEngine:
 
     def model_fields(self, prefix: str) -> list[str]:
         """Return the names of options, for the prefix 'opt.', or of the model's other fields."""
-        return self._options.names() if prefix else self._model.names()
+        if prefix:
+            return self._options.names()
+        return self._model.names()
 
     def warp_array(self, field: str) -> object:
         """Return Warp's own array of a model field."""
@@ -469,7 +473,9 @@ class WarpEngine:
         for rows, values in kept:
             rows[others] = values
         static = torch.from_numpy(_static_geoms(self.mj_model)).to(self.device)
-        index = slice(None) if worlds.is_all else worlds.ids[:, None], static
+        index = slice(None), static
+        if not worlds.is_all:
+            index = worlds.ids[:, None], static
         for name in ("geom_xpos", "geom_xmat"):
             moved = to_torch(getattr(spare, name))
             self._data.tensor(name)[index] = moved[index]
@@ -588,8 +594,11 @@ def _room(mj_model: mujoco.MjModel, nconmax: int | None, njmax: int | None) -> t
     contacts, rows = estimate_capacity(mj_model)
     with wp.ScopedDevice("cpu"):
         guess = mjw.make_data(mj_model, 1)
-    nconmax = max(contacts, guess.naconmax) if nconmax is None else nconmax
-    return nconmax, max(rows, guess.njmax) if njmax is None else njmax
+    if nconmax is None:
+        nconmax = max(contacts, guess.naconmax)
+    if njmax is None:
+        njmax = max(rows, guess.njmax)
+    return nconmax, njmax
 
 
 def _late_sensors(model: mujoco.MjModel) -> np.ndarray:

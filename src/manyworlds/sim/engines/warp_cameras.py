@@ -42,8 +42,10 @@ def cast_rays(
     origins[worlds] = pnt.float()
     directions[worlds] = vec.float()
     # MuJoCo Warp treats -1 in all entries as no selection.
-    flags = [-1] * mujoco.mjNGROUP if geomgroup is None else map(bool, geomgroup)
-    groups: Any = wp.spatial_vector(*map(float, flags))
+    flags = [-1.0] * mujoco.mjNGROUP
+    if geomgroup is not None:
+        flags = [float(bool(flag)) for flag in geomgroup]
+    groups: Any = wp.spatial_vector(*flags)
     # Warp takes over a tensor of a GPU much faster than torch takes over an array of Warp. Tensors
     # created in inference mode could not be written in place outside of it.
     with torch.inference_mode(False):

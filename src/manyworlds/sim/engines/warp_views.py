@@ -11,6 +11,7 @@ import numpy as np
 import torch
 import warp as wp
 
+from manyworlds.sim.fields.defaults import as_tensor
 from manyworlds.sim.fields.shared import conditional_field_reason
 from manyworlds.validation.names import near_matches
 
@@ -97,7 +98,9 @@ class WarpFields:
         reason = self.absence(field)
         if reason:
             raise AttributeError(f"'{field}' is not available: {reason}.")
-        tensor = to_torch(value) if isinstance(value, wp.array) else None
+        tensor = None
+        if isinstance(value, wp.array):
+            tensor = to_torch(value)
         tensor = self.view(field, tensor)
         if tensor is None:
             raise AttributeError(
@@ -156,10 +159,10 @@ class ModelFields(WarpFields):
             value = getattr(self._mj_model, field, None)
             if not isinstance(value, np.ndarray):
                 return None
-            dtype = np.float32 if value.dtype.kind == "f" else value.dtype
-            with torch.inference_mode(False):
-                tensor = torch.from_numpy(value.astype(dtype)).to(self._device)
-        return tensor if self.is_per_world(field) else tensor[None]
+            tensor = as_tensor(value, value.shape, torch.device(self._device))
+        if not self.is_per_world(field):
+            tensor = tensor[None]
+        return tensor
 
 
 class OptionFields(WarpFields):

@@ -42,7 +42,9 @@ def write_field(model: mujoco.MjModel, field: str, row: np.ndarray) -> None:
     MuJoCo skips gravity compensation, adhesion and surface velocities if none was nonzero when
     constants were last computed: these are recomputed if that changes, with all other fields kept.
     """
-    owner = model.opt if field.startswith("opt.") else model
+    owner = model
+    if field.startswith("opt."):
+        owner = model.opt
     name = field.removeprefix("opt.")
     target = getattr(owner, name)
     if not isinstance(target, np.ndarray):

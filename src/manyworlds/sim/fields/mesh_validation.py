@@ -36,7 +36,9 @@ def check_absent_geoms(mj_model: mujoco.MjModel, rows: dict[str, np.ndarray]) ->
         return
     world, geom = bad[0].tolist()
     name = mj_model.geom(geom).name or geom
-    remedy = "remove the pair" if paired[geom] else "zero geom_contype and geom_conaffinity there"
+    remedy = "zero geom_contype and geom_conaffinity there"
+    if paired[geom]:
+        remedy = "remove the pair"
     raise ValueError(
         f"Geom '{name}' has geom_dataid -1 in world {world} but collides: it "
         f"must not without a mesh, so {remedy}, or give it a mesh."

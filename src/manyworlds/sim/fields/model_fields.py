@@ -38,10 +38,14 @@ class FieldBounds:
     def __str__(self) -> str:
         """Return the bounds in words."""
         words = []
-        if math.isfinite(self.high):
-            words.append(f"{'above' if self.above_low else 'from'} {self.low:g} to {self.high:g}")
+        if math.isfinite(self.high) and self.above_low:
+            words.append(f"above {self.low:g} to {self.high:g}")
+        elif math.isfinite(self.high):
+            words.append(f"from {self.low:g} to {self.high:g}")
+        elif math.isfinite(self.low) and self.above_low:
+            words.append(f"above {self.low:g}")
         elif math.isfinite(self.low):
-            words.append(f"{'above' if self.above_low else 'at least'} {self.low:g}")
+            words.append(f"at least {self.low:g}")
         if self.ordered:
             words.append("in ascending order")
         return " and ".join(words)

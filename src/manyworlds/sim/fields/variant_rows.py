@@ -266,7 +266,9 @@ class VariantRows:
                     variants, places = np.nonzero(lacks[1])
                     rows[variants, lacks[0][places]] = torch.nan
                 found.append(rows)
-        return torch.cat(found) if found else value.unsqueeze(0)
+        if not found:
+            return value.unsqueeze(0)
+        return torch.cat(found)
 
     def _total_mass(self) -> torch.Tensor:
         """Return the total mass in each world [kg], (num_envs,); no entity owns the world's row."""
@@ -350,8 +352,11 @@ def _tables(
         values = np.array(np.broadcast_to({field: compiled, **rows}[field], shape))
         problem = engine.expansion_problem(field)
         if field in _OFF:
-            # Without per-world collision flags, a geom is disabled by removing its mesh.
-            values[absent & info.has_primitive if problem else absent] = _OFF[field]
+            off = absent
+            if problem:
+                # Without per-world collision flags, a geom is disabled by removing its mesh.
+                off = absent & info.has_primitive
+            values[off] = _OFF[field]
         differs = _columns_that_differ(values)
         if not differs.any():
             continue
@@ -365,7 +370,9 @@ def _lacks(info: VariantMetadata, ids: dict[str, np.ndarray]) -> dict[str, Lacks
     """Return which elements of an entity some of its variants lack, by kind of element."""
     found: dict[str, Lacks] = {}
     for kind, columns in ids.items():
-        absent = ~info.filled if kind == "geom" else ~info.present[:, None]
+        absent = ~info.present[:, None]
+        if kind == "geom":
+            absent = ~info.filled
         mask = np.broadcast_to(absent, (len(absent), len(columns)))
         some = mask.any(axis=0)
         if some.any():
@@ -376,7 +383,9 @@ def _lacks(info: VariantMetadata, ids: dict[str, np.ndarray]) -> dict[str, Lacks
 def _check_pairs(engine: Engine, entity: str, info: VariantMetadata, geoms: np.ndarray) -> None:
     """Check that explicit contact pairs, which ignore contype, have geoms of all variants."""
     model = engine.mj_model
-    gone = ~info.filled & (info.has_primitive if engine.skips_absent_meshes else True)
+    gone = ~info.filled
+    if engine.skips_absent_meshes:
+        gone &= info.has_primitive
     for pair, ends in enumerate(zip(model.pair_geom1, model.pair_geom2, strict=True)):
         found = np.argwhere(gone & np.isin(geoms, ends))
         if len(found):
@@ -424,6 +433,8 @@ def _derived_tables(
     mj_model: mujoco.MjModel, count: int, tables: dict[str, _Table], ids: dict[str, np.ndarray]
 ) -> dict[str, _Table]:
     """Return the fields that MuJoCo C computes from the rows of the entity's variants."""
+    if not tables:
+        return {}
     model = copy.copy(mj_model)
     data = mujoco.MjData(model)
     compiled = {
@@ -431,7 +442,7 @@ def _derived_tables(
         for field in {*tables, *mujoco.MjModel._setconst_outputs}
     }
     computed: dict[str, list[np.ndarray]] = {field: [] for field in _DERIVED - tables.keys()}
-    for variant in range(count if tables else 0):
+    for variant in range(count):
         for field, values in compiled.items():
             getattr(model, field)[:] = values
         for field, table in tables.items():
@@ -441,8 +452,6 @@ def _derived_tables(
             rows.append(getattr(model, field)[ids[kind_of(field)]])
     found: dict[str, _Table] = {}
     for field, rows in computed.items():
-        if not rows:
-            continue
         own = np.array(rows)
         differs = _columns_that_differ(own)
         if differs.any():

@@ -74,7 +74,9 @@ def find_targets(
             f"No actuator configuration follows the targets of {kind}s {lost}: add one to "
             "articulation.actuators, such as an XmlActuatorCfg for actuators of the model."
         )
-        patterns = [actuator_names] if isinstance(actuator_names, str) else actuator_names
+        patterns = actuator_names
+        if isinstance(patterns, str):
+            patterns = [patterns]
         if any(followed.isdisjoint(driven.select(pattern)) for pattern in patterns):
             raise ValueError(message)
         warnings.warn(f"{message} The action leaves them out.", stacklevel=2)
@@ -189,10 +191,15 @@ class BaseAction(ActionTerm):
                 f"{type(cfg).__name__} drives {self.transmission_type.value}s, but its "
                 f"transmission_type is '{cfg.transmission_type.value}': leave that out."
             )
-        own = overrides(self, BaseAction, "apply_actions")  # which may set anything
+        field: CommandField | None = self.command_field
+        if overrides(self, BaseAction, "apply_actions"):  # which may set anything
+            field = None
         ids, self._driven_targets = find_targets(
-            *(self._entity, cfg.actuator_names, cfg.transmission_type, cfg.preserve_order),
-            field=None if own else self.command_field,
+            self._entity,
+            cfg.actuator_names,
+            cfg.transmission_type,
+            cfg.preserve_order,
+            field=field,
         )
         self._target_names = list(self._driven_targets.names)
         self._target_ids = torch.tensor(ids, device=self.device)
@@ -335,7 +342,9 @@ class BaseAction(ActionTerm):
             return
         defaults = self._defaults()
         known, version = self._offset_of
-        now = -1 if defaults.is_inference() else defaults._version  # -1: there is none
+        now = -1  # a tensor of inference mode has no version
+        if not defaults.is_inference():
+            now = defaults._version
         if defaults is not known or now != version or now < 0:
             self._offset.copy_(defaults[:, self._index])
             self._offset_of = defaults, now

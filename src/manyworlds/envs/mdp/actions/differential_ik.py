@@ -79,11 +79,9 @@ class DifferentialIKActionCfg(ActionTermCfg):
                 "DifferentialIKActionCfg.position_weight and orientation_weight are both 0, so "
                 "that actions have no effect: make one of them positive."
             )
-        for name in ("damping", "max_dq"):
-            if not getattr(self, name) > 0.0:
-                raise ValueError(
-                    f"DifferentialIKActionCfg.{name} must be positive, got {getattr(self, name)}."
-                )
+        for name, value in {"damping": self.damping, "max_dq": self.max_dq}.items():
+            if not value > 0.0:
+                raise ValueError(f"DifferentialIKActionCfg.{name} must be positive, got {value}.")
 
     def build(self, env: ManagerBasedRlEnv) -> DifferentialIKAction:
         """Build the term."""
@@ -120,7 +118,9 @@ class DifferentialIKAction(ActionTerm):
         posture = targets.values(cfg.posture_target or {}, torch.nan)
         self._posture = torch.tensor(posture, dtype=torch.float32, device=self.device)
         self._full_pose = cfg.orientation_weight != 0.0
-        width = 3 if not self._full_pose else 6 if cfg.use_relative_mode else 7
+        width = 3
+        if self._full_pose:
+            width = 6 if cfg.use_relative_mode else 7
         weights = 3 * [cfg.position_weight] + 3 * [cfg.orientation_weight]
         self._weights = torch.tensor(weights, dtype=torch.float32, device=self.device)
         diagonal = cfg.damping**2 + cfg.posture_weight

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs.mdp.dr.distributions import Distribution, Operation
-from manyworlds.managers.event_manager import EventTermCfg
+from manyworlds.managers.event_manager import EventTermCfg, event_fields
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 
 
 def randomized_fields(term: EventTermCfg) -> Sequence[str]:
     """Return the model fields that an event changes, or its name if it changes none."""
-    return getattr(term.func, "model_fields", ()) or (getattr(term.func, "__name__", "state"),)
+    fields = event_fields(term.func).written
+    if fields:
+        return fields
+    return (getattr(term.func, "__name__", "state"),)
 
 
 def randomized_elements(term: EventTermCfg) -> str:
@@ -21,10 +24,13 @@ def randomized_elements(term: EventTermCfg) -> str:
     asset_cfg = term.params.get("asset_cfg")
     if not isinstance(asset_cfg, SceneEntityCfg):
         return ""
-    by_kind = (getattr(asset_cfg, f"{kind}_names", None) or () for kind in ELEMENT_KINDS)
-    names = [name for names in by_kind for name in names] or ["all"]
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{asset_cfg.name}: {', '.join(names[:3])}{more}"
+    names: list[str] = []
+    for kind in ELEMENT_KINDS:
+        names += asset_cfg.names(kind) or ()
+    shown = f"{asset_cfg.name}: {', '.join(names[:3]) or 'all'}"
+    if len(names) > 3:
+        shown += f" and {len(names) - 3} more"
+    return shown
 
 
 def describe_draw(term: EventTermCfg) -> str:
@@ -36,8 +42,13 @@ def describe_draw(term: EventTermCfg) -> str:
         for name, value in {**defaults, **term.params}.items()
         if not (_is_default(value) or isinstance(value, SceneEntityCfg))
     }
-    words = [params.pop(name) for name in ("operation", "distribution") if name in params]
-    shown = [str(w.name if isinstance(w, Operation | Distribution) else w) for w in words]
+    shown = []
+    for name in ("operation", "distribution"):
+        if name in params:
+            word = params.pop(name)
+            if isinstance(word, Operation | Distribution):
+                word = word.name
+            shown.append(str(word))
     ranges = params.pop("ranges", None)
     if ranges:
         shown.append(str(ranges))

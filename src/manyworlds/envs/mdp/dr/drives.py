@@ -114,7 +114,7 @@ def _parameter_draws(
 def _is_selective(asset_cfg: SceneEntityCfg) -> bool:
     """Tell whether actuators, or what they drive, are selected by name or id."""
     kinds = ("actuator", *_DRIVEN)
-    return any(getattr(asset_cfg, f"{kind}_names") is not None for kind in kinds)
+    return any(asset_cfg.names(kind) is not None for kind in kinds)
 
 
 def _selected_columns(asset_cfg: SceneEntityCfg, actuator: Actuator) -> torch.Tensor:
@@ -125,11 +125,11 @@ def _selected_columns(asset_cfg: SceneEntityCfg, actuator: Actuator) -> torch.Te
     columns = torch.arange(len(actuator.target_ids), device=actuator.target_ids.device)
     if isinstance(asset_cfg.actuator_ids, list):
         columns = actuator.target_columns(asset_cfg.actuator_ids)
-    named = [kind for kind in _DRIVEN if getattr(asset_cfg, f"{kind}_names") is not None]
+    named = [kind for kind in _DRIVEN if asset_cfg.names(kind) is not None]
     kind = actuator.transmission_type.value
     if named and kind not in named:
         return columns[:0]
-    ids = getattr(asset_cfg, f"{kind}_ids")
+    ids = asset_cfg.ids(kind)
     if isinstance(ids, list):
         wanted = torch.tensor(ids, device=columns.device)
         columns = columns[torch.isin(actuator.target_ids[columns], wanted)]
@@ -287,11 +287,13 @@ def sync_actuator_delays(
         )
     low = max(actuator.cfg.delay_min_lag for actuator in delayed)
     high = min(actuator.cfg.delay_max_lag for actuator in delayed)
-    wanted = (low, high) if lag_range is None else lag_range
-    if not low <= wanted[0] <= wanted[1] <= high:
+    if lag_range is None:
+        lag_range = (low, high)
+    if not low <= lag_range[0] <= lag_range[1] <= high:
         raise ValueError(
-            f"dr.sync_actuator_delays cannot draw from {wanted}: all actuators that have a delay "
-            f"can be late by {low} to {high} physics steps, see delay_min_lag and delay_max_lag."
+            f"dr.sync_actuator_delays cannot draw from {lag_range}: all actuators that have a "
+            f"delay can be late by {low} to {high} physics steps, see delay_min_lag and "
+            "delay_max_lag."
         )
     if any(actuator.cfg.delay_hold_prob < 1.0 for actuator in delayed):
         warnings.warn(
@@ -300,4 +302,4 @@ def sync_actuator_delays(
             UserWarning,
             4,
         )
-    return _CommonLag(delayed, *wanted)
+    return _CommonLag(delayed, *lag_range)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -108,7 +109,9 @@ def randomizes(
         reads: names of other fields that it reads.
         selects: kinds of elements that it reads of a selection; None for those of the fields.
     """
-    kinds = {k for f in fields for k in element_kinds(f)} if selects is None else {*selects}
+    kinds = frozenset(selects or ())
+    if selects is None:
+        kinds = frozenset(kind for field in fields for kind in element_kinds(field))
 
     def declare(builder: Callable[P, Randomization]) -> Callable[P, None]:
         build: Callable[..., Randomization] = builder
@@ -136,7 +139,7 @@ def randomizes(
         event.__signature__ = signature.replace(return_annotation="None")
         event.prepare = prepare
         event.reads_fields = reads
-        event.selects = frozenset(kinds)
+        event.selects = kinds
         return event
 
     return declare
@@ -163,8 +166,10 @@ def has_rows(field: str) -> bool:
 
 def element_kinds(field: str) -> set[str]:
     """Kinds of elements that a model field has rows for."""
-    has_balls = MODEL_FIELD_TABLE[field].element in _BALL_JOINTS
-    return {element_kind(field), "ball_joint"} if has_balls else {element_kind(field)}
+    kinds = {element_kind(field)}
+    if MODEL_FIELD_TABLE[field].element in _BALL_JOINTS:
+        kinds.add("ball_joint")
+    return kinds
 
 
 def selected(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, kind: str) -> tuple[str, ...]:
@@ -173,13 +178,14 @@ def selected(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg, kind: str) -> tu
     Raises:
         ValueError: it has none.
     """
-    names = getattr(asset_cfg, f"{kind}_names")
-    names = env.scene.entity(asset_cfg.name).names(kind) if names is None else tuple(names)
+    names = asset_cfg.names(kind)
+    if names is None:
+        names = env.scene.entity(asset_cfg.name).names(kind)
     if not names:
         raise ValueError(
             f"'{asset_cfg.name}' has no {kind} to randomize: name another entity in asset_cfg."
         )
-    return names
+    return tuple(names)
 
 
 def selected_rows(
@@ -198,10 +204,11 @@ def selected_rows(
         return (element,), [torch.zeros(1, dtype=torch.long, device=env.sim.device)]
     kind, source = _ELEMENTS[element]
     entity = env.scene.entity(asset_cfg.name)
-    balls = ()
+    balls: tuple[str, ...] = ()
     if kind == "joint" and (asset_cfg.is_given("ball_joint") or not asset_cfg.is_given(kind)):
-        given = asset_cfg.ball_joint_names
-        balls = entity.names("ball_joint") if given is None else tuple(given)
+        balls = entity.names("ball_joint")
+        if asset_cfg.ball_joint_names is not None:
+            balls = tuple(asset_cfg.ball_joint_names)
     if balls and element not in _BALL_JOINTS:
         raise ValueError(
             f"{field} of ball joints cannot be randomized, but '{asset_cfg.name}' has "
@@ -209,10 +216,12 @@ def selected_rows(
         )
     names: tuple[str, ...] = ()
     places: list[torch.Tensor] = []
-    given = getattr(asset_cfg, f"{kind}_names")
-    only_balls = not entity.names(kind) if given is None else not given
-    only_balls |= asset_cfg.is_given("ball_joint") and not asset_cfg.is_given(kind)
-    if not balls or not only_balls:
+    others = asset_cfg.names(kind)
+    if others is None:
+        others = entity.names(kind)
+    if asset_cfg.is_given("ball_joint") and not asset_cfg.is_given(kind):
+        others = ()
+    if others or not balls:
         names = selected(env, asset_cfg, kind)
         rows = getattr(entity.indexing, source)
         if len(rows) != len(entity.names(kind)):
@@ -245,11 +254,12 @@ class Rows:
         asset_cfg: SceneEntityCfg | None,
         chosen: list[int] | None = None,
     ) -> None:
-        element = MODEL_FIELD_TABLE[field]
         self.field = field
-        asset_cfg = None if asset_cfg is None else resolved(env, asset_cfg)
+        if asset_cfg is not None:
+            asset_cfg = resolved(env, asset_cfg)
         names, places = selected_rows(env, field, asset_cfg)
-        chosen = list(range(len(names))) if chosen is None else chosen
+        if chosen is None:
+            chosen = list(range(len(names)))
         counts = torch.tensor([len(places[i]) for i in chosen])
         self.elements = tuple(names[i] for i in chosen)
         """Names of the elements."""
@@ -261,19 +271,22 @@ class Rows:
             _check_attached(env, field, asset_cfg.name, self.names, self.ids.tolist())
         device = self.ids.device
         self._element = torch.arange(len(chosen)).repeat_interleave(counts).to(device)
-        self.width = element.shape[0] if element.shape else 1
+        self.width = math.prod(MODEL_FIELD_TABLE[field].shape[:1])
         """Columns of the field; a scalar field has one."""
-        self._scalar = not element.shape
+        self._scalar = not MODEL_FIELD_TABLE[field].shape
         self._sim = env.sim
         self._default = None
         if field not in env.sim.per_world_default_fields:
             default = env.sim.get_default_of_variants(field)[0]
-            default = default.unsqueeze(0) if asset_cfg is None else default
+            if asset_cfg is None:
+                default = default.unsqueeze(0)
             self._default = default[self.ids].reshape(len(self.ids), self.width)
 
     def spread(self, values: torch.Tensor) -> torch.Tensor:
         """Give each row the values of its element: [..., elements, width] to [..., rows, width]."""
-        return values if len(self.elements) == len(self.ids) else values[..., self._element, :]
+        if len(self.elements) == len(self.ids):
+            return values
+        return values[..., self._element, :]
 
     def default(self, worlds: torch.Tensor) -> torch.Tensor:
         """Values as compiled, shape [worlds, elements, width]; do not write."""
@@ -287,7 +300,8 @@ class Rows:
     def compiled(self) -> torch.Tensor:
         """Values of all variants as compiled, shape [variants, elements, width]."""
         every = self._sim.get_default_of_variants(self.field)
-        every = every.unsqueeze(1) if self.field.startswith(_OPTION) else every
+        if self.field.startswith(_OPTION):
+            every = every.unsqueeze(1)
         return every[:, self.ids].reshape(len(every), len(self.ids), self.width)
 
     def present(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> torch.Tensor:
@@ -364,7 +378,8 @@ class Bounds:
 
     def sample(self, random: RandomStream, worlds: torch.Tensor, elements: int) -> torch.Tensor:
         """Draw for worlds with given ids, shape [worlds, elements, columns]."""
-        shape = (1 if self.shared else elements, self.low.shape[1])
+        rows = 1 if self.shared else elements
+        shape = (rows, self.low.shape[1])
         if self.distribution.draw is not None:
             drawn = self.distribution.draw(random, self.low, self.high, shape, worlds)
         else:
@@ -386,15 +401,17 @@ def make_bounds(
     Raises:
         ValueError: a range is no pair of numbers, or the distribution cannot draw from it.
     """
-    for bad in (bounds for row in rows for bounds in row if not _is_range(bounds)):
-        raise ValueError(f"A range must be two numbers (lower, upper), got {bad!r}.")
+    for row in rows:
+        for bounds in row:
+            if not _is_range(bounds):
+                raise ValueError(f"A range must be two numbers (lower, upper), got {bounds!r}.")
     if all(list(row) == list(rows[0]) for row in rows):
         rows = rows[:1]
     low, high = torch.tensor(rows, dtype=torch.float32, device=device).unbind(-1)
     return Bounds(low, high, resolve_distribution(distribution), shared)
 
 
-def _is_range(value: Any) -> bool:
+def _is_range(value: object) -> bool:
     return (
         isinstance(value, Sequence)
         and len(value) == 2
@@ -440,7 +457,10 @@ class FieldDraw(Randomization):
     def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Draw for some worlds."""
         rows = self.rows
-        base = rows.default(worlds) if self.operation.uses_defaults else rows.present(env, worlds)
+        if self.operation.uses_defaults:
+            base = rows.default(worlds)
+        else:
+            base = rows.present(env, worlds)
         drawn = self.bounds.sample(env.random, worlds, len(rows.elements))
         values = self._combined(base, drawn)
         if self.cuts:
@@ -455,7 +475,9 @@ class FieldDraw(Randomization):
 
     @property
     def _written(self) -> slice | torch.Tensor:
-        return slice(None) if self.columns is None else self.columns
+        if self.columns is None:
+            return slice(None)
+        return self.columns
 
 
 def field_draw(
@@ -491,10 +513,17 @@ def field_draw(
         ValueError: a range, an axis, a name, a distribution or an operation does not fit, or values
             would be out of the bounds of the field.
     """
-    asset_cfg = None if asset_cfg is None else resolved(env, asset_cfg)
-    by_axis = _by_axis(ranges)
-    chosen = axes if axes is not None else default_axes if by_axis is None else [*by_axis]
-    columns = _columns(field, chosen)
+    entity = ""
+    if asset_cfg is not None:
+        asset_cfg = resolved(env, asset_cfg)
+        entity = asset_cfg.name
+    by_axis: Mapping[int, Range] | None = None
+    if isinstance(ranges, Mapping) and all(isinstance(key, int) for key in ranges):
+        by_axis = cast("Mapping[int, Range]", ranges)
+        default_axes = list(by_axis)
+    if axes is None:
+        axes = default_axes
+    columns = _columns(field, axes)
     names, _ = selected_rows(env, field, asset_cfg)
     chosen, table = _table(names, ranges, by_axis, columns)
     written, source = _spread(columns, tied or {})
@@ -504,12 +533,15 @@ def field_draw(
     rows = Rows(env, field, asset_cfg, chosen)
     # What follows from an own operation, between the ends of a range, is not known.
     known = how in OPERATIONS.values() and bounds.distribution.ends is not None
+    some_columns: torch.Tensor | None = None
+    if len(written) != rows.width:
+        some_columns = torch.tensor(written, device=device)
     draw = FieldDraw(
-        "" if asset_cfg is None else asset_cfg.name,
+        entity,
         rows,
         bounds,
         how,
-        None if len(written) == rows.width else torch.tensor(written, device=device),
+        some_columns,
         torch.tensor(source, device=device),
         _limits(env, rows, moves_upper=1 in written),
         cuts=clamp or not known,
@@ -541,23 +573,16 @@ def _check_ends(draw: FieldDraw) -> None:
         draw.limits.check(base, *ends, how)
 
 
-def _by_axis(ranges: Ranges) -> Mapping[int, Range] | None:
-    """Ranges by column, if they are."""
-    if isinstance(ranges, Mapping) and all(isinstance(key, int) for key in ranges):
-        return cast("Mapping[int, Range]", ranges)
-    return None
-
-
 def _columns(field: str, axes: Axes) -> list[int]:
     """Columns of a field, checked."""
-    shape = MODEL_FIELD_TABLE[field].shape
-    every = list(range(shape[0] if shape else 1))
+    every = list(range(math.prod(MODEL_FIELD_TABLE[field].shape[:1])))
     if axes is None:
         return every
-    chosen = [axes] if isinstance(axes, int) else list(axes)
-    if not chosen or any(axis not in every for axis in chosen):
-        raise ValueError(f"Invalid axes {chosen} for {field}: give some of {every}.")
-    return sorted(set(chosen))
+    if isinstance(axes, int):
+        axes = [axes]
+    if not axes or any(axis not in every for axis in axes):
+        raise ValueError(f"Invalid axes {list(axes)} for {field}: give some of {every}.")
+    return sorted(set(axes))
 
 
 def _table(

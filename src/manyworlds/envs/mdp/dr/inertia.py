@@ -9,6 +9,7 @@ import torch
 from manyworlds.envs.mdp.dr.distributions import Distribution
 from manyworlds.envs.mdp.dr.field_draws import (
     ROBOT,
+    Bounds,
     Randomization,
     Range,
     Rows,
@@ -41,7 +42,9 @@ class _Perturbation(Randomization):
         drawn = [i for i, bounds in enumerate(ranges) if tuple(bounds) != _NONE]
         self._drawn = torch.tensor(drawn, device=env.sim.device, dtype=torch.long)
         wanted = [[ranges[i] for i in drawn]]
-        self._bounds = make_bounds(wanted, distribution, env.sim.device) if drawn else None
+        self._bounds: Bounds | None = None
+        if drawn:
+            self._bounds = make_bounds(wanted, distribution, env.sim.device)
 
     def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Draw for some worlds."""

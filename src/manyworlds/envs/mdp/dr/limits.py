@@ -47,9 +47,11 @@ class Limits:
         if outside.any():
             at = tuple(outside.nonzero()[0].tolist())
             element, column = at[1:]
-            column = f"[{column}]" if base.shape[-1] > 1 else ""
+            field = self.field
+            if base.shape[-1] > 1:
+                field += f"[{column}]"
             raise ValueError(
-                f"{self.field}{column} of '{self.names[element]}' must be {bounds}, but {draw} "
+                f"{field} of '{self.names[element]}' must be {bounds}, but {draw} "
                 f"gives {low[at]:.4g} to {high[at]:.4g} (compiled: {base[at]:.4g}): give other "
                 "ranges, or clamp=True to cut what is out of bounds."
             )
@@ -69,7 +71,9 @@ class Limits:
     def cut(self, values: torch.Tensor) -> torch.Tensor:
         """Return values that are within the bounds, shape [worlds, elements, columns]."""
         bounds = self.bounds
-        least = bounds.low + mujoco.mjMINVAL if bounds.above_low else bounds.low
+        least = bounds.low
+        if bounds.above_low:
+            least += mujoco.mjMINVAL
         values = values.clamp(min=least, max=bounds.high)
         if bounds.ordered:
             lower, upper = values.unbind(-1)

@@ -194,16 +194,17 @@ class _Pick(Randomization):
         self._column = torch.tensor([column], device=env.sim.device)
         selected(env, asset_cfg, pool)
         indexing = env.scene.entity(asset_cfg.name).indexing
-        ids = indexing.mat_ids if pool == "material" else indexing.tex_ids
+        ids = indexing.tex_ids
+        if pool == "material":
+            ids = indexing.mat_ids
         self._pool = ids[asset_cfg.index(pool)].to(torch.int32)
 
     def apply(self, env: ManagerBasedRlEnv, worlds: torch.Tensor) -> None:
         """Pick for some worlds."""
         rows = self._rows
         elements = len(self._rows.ids)
-        shared = self._shared
-        shape = (1 if shared else elements, 1)
-        drawn = env.random.integers(0, len(self._pool), shape, worlds)
+        count = 1 if self._shared else elements
+        drawn = env.random.integers(0, len(self._pool), (count, 1), worlds)
         picked = self._pool[drawn].expand(len(worlds), elements, rows.width)
         rows.write(env, worlds, picked, self._column)
 

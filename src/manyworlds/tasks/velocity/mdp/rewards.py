@@ -82,6 +82,8 @@ class upright(ManagerTermBase):  # noqa: N801
         ValueError: more than one body is selected.
     """
 
+    selects = frozenset({"body"})
+
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)
         asset_cfg: SceneEntityCfg = cfg.params.get("asset_cfg", _ROBOT)
@@ -141,6 +143,8 @@ class variable_posture(ManagerTermBase):  # noqa: N801
     Raises:
         ValueError: a joint has no standard deviation, or one that is not positive.
     """
+
+    selects = frozenset({"joint"})
 
     def __init__(self, cfg: RewardTermCfg, env: ManagerBasedRlEnv) -> None:
         super().__init__(env)

@@ -27,6 +27,7 @@ class stalled(ManagerTermBase):  # noqa: N801
     a policy cannot settle for it.
     """
 
+    selects = frozenset()
     state_attributes = ("_progress",)
 
     def __init__(self, cfg: TerminationTermCfg, env: ManagerBasedRlEnv) -> None:
