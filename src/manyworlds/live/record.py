@@ -56,10 +56,7 @@ class WorldRecord:
         """
         content: Any = unpack(data)
         try:
-            steps = [
-                RecordedStep(action=step["action"], state=step["state"], check=step["check"])
-                for step in content["steps"]
-            ]
+            steps = [RecordedStep(**step) for step in content["steps"]]
             return cls(WorldSnapshot.from_bytes(content["moment"]), steps)
         except (TypeError, KeyError) as error:
             raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -155,7 +155,9 @@ class start_from_states(ManagerTermBase):  # noqa: N801
         model = env.sim.mj_model
         free = model.jnt_qposadr[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE]
         self._free = torch.from_numpy(np.add.outer(free, np.arange(3))).long().to(self.device)
-        self._rows = {name: self._table(states, name) for name in states[0].fields}
+        self._rows: dict[str, torch.Tensor] = {}
+        for name in states[0].fields:
+            self._rows[name] = self._tensor([state.fields[name] for state in states])
         self._origins = self._tensor([state.origin for state in states])
         self._cells = [state.cell for state in states]
         self._weights = self._tensor(weights)
@@ -223,10 +225,7 @@ class start_from_states(ManagerTermBase):  # noqa: N801
             terrain.place(ids, cells[:, 0], cells[:, 1])
         return env.scene.env_origins[ids] - self._origins[which]
 
-    def _table(self, states: Sequence[StartState], name: str) -> torch.Tensor:
-        return self._tensor([state.fields[name] for state in states])
-
-    def _tensor(self, values: Any) -> torch.Tensor:
+    def _tensor(self, values: Sequence[float] | Sequence[Sequence[float]]) -> torch.Tensor:
         with torch.inference_mode(False):
             return torch.tensor(values, dtype=torch.float32, device=self.device)
 
@@ -253,6 +252,9 @@ class repeat_push(apply_body_impulse):  # noqa: N801
                 f"{self._any_direction}; give low <= high, and true or false."
             )
         super().__init__(cfg, env)
+        push = (params["force"], params["torque"])
+        with torch.inference_mode(False):
+            self._push = torch.tensor(push, dtype=torch.float32, device=self.device)
 
     def __call__(  # type: ignore[override]
         self,
@@ -279,17 +281,22 @@ class repeat_push(apply_body_impulse):  # noqa: N801
             scale_range: bounds of the factor by which the push is multiplied.
             any_direction: whether each push is turned about the vertical by a random angle.
         """
-        step: Any = super().__call__
-        step(env, env_ids, force, torque, (duration_s, duration_s), cooldown_s, asset_cfg)
+        no_range = (0.0, 0.0)
+        duration_range = (duration_s, duration_s)
+        super().__call__(env, env_ids, no_range, no_range, duration_range, cooldown_s, asset_cfg)
 
-    def _draw_wrench(self, force_range: Any, torque_range: Any) -> torch.Tensor:
+    def _draw_wrench(
+        self, force_range: tuple[float, float], torque_range: tuple[float, float]
+    ) -> torch.Tensor:
+        """Return the recorded wrench, scaled and turned, in place of one within ranges."""
         shape = self._wrench[..., :3].shape
         scale = self.random.uniform(*self._scale)
-        parts = [torch.tensor(part, device=self.device) for part in (force_range, torque_range)]
-        parts = [(part.float() * scale[:, None])[:, None].expand(shape) for part in parts]
+        force = (self._push[0] * scale[:, None])[:, None].expand(shape)
+        torque = (self._push[1] * scale[:, None])[:, None].expand(shape)
         if self._any_direction:
             angle = self.random.uniform(-math.pi, math.pi)
             up = torch.tensor((0.0, 0.0, 1.0), device=self.device).expand(self.num_envs, 3)
             turn = quat_from_angle_axis(angle, up)[:, None].expand(*shape[:2], 4)
-            parts = [quat_apply(turn, part) for part in parts]
-        return torch.cat(parts, dim=-1)
+            force = quat_apply(turn, force)
+            torque = quat_apply(turn, torque)
+        return torch.cat([force, torque], dim=-1)
