@@ -111,12 +111,9 @@ class AddStartState(EnvironmentEdit):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddDisturbance(EnvironmentEdit):
-    """Repeat a recorded push in all worlds, after random pauses."""
+class RecordedPush:
+    """Force and torque on a body for some time."""
 
-    kind: ClassVar[str] = "disturbance"
-    name: str
-    """Name of the event."""
     body: str
     """Body that is pushed, `entity/body`."""
     force: tuple[float, float, float]
@@ -125,6 +122,47 @@ class AddDisturbance(EnvironmentEdit):
     """Torque in the world [N m]."""
     duration_s: float
     """Duration of the push [s]."""
+
+    @property
+    def asset_cfg(self) -> SceneEntityCfg:
+        """The body as the parameter of a term."""
+        entity, _, body = self.body.partition("/")
+        return SceneEntityCfg(entity, body_names=(body,))
+
+    @property
+    def text(self) -> str:
+        """The push in one line."""
+        force = ", ".join(f"{part:.4g}" for part in self.force)
+        return f"({force}) N on {self.body} for {self.duration_s:g} s"
+
+    def check(self, env: ManagerBasedRlEnv) -> None:
+        """Raise an error if an environment has no such body, or a number is out of range."""
+        self.asset_cfg.resolve(env.scene)
+        if not (self.duration_s > 0.0 and all(map(math.isfinite, (*self.force, *self.torque)))):
+            raise ValueError(f"{self} has no positive duration, or a force that is not finite.")
+
+    def steps(self, env: ManagerBasedRlEnv) -> int:
+        """Return its duration in control steps, at least 1."""
+        return max(1, round(self.duration_s / env.step_dt))
+
+    def write(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor, factor: float = 1.0) -> None:
+        """Write the force and the torque, times a factor, to the body in some worlds."""
+        chosen = self.asset_cfg
+        chosen.resolve(env.scene)
+        wrench = torch.tensor([self.force, self.torque], device=env.device) * factor
+        force, torque = (part.expand(len(env_ids), 3) for part in wrench)
+        env.scene.entity(chosen.name).write_external_wrench_to_sim(
+            force, torque, env_ids, chosen.index("body")
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddDisturbance(RecordedPush, EnvironmentEdit):
+    """Repeat a recorded push in all worlds, after random pauses."""
+
+    kind: ClassVar[str] = "disturbance"
+    name: str
+    """Name of the event."""
     pause_s: tuple[float, float] = (2.0, 6.0)
     """Bounds of the pause before each push [s]."""
     scale: tuple[float, float] = (1.0, 1.0)
@@ -142,20 +180,12 @@ class AddDisturbance(EnvironmentEdit):
     ) -> AddDisturbance:
         """Return the edit that repeats a push."""
         return AddDisturbance(
-            name=name,
-            body=push.body,
-            force=push.force,
-            torque=push.torque,
-            duration_s=push.duration_s,
-            pause_s=pause_s,
-            scale=scale,
-            any_direction=any_direction,
+            **asdict(push), name=name, pause_s=pause_s, scale=scale, any_direction=any_direction
         )
 
     def apply(self, env: ManagerBasedRlEnv) -> Undo:
         """Add the event."""
         _check_name(env, self.name)
-        entity, _, body = self.body.partition("/")
         params = {
             "force": self.force,
             "torque": self.torque,
@@ -163,7 +193,7 @@ class AddDisturbance(EnvironmentEdit):
             "cooldown_s": self.pause_s,
             "scale_range": self.scale,
             "any_direction": self.any_direction,
-            "asset_cfg": SceneEntityCfg(entity, body_names=(body,)),
+            "asset_cfg": self.asset_cfg,
         }
         cfg = EventTermCfg(func=repeat_push, mode="step", params=params)
         return put_event(env, self.name, cfg)
@@ -171,8 +201,7 @@ class AddDisturbance(EnvironmentEdit):
     @property
     def text(self) -> str:
         """The edit in one line."""
-        force = ", ".join(f"{part:.4g}" for part in self.force)
-        return f"disturbance {self.name}: ({force}) N on {self.body} for {self.duration_s:g} s"
+        return f"disturbance {self.name}: {super().text}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,48 +234,6 @@ class AddRandomization(EnvironmentEdit):
         """The edit in one line."""
         params = ", ".join(f"{name}={value}" for name, value in self.params.items())
         return f"randomization {self.name}: {self.func}({params})"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecordedPush:
-    """Force and torque on a body for some time."""
-
-    body: str
-    """Body that is pushed, `entity/body`."""
-    force: tuple[float, float, float]
-    """Force in the world, at the body's center of mass [N]."""
-    torque: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Torque in the world [N m]."""
-    duration_s: float
-    """Duration [s]."""
-
-    def check(self, env: ManagerBasedRlEnv) -> None:
-        """Raise an error if an environment has no such body, or a number is out of range."""
-        entity, _, body = self.body.partition("/")
-        SceneEntityCfg(entity, body_names=(body,)).resolve(env.scene)
-        if not (self.duration_s > 0.0 and all(map(math.isfinite, (*self.force, *self.torque)))):
-            raise ValueError(f"{self} has no positive duration, or a force that is not finite.")
-
-    @property
-    def text(self) -> str:
-        """The push in one line."""
-        force = ", ".join(f"{part:.4g}" for part in self.force)
-        return f"({force}) N on {self.body} for {self.duration_s:g} s"
-
-    def steps(self, env: ManagerBasedRlEnv) -> int:
-        """Return its duration in control steps, at least 1."""
-        return max(1, round(self.duration_s / env.step_dt))
-
-    def write(self, env: ManagerBasedRlEnv, env_ids: torch.Tensor, factor: float = 1.0) -> None:
-        """Write the force and the torque, times a factor, to the body in some worlds."""
-        entity, _, body = self.body.partition("/")
-        chosen = SceneEntityCfg(entity, body_names=(body,))
-        chosen.resolve(env.scene)
-        wrench = torch.tensor([self.force, self.torque], device=env.device) * factor
-        force, torque = (part.expand(len(env_ids), 3) for part in wrench)
-        env.scene.entity(entity).write_external_wrench_to_sim(
-            force, torque, env_ids, chosen.index("body")
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
