@@ -53,23 +53,13 @@ _HIGHEST_RATE = 1e-2
 _RATE_FACTOR = 1.5
 
 _REPLACED: dict[tuple[type, str], str] = {
-    (rsl_rl.algorithms.PPO, "update"): (
-        "70ae0e38b5fc39e24f62dd213753bd05c3663538c848b561893dd284bd07ecea"
-    ),
-    (rsl_rl.algorithms.PPO, "act"): (
-        "930a814dd21dd2003e6694fd8faeb1d91aecab7ae468741276b44860b6de5d47"
-    ),
-    (rsl_rl.algorithms.PPO, "process_env_step"): (
-        "0454dc3eb3ac68291fa35f644d50d9f4977b3c676c2479eeea3358232a0e8ee0"
-    ),
-    (RolloutStorage, "mini_batch_generator"): (
-        "756bc69b9fc7dcacb91971fa446e589788b8a9fee997bd50fcb0f9f825b1c6c1"
-    ),
-    (Symmetry, "compute_loss"): (
-        "0eecb2ae2f6b70073523491f73412638e1bf40a3b3d5283adcad33379f9c8b2b"
-    ),
+    (rsl_rl.algorithms.PPO, "update"): "70ae0e38b5fc39e2",
+    (rsl_rl.algorithms.PPO, "act"): "930a814dd21dd200",
+    (rsl_rl.algorithms.PPO, "process_env_step"): "0454dc3eb3ac6829",
+    (RolloutStorage, "mini_batch_generator"): "756bc69b9fc7dcac",
+    (Symmetry, "compute_loss"): "0eecb2ae2f6b7007",
 }
-"""Methods in whose place `PPO` has its own: SHA-256 of their sources in rsl_rl 5.5.0 and 5.5.1."""
+"""Methods in whose place `PPO` has its own: digests of their sources in rsl_rl 5.5.0 and 5.5.1."""
 
 
 class PPO(rsl_rl.algorithms.PPO):
@@ -120,6 +110,9 @@ class PPO(rsl_rl.algorithms.PPO):
         """Average of the policy's parameters over the last iterations, if it is configured."""
         self.noise: RandomStream | None = None
         """Random numbers for the noise of actions by world; None for torch's own generator."""
+        self._changed: set[str] = set()
+        self._check_rsl_rl()
+
         self._entropy_stages = _checked_stages("entropy_stages", entropy_stages)
         self._rate_stages = _checked_stages("learning_rate_stages", learning_rate_stages)
         if self._rate_stages and self.schedule == "adaptive":
@@ -137,8 +130,6 @@ class PPO(rsl_rl.algorithms.PPO):
                 )
             average = get_ema_multi_avg_fn(1.0 - 1.0 / averaged_iterations)
             self.averaged = AveragedModel(self.get_policy(), multi_avg_fn=average).eval()
-        self._changed: set[str] = set()
-        self._check_rsl_rl()
 
     def act(self, obs: TensorDict) -> torch.Tensor:
         """Sample actions, shape [worlds, actions], and record them with their values."""
@@ -162,8 +153,8 @@ class PPO(rsl_rl.algorithms.PPO):
         for a recurrent critic, because a call for its value would advance its memory.
         """
         has_final = "final_obs" in extras and "time_outs" in extras
-        is_known = "PPO.process_env_step" not in self._changed
-        if is_known and has_final and not self.critic.is_recurrent:
+        is_changed = "PPO.process_env_step" in self._changed
+        if has_final and not is_changed and not self.critic.is_recurrent:
             extras = dict(extras)
             # The value of these worlds only: most calls have few of them, or none.
             ended = extras.pop("time_outs").nonzero().squeeze(1)
@@ -463,7 +454,7 @@ def _digest(method: Callable[..., object]) -> str:
     if isinstance(method, types.FunctionType):
         with contextlib.suppress(OSError):
             source = inspect.getsource(method.__code__)
-    return hashlib.sha256(source.encode()).hexdigest()
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 def _keep_own_rates(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
