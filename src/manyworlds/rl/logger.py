@@ -234,7 +234,7 @@ class TrainingLogger:
             learn_time=learn_time,
             env_time=self._env_times[0] - before[0],
             physics_time=self._env_times[1] - before[1],
-            scalars=finite_or_none(scalars),
+            scalars=cast("dict[str, float | None]", finite_or_none(scalars)),
         )
 
     def save_model(self, path: str, iteration: int) -> None:

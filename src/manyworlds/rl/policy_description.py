@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 import torch
 
@@ -178,7 +178,7 @@ def describe_policy(
         "entities": entities,
         "actuators": actuators,
     }
-    return finite_or_none(description)
+    return cast("PolicyDescription", finite_or_none(description))
 
 
 def action_entity(env: ManagerBasedRlEnv) -> Entity:

@@ -43,7 +43,7 @@ def to_plain(value: object) -> Plain:
     return _anywhere(repr(value))
 
 
-def finite_or_none(plain: Any) -> Any:
+def finite_or_none(plain: object) -> object:
     """Return plain data with None for numbers that are not finite, which JSON cannot store."""
     if isinstance(plain, dict):
         return {key: finite_or_none(item) for key, item in plain.items()}
