@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from manyworlds.rl.runner import OnPolicyRunner
 
+Checkpoint = dict[str, Any]
+"""Content of a checkpoint: tensors and plain data by their keys."""
+
 AVERAGED = "averaged_state_dict"
 """Key of the averaged policy in a checkpoint."""
 
@@ -187,7 +190,7 @@ def restore_checkpoint(
     _read(TRAINING_PARTS, runner, checkpoint)
     rank = runner.ranks.rank
     states = [infos, *infos.get("other_ranks", [])]
-    own: dict[str, Any] = {}
+    own: Checkpoint = {}
     if rank < len(states):
         own.update(states[rank])
     if "sim" not in own.get("env_state", {}):
@@ -231,7 +234,7 @@ def load_networks(
     return runner.alg.load(cast("dict[str, Any]", checkpoint), load_cfg, strict)
 
 
-def load_checkpoint(path: Path, map_location: str = "cpu") -> dict[str, Any]:
+def load_checkpoint(path: Path, map_location: str = "cpu") -> Checkpoint:
     """Read a checkpoint without running code that it contains.
 
     Checkpoints of older releases of rsl_rl are converted to the current format.
@@ -261,7 +264,7 @@ def acting_weights(checkpoint: Mapping[str, object]) -> dict[str, torch.Tensor]:
     return cast("dict[str, torch.Tensor]", policy or checkpoint["actor_state_dict"])
 
 
-def _write(parts: tuple[Part, ...], runner: OnPolicyRunner) -> dict[str, Any]:
+def _write(parts: tuple[Part, ...], runner: OnPolicyRunner) -> Checkpoint:
     contents = {}
     for part in parts:
         content = part.write(runner)
@@ -270,13 +273,13 @@ def _write(parts: tuple[Part, ...], runner: OnPolicyRunner) -> dict[str, Any]:
     return contents
 
 
-def _read(parts: tuple[Part, ...], runner: OnPolicyRunner, contents: Mapping[str, Any]) -> None:
+def _read(parts: tuple[Part, ...], runner: OnPolicyRunner, contents: Mapping[str, object]) -> None:
     for part in parts:
         if part.key in contents:
             part.read(runner, contents[part.key])
 
 
-def _migrate(checkpoint: dict[str, Any]) -> dict[str, Any]:
+def _migrate(checkpoint: Checkpoint) -> Checkpoint:
     if "model_state_dict" in checkpoint:
         both = checkpoint.pop("model_state_dict")
         for network in ("actor", "critic"):

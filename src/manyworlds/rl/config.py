@@ -15,6 +15,9 @@ SYMMETRIC_MLP = "manyworlds.rl.symmetry:SymmetricMLPModel"
 MIRROR_BATCH = "manyworlds.rl.symmetry:mirror_batch"
 """Function that appends the mirror images of a batch of observations and actions."""
 
+Settings = dict[str, Any]
+"""Settings in the form that rsl_rl takes: plain data by name."""
+
 
 def gaussian_distribution() -> dict[str, str | float]:
     """Return settings of a Gaussian policy with a state-independent standard deviation."""
@@ -30,9 +33,9 @@ class RslRlModelCfg:
     activation: str = "elu"
     obs_normalization: bool = False
     """Normalize observations by their running mean and standard deviation."""
-    cnn_cfg: dict[str, Any] | None = None
+    cnn_cfg: Settings | None = None
     """Settings of convolutions over image groups, for `CNNModel` and `SPATIAL_SOFTMAX_CNN`."""
-    distribution_cfg: dict[str, Any] | None = None
+    distribution_cfg: Settings | None = None
     """Settings of the action distribution; None for a network without one (a critic)."""
     rnn_type: str | None = None
     """`lstm` or `gru`, for `RNNModel`."""
@@ -68,7 +71,7 @@ class RslRlRndCfg:
 
     weight: float = 0.0
     """Weight of this reward per second, as of the rewards of the environment; 0 for none."""
-    weight_schedule: dict[str, Any] | None = None
+    weight_schedule: Settings | None = None
     """Change of the weight with the number of control steps: `mode` ("constant", "step" or
     "linear"), `final_step` and `final_value`, and for "linear" `initial_step`."""
     reward_normalization: bool = False
@@ -230,7 +233,7 @@ _WEIGHT_SCHEDULES = {
 }
 
 
-def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> dict[str, Any]:
+def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> Settings:
     """Return a copy of a configuration in rsl_rl's format, which rsl_rl may modify.
 
     Raises:
@@ -239,7 +242,7 @@ def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> dict[str,
     """
     if not isinstance(cfg, Mapping):
         cfg = asdict(cfg)
-    settings: dict[str, Any] = copy.deepcopy(dict(cfg))
+    settings: Settings = copy.deepcopy(dict(cfg))
     for name in NETWORKS:
         _clean_model(name, settings.get(name, {}))
     algorithm = settings.get("algorithm", {})
@@ -257,7 +260,7 @@ def runner_settings(cfg: RslRlBaseRunnerCfg | Mapping[str, object]) -> dict[str,
     return settings
 
 
-def _clean_model(name: str, model: dict[str, Any]) -> None:
+def _clean_model(name: str, model: Settings) -> None:
     """Remove the settings that a network does not use, which its class does not accept."""
     rnn_type = model.get("rnn_type")
     if rnn_type is None:
@@ -274,7 +277,7 @@ def _clean_model(name: str, model: dict[str, Any]) -> None:
         model.pop("cnn_cfg", None)
 
 
-def _check_schedule(schedule: Mapping[str, Any]) -> None:
+def _check_schedule(schedule: Settings) -> None:
     mode = schedule.get("mode")
     wanted = _WEIGHT_SCHEDULES.get(str(mode))
     if wanted is None or not set(wanted) <= schedule.keys():

@@ -9,13 +9,19 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 
 from manyworlds.rl import distributed
 from manyworlds.rl.checkpoint import load_checkpoint, restore_checkpoint, save_checkpoint
-from manyworlds.rl.config import MIRROR_BATCH, NETWORKS, RslRlBaseRunnerCfg, runner_settings
+from manyworlds.rl.config import (
+    MIRROR_BATCH,
+    NETWORKS,
+    RslRlBaseRunnerCfg,
+    Settings,
+    runner_settings,
+)
 from manyworlds.rl.exporter_utils import Metadata, export_policy
 from manyworlds.rl.inference import InferencePolicy
 from manyworlds.rl.progress import IterationRecord
@@ -347,7 +353,7 @@ class OnPolicyRunner(_RslRlRunner):
         return InferencePolicy(policy, env=self.env.unwrapped)
 
 
-def _observed(settings: Mapping[str, Any], env: RslRlVecEnvWrapper) -> dict[str, list[str]]:
+def _observed(settings: Settings, env: RslRlVecEnvWrapper) -> dict[str, list[str]]:
     """Return the groups that each network sees.
 
     A critic whose groups do not exist sees those of the actor, as does the network that rewards

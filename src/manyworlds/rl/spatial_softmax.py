@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from manyworlds.rl.config import Settings
 from manyworlds.utils.extras import require_extra
 
 require_extra("rsl_rl", "train")
@@ -101,12 +102,12 @@ class SpatialSoftmaxCNNModel(CNNModel):
         obs_groups: dict[str, list[str]],
         obs_set: str,
         output_dim: int,
-        cnn_cfg: dict[str, Any] | None = None,
+        cnn_cfg: Settings | None = None,
         cnns: nn.ModuleDict | dict[str, nn.Module] | None = None,
         hidden_dims: Sequence[int] = (256, 256, 256),
         activation: str = "elu",
         obs_normalization: bool = False,
-        distribution_cfg: dict[str, Any] | None = None,
+        distribution_cfg: Settings | None = None,
     ) -> None:
         if cnns is None:
             self._get_obs_dim(obs, obs_groups, obs_set)
@@ -123,7 +124,7 @@ class SpatialSoftmaxCNNModel(CNNModel):
             cnns=cnns,
         )
 
-    def _make_cnns(self, cnn_cfg: dict[str, Any] | None) -> dict[str, nn.Module]:
+    def _make_cnns(self, cnn_cfg: Settings | None) -> dict[str, nn.Module]:
         if cnn_cfg is None:
             raise ValueError(
                 "CNN configurations must be provided if CNNs are not shared: set cnn_cfg."
