@@ -48,7 +48,7 @@ RunningTraining = Annotated[
     tyro.conf.Positional,
     arg(
         metavar="[RUN]",
-        help="Run folder, or the name of a run in the folder of all runs; default: the newest "
+        help="Run folder, or the name of a run in the folder of all runs; empty for the newest "
         "running training.",
     ),
 ]

@@ -36,7 +36,7 @@ class ReportOptions:
             metavar="[RUN]",
             help_behavior_hint="",
             help="Run folder, checkpoint in one, name of a run, or a task for its newest run; "
-            "default: the newest run of any task.",
+            "empty for the newest run of any task.",
         ),
     ] = ""
     out: Path | None = None

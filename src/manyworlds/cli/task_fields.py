@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -15,7 +15,7 @@ from manyworlds.cli.options import asks_for_help, rewritten
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.live.values import stages_of
 from manyworlds.rl import RslRlBaseRunnerCfg
-from manyworlds.rl.config import RslRlOnPolicyRunnerCfg
+from manyworlds.rl.config import RslRlOnPolicyRunnerCfg, RslRlPpoAlgorithmCfg
 from manyworlds.utils.garbage import gc_paused
 
 C = TypeVar("C", bound="EnvConfig")
@@ -71,7 +71,7 @@ def parse_fields(config: C, words: Sequence[str], command: str, options: object)
     """
     if not words:
         return config  # tyro takes a second for the fields of a task
-    # The command's own options are parsed: they are here for the help and for suggestions.
+    # The command's own options are already parsed: they add to the help and to suggestions.
     fields: list[tuple[str, Any]] = [("task", tyro.conf.Suppress[tuple[str, ...]])]
     for name, part in vars(config).items():
         kind: Any = type(part)
@@ -120,15 +120,7 @@ def keep_given_values(config: TrainConfig, words: Sequence[str]) -> list[str]:
             given[head + dot + name.removeprefix("no_")] = None  # a flag that is turned off
     notes: list[str] = []
     if isinstance(config.agent, RslRlOnPolicyRunnerCfg):
-        algorithm = config.agent.algorithm
-        for name, stages in (
-            ("entropy_coef", "entropy_stages"),
-            ("learning_rate", "learning_rate_stages"),
-        ):
-            is_given = f"agent.algorithm.{name}" in given
-            if is_given and getattr(algorithm, stages) and f"agent.algorithm.{stages}" not in given:
-                setattr(algorithm, stages, ())
-                notes.append(f"agent.algorithm.{name} stays as given: {stages} no longer change it")
+        notes = _keep_learner_values(config.agent.algorithm, given)
     for curriculum, term in list(config.env.curriculum.items()):
         if term is None:
             continue
@@ -149,6 +141,21 @@ def keep_given_values(config: TrainConfig, words: Sequence[str]) -> list[str]:
         if all(value in ({}, None) for value in rest):
             # Not deleted: a run that is continued reads from its file that it is off.
             config.env.curriculum[curriculum] = None  # type: ignore[assignment]
+    return notes
+
+
+def _keep_learner_values(algorithm: RslRlPpoAlgorithmCfg, given: Container[str]) -> list[str]:
+    """Clear the stages of settings that are given without their stages; return sentences."""
+    notes: list[str] = []
+    for name, stages in (
+        ("entropy_coef", "entropy_stages"),
+        ("learning_rate", "learning_rate_stages"),
+    ):
+        if f"agent.algorithm.{name}" not in given or f"agent.algorithm.{stages}" in given:
+            continue
+        if getattr(algorithm, stages):
+            setattr(algorithm, stages, ())
+            notes.append(f"agent.algorithm.{name} stays as given: {stages} no longer change it")
     return notes
 
 

@@ -265,6 +265,7 @@ def read_config(
         if trained is not None and trained.task in (task, None):
             update_from_plain(config.env, trained.env_params())
             update_from_plain(config.agent, trained.agent_params())
+            # What the command line gives overrides the run.
             config = parse_fields(config, words, f"train {task}", options)
         elif trained is not None:
             notes = [

@@ -333,6 +333,7 @@ def _check_free(task_id: str) -> None:
 
 
 def _find(task_name: str) -> _Task:
+    """Return a task, after importing its module if it is the first time."""
     task_name = require_task(task_name)
     if task_name not in _TASKS:
         lazy = _LAZY[task_name]

@@ -399,6 +399,7 @@ class _TrainingPage:
         self._follow = not self._follow
 
     def _select(self, world: int) -> None:
+        """Select a world."""
         self._selected = world
         if self._entry is not None:
             self._entry.show(world)

@@ -236,6 +236,7 @@ def complete_motion(
 
 
 def _read_csv(path: Path, joint_names: Sequence[str]) -> np.ndarray:
+    """Read the columns of the root and of the joints."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no motion file '{path}': give a CSV or NPZ file.")
     try:
@@ -274,6 +275,7 @@ def _read_csv(path: Path, joint_names: Sequence[str]) -> np.ndarray:
 def _check_width(
     width: int, joint_names: Sequence[str], path: Path, line: int | None = None
 ) -> None:
+    """Refuse a recording with another number of columns than the robot needs."""
     if width != 7 + len(joint_names):
         where = ""
         if line is not None:

@@ -109,7 +109,11 @@ class CommandTab:
                 terms = {name: manager.get_term(name) for name in manager.active_terms}
         steered = {name: term for name, term in terms.items() if isinstance(term, Steerable)}
         sought = {name: term for name, term in terms.items() if isinstance(term, Seekable)}
-        own = [term for term in terms.values() if manager and _has_gui(term)]
+        own = []
+        if manager:
+            from manyworlds.managers import CommandTerm
+
+            own = [term for term in terms.values() if overrides(term, CommandTerm, "create_gui")]
         if not steered and not sought and not own:
             return
         with tabs.add_tab("Commands", icon=_GAMEPAD):
@@ -183,9 +187,3 @@ class MotionSlider:
     def _seek(self, frame: float) -> None:
         self._next = time.monotonic() + _HOLD_SECONDS
         self._viewer.request(SeekMotion(self._name, int(frame)))
-
-
-def _has_gui(term: object) -> bool:
-    from manyworlds.managers import CommandTerm
-
-    return overrides(term, CommandTerm, "create_gui")

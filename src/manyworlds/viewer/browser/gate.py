@@ -117,6 +117,7 @@ class Gate:
         self._thread.join(_JOIN_S)
 
     def _run(self) -> None:
+        """Run the loop of the server until it stops."""
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._serve())
@@ -147,6 +148,7 @@ class Gate:
         await asyncio.gather(*links, return_exceptions=True)
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Handle a connection, unless there are too many."""
         if len(self._links) >= _MOST_LINKS:
             self.access.refused["too many"] += 1
             writer.close()

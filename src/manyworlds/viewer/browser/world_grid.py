@@ -346,6 +346,7 @@ class WorldGrid:
         return [site for site in range(self._model.nsite) if self._shown("site", site)]
 
     def _add_meshes(self) -> list[_Batch]:
+        """Add the meshes of bodies; bodies that look alike share one."""
         by_body: dict[int, list[int]] = {}
         for geom in self._drawable:
             if not self._appearance.varied["geom"][geom]:
@@ -396,6 +397,7 @@ class WorldGrid:
         return tuple(tuple(np.round(column, 6).ravel().tolist()) for column in columns)
 
     def _add_sites(self) -> list[_Batch]:
+        """Add the meshes of sites."""
         model = self._model
         by_body: dict[int, list[int]] = {}
         for site in self._drawable_sites():
@@ -448,10 +450,12 @@ class WorldGrid:
     def _note_deformable(
         self, handle: viser.MeshHandle, body_at: Callable[[np.ndarray], int]
     ) -> None:
+        """Report a mesh of a deformable body to the page."""
         if self._on_mesh is not None:
             self._on_mesh(handle, lambda index, point: body_at(point))
 
     def _add_labels(self) -> list[viser.LabelHandle]:
+        """Add a label for each world, if there are few."""
         places = self.places
         if not self._can_select or not 1 < self.count <= MAX_LABELS:
             places = places[:0]

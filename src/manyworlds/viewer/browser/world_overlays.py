@@ -118,6 +118,7 @@ class WorldOverlays:
         captured: Mapping[type[Capture], Capture],
         selection: Selection,
     ) -> None:
+        """Add contacts, tendons and other shapes to the drawing."""
         contacts = captured.get(CapturedContacts)
         if isinstance(contacts, CapturedContacts) and selection.contact_points:
             draw.contact_points(drawing, contacts, self.radius)
@@ -135,6 +136,7 @@ class WorldOverlays:
     def _show_lines(
         self, poses: draw.Poses, joints: CapturedJoints | None, selection: Selection
     ) -> None:
+        """Show wireframes and the frames of joints and sites."""
         model = self._model
         geoms = selection.wireframes
         sites = selection.sites

@@ -116,6 +116,7 @@ class TermPlots:
             figure.linepnt[0] = 0
 
     def _range(self, history: deque[float]) -> tuple[float, float]:
+        """Return the range of a plot: most of the history, with margins."""
         cfg = self._cfg
         low, high = np.percentile(history, (cfg.p_lo, cfg.p_hi))
         span = max(high - low, cfg.min_span)

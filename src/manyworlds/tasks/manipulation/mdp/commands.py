@@ -167,6 +167,7 @@ class _Lifting(CommandTerm):
             self._put_down(entity, env_ids)
 
     def _put_down(self, entity: Entity, env_ids: torch.Tensor) -> None:
+        """Put an object at a random pose on the table."""
         ranges = self.cfg.object_pose_range
         low, high = self._bounds(ranges.x, ranges.y, ranges.z, ranges.yaw)
         drawn = self.random.uniform(low, high, (4,), env_ids)

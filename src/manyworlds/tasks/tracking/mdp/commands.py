@@ -432,6 +432,7 @@ class MotionCommand(CommandTerm):
         return weights / weights.sum()
 
     def _sample_frames(self, env_ids: torch.Tensor) -> None:
+        """Sample the frames at which worlds start."""
         probabilities = self.sampling_probabilities()
         bins = self.random.choice(probabilities, env_ids)
         share = (bins + self.random.uniform(env_ids=env_ids)) / self.bin_count
@@ -469,6 +470,7 @@ class MotionCommand(CommandTerm):
     # Building and drawing.
 
     def _check(self, cfg: MotionCommandCfg) -> None:
+        """Check the configuration against the robot."""
         if self.robot.is_fixed_base:
             raise ValueError(
                 f"MotionCommand moves '{cfg.entity_name}', whose base is fixed: name an entity "
@@ -505,6 +507,7 @@ class MotionCommand(CommandTerm):
                 )
 
     def _load(self) -> Motion:
+        """Load the motion, and check that it is one of this robot at the control rate."""
         cfg = self.cfg
         robot = self.robot
         if cfg.motion_file:

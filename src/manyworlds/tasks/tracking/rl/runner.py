@@ -131,6 +131,7 @@ class MotionTrackingOnPolicyRunner(OnPolicyRunner):
         }
 
     def _command(self) -> tuple[str, MotionCommand]:
+        """Return the name and the term of the motion command."""
         manager = self.env.unwrapped.command_manager
         for name in manager.active_terms:
             command = manager.get_term(name)
