@@ -167,9 +167,11 @@ class RandomStream:
             return drawn.view(len(drawn), *shape)
         # On the CPU NumPy is quickest.
         host = self._host
+        ids: np.ndarray | None = None
         start = host
         if env_ids is not None:
-            start = host[env_ids.numpy()]
+            ids = env_ids.numpy()
+            start = host[ids]
         steps = _HOST_STEPS
         if count > _CHUNK:
             steps = np.arange(1, count + 1, dtype=np.uint64) * _HOST_GOLDEN
@@ -184,10 +186,10 @@ class RandomStream:
             moved = steps[count - 1]
             if moving is not None:
                 moved = moved * moving.numpy()
-            if env_ids is None:
+            if ids is None:
                 host += moved
             else:
-                host[env_ids.numpy()] += moved
+                host[ids] += moved
         return torch.from_numpy(made).view(len(made), *shape)
 
     def _draw_on_device(
