@@ -368,10 +368,7 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
         touched = due | self._active
         begins = due & ~self._active
         self._active ^= due
-        shape = self._wrench[0, ..., :3].shape
-        force = self.random.uniform(*force_range, shape)
-        torque = self.random.uniform(*torque_range, shape)
-        drawn = torch.cat([force, torque], dim=-1) * _over_bodies(begins)
+        drawn = self._draw_wrench(force_range, torque_range) * _over_bodies(begins)
         self._wrench.copy_(torch.where(_over_bodies(due), drawn, self._wrench))
         duration = self.random.uniform(*duration_s)
         pause = self.random.uniform(*cooldown_s)
@@ -404,6 +401,15 @@ class apply_body_impulse(ManagerTermBase):  # noqa: N801
                 tail = start[env, body]
                 tip = end[env, body]
                 visualizer.add_arrow(tail, tip, self.viz.rgba, width=self.viz.width)
+
+    def _draw_wrench(
+        self, force_range: tuple[float, float], torque_range: tuple[float, float]
+    ) -> torch.Tensor:
+        """Draw a wrench on each body in each world, shape [num_envs, bodies, 6]."""
+        shape = self._wrench[0, ..., :3].shape
+        force = self.random.uniform(*force_range, shape)
+        torque = self.random.uniform(*torque_range, shape)
+        return torch.cat([force, torque], dim=-1)
 
     def _present_wrench(self) -> torch.Tensor:
         return self._entity.data.body_external_wrench[:, self._bodies]
