@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import mujoco
-
 from manyworlds.managers.event_manager import event_fields, plain_function
 
 if TYPE_CHECKING:
@@ -59,7 +57,11 @@ def _friction_without_effect(env: ManagerBasedRlEnv) -> Iterator[str]:
     static = model.body_weldid[model.geom_bodyid] == 0
     for ground in static.nonzero()[0].tolist():
         for geom in drawn.nonzero().flatten().tolist():
-            if static[geom] or not _collide(model, geom, ground):
+            collide = (
+                model.geom_contype[geom] & model.geom_conaffinity[ground]
+                or model.geom_contype[ground] & model.geom_conaffinity[geom]
+            )
+            if static[geom] or not collide:
                 continue
             higher = int(model.geom_priority[ground]) - int(model.geom_priority[geom])
             lost = friction[:, geom] < friction[:, ground]
@@ -77,9 +79,3 @@ def _friction_without_effect(env: ManagerBasedRlEnv) -> Iterator[str]:
                 "(CollisionCfg.priority), or the ground less friction."
             )
             return
-
-
-def _collide(model: mujoco.MjModel, first: int, second: int) -> bool:
-    types = model.geom_contype
-    affinities = model.geom_conaffinity
-    return bool(types[first] & affinities[second] or types[second] & affinities[first])

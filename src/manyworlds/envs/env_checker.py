@@ -13,7 +13,12 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from manyworlds.managers import NullCurriculumManager, ObservationTermCfg
+from manyworlds.managers import (
+    NullCurriculumManager,
+    ObservationTermCfg,
+    RewardManager,
+    TerminationManager,
+)
 
 _LARGE = 1e3
 _ROLLOUT = 5
@@ -195,8 +200,10 @@ class _Checker:
         env.reset()
         for watch in self.observations:
             self._judge_observation(watch)
+        # A reward, and no penalty, that differs under random actions.
+        has_signal = any(w.weight > 0.0 and w.finite and w.low < w.high for w in self.rewards)
         for watch in self.rewards:
-            self._judge_reward(watch)
+            self._judge_reward(watch, has_signal)
         for name in self.unread:
             self.find(
                 f"sensor '{name}'",
@@ -216,7 +223,7 @@ class _Checker:
                 watches.append(cfg.func)
         return watches
 
-    def _watch(self, manager: Any, kind: str) -> list[_Watch]:
+    def _watch(self, manager: RewardManager | TerminationManager, kind: str) -> list[_Watch]:
         watches = []
         for name in manager.active_terms:
             cfg = manager.get_term_cfg(name)
@@ -226,12 +233,12 @@ class _Checker:
                 watches.append(cfg.func)
         return watches
 
-    def _rollout(self, actions: list[torch.Tensor]) -> dict[str, Any]:
+    def _rollout(self, actions: list[torch.Tensor]) -> dict[str, torch.Tensor]:
         """Reset with the seed and apply actions; return the results by the part they belong to."""
         env = self.env
         watches = [*self.observations, *self.rewards]
         env.reset(seed=self.seed)
-        result: dict[str, Any] = {}
+        result: dict[str, torch.Tensor] = {}
         for name in _COMPARED:
             result[f"sim.data.{name}"] = getattr(env.sim.data, name).clone()
         for name in sorted(env.sim.expanded_fields):
@@ -270,7 +277,8 @@ class _Checker:
             f"the control period of {self.env.step_dt:g} s",
         )
 
-    def _compare(self, first: dict[str, Any], second: dict[str, Any]) -> None:
+    def _compare(self, first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> None:
+        """Find what differs between two rollouts with the same seed."""
         if self.env.device.type == "cuda":
             self.report.notes.append("resets are not compared on a GPU, whose sums may differ")
             return
@@ -323,14 +331,14 @@ class _Checker:
                 f"give it a scale or a clip: networks train poorly on values beyond {_LARGE:g}",
             )
 
-    def _judge_reward(self, watch: _Watch) -> None:
+    def _judge_reward(self, watch: _Watch, has_signal: bool) -> None:
         if not watch.finite:
             self.find(
                 watch.where,
                 "is not finite, and counts as zero there",
                 "look for a division by zero or an overflow",
             )
-        elif watch.low == watch.high == 0.0 and (watch.weight < 0.0 or self._has_signal()):
+        elif watch.low == watch.high == 0.0 and (watch.weight < 0.0 or has_signal):
             kind = "perhaps of a goal"
             if watch.weight < 0.0:
                 kind = "a penalty"
@@ -344,10 +352,6 @@ class _Checker:
                 f"is always {watch.low:g}, in all worlds, under random actions",
                 "check its parameters: a constant reward provides no learning signal",
             )
-
-    def _has_signal(self) -> bool:
-        """Return True if a reward that is no penalty differs under random actions."""
-        return any(w.weight > 0.0 and w.finite and w.low < w.high for w in self.rewards)
 
     def _judge_host_reads(self) -> None:
         if self.env.device.type != "cuda":

@@ -46,7 +46,7 @@ from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation, SimulationCfg, choose_device
 from manyworlds.sim.diagnostics.status import FATAL, status_counts
 from manyworlds.utils.clocks import steps_in
-from manyworlds.utils.debug_visualizer import DebugVisualizer
+from manyworlds.utils.debug_visualizer import DebugVisualizer, Drawable
 from manyworlds.utils.declared import declared
 from manyworlds.utils.devices import DeviceTimer
 from manyworlds.utils.seeding import MAX_SEED, new_seed, rng_state, seed_rng, set_rng_state
@@ -308,12 +308,12 @@ class ManagerBasedRlEnv(Stateful):
 
     def setup_manager_visualizers(self) -> None:
         """Collect the managers and sensors that have a `debug_vis`."""
-        managers = {
+        self.manager_visualizers: dict[str, Drawable] = {
             name: manager
             for name, manager in vars(self).items()
             if name.endswith("_manager") and hasattr(manager, "debug_vis")
         }
-        self.manager_visualizers: dict[str, Any] = {**managers, **self.scene.sensors}
+        self.manager_visualizers.update(self.scene.sensors)
 
     def reset(
         self,
@@ -667,9 +667,9 @@ class ManagerBasedRlEnv(Stateful):
         self.sim.forward(worlds)
         self.command_manager.compute(dt=0.0, env_ids=worlds.ids)
 
-    def _reset_managers(self, worlds: Worlds) -> dict[str, Any]:
+    def _reset_managers(self, worlds: Worlds) -> dict[str, object]:
         """Reset what managers keep of given worlds; return the values that they log."""
-        log: dict[str, Any] = {}
+        log: dict[str, object] = {}
         for manager in (
             self.observation_manager,
             self.action_manager,

@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
@@ -196,7 +196,7 @@ class ActionManager(BuiltTermManager[ActionTerm]):
         for term in self._class_terms.values():
             term.apply_actions()
 
-    def reset(self, env_ids: EnvIds = None) -> dict[str, Any]:
+    def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Set the stored actions of the given worlds to zero and reset the terms."""
         worlds = self._worlds(env_ids)
         for buffer in (self._action, self._prev_action, self._prev_prev_action):

@@ -398,7 +398,7 @@ class EventManager(ManagerBase[EventTermCfg]):
         self._call(name, self.get_term_cfg(name), env_ids)
         self._env.random = before  # one event may apply others again
 
-    def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
+    def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: object) -> object:
         event = self._prepared.get(name)
         if event is None or event.func is not term_cfg.func:  # a curriculum may name another one
             result = super()._call(name, term_cfg, *args)

@@ -21,7 +21,7 @@ from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.utils.debug_visualizer import DebugVisualizer
+    from manyworlds.utils.debug_visualizer import DebugVisualizer, Drawable
 
 _SHORT = reprlib.Repr()
 _SHORT.maxdict = 12
@@ -181,7 +181,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         """Return the current values of each term in one world."""
         return []
 
-    def get_visualizable_terms(self) -> list[tuple[str, Any]]:
+    def get_visualizable_terms(self) -> list[tuple[str, Drawable]]:
         """Return the terms with a `debug_vis` method, by name."""
         return [
             (name, term) for name, term in self._class_terms.items() if hasattr(term, "debug_vis")
@@ -280,7 +280,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         self._streams[name] = self._env.random_streams.stream(f"{self.kind}/{name}")
         self._env.random = self._streams[name]
 
-    def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: Any) -> Any:
+    def _call(self, name: str, term_cfg: ManagerTermBaseCfg, *args: object) -> Any:
         """Call a term; errors name the manager and the term."""
         self._env.random = self._streams[name]
         try:
@@ -299,7 +299,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             )
         return value
 
-    def _blame(self, error: Exception, name: str, params: dict[str, Any]) -> None:
+    def _blame(self, error: Exception, name: str, params: Mapping[str, object]) -> None:
         """Prepend the term to the error's message; add a note if the message is not one string."""
         shown = " ".join(_SHORT.repr(params).split())
         where = f"{self.kind} term '{name}' with params {shown}"

@@ -149,7 +149,8 @@ class Sensor(ABC, Generic[T], Stateful):
     def data(self) -> T:
         """Measured data; computed at most once between calls that change the simulation."""
         if self._cache is None:
-            if self._has_options:
+            cfg = self.cfg
+            if cfg is not None and (cfg.samples_eagerly or cfg.noise is not None):
                 self._cache = self._sample()
             else:
                 self._cache = self._compute_data()
@@ -233,11 +234,6 @@ class Sensor(ABC, Generic[T], Stateful):
 
     def _invalidate_cache(self) -> None:
         self._cache = None
-
-    @property
-    def _has_options(self) -> bool:
-        cfg = self.cfg
-        return cfg is not None and (cfg.samples_eagerly or cfg.noise is not None)
 
     def _make_sampler(self, sample: T) -> Sampler:
         assert self.cfg is not None

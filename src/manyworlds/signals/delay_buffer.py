@@ -164,7 +164,9 @@ class DelayBuffer(Stateful):
         """Draw integers from [low, high], one for each clock of the rows."""
         if self._random is not None:
             return self._random.integers(low, high + 1, env_ids=batch_ids)
-        count = len(self._step_count) if batch_ids is None else len(batch_ids)
+        count = len(self._step_count)
+        if batch_ids is not None:
+            count = len(batch_ids)
         return torch.randint(low, high + 1, (count,), **self._source).to(self._lags.device)
 
     def _unit(self) -> torch.Tensor:
@@ -175,7 +177,9 @@ class DelayBuffer(Stateful):
 
     @property
     def _generator_state(self) -> torch.Tensor | None:
-        return self._generator.get_state() if self._generator else None
+        if self._generator is None:
+            return None
+        return self._generator.get_state()
 
     @_generator_state.setter
     def _generator_state(self, state: torch.Tensor | None) -> None:

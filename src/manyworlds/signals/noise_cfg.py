@@ -49,7 +49,9 @@ class NoiseCfg(abc.ABC):
         noise = self.sample(data)
         if self.operation == "add":
             return data + noise
-        return data * noise if self.operation == "scale" else noise.expand_as(data).clone()
+        if self.operation == "scale":
+            return data * noise
+        return noise.expand_as(data).clone()
 
     def to(self: Cfg, device: torch.device | str, random: RandomStream | None = None) -> Cfg:
         """Return a copy for `apply`, with tuples converted to tensors.
@@ -82,14 +84,18 @@ class NoiseCfg(abc.ABC):
 
     def _require(self, low: str | float, high: str) -> None:
         """Check that one parameter, or number, is at most another, component by component."""
-        bound = getattr(self, low) if isinstance(low, str) else low
+        if isinstance(low, str):
+            bound = getattr(self, low)
+            name = f"{low} ({bound})"
+        else:
+            bound = low
+            name = f"{low:g}"
         value = getattr(self, high)
         try:
             fits = np.less_equal(bound, value).all()
         except ValueError:
             fits = False
         if not fits:
-            name = f"{low} ({bound})" if isinstance(low, str) else f"{low:g}"
             raise ValueError(
                 f"{type(self).__name__}.{high} ({value}) must be >= {name} in every component."
             )

@@ -116,11 +116,11 @@ class TorchArray(torch.Tensor):
     @classmethod
     def __torch_function__(
         cls,
-        func: Callable[..., Any],
+        func: Callable[..., object],
         types: Collection[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
         """Redirect in-place writes to the per-world tensor; track views of shared memory."""
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
@@ -145,11 +145,11 @@ class TorchArray(torch.Tensor):
     @classmethod
     def _track(
         cls,
-        result: Any,
+        result: object,
         source: TorchArray,
         view: Callable[[torch.Tensor], Any],
         copied: bool = False,
-    ) -> Any:
+    ) -> object:
         """Wrap a view of `source`'s memory; `view` finds it in the per-world tensor.
 
         With `copied`, the result may be a copy of the memory that worlds share.
@@ -165,6 +165,8 @@ class TorchArray(torch.Tensor):
         if isinstance(result, np.ndarray):
             result = result.view()
             result.flags.writeable = False
+        if not isinstance(result, torch.Tensor):
+            return result
         if not copied and not _shares_memory(result, source):
             return result
 
@@ -196,7 +198,7 @@ def _plain(arg: Any, write: bool) -> Any:
         return arg.as_subclass(torch.Tensor)
 
 
-def _shares_memory(result: Any, source: torch.Tensor) -> bool:
+def _shares_memory(result: object, source: torch.Tensor) -> bool:
     if not isinstance(result, torch.Tensor):
         return False
     with torch._C.DisableTorchFunctionSubclass():

@@ -55,11 +55,11 @@ class StructView(Generic[T]):
         for value in self._accessed().values():
             if isinstance(value, StructView):
                 tensors += value.bound_tensors()
-            else:
+            elif isinstance(value, torch.Tensor):
                 tensors.append(value)
         return tensors
 
-    def _accessed(self) -> dict[str, Any]:
+    def _accessed(self) -> dict[str, object]:
         """Return tensors and nested views by field: attributes, so that an access is no call."""
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
@@ -71,7 +71,7 @@ class StructView(Generic[T]):
             vars(self)[name] = value
         return value
 
-    def _read(self, name: str) -> Any:
+    def _read(self, name: str) -> object:
         """Return a field; tensors and views are kept."""
         value = getattr(self._struct, name)
         if dataclasses.is_dataclass(value):
@@ -87,7 +87,7 @@ class StructView(Generic[T]):
             nworld = self._nworld
         return TorchArray.follow(lambda: getattr(self._struct, name), nworld)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("_"):
             super().__setattr__(name, value)
             return
@@ -120,7 +120,7 @@ class DataView(StructView[Any]):
         self._watchers: list[Callable[[torch.Tensor | None], None]] = []
         self._before_derived: Callable[[], object] | None = None
         # Tensors of fields that are not state; no attributes while an action precedes an access.
-        self._derived: dict[str, Any] = {}
+        self._derived: dict[str, object] = {}
 
     @property
     def struct(self) -> DataView:
@@ -160,7 +160,7 @@ class DataView(StructView[Any]):
         super().clear_cache()
         self._derived.clear()
 
-    def _accessed(self) -> dict[str, Any]:
+    def _accessed(self) -> dict[str, object]:
         return super()._accessed() | self._derived
 
     def __getattr__(self, name: str) -> Any:
@@ -179,7 +179,7 @@ class DataView(StructView[Any]):
                 vars(self)[name] = value
         return value
 
-    def _read(self, name: str) -> Any:
+    def _read(self, name: str) -> object:
         value = self._engine.data_field(name)
         if dataclasses.is_dataclass(value):
             return StructView(value, self._engine.num_envs)
@@ -203,7 +203,7 @@ class _ModelFields(StructView[Any]):
         """The view itself."""
         return self
 
-    def _read(self, name: str) -> Any:
+    def _read(self, name: str) -> object:
         engine = self._engine
         field = self._prefix + name
         value = engine.model_field(field)
@@ -252,7 +252,7 @@ class ModelView(_ModelFields):
         """Return a field as compiled, shape (num_envs, ...) with variants, else (1, ...)."""
         return self._defaults(field)
 
-    def _read(self, name: str) -> Any:
+    def _read(self, name: str) -> object:
         if name == "opt":
             return OptionView(self._engine)
         return super()._read(name)

@@ -402,9 +402,14 @@ def _informational_range(
         return (0.0, 0.0)
     # A spec's ranges are in degrees if its compiler is set so; an actuator's never are.
     hinge = getattr(target, "type", None) == mujoco.mjtJoint.mjJNT_HINGE
-    unit = math.pi / 180.0 if hinge and target.compiler.degree else 1.0
-    reach = effort_limit / stiffness if effort_limit is not None and stiffness > 0 else 0.0
-    reach = reach if math.isfinite(reach) else 0.0
+    unit = 1.0
+    if hinge and target.compiler.degree:
+        unit = math.pi / 180.0
+    reach = 0.0
+    if effort_limit is not None and stiffness > 0:
+        reach = effort_limit / stiffness
+    if not math.isfinite(reach):
+        reach = 0.0
     return (target.range[0] * unit - reach, target.range[1] * unit + reach)
 
 

@@ -50,7 +50,9 @@ def adopt_settings(part: mujoco.MjSpec, whole: mujoco.MjSpec) -> None:
         for name in _SETTINGS
         if not np.array_equal(getattr(part.compiler, name), getattr(whole.compiler, name))
     ]
-    before = _compiled(part) if different else None
+    if not different:
+        return
+    before = _compiled(part)
     if before is None:
         return
     for name in different:

@@ -114,8 +114,10 @@ class SpecCfg(ABC):
 
     def _check_rules(self, rules: _Rules) -> None:
         for name, (rule, words) in rules.items():
-            value = getattr(self, name, None)
-            for each in value.values() if isinstance(value, dict) else [value]:
+            values = [getattr(self, name, None)]
+            if isinstance(values[0], dict):
+                values = list(values[0].values())
+            for each in values:
                 self._check(each is None or rule(each), f"{name} must be {words}, got {each!r}.")
 
     def _label(self) -> str:
@@ -272,7 +274,9 @@ class MaterialCfg(SpecCfg):
         _check_new(spec.materials, self.name, "material")
         if self.texture is not None:
             _check_known(self, "texture", self.texture, [t.name for t in spec.textures])
-        geoms = () if self.geom_names_expr is None else _select(spec.geoms, self.geom_names_expr)
+        geoms: Sequence[mujoco.MjsGeom] = ()
+        if self.geom_names_expr is not None:
+            geoms = _select(spec.geoms, self.geom_names_expr)
         material = spec.add_material(
             name=self.name,
             rgba=self.rgba,
@@ -435,7 +439,9 @@ class _MountedCfg(SpecCfg):
             if body is not None:
                 _check_known(self, "body", body, bodies)
         common = {"mode": _MODES[self.mode], "targetbody": self.target or ""}
-        return spec.body(self.body), common | ({"name": self.name} if self.name else {})
+        if self.name:
+            common["name"] = self.name
+        return spec.body(self.body), common
 
 
 @dataclass

@@ -69,12 +69,17 @@ class CoacdCfg:
 
     def arguments(self) -> dict[str, float | int | str]:
         """Return the arguments of `coacd.run_coacd`."""
-        return {
+        arguments: dict[str, float | int | str] = {
             "threshold": float(self.threshold),
-            "max_convex_hull": -1 if self.max_pieces is None else int(self.max_pieces),
-            "preprocess_mode": "off" if self.is_solid else "auto",
+            "max_convex_hull": -1,  # any number
+            "preprocess_mode": "auto",
             "seed": int(self.seed),
         }
+        if self.max_pieces is not None:
+            arguments["max_convex_hull"] = int(self.max_pieces)
+        if self.is_solid:
+            arguments["preprocess_mode"] = "off"
+        return arguments
 
 
 def convex_pieces(
@@ -167,7 +172,8 @@ def _follow(process: subprocess.Popen[bytes], on_progress: Progress) -> str:
             return last
         last = text.strip().rpartition("\n")[2] or last
         for rounds, percent in _MESSAGE.findall(text):
-            level = int(rounds) if rounds else level
+            if rounds:
+                level = int(rounds)
             # Each round divides pieces in two; the number of rounds is not known before.
             share = max(share, 1.0 - 0.5 ** (level + float(percent or 0.0) / 100.0))
 

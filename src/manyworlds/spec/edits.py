@@ -59,7 +59,9 @@ def get_free_joint(spec: mujoco.MjSpec) -> mujoco.MjsJoint | None:
             f"An entity has one root, but this spec has {len(free)} freejoints: "
             "describe each free body as an entity of its own."
         )
-    return free[0] if free else None
+    if not free:
+        return None
+    return free[0]
 
 
 def get_non_free_joints(spec: mujoco.MjSpec) -> tuple[mujoco.MjsJoint, ...]:

@@ -67,8 +67,9 @@ def dof_width(joint_type: int | mujoco.mjtJoint) -> int:
 def joint_of(model: mujoco.MjModel, actuator: int) -> int:
     """Return the id of the joint that an actuator acts on, or -1."""
     kind = mujoco.mjtTrn(model.actuator_trntype[actuator])
-    on_joint = kind in TRANSMISSIONS[TransmissionType.JOINT]
-    return int(model.actuator_trnid[actuator, 0]) if on_joint else -1
+    if kind not in TRANSMISSIONS[TransmissionType.JOINT]:
+        return -1
+    return int(model.actuator_trnid[actuator, 0])
 
 
 def copy_spec_data(source: SpecElement, target: SpecElement, *but: str) -> None:

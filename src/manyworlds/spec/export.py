@@ -96,7 +96,9 @@ def export_spec(
 def _check_replaceable(output_dir: Path, ours: set[str]) -> None:
     if not output_dir.exists():
         return
-    found = {path.name for path in output_dir.iterdir()} if output_dir.is_dir() else {"a file"}
+    found = {"a file"}
+    if output_dir.is_dir():
+        found = {path.name for path in output_dir.iterdir()}
     if found and (_SCENE not in found or found - ours):
         raise FileExistsError(
             f"'{output_dir}' is not an earlier export, it contains {', '.join(sorted(found)[:5])}: "
@@ -124,7 +126,9 @@ def _flatten(xml: str) -> tuple[str, dict[str, str]]:
     """
     root = ElementTree.fromstring(xml)
     compiler = root.find("compiler")
-    folders = {} if compiler is None else compiler.attrib
+    folders: dict[str, str] = {}
+    if compiler is not None:
+        folders = compiler.attrib
     names: dict[str, str] = {}
     for element in [*root.iterfind("asset/*"), *root.iterfind("deformable/skin")]:
         folder = folders.get("texturedir" if element.tag == "texture" else "meshdir", "")
@@ -138,7 +142,9 @@ def _flatten(xml: str) -> tuple[str, dict[str, str]]:
                     re.sub(r"[^\w+-]", "_", s) for s in (member.stem, member.suffix[1:])
                 )
                 taken = {Path(name).stem for path, name in names.items() if path != str(member)}
-                name = free_name(stem, taken) + (f".{suffix}" if suffix else "")
+                name = free_name(stem, taken)
+                if suffix:
+                    name += f".{suffix}"
                 element.set(attribute, names.setdefault(str(member), name))
     return ElementTree.tostring(root, encoding="unicode"), names
 

@@ -47,7 +47,9 @@ def _setpoint(model: mujoco.MjModel, data: mujoco.MjData, actuator: int) -> floa
     length = float(data.actuator_length[model.actuator_outadr[actuator]])
     gain_type = mujoco.mjtGain(model.actuator_gaintype[actuator])
     if gain_type in (mujoco.mjtGain.mjGAIN_DCMOTOR, mujoco.mjtGain.mjGAIN_PID):
-        return length if model.actuator_ctrlspec[actuator] & _POSITION else None
+        if model.actuator_ctrlspec[actuator] & _POSITION:
+            return length
+        return None
     fixed = gain_type == mujoco.mjtGain.mjGAIN_FIXED
     affine = mujoco.mjtBias(model.actuator_biastype[actuator]) == mujoco.mjtBias.mjBIAS_AFFINE
     gain = float(model.actuator_gainprm[actuator, 0])

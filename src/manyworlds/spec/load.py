@@ -46,9 +46,10 @@ class ModelFileError(ValueError):
         self.path = path
         self.error = error
         self.hints = list(hints)
-        end = "." if self.hints and not error.endswith((".", "?", ":")) else ""
+        if self.hints and not error.endswith((".", "?", ":")):
+            error += "."
         hints = "".join(f" Hint: {hint}" for hint in self.hints)
-        super().__init__(f"{path}: {error}{end}{hints}")
+        super().__init__(f"{path}: {error}{hints}")
 
 
 def load_spec(
@@ -243,7 +244,9 @@ def _leave_out_one(spec: mujoco.MjSpec, message: str) -> str:
             name = asset.name or Path(asset.file).stem
             geoms = _stand_in(spec, kind, name)
             spec.delete(asset)
-            shapes = "the shape of 1 geom" if geoms == 1 else f"the shapes of {geoms} geoms"
+            shapes = f"the shapes of {geoms} geoms"
+            if geoms == 1:
+                shapes = "the shape of 1 geom"
             return f"{kind} '{name}' is left out, and {shapes}"
     for texture in filter(is_meant, spec.textures):
         name = texture.name or Path(texture.file).stem
@@ -341,11 +344,14 @@ class _Converter:
 def _joined(parts: list[MeshPart]) -> MeshPart:
     """Return one part; it has texture coordinates if all parts have some."""
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
-    uv = [part.uv for part in parts if part.uv is not None]
+    uvs = [part.uv for part in parts if part.uv is not None]
+    uv: np.ndarray | None = None
+    if len(uvs) == len(parts):
+        uv = np.concatenate(uvs)
     return MeshPart(
         np.concatenate([part.vertices for part in parts]),
         np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=False)]),
-        np.concatenate(uv) if len(uv) == len(parts) else None,
+        uv,
     )
 
 

@@ -65,7 +65,9 @@ class MeshPart:
 
     def to_msh(self) -> bytes:
         """Return the part as a file of MuJoCo's binary format."""
-        uv = np.empty((0, 2), np.float32) if self.uv is None else self.uv * (1, -1) + (0, 1)
+        uv = np.empty((0, 2), np.float32)
+        if self.uv is not None:
+            uv = self.uv * (1, -1) + (0, 1)
         counts = (len(self.vertices), 0, len(uv), len(self.faces))
         return b"".join(
             [
@@ -126,10 +128,10 @@ def triangle_count(path: Path) -> int:
     suffix = path.suffix.lower()
     size = path.stat().st_size
     with path.open("rb") as file:
+        if suffix == ".stl" and _is_text_stl(path):
+            return _occurrences(file, rb"endfacet")
         if suffix == ".stl":
-            return (
-                _occurrences(file, rb"endfacet") if _is_text_stl(path) else max(size - 84, 0) // 50
-            )
+            return max(size - 84, 0) // 50
         if suffix == ".obj":
             return _occurrences(file, rb"(?m)^f\s")
         head = file.read(_CHUNK)
@@ -137,7 +139,9 @@ def triangle_count(path: Path) -> int:
         return max(struct.unpack("<4i", head[:16])[3], 0)
     if suffix == ".ply":
         found = re.search(rb"element face (\d{1,18})\b", head)
-        return int(found[1]) if found else 0
+        if not found:
+            return 0
+        return int(found[1])
     if suffix in (".glb", ".gltf"):
         return _gltf_triangles(_gltf_tree(path))
     return 0
@@ -150,7 +154,9 @@ def _occurrences(file: io.BufferedReader, pattern: bytes) -> int:
         block = tail + chunk
         end = block.rfind(b"\n") + 1 or len(block)
         count += len(re.findall(pattern, block[:end]))
-        tail = block[end - 1 :] if end < len(block) else b"\n"
+        tail = b"\n"
+        if end < len(block):
+            tail = block[end - 1 :]
     return count + len(re.findall(pattern, tail[1:]))
 
 
@@ -176,7 +182,9 @@ def _gltf_tree(path: Path) -> dict[str, Plain]:
         tree = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return tree if isinstance(tree, dict) else {}
+    if not isinstance(tree, dict):
+        return {}
+    return tree
 
 
 def _gltf_triangles(tree: dict[str, Plain]) -> int:
@@ -189,7 +197,9 @@ def _gltf_triangles(tree: dict[str, Plain]) -> int:
     for mesh in _dicts(tree, "meshes"):
         for primitive in _dicts(mesh, "primitives"):
             attributes = primitive.get("attributes")
-            position = attributes.get("POSITION") if isinstance(attributes, dict) else None
+            position = None
+            if isinstance(attributes, dict):
+                position = attributes.get("POSITION")
             index = primitive.get("indices", position)
             if isinstance(index, int) and 0 <= index < len(counts):
                 total += counts[index] // 3
@@ -199,7 +209,9 @@ def _gltf_triangles(tree: dict[str, Plain]) -> int:
 def _dicts(tree: dict[str, Plain], key: str) -> list[dict[str, Plain]]:
     """Return the objects of a list in a file, which may hold anything."""
     items = tree.get(key)
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    if not isinstance(items, list):
+        return []
+    return [item for item in items if isinstance(item, dict)]
 
 
 def read_mesh(path: Path, up_axis: UpAxis = "auto") -> list[MeshPart]:
@@ -251,7 +263,9 @@ def unit_length(path: Path) -> float:
     if suffix == ".dae":
         with path.open("rb") as file:
             unit = _attribute(file.read(_HEAD), b"unit", b"meter")
-        length = _number(unit) if unit is not None else 1.0
+        length = 1.0
+        if unit is not None:
+            length = _number(unit)
     elif suffix == ".3mf":
         with zipfile.ZipFile(path) as archive:
             model = next(n for n in archive.namelist() if "3d/3dmodel.model" in n.lower())
@@ -268,7 +282,9 @@ def unit_length(path: Path) -> float:
 def _attribute(head: bytes, tag: bytes, name: bytes) -> str | None:
     """Return an attribute of the first element with a tag, or None."""
     found = re.search(rb"<(?:\w+:)?%b\s[^>]*?\b%b\s*=\s*[\"']([^\"']*)" % (tag, name), head)
-    return found[1].decode(errors="replace").strip() if found else None
+    if found is None:
+        return None
+    return found[1].decode(errors="replace").strip()
 
 
 def _number(text: str) -> float:
@@ -281,15 +297,18 @@ def _number(text: str) -> float:
 def _read_msh(path: Path) -> MeshPart:
     """Read MuJoCo's format: four counts, then vertices, normals, texture coordinates, triangles."""
     content = path.read_bytes()
-    counts = struct.unpack("<4i", content[:16]) if len(content) >= 16 else (-1,) * 4
+    counts = (-1, -1, -1, -1)
+    if len(content) >= 16:
+        counts = struct.unpack("<4i", content[:16])
     numbers = 3 * counts[0] + 3 * counts[1] + 2 * counts[2]
     if min(counts) < 0 or len(content) != 16 + 4 * (numbers + 3 * counts[3]):
         raise ValueError(f"{path.name} cannot be read as a mesh: its size does not fit its counts.")
     values = np.frombuffer(content, "<f4", numbers, 16).astype(float)
     vertices = values[: 3 * counts[0]].reshape(-1, 3)
     faces = np.frombuffer(content, "<i4", 3 * counts[3], 16 + 4 * numbers).reshape(-1, 3)
-    uv = values[3 * (counts[0] + counts[1]) :].reshape(-1, 2) if counts[2] else None
-    uv = None if uv is None else np.column_stack([uv[:, 0], 1.0 - uv[:, 1]])
+    uv: np.ndarray | None = None
+    if counts[2]:
+        uv = values[3 * (counts[0] + counts[1]) :].reshape(-1, 2) * (1, -1) + (0, 1)
     return MeshPart(vertices, faces.astype(np.int32), uv)
 
 
@@ -331,23 +350,31 @@ def _look(
     """Return texture coordinates, texture and color of a mesh."""
     visual: Any = mesh.visual
     if getattr(visual, "kind", None) != "texture":
-        return None, None, _rgba(visual.main_color) if getattr(visual, "defined", False) else None
+        if not getattr(visual, "defined", False):
+            return None, None, None
+        return None, None, _rgba(visual.main_color)
     material = visual.material
     uv = visual.uv
     picture = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
     factor = getattr(material, "baseColorFactor", None)
     if uv is None or len(uv) != len(mesh.vertices):
         uv = picture = None
+    if picture is None and factor is None:
+        factor = getattr(material, "diffuse", None)
+    rgba: tuple[float, ...] | None = None
+    if factor is not None:
+        rgba = _rgba(factor)
     if picture is None:
-        factor = getattr(material, "diffuse", None) if factor is None else factor
-        return uv, None, None if factor is None else _rgba(factor)
+        return uv, None, rgba
     buffer = io.BytesIO()
     picture.convert("RGB").save(buffer, "PNG")
-    return uv, buffer.getvalue(), (1.0,) * 4 if factor is None else _rgba(factor)
+    return uv, buffer.getvalue(), rgba or (1.0, 1.0, 1.0, 1.0)
 
 
 def _rgba(color: Any) -> tuple[float, ...]:
     """Return a color with opacity, from numbers up to 1 or, if they are whole, up to 255."""
     values = np.asarray(color).ravel()
-    scaled = values / 255.0 if values.dtype.kind in "ui" else values.astype(float)
-    return (*scaled[:3].tolist(), *(scaled[3:4].tolist() or [1.0]))
+    if values.dtype.kind in "ui":
+        values = values / 255.0
+    numbers = values.astype(float).tolist()
+    return (*numbers[:3], *(numbers[3:4] or [1.0]))

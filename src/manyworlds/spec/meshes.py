@@ -110,7 +110,9 @@ def _thickness(vertices: np.ndarray) -> float:
     """Return the smallest extent of vertices, shape [num_vertices, 3], per the largest."""
     some = vertices[:: max(len(vertices) // 100_000, 1)]
     extents = np.linalg.svd(some - some.mean(axis=0), compute_uv=False)
-    return 0.0 if len(extents) < 3 or not extents[0] else float(extents[-1] / extents[0])
+    if len(extents) < 3 or not extents[0]:
+        return 0.0
+    return float(extents[-1] / extents[0])
 
 
 def weld(parts: Iterable[MeshPart]) -> Triangles:
@@ -183,10 +185,10 @@ def hull_properties(vertices: np.ndarray) -> tuple[float, np.ndarray, np.ndarray
 def obj_file(vertices: np.ndarray, faces: np.ndarray, uv: np.ndarray | None = None) -> bytes:
     """Return an OBJ file, whose numbers have the precision of MuJoCo's meshes."""
     lines = [f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in vertices.tolist()]
+    names = [str(i + 1) for i in range(len(vertices))]
     if uv is not None:
         lines += [f"vt {u:.9g} {v:.9g}" for u, v in uv.tolist()]
-    corner = "{0}" if uv is None else "{0}/{0}"
-    names = [corner.format(i + 1) for i in range(len(vertices))]
+        names = [f"{name}/{name}" for name in names]
     lines += [f"f {names[a]} {names[b]} {names[c]}" for a, b, c in faces.tolist()]
     return ("\n".join(lines) + "\n").encode()
 
@@ -194,6 +196,8 @@ def obj_file(vertices: np.ndarray, faces: np.ndarray, uv: np.ndarray | None = No
 def _without_loose_vertices(part: MeshPart) -> MeshPart:
     """Leave out vertices of no triangle, which MuJoCo's convex hull would include."""
     used, index = np.unique(part.faces, return_inverse=True)
-    uv = None if part.uv is None else part.uv[used]
+    uv = None
+    if part.uv is not None:
+        uv = part.uv[used]
     faces = index.reshape(-1, 3).astype(np.int32)
     return dataclasses.replace(part, vertices=part.vertices[used], faces=faces, uv=uv)

@@ -73,8 +73,10 @@ def mark_bare(spec: mujoco.MjSpec) -> str:
     spec.add_material(name=marker, rgba=[0.5, 0.5, 0.5, 1])  # does not replace colors of geoms
     for kind in _WITH_MATERIAL:
         for element in getattr(spec, f"{kind}s"):
-            # Tendons have a method for what is an attribute elsewhere.
-            default = element.default() if kind == "tendon" else element.classname
+            if kind == "tendon":
+                default = element.default()  # what is an attribute elsewhere
+            else:
+                default = element.classname
             for owner in (element, getattr(default, kind)):
                 owner.material = owner.material or marker
     return marker
@@ -83,7 +85,9 @@ def mark_bare(spec: mujoco.MjSpec) -> str:
 def _fix_materials(root: ElementTree.Element, bare: str) -> None:
     """Replace the material named `bare`: by none, or by nothing where no class has another."""
     for kind in _WITH_MATERIAL:
-        tags = {kind, "spatial"} if kind == "tendon" else {kind}
+        tags = {kind}
+        if kind == "tendon":
+            tags.add("spatial")
         classes = {e.get("material", bare) for e in root.iterfind(f".//default/{kind}")}
         for element in root.iter():
             if element.tag in tags and element.get("material") == bare:

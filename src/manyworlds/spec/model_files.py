@@ -85,7 +85,10 @@ def _files_of(
         raise LimitError(f"the model attaches more than {MAX_MODELS} models.")
     copies = _count_copies(text)
     total = sum(copies.values())
-    found = list(_urdf_files(text) if text.is_urdf else _mjcf_files(text))
+    if text.is_urdf:
+        found = list(_urdf_files(text))
+    else:
+        found = list(_mjcf_files(text))
     for element in text.find("model"):
         file = element.attributes.get("file")
         if file:
@@ -164,7 +167,9 @@ def _reference(
     text: ModelText, element: Element, written: str, folders: dict[str, str]
 ) -> FileReference:
     kind = element.tag
-    name = Path(written).name if folders.get("strippath") == "true" else written
+    name = written
+    if folders.get("strippath") == "true":
+        name = Path(written).name
     folder = folders.get("texturedir" if kind == "texture" else "meshdir", "")
     return FileReference(
         kind,
@@ -221,9 +226,9 @@ def _count_copies(text: ModelText) -> dict[int, int]:
     total = 0
     copies: dict[int, int] = {}
     for element in text.elements:
-        above = 1 if element.parent is None else copies.get(id(element.parent), 1)
-        own = _numbers(element, "count") if element.tag in ("replicate", "flexcomp") else []
-        count = above * math.prod(own)
+        count = copies.get(id(element.parent), 1)
+        if element.tag in ("replicate", "flexcomp"):
+            count *= math.prod(_numbers(element, "count"))
         copies[id(element)] = count
         total += count
         if total > MAX_ELEMENTS:

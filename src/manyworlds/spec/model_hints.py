@@ -39,15 +39,18 @@ def unreadable(path: Path) -> tuple[str, list[str]] | None:
     """Return the reason why a path is no model file, and remedies; None if it may be one."""
     if path.is_dir():
         files = sorted(file.name for file in path.glob("*.xml"))
-        return "this is a folder, not a model file.", [
-            f"it holds {', '.join(files[:5])}." if files else "it holds no .xml file either."
-        ]
+        content = "it holds no .xml file either."
+        if files:
+            content = f"it holds {', '.join(files[:5])}."
+        return "this is a folder, not a model file.", [content]
     if not path.exists():
         folder = path.parent
         if not folder.is_dir():
             return "there is no such file.", [f"the folder '{folder}' does not exist either."]
         near = _near(path.name, (p.name for p in itertools.islice(folder.iterdir(), 5000)))
-        return "there is no such file.", [f"did you mean {near}?"] if near else []
+        if not near:
+            return "there is no such file.", []
+        return "there is no such file.", [f"did you mean {near}?"]
     problem = no_content(path)
     if problem:
         return problem
@@ -70,7 +73,8 @@ def no_model(path: Path) -> tuple[str, list[str]] | None:
 def expand(path: Path) -> str:
     """Return the remedy for a file with calls of xacro."""
     name = f"{path.name.split('.')[0]}.urdf"
-    name = "expanded.urdf" if name == path.name else name
+    if name == path.name:
+        name = "expanded.urdf"
     return f"expand it with xacro first: `xacro {path.name} > {name}`."
 
 
@@ -110,7 +114,10 @@ def hints(path: Path, message: str) -> list[str]:
         match = re.search(pattern, message)
         if match is None:
             continue
-        hint = rule if isinstance(rule, str) else rule(text, match)
+        if isinstance(rule, str):
+            hint = rule
+        else:
+            hint = rule(text, match)
         if hint:
             found.append(hint)
     return found
@@ -126,7 +133,9 @@ def _syntax(text: ModelText, match: re.Match[str]) -> str | None:
             continue
         problem = syntax_error(file)
         if problem:
-            doubt = "" if b"<" in _head(file) else "this does not look like XML: "
+            doubt = ""
+            if b"<" not in _head(file):
+                doubt = "this does not look like XML: "
             return f"{doubt}the XML of {file.name} is broken at {problem}."
     if text.path.read_bytes()[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "the file is UTF-16: save it as UTF-8."
@@ -152,8 +161,9 @@ def _element(text: ModelText, match: re.Match[str]) -> str | None:
         allowed = schema.children.get(parent, set())
         if tag in allowed:
             continue
-        start = f"<{tag}> ({text.where(element)}) cannot stand "
-        start += f"in <{parent}>" if parent else "at the top"
+        start = f"<{tag}> ({text.where(element)}) cannot stand at the top"
+        if parent:
+            start = f"<{tag}> ({text.where(element)}) cannot stand in <{parent}>"
         if tag in _REMOVED:
             return f"{start}: {_REMOVED[tag]}."
         near = _near(tag, allowed)
@@ -209,8 +219,10 @@ def _numbers(text: ModelText, match: re.Match[str]) -> str | None:
 def _duplicate(text: ModelText, match: re.Match[str]) -> str | None:
     name = match[1]
     kind = match[2]
-    same = [e for e in text.elements if _name(e) == name]
-    same = [e for e in same if e.tag == kind] if sum(e.tag == kind for e in same) > 1 else same
+    same = [element for element in text.elements if _name(element) == name]
+    of_kind = [element for element in same if element.tag == kind]
+    if len(of_kind) > 1:
+        same = of_kind
     if not same and kind == "key":
         return "an attached model has several keyframes without a name: give each one a name."
     if len(same) < 2:
@@ -247,7 +259,9 @@ def _file(text: ModelText, match: re.Match[str]) -> str | None:
     if not looked.parent.is_dir():
         return f"{start}; the folder {looked.parent.resolve()} does not exist."
     near = _near(looked.name, (p.name for p in looked.parent.iterdir()))
-    return f"{start}; did you mean {near}?" if near else f"{start}; nothing of that name is near."
+    if not near:
+        return f"{start}; nothing of that name is near."
+    return f"{start}; did you mean {near}?"
 
 
 def _git_lfs(text: ModelText, match: re.Match[str]) -> str | None:
@@ -289,7 +303,9 @@ def _childclass(text: ModelText, match: re.Match[str]) -> str | None:
         name = element.attributes.get("childclass")
         if name is not None and name not in known:
             near = _near(name, known)
-            remedy = f": did you mean {near}?" if near else "."
+            remedy = "."
+            if near:
+                remedy = f": did you mean {near}?"
             return f"there is no default class '{name}' ({text.where(element)}){remedy}"
     return None
 

@@ -49,8 +49,9 @@ class ModelText:
 
     def where(self, element: Element) -> str:
         """Return the place of an element."""
-        file = "" if element.file == self.path else f" of {element.file.name}"
-        return f"line {element.line}{file}"
+        if element.file == self.path:
+            return f"line {element.line}"
+        return f"line {element.line} of {element.file.name}"
 
 
 def read_elements(path: Path) -> ModelText:
@@ -137,9 +138,13 @@ def mjcf_schema() -> Schema:
         match = re.match(r"( *)(\S+) \(.\) *(.*)", line)
         if match:
             indent, tag, rest = match.groups()
-            tag = "worldbody" if tag == "(world)body" else tag
-            stack = [*stack[: len(indent) // 3], tag]
-            parent = stack[-2] if len(stack) > 1 else ""
+            if tag == "(world)body":
+                tag = "worldbody"
+            above = stack[: len(indent) // 3]
+            stack = [*above, tag]
+            parent = ""
+            if above:
+                parent = above[-1]
             schema.children.setdefault(parent, set()).add(tag)
             attributes = schema.attributes.setdefault((parent, tag), set())
         else:

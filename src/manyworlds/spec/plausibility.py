@@ -38,5 +38,6 @@ def doubtful_sizes(model: mujoco.MjModel) -> list[str]:
 
 def _geom(model: mujoco.MjModel, geom: int) -> str:
     name = model.geom(geom).name
-    body = model.body(model.geom_bodyid[geom]).name
-    return f"the geom '{name}'" if name else f"a geom of the body '{body}'"
+    if name:
+        return f"the geom '{name}'"
+    return f"a geom of the body '{model.body(model.geom_bodyid[geom]).name}'"

@@ -100,9 +100,8 @@ def rename_elements(spec: mujoco.MjSpec, new_name: Callable[[str], str]) -> None
 def _rename_reference(element: Any, field: str, new_name: Callable[[str], str]) -> None:
     value = getattr(element, field, None)
     if isinstance(value, str):
-        new = new_name(value) if value else value
-        if new != value:
-            setattr(element, field, new)
+        if value and new_name(value) != value:
+            setattr(element, field, new_name(value))
     elif value is not None:
         names = list(value)
         fresh = [new_name(name) if name else name for name in names]

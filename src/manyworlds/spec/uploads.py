@@ -69,11 +69,14 @@ def read_upload(name: str, content: bytes, folder: Path) -> Path:
 def _clean(name: str) -> str:
     """Return the last part of a name without special characters, which is never hidden or empty."""
     last = re.split(r"[/\\]", name)[-1]
-    stem, dot, suffix = last.rpartition(".")
-    stem, suffix = (
-        re.sub(r"[^\w+-]", "_", part) for part in (stem or suffix, suffix if stem else "")
-    )
-    return f"{stem[:100] or 'upload'}{dot if suffix else ''}{suffix[:20]}"
+    stem, _, suffix = last.rpartition(".")
+    if not stem:  # no dot, or only one at the beginning
+        stem = suffix
+        suffix = ""
+    clean = re.sub(r"[^\w+-]", "_", stem)[:100] or "upload"
+    if suffix:
+        clean += "." + re.sub(r"[^\w+-]", "_", suffix)[:20]
+    return clean
 
 
 def _unpack(name: str, content: bytes, folder: Path) -> None:

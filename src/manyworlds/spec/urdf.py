@@ -21,7 +21,9 @@ def unexpanded(text: ModelText) -> str | None:
         call = element.tag.startswith("xacro:")
         names = (element.attributes.get(key, "") for key in ("name", "link", "filename"))
         if call or (element.tag in _NAMED and any(map(_MACRO.search, names))):
-            shown = f"<{element.tag}>" if call else f"a macro in <{element.tag}>"
+            shown = f"a macro in <{element.tag}>"
+            if call:
+                shown = f"<{element.tag}>"
             return f"{shown} ({text.where(element)})"
     return None
 
@@ -39,7 +41,9 @@ def left_out(text: ModelText) -> list[str]:
     ]
     if not (text.is_urdf and discarded and shapes):
         return []
-    count = "1 visual shape" if len(shapes) == 1 else f"{len(shapes)} visual shapes"
+    count = f"{len(shapes)} visual shapes"
+    if len(shapes) == 1:
+        count = "1 visual shape"
     return [
         f"{text.path.name} opens without its {count}, as MuJoCo does with URDF: to see them, add "
         '<mujoco><compiler discardvisual="false"/></mujoco> to its <robot>.'

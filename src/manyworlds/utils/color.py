@@ -78,7 +78,9 @@ def brand_ramp(base_rgb: Rgb, t: float, alpha: float = 1.0) -> Rgba:
     """
     _require_fraction("t", t)
     base = (*base_rgb, alpha)
-    return darken_rgba(base, 0.5 + t) if t < 0.5 else lighten_rgba(base, t - 0.5)
+    if t < 0.5:
+        return darken_rgba(base, 0.5 + t)
+    return lighten_rgba(base, t - 0.5)
 
 
 def darken_rgba(rgba: Rgba, factor: float = 0.85) -> Rgba:

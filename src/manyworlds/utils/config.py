@@ -83,8 +83,10 @@ def update_from_plain(config: _T, plain: object) -> _T:
 
 
 def _update(config: Any, plain: Any) -> Any:
-    if plain is None or plain == to_plain(config):
-        return None if plain is None else config
+    if plain is None:
+        return None
+    if plain == to_plain(config):
+        return config
     if dataclasses.is_dataclass(config) and not isinstance(config, type):
         for name in {f.name for f in dataclasses.fields(config)} & set(plain):
             setattr(config, name, _update(getattr(config, name), plain[name]))
@@ -101,7 +103,9 @@ def _update(config: Any, plain: Any) -> Any:
         if any(map(_holds_code, config)) and len(config) == len(plain):
             return type(config)(_update(c, p) for c, p in zip(config, plain, strict=True))
         return type(config)(_data(value) for value in plain)
-    return config if _holds_code(config) else _data(plain)
+    if _holds_code(config):
+        return config
+    return _data(plain)
 
 
 def _holds_code(value: object) -> bool:
@@ -115,7 +119,9 @@ def _data(plain: Any) -> Any:
     """Convert lists to tuples, as configs use them."""
     if isinstance(plain, dict):
         return {key: _data(value) for key, value in plain.items()}
-    return tuple(map(_data, plain)) if isinstance(plain, list) else plain
+    if isinstance(plain, list):
+        return tuple(_data(value) for value in plain)
+    return plain
 
 
 def _differences(

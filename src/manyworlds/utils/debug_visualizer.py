@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -15,6 +15,14 @@ Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, in [0, 1]."""
 
 _AXIS_COLORS = ((0.9, 0.0, 0.0), (0.0, 0.9, 0.0), (0.0, 0.0, 0.9))
+
+
+class Drawable(Protocol):
+    """Object that draws itself in viewers: a manager, a term or a sensor."""
+
+    def debug_vis(self, visualizer: DebugVisualizer) -> None:
+        """Draw the object."""
+        ...
 
 
 class DebugVisualizer(ABC):
@@ -30,7 +38,9 @@ class DebugVisualizer(ABC):
 
     def get_env_indices(self, num_envs: int) -> Iterable[int]:
         """Return the visible worlds: draw the shapes of each world while it is the current one."""
-        return range(num_envs) if self.show_all_envs else (self.env_idx,)
+        if self.show_all_envs:
+            return range(num_envs)
+        return (self.env_idx,)
 
     @abstractmethod
     def add_arrow(

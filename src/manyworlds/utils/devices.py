@@ -87,8 +87,9 @@ class DeviceTimer:
     """
 
     def __init__(self, device: torch.device) -> None:
-        on_gpu = device.type == "cuda"
-        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if on_gpu else None
+        self._events: list[torch.cuda.Event] | None = None
+        if device.type == "cuda":
+            self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
         self._start = self._stop = 0.0
 
     def start(self) -> None:

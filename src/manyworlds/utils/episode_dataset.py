@@ -93,7 +93,9 @@ class EpisodeDatasetWriter:
         # LeRobot reads features of one element as numbers.
         rows: dict[str, np.ndarray] = {}
         for key, value in columns.items():
-            rows[key] = value[:, 0] if value.ndim == 2 and value.shape[1] == 1 else value
+            if value.ndim == 2 and value.shape[1] == 1:
+                value = value[:, 0]
+            rows[key] = value
         steps = np.arange(frames, dtype=np.int64)
         rows["timestamp"] = (steps / self._fps).astype(np.float32)
         rows["frame_index"] = steps
@@ -239,7 +241,9 @@ def _table(columns: Mapping[str, np.ndarray]) -> pa.Table:
         if value.ndim == 4:
             return pa.array([{"bytes": _png(picture), "path": None} for picture in value], picture)
         flat = pa.array(np.ascontiguousarray(value).reshape(-1))
-        return flat if value.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, value.shape[1])
+        if value.ndim == 1:
+            return flat
+        return pa.FixedSizeListArray.from_arrays(flat, value.shape[1])
 
     return pa.table({key: column(value) for key, value in columns.items()})
 
@@ -274,8 +278,10 @@ def _png(picture: np.ndarray) -> bytes:
     """Return an image of shape [height, width, channels] as a PNG file."""
     from PIL import Image
 
+    if picture.shape[2] == 1:
+        picture = picture.squeeze(2)
     file = io.BytesIO()
-    Image.fromarray(picture.squeeze(2) if picture.shape[2] == 1 else picture).save(file, "PNG")
+    Image.fromarray(picture).save(file, "PNG")
     return file.getvalue()
 
 

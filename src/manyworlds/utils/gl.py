@@ -58,7 +58,9 @@ def gl_backend() -> str | None:
 def gl_environment() -> dict[str, str]:
     """Return environment variables for another process, so that it need not try backends again."""
     backend = gl_backend()
-    return {} if backend is None else {"MUJOCO_GL": backend, _TRIED: backend}
+    if backend is None:
+        return {}
+    return {"MUJOCO_GL": backend, _TRIED: backend}
 
 
 def gl_remedy() -> str:
@@ -123,7 +125,9 @@ def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
     if asked:
         candidates = [asked]
     elif is_linux():
-        candidates = ["", "egl", "osmesa"] if display else ["egl", "osmesa"]
+        candidates = ["egl", "osmesa"]
+        if display:
+            candidates = ["", *candidates]
     else:
         candidates = [""]
     failures = []
@@ -132,9 +136,10 @@ def _choose(asked: str, display: bool) -> tuple[str | None, str | None]:
         if reason is None:
             return backend, None
         failures.append(f"{backend or 'window system'}: {reason}")
-    where = f"with MUJOCO_GL='{asked}' " if asked else ""
-    remedy = _remedy() if asked else gl_remedy()
-    return None, f"Cannot render images {where}({'; '.join(failures)}): {remedy}."
+    reasons = "; ".join(failures)
+    if asked:
+        return None, f"Cannot render images with MUJOCO_GL='{asked}' ({reasons}): {_remedy()}."
+    return None, f"Cannot render images ({reasons}): {gl_remedy()}."
 
 
 def _refusal(asked: str) -> str:
@@ -152,7 +157,9 @@ def _remedy() -> str:
     backend = _choose("", _settings()[1])[0]
     if backend is None:
         return f"{gl_remedy()}, and unset MUJOCO_GL"
-    return f"unset MUJOCO_GL, or set MUJOCO_GL={backend}" if backend else "unset MUJOCO_GL"
+    if not backend:
+        return "unset MUJOCO_GL"
+    return f"unset MUJOCO_GL, or set MUJOCO_GL={backend}"
 
 
 def _probe(backend: str) -> str | None:
@@ -177,4 +184,6 @@ def _probe(backend: str) -> str | None:
         # Drivers may crash at process exit; success is having rendered.
         return None
     lines = result.stderr.strip().splitlines()
-    return lines[-1].strip()[:200] if lines else f"exit status {result.returncode}"
+    if not lines:
+        return f"exit status {result.returncode}"
+    return lines[-1].strip()[:200]

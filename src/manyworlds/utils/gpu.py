@@ -33,19 +33,23 @@ def select_gpus(gpu_ids: Sequence[int] | Literal["all"] | None) -> tuple[list[Gp
         visible = list(range(torch.cuda.device_count()))
     else:
         names = [name.strip() for name in named.split(",")]
-        visible = [int(name) if name.isdigit() else name for name in names if name]
+        visible = []
+        for name in filter(None, names):
+            visible.append(int(name) if name.isdigit() else name)
     if gpu_ids == "all":
-        return (visible, len(visible)) if visible else (None, 0)
+        if not visible:
+            return None, 0
+        return visible, len(visible)
     if named == "":
         return None, 0
     for i in gpu_ids:
         if not 0 <= int(i) < len(visible):
-            where = "" if named is None else f" in CUDA_VISIBLE_DEVICES='{named}'"
-            there = (
-                f"there are {len(visible)}{where}, counted from 0"
-                if visible
-                else (f"there is none{where} that PyTorch can use")
-            )
+            where = ""
+            if named is not None:
+                where = f" in CUDA_VISIBLE_DEVICES='{named}'"
+            there = f"there are {len(visible)}{where}, counted from 0"
+            if not visible:
+                there = f"there is none{where} that PyTorch can use"
             raise ValueError(
                 f"GPU {i} is requested, but {there}: omit --gpu-ids to train on the CPU, or "
                 "install PyTorch's CUDA build and NVIDIA's driver."

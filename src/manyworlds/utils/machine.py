@@ -34,7 +34,9 @@ def package_versions() -> dict[str, str]:
 def _gpu() -> str | None:
     import torch
 
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    if not torch.cuda.is_available():
+        return None
+    return torch.cuda.get_device_name()
 
 
 def _processor() -> str:

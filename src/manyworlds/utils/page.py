@@ -146,8 +146,9 @@ class MarkdownPage:
                 with atomic_path(folder / source.name) as temporary:
                     shutil.copyfile(source, temporary)
                 place = quote(f"{folder.name}/{source.name}")
-                is_film = source.suffix == ".mp4"  # which Markdown cannot show, but link
-                part = f"{'' if is_film else '!'}[{_markdown(text)}]({place})"
+                part = f"[{_markdown(text)}]({place})"
+                if source.suffix != ".mp4":  # a film, which Markdown can only link
+                    part = f"!{part}"
             blocks.append(part)
         write_atomic(path, "\n\n".join(blocks) + "\n")
 

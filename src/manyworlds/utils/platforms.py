@@ -54,7 +54,9 @@ def config_folder() -> Path:
 
 
 def _user_folder(variable: str, on_windows: str, elsewhere: str) -> Path:
-    base = os.environ.get(variable) or (os.environ.get(on_windows) if is_windows() else None)
+    base = os.environ.get(variable)
+    if not base and is_windows():
+        base = os.environ.get(on_windows)
     return Path(base or Path.home() / elsewhere) / "manyworlds"
 
 

@@ -121,8 +121,10 @@ class Stateful:
                 `WorldRows`, for `state_of_one`.
             num_envs: number of worlds.
         """
-        own = type(self).state_dict is not Stateful.state_dict
-        values = self.state_dict() if own else self.saved_values()
+        if type(self).state_dict is Stateful.state_dict:
+            values = self.saved_values()
+        else:
+            values = self.state_dict()
         return self._rows_of(values, env_id, num_envs)
 
     def _rows_of(
@@ -218,8 +220,10 @@ def check_savable(value: object, name: str) -> None:
     Raises:
         TypeError: it, or a part of it, has an unsupported type.
     """
-    if isinstance(value, dict | list | tuple | deque | set | frozenset):
-        for item in value.values() if isinstance(value, dict) else value:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple | deque | set | frozenset):
+        for item in value:
             check_savable(item, name)
     elif not has_state(value) and not isinstance(value, torch.Tensor):
         _save(value, name)
@@ -241,13 +245,17 @@ def generator_state(value: object) -> object:
         return value.get_state()
     if isinstance(value, np.random.Generator):
         return value.bit_generator.state
-    return value.getstate() if isinstance(value, random.Random) else None
+    if isinstance(value, random.Random):
+        return value.getstate()
+    return None
 
 
 def _save(value: object, name: str, world: _World | None = None) -> object:
     """Return a copy of a value, or of the part of it that belongs to a world."""
     if isinstance(value, torch.Tensor):
-        return (value if world is None else world.row(value)).clone()
+        if world is not None:
+            return world.row(value).clone()
+        return value.clone()
     if has_state(value):
         return _state_of(value, name, world)
     if type(value) in PLAIN:
@@ -256,7 +264,9 @@ def _save(value: object, name: str, world: _World | None = None) -> object:
         return {key: _save(item, f"{name}[{key!r}]", world) for key, item in value.items()}
     if isinstance(value, list | tuple | deque | set | frozenset):
         items = [_save(item, f"{name}[{i}]", world) for i, item in enumerate(value)]
-        return tuple(items) if isinstance(value, tuple) else items
+        if isinstance(value, tuple):
+            return tuple(items)
+        return items
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc":
         return {_ARRAY: _save(torch.from_numpy(np.array(value)), name, world)}
     state = generator_state(value)
@@ -336,7 +346,9 @@ def _like(value: Any, items: list[object]) -> object:
     """Return a collection of the type of `value` with these items."""
     if isinstance(value, deque):
         return deque(items, value.maxlen)
-    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if hasattr(value, "_fields"):  # a named tuple
+        return type(value)(*items)
+    return type(value)(items)
 
 
 def _unsaved(saved: Any) -> Any:

@@ -175,8 +175,12 @@ class _Printer:
             return {self(value)}
         if not isinstance(value, dict | list | tuple) or not value:
             return set()
-        items = value.values() if isinstance(value, dict) else value
-        return {self(value)}.union(*(self.of_items(item) for item in items))
+        found = {self(value)}
+        if isinstance(value, dict):
+            value = list(value.values())
+        for item in value:
+            found |= self.of_items(item)
+        return found
 
     def _add_array(self, add: Callable[[bytes], None], value: Any) -> None:
         tensor = isinstance(value, torch.Tensor)
@@ -210,15 +214,19 @@ def _parts(value: object) -> list[tuple[object, object]] | None:
     state = generator_state(value)
     if state is not None:
         return [("generator", state)]
-    return [*vars(value).items()] if hasattr(value, "__dict__") else None
+    if not hasattr(value, "__dict__"):
+        return None
+    return list(vars(value).items())
 
 
 def _tensors(value: object) -> Iterator[torch.Tensor]:
     """Yield the tensors within a value, except those of objects."""
     if isinstance(value, torch.Tensor):
         yield value
-    elif isinstance(value, dict | list | tuple | deque):
-        for item in value.values() if isinstance(value, dict) else value:
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+    elif isinstance(value, list | tuple | deque):
+        for item in value:
             yield from _tensors(item)
 
 
@@ -267,7 +275,9 @@ def _class_of(owner: object) -> type | types.FunctionType:
     """Return an object's class; for a function, the function itself."""
     while isinstance(owner, functools.partial):
         owner = owner.func
-    return owner if isinstance(owner, types.FunctionType) else type(owner)
+    if isinstance(owner, types.FunctionType):
+        return owner
+    return type(owner)
 
 
 def _message(owner: object, where: str, name: str) -> str:

@@ -109,7 +109,9 @@ class WebAccess:
             text = self.refusal(request.path, request.headers)
         except LookupError:  # a header that is there twice
             return socket.respond(HTTPStatus.BAD_REQUEST, "A header is there twice.\n")
-        return socket.respond(HTTPStatus.FORBIDDEN, f"{text}\n") if text else None
+        if not text:
+            return None
+        return socket.respond(HTTPStatus.FORBIDDEN, f"{text}\n")
 
     def has_token(self, target: str, headers: Headers) -> bool:
         """Return True if a request has the token, compared in constant time."""
@@ -143,8 +145,9 @@ class WebAccess:
 
 def served_at(url: str, port: int) -> str:
     """Return the address of a page as text, which says whether another port was asked for."""
-    in_use = "" if urlsplit(url).port == port else f" (port {port} is in use)"
-    return f"{url}{in_use}"
+    if urlsplit(url).port == port:
+        return url
+    return f"{url} (port {port} is in use)"
 
 
 def is_local(host: str) -> bool:

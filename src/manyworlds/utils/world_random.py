@@ -56,16 +56,16 @@ class RandomStream:
         owner: the streams of the batch.
         name: name of the stream.
         shared: whether all worlds share the numbers, which then have one row.
+        states: state of each world's generator, shape [num_envs], or [1] if they share it.
     """
 
-    def __init__(self, owner: WorldRandom, name: str, shared: bool) -> None:
+    def __init__(self, owner: WorldRandom, name: str, shared: bool, states: torch.Tensor) -> None:
         self.name = name
         """Name of the stream."""
         self.is_shared = shared
         """True if all worlds share the numbers."""
         self._owner = owner
-        with torch.inference_mode(False):
-            self.use(torch.zeros(1 if shared else len(owner.world_ids), dtype=torch.long))
+        self.use(states)
 
     def use(self, states: torch.Tensor) -> None:
         """Keep the states in a tensor, which remains the caller's, shape [num_envs]."""
@@ -120,7 +120,10 @@ class RandomStream:
         """
         count = math.prod(shape)
         unit = self._unit((2, (count + 1) // 2), env_ids)
-        both = _normal_on_host(unit) if self._host is not None else _normal_on_device(unit)
+        if self._host is not None:
+            both = _normal_on_host(unit)
+        else:
+            both = _normal_on_device(unit)
         return mean + std * both[:, :count].view(len(both), *shape)
 
     def integers(
@@ -151,23 +154,24 @@ class RandomStream:
     def _unit(self, shape: tuple[int, ...], env_ids: torch.Tensor | None) -> torch.Tensor:
         """Draw uniformly from [0, 1), float32, shape [n, *shape]."""
         count = math.prod(shape)
-        moving = None if self.is_shared else self._owner.moving
+        moving = self._owner.moving
+        if self.is_shared:
+            moving = None
         if env_ids is not None and env_ids.dtype == torch.bool:
             moving = env_ids if moving is None else env_ids & moving
             env_ids = None
+        if moving is not None and env_ids is not None:
+            moving = moving[env_ids]
         if self._host is None:
-            start = self.states if env_ids is None else self.states[env_ids]
-            drawn = _unit_on_device(start, count)  # before the states move
-            way = _signed(count * _GOLDEN % _WORD)
-            if env_ids is not None:
-                self.states[env_ids] += way if moving is None else way * moving[env_ids]
-            else:
-                self.states += way if moving is None else way * moving
+            drawn = self._draw_on_device(count, env_ids, moving)
             return drawn.view(len(drawn), *shape)
         # On the CPU NumPy is quickest.
         host = self._host
-        ids = None if env_ids is None else env_ids.numpy()
-        start = host if ids is None else host[ids]
+        ids: np.ndarray | None = None
+        start = host
+        if env_ids is not None:
+            ids = env_ids.numpy()
+            start = host[ids]
         steps = _HOST_STEPS
         if count > _CHUNK:
             steps = np.arange(1, count + 1, dtype=np.uint64) * _HOST_GOLDEN
@@ -179,14 +183,37 @@ class RandomStream:
             made[first : first + rows] = bits
         made *= _HOST_UNIT
         if count:
-            way = steps[count - 1]
+            moved = steps[count - 1]
             if moving is not None:
-                way = way * (moving if env_ids is None else moving[env_ids]).numpy()
+                moved = moved * moving.numpy()
             if ids is None:
-                host += way
+                host += moved
             else:
-                host[ids] += way
+                host[ids] += moved
         return torch.from_numpy(made).view(len(made), *shape)
+
+    def _draw_on_device(
+        self, count: int, env_ids: torch.Tensor | None, moving: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Draw uniformly without a wait for the host, shape [n, count].
+
+        Args:
+            count: how many numbers of each world.
+            env_ids: ids of the n worlds; None for all.
+            moving: mask of those whose streams move, shape [n]; None for all.
+        """
+        start = self.states
+        if env_ids is not None:
+            start = start[env_ids]
+        drawn = _unit_on_device(start, count)  # before the states move
+        way: torch.Tensor | int = _signed(count * _GOLDEN % _WORD)
+        if moving is not None:
+            way = way * moving
+        if env_ids is None:
+            self.states += way
+        else:
+            self.states[env_ids] += way
+        return drawn
 
 
 class WorldRandom(Stateful):
@@ -226,12 +253,12 @@ class WorldRandom(Stateful):
         """
         found = self.streams.get(name)
         if found is None:
-            found = RandomStream(self, name, shared)
-            self.streams[name] = found
             if shared:
-                found.use(torch.zeros_like(self._states[0, :1]))
+                states = torch.zeros_like(self._states[0, :1])
             else:
-                self._tabulate(found)
+                states = self._next_row()
+            found = RandomStream(self, name, shared, states)
+            self.streams[name] = found
             self._begin(found)
         return found
 
@@ -286,15 +313,15 @@ class WorldRandom(Stateful):
         """Return the streams that have numbers for each world, in the order of the table."""
         return [stream for stream in self.streams.values() if not stream.is_shared]
 
-    def _tabulate(self, stream: RandomStream) -> None:
-        """Keep the states of the last stream in the table, which is saved at once."""
+    def _next_row(self) -> torch.Tensor:
+        """Return the next row of the table of states, which is saved at once."""
         own = self._own()
-        if len(own) > len(self._states):
+        if len(own) == len(self._states):
             with torch.inference_mode(False):
                 self._states = torch.cat([self._states, torch.zeros_like(self._states)])
             for other, states in zip(own, self._states, strict=False):
                 other.use(states)
-        stream.use(self._states[len(own) - 1])
+        return self._states[len(own)]
 
     def _begin(self, stream: RandomStream) -> None:
         """Set the states of a stream to where the seed begins it."""

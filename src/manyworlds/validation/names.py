@@ -36,8 +36,9 @@ def resolve_matching_names(
     Raises:
         ValueError: a pattern matches nothing, or two patterns match the same name.
     """
-    patterns = [keys] if isinstance(keys, str) else keys
-    ids = list(_select(patterns, list_of_strings, preserve_order))
+    if isinstance(keys, str):
+        keys = [keys]
+    ids = list(_select(keys, list_of_strings, preserve_order))
     return ids, [list_of_strings[i] for i in ids]
 
 
@@ -84,7 +85,9 @@ def _select(patterns: Iterable[str], names: Sequence[str], preserve_order: bool)
                     f"'{pattern}': make the patterns exclude each other."
                 )
             selected[i] = pattern
-    return selected if preserve_order else dict(sorted(selected.items()))
+    if preserve_order:
+        return selected
+    return dict(sorted(selected.items()))
 
 
 @overload
@@ -177,7 +180,9 @@ def match_whole(pattern: str, names: Sequence[str]) -> list[int]:
 def near_matches(name: str, names: Iterable[str]) -> str:
     """Return ' Did you mean ...?' for a misspelled name, or an empty string."""
     close = near_names(name, names)
-    return f" Did you mean {', '.join(map(repr, close))}?" if close else ""
+    if not close:
+        return ""
+    return f" Did you mean {', '.join(map(repr, close))}?"
 
 
 def near_names(name: str, names: Iterable[str], most: int = 3) -> list[str]:

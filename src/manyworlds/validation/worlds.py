@@ -39,8 +39,9 @@ class Worlds:
         self.num_envs = num_envs
         self.device = device
         if isinstance(env_ids, slice):
-            span = range(num_envs)[env_ids]
-            env_ids = None if span == range(num_envs) else span
+            env_ids = range(num_envs)[env_ids]
+            if env_ids == range(num_envs):
+                env_ids = None
         self.is_all = env_ids is None
         """True if None or a slice selects all worlds."""
         self._on_device: torch.Tensor | None = None
@@ -58,7 +59,9 @@ class Worlds:
     @classmethod
     def of(cls, env_ids: EnvIds, num_envs: int, device: torch.device | str = "cpu") -> Worlds:
         """Return `env_ids` if they are `Worlds`, else construct `Worlds` from them."""
-        return env_ids if isinstance(env_ids, Worlds) else cls(env_ids, num_envs, device)
+        if isinstance(env_ids, Worlds):
+            return env_ids
+        return cls(env_ids, num_envs, device)
 
     def union(self, other: Worlds) -> Worlds:
         """Return these worlds and others, possibly repeated, without a read of the device."""
@@ -75,7 +78,9 @@ class Worlds:
     def __len__(self) -> int:
         if self.is_all:
             return self.num_envs
-        return len(self.host_ids if self._on_device is None else self.ids)
+        if self._on_device is None:
+            return len(self.host_ids)
+        return len(self.ids)
 
     @functools.cached_property
     def host_ids(self) -> np.ndarray:
@@ -135,7 +140,9 @@ class Worlds:
                 return self
         else:
             ids = np.unique(ids)
-        return Worlds(None if len(ids) == self.num_envs else ids, self.num_envs, self.device)
+        if len(ids) == self.num_envs:
+            ids = None
+        return Worlds(ids, self.num_envs, self.device)
 
 
 def _checked_ids(given: np.ndarray, num_envs: int) -> np.ndarray:
@@ -178,9 +185,14 @@ def as_index(
     Raises:
         ValueError: an id is out of range or not an integer, or a mask has the wrong length.
     """
-    if ids is None or isinstance(ids, slice):
-        return slice(None) if ids is None else ids
-    given = ids.detach().cpu().numpy() if isinstance(ids, torch.Tensor) else np.asarray(ids)
+    if ids is None:
+        return slice(None)
+    if isinstance(ids, slice):
+        return ids
+    if isinstance(ids, torch.Tensor):
+        given = ids.detach().cpu().numpy()
+    else:
+        given = np.asarray(ids)
     if given.ndim != 1 or (given.size and given.dtype.kind not in "biu"):
         raise ValueError(f"Ids must be a list of integers or a mask, got {ids!r}.")
     if given.dtype == bool:

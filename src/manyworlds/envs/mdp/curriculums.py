@@ -53,7 +53,13 @@ class _StageCurriculum(ManagerTermBase):
     derived_attributes = ("_term_cfg",)
     stage_keys: ClassVar[frozenset[str]]
 
-    def __init__(self, name: str, term_cfg: Any, stages: Sequence[Mapping[str, Any]], env: Any):
+    def __init__(
+        self,
+        name: str,
+        term_cfg: Any,
+        stages: Sequence[Mapping[str, Any]],
+        env: ManagerBasedRlEnv,
+    ) -> None:
         super().__init__(env)
         self._stages = stages
         self._term_cfg = term_cfg

@@ -98,10 +98,9 @@ class reset_to_start_states(EpisodeEvent):  # noqa: N801
     def end_episodes(self, env_ids: torch.Tensor) -> None:
         """Count the episodes that end; see `__call__`."""
         success: TensorFunc = self._cfg.params["success"]
-        self._count(self._kind[env_ids], success(self._env)[env_ids].float())
-
-    def _count(self, kinds: torch.Tensor, successes: torch.Tensor) -> None:
-        """Move the rates toward the mean of some episodes, shape [n] each."""
+        kinds = self._kind[env_ids]
+        successes = success(self._env)[env_ids].float()
+        # The rates move toward the mean of these episodes.
         known = kinds >= 0
         of_kind = torch.nn.functional.one_hot(kinds[known], len(self.names)).float()
         counts = of_kind.sum(dim=0)

@@ -42,7 +42,9 @@ def orthogonalize_perspective_depth(depth: torch.Tensor, intrinsics: torch.Tenso
     image = _image(depth, intrinsics)
     rays = _rays(image.shape[-2], image.shape[-1], intrinsics)
     flat = image / torch.linalg.vector_norm(rays, dim=-1)
-    return flat.reshape(depth.shape) if flat.numel() == depth.numel() else flat
+    if flat.numel() == depth.numel():
+        flat = flat.reshape(depth.shape)
+    return flat
 
 
 def unproject_depth(
@@ -143,7 +145,9 @@ def create_rotation_matrix_from_view(
 def _image(depth: torch.Tensor, intrinsics: torch.Tensor) -> torch.Tensor:
     """Remove a trailing channel of depth images; check both arguments."""
     _require_intrinsics(intrinsics)
-    image = depth.squeeze(-1) if depth.ndim > 2 and depth.shape[-1] == 1 else depth
+    image = depth
+    if depth.ndim > 2 and depth.shape[-1] == 1:
+        image = depth.squeeze(-1)
     if image.ndim not in (2, 3):
         raise ValueError(
             "'depth' must have shape (H, W), (H, W, 1), (N, H, W) or (N, H, W, 1), "

@@ -44,10 +44,13 @@ def combine_frame_transforms(
         t12: position of frame 2 in frame 1 [m], shape [..., 3]; None is no translation.
         q12: orientation of frame 2 in frame 1, shape [..., 4]; None is no rotation.
     """
-    return (
-        t01 if t12 is None else t01 + quat_apply(q01, t12),
-        q01 if q12 is None else quat_mul(q01, q12),
-    )
+    t02 = t01
+    if t12 is not None:
+        t02 = t01 + quat_apply(q01, t12)
+    q02 = q01
+    if q12 is not None:
+        q02 = quat_mul(q01, q12)
+    return t02, q02
 
 
 def subtract_frame_transforms(
@@ -65,10 +68,13 @@ def subtract_frame_transforms(
         q02: orientation of frame 2 in frame 0, shape [..., 4]; None is no rotation.
     """
     q10 = quat_conjugate(q01)
-    return (
-        quat_apply(q10, -t01 if t02 is None else t02 - t01),
-        q10 if q02 is None else quat_mul(q10, q02),
-    )
+    way = -t01
+    if t02 is not None:
+        way = t02 - t01
+    q12 = q10
+    if q02 is not None:
+        q12 = quat_mul(q10, q02)
+    return quat_apply(q10, way), q12
 
 
 def rigid_body_twist_transform(
@@ -116,7 +122,9 @@ def compute_pose_error(
             f"There is no rotation error type '{rot_error_type}': use 'quat' or 'axis_angle'."
         )
     error = quat_mul(q02, quat_conjugate(q01))
-    return t02 - t01, error if rot_error_type == "quat" else axis_angle_from_quat(error)
+    if rot_error_type == "axis_angle":
+        error = axis_angle_from_quat(error)
+    return t02 - t01, error
 
 
 def apply_delta_pose(

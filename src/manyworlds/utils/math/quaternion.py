@@ -170,7 +170,8 @@ def quat_error_magnitude(q1: torch.Tensor, q2: torch.Tensor) -> torch.Tensor:
 def axis_quat(angle: torch.Tensor, axis: str) -> torch.Tensor:
     """Return rotations, shape [..., 4], by angles [rad], shape [...], about axis X, Y or Z."""
     half = 0.5 * angle
-    parts = [half.cos(), *(half.sin() if axis == a else torch.zeros_like(half) for a in "XYZ")]
+    parts = [half.cos(), *[torch.zeros_like(half)] * 3]
+    parts["WXYZ".index(axis)] = half.sin()
     return torch.stack(parts, dim=-1)
 
 

@@ -191,9 +191,9 @@ class BaseAction(ActionTerm):
                 f"{type(cfg).__name__} drives {self.transmission_type.value}s, but its "
                 f"transmission_type is '{cfg.transmission_type.value}': leave that out."
             )
-        field: CommandField | None = self.command_field
-        if overrides(self, BaseAction, "apply_actions"):  # which may set anything
-            field = None
+        field: CommandField | None = None  # an own `apply_actions` may set anything
+        if not overrides(self, BaseAction, "apply_actions"):
+            field = self.command_field
         ids, self._driven_targets = find_targets(
             self._entity,
             cfg.actuator_names,

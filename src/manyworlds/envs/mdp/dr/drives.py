@@ -89,11 +89,13 @@ def _parameter_draws(
     for name, pair in ranges.items():
         if pair[0] < 0.0:
             raise ValueError(f"The range of {name} must not be negative, got {pair}.")
+    # Whether actuators, or what they drive, are selected by name or id.
+    selective = any(asset_cfg.names(kind) is not None for kind in ("actuator", *_DRIVEN))
     draws: list[_ParameterDraw] = []
     for actuator in env.scene.entity(asset_cfg.name).actuators:
         columns = _selected_columns(asset_cfg, actuator)
         able = [name for name in ranges if name in actuator.param_names]
-        if len(columns) and not able and _is_selective(asset_cfg):
+        if len(columns) and not able and selective:
             raise ValueError(
                 f"The {type(actuator).__name__} of {', '.join(actuator.target_names)} has no "
                 f"{names}: select other actuators in asset_cfg."
@@ -109,12 +111,6 @@ def _parameter_draws(
             "one in EntityCfg.articulation, or select others in asset_cfg."
         )
     return _ParameterDraws(draws)
-
-
-def _is_selective(asset_cfg: SceneEntityCfg) -> bool:
-    """Tell whether actuators, or what they drive, are selected by name or id."""
-    kinds = ("actuator", *_DRIVEN)
-    return any(asset_cfg.names(kind) is not None for kind in kinds)
 
 
 def _selected_columns(asset_cfg: SceneEntityCfg, actuator: Actuator) -> torch.Tensor:
