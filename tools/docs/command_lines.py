@@ -11,13 +11,13 @@ from unittest import mock
 
 import tyro
 
-from manyworlds.cli import task_fields
+from manyworlds.cli import options, task_fields
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.main import COMMANDS
 
 
 class Parsing(NamedTuple):
-    """Call of `tyro.cli`, with which a command parses its arguments."""
+    """Call of `tyro.cli` or of `options.parse_whole`, with which a command parses its arguments."""
 
     options: Any
     """Dataclass of the options."""
@@ -74,12 +74,14 @@ def _parsed(parse_whole: Callable[..., object] | None) -> Iterator[list[Parsing]
             raise _ParsedError
         return parse_fields(config, words, *rest)
 
-    def record(options: Any, **settings: Any) -> Any:
-        found.append(Parsing(options, settings))
-        if settings.get("return_unknown_args"):
-            return parse(options, **settings)  # the command's own options; fields of a task follow
+    def record_part(kind: Any, **settings: Any) -> Any:
+        found.append(Parsing(kind, settings))
+        return parse(kind, **settings)  # the command's own options; fields of a task follow
+
+    def record(kind: Any, **settings: Any) -> Any:
+        found.append(Parsing(kind, settings))
         if parse_whole is not None:
-            parse_whole(options, **settings)
+            parse_whole(kind, **settings)
         raise _ParsedError
 
     def record_subcommand(commands: dict[str, Any], args: list[str], **settings: Any) -> Any:
@@ -89,7 +91,9 @@ def _parsed(parse_whole: Callable[..., object] | None) -> Iterator[list[Parsing]
         return record(commands[args[0]], args=args[1:], **settings)
 
     with (
-        mock.patch.object(tyro, "cli", record),
+        mock.patch.object(options, "parse_whole", record),
+        mock.patch.object(task_fields, "parse_whole", record),
+        mock.patch.object(tyro, "cli", record_part),
         mock.patch.object(task_fields, "parse_fields", stop_without_fields),
         mock.patch.object(tyro.extras, "subcommand_cli_from_dict", record_subcommand),
         contextlib.suppress(_ParsedError),

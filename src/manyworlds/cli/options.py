@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import tyro
 from tyro.conf import arg
 
+from manyworlds.cli.errors import UsageError
 from manyworlds.cli.task_files import load_modules
 
 T = TypeVar("T")
 TaskOptionsT = TypeVar("TaskOptionsT", bound="TaskOptions")
+
+_NUMBERS = re.compile(r"[-+.,\d()\[\]e]*\d[-+.,\d()\[\]e]*")
 
 RUNS = Path("runs")
 """Folder of all runs, unless a command line names another one."""
@@ -146,12 +151,41 @@ def parse(options_type: type[T], argv: Sequence[str], command: str) -> T:
 
     Raises:
         SystemExit: tyro has printed the help, or what is wrong.
+        UsageError: there is a value too many.
         FileNotFoundError, ValueError: see `load_modules`.
     """
     args = rewritten(options_type, argv)
-    options = tyro.cli(options_type, args=args, prog=f"manyworlds {command}")
+    options = parse_whole(options_type, args=args, prog=f"manyworlds {command}")
     load_modules(vars(options).get("load", ()))
     return options
+
+
+def parse_whole(options_type: type[T], *, args: Sequence[str], prog: str, **settings: Any) -> T:
+    """Call `tyro.cli` for a whole command line.
+
+    Args:
+        options_type: dataclass of the options.
+        args: the arguments.
+        prog: name of the command.
+        settings: other arguments of `tyro.cli`.
+
+    Raises:
+        SystemExit: tyro has printed the help, or what is wrong.
+        UsageError: no option, only a value, is unknown.
+    """
+    parse_part: Any = functools.partial(tyro.cli, options_type, args=args, prog=prog, **settings)
+    options, unknown = parse_part(return_unknown_args=True)
+    if not unknown:
+        return options
+    if any(word.startswith("-") for word in unknown):
+        return parse_part()  # prints the options that are like these, and exits
+    value = unknown[0]
+    remedy = ""
+    if _NUMBERS.fullmatch(value):
+        remedy = '; write several values of one option as in "(64, 64)"'
+        if hasattr(options, "seeds"):
+            remedy += " and seeds as in 1,2,3"
+    raise UsageError(f"The argument '{value}' is one too many{remedy}: see `{prog} --help`.")
 
 
 def parse_known(options_type: type[T], argv: Sequence[str], command: str) -> tuple[T, list[str]]:

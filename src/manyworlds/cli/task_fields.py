@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.options import asks_for_help, rewritten
+from manyworlds.cli.options import asks_for_help, parse_whole, rewritten
 from manyworlds.envs import ManagerBasedRlEnvCfg
 from manyworlds.live.values import stages_of
 from manyworlds.rl import RslRlBaseRunnerCfg
@@ -68,6 +68,7 @@ def parse_fields(config: C, words: Sequence[str], command: str, options: object)
 
     Raises:
         SystemExit: tyro has printed the help, or what is wrong.
+        UsageError: there is a value too many.
     """
     if not words:
         return config  # tyro takes a second for the fields of a task
@@ -85,7 +86,7 @@ def parse_fields(config: C, words: Sequence[str], command: str, options: object)
     if asks_for_help(words):
         args = ["--help"]
     with gc_paused():  # tyro makes 10^5 objects
-        parsed = tyro.cli(cls, default=whole, args=args, prog=f"manyworlds {command}")
+        parsed = parse_whole(cls, args=args, prog=f"manyworlds {command}", default=whole)
     return dataclasses.replace(config, **{name: getattr(parsed, name) for name in vars(config)})
 
 

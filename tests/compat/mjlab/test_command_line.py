@@ -66,16 +66,15 @@ def test_flags_lose_their_values(given, plain):
     assert plain_flags(Options(), given.split()) == plain.split()
 
 
-def test_what_is_rewritten_parses(monkeypatch, capsys):
+def test_what_is_rewritten_parses(monkeypatch):
     """Parse the flags of a task to the values that are named, and those only with the form."""
     config = TrainConfig(env=load_env_cfg("Cartpole-Swingup"), agent=load_rl_cfg("Reach"))
     flags = "--video True --enable-nan-guard True --resume False --agent.resume=True"
     nested = "--env.sim.nan-guard.enabled True --env.observations.actor.enable-corruption False"
     argv = f"{flags} {nested} --env.auto_reset=False --agent.run-name True".split()
     options, words = parse_known(TrainOptions, argv, "train")
-    with pytest.raises(SystemExit):
+    with pytest.raises(UsageError, match="'True' is one too many"):
         parse_fields(config, words, "train", options)
-    assert "Unrecognized options: True" in capsys.readouterr().err
     monkeypatch.setattr(options_module, "FRONTENDS", [Frontend(plain_flags, list)])
     options, words = parse_known(TrainOptions, argv, "train")
     cfg = parse_fields(config, words, "train", options)
