@@ -28,7 +28,7 @@ def entry(seconds: float) -> Figures:
     one; and the shares of the cores that the lab's process takes with and without a world. The
     ratio is the share of the cores that it leaves while a world is entered and its page is open.
     """
-    from manyworlds.lab.entry import WarmLab
+    from manyworlds.lab.training import WarmLab
 
     with _training() as folder:
         lab = WarmLab(folder)

@@ -88,7 +88,7 @@ def camera_frames(seconds: float) -> Figures | None:
     with _lab() as (lab, _):
         if lab is None:
             return None
-        from manyworlds.lab.cameras import LabCameraCfg, quat_to_look
+        from manyworlds.lab.pictures import LabCameraCfg, quat_to_look
 
         pos = (2.0, -2.0, 1.3)
         look = quat_to_look(pos, (0.0, 0.0, 0.7))
@@ -125,7 +125,7 @@ def image_recording(seconds: float) -> Figures | None:
     with tempfile.TemporaryDirectory() as folder, _lab() as (lab, _):
         if lab is None:
             return None
-        from manyworlds.lab.cameras import LabCameraCfg, quat_to_look
+        from manyworlds.lab.pictures import LabCameraCfg, quat_to_look
 
         pos = (2.0, -2.0, 1.3)
         look = quat_to_look(pos, (0.0, 0.0, 0.7))

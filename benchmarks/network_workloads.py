@@ -205,8 +205,8 @@ def loaded_real_time(seconds: float) -> Figures | None:
 
     if robots_folder() is None or gl_available() is not None:
         return None
-    from manyworlds.lab.cameras import LabCameraCfg, quat_to_look
     from manyworlds.lab.page import LabPage
+    from manyworlds.lab.pictures import LabCameraCfg, quat_to_look
 
     with (
         _served(_g1_world(), options={"timestep": 0.002}) as (lab, hub),
@@ -323,7 +323,7 @@ def _g1_world() -> Any:
 def _served(world: Any, options: dict[str, Any] | None = None) -> Iterator[tuple[Any, Any]]:
     """Yield a lab and its server, on two cores."""
     from manyworlds.lab import LabCfg, LiveLab
-    from manyworlds.lab.network import HubProcess, LabServerCfg
+    from manyworlds.lab.server import HubProcess, LabServerCfg
 
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(cores)[:_CORES])

@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, world_from_spec
-from manyworlds.lab.record_mcap import read_mcap
+from manyworlds.lab.recording.mcap_files import read_mcap
 
 ARM = """
 <mujoco model="arm">

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from manyworlds.lab import LiveLab
-from manyworlds.lab.gallery import GALLERY, open_gallery
+from manyworlds.lab.world.gallery import GALLERY, open_gallery
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer import OffscreenRenderer
 from manyworlds.viewer.video import write_gif

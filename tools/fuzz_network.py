@@ -19,19 +19,19 @@ import tyro
 import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
-from manyworlds.lab.network import Dispatcher, HubProcess, LabHub, LabServerCfg
-from manyworlds.lab.network.control_inbox import ControlInbox
-from manyworlds.lab.network.roster import RosterCache
-from tests.lab.network.conftest import two_robots
-from tests.lab.network.hostile import (
+from manyworlds.lab.server import Dispatcher, HubProcess, LabHub, LabServerCfg
+from manyworlds.lab.server.control_inbox import ControlInbox
+from manyworlds.lab.server.roster import RosterCache
+from tests.lab.server.conftest import two_robots
+from tests.lab.server.hostile import (
     put_controls,
     send_pushes,
     send_requests,
     send_subscriptions,
 )
-from tests.lab.network.hostile_keys import FAR, door_of, send_keyed
-from tests.lab.network.hostile_web import Door, attack, send_messages
-from tests.lab.network.test_hub import ANY, client_of
+from tests.lab.server.hostile_keys import FAR, door_of, send_keyed
+from tests.lab.server.hostile_web import Door, attack, send_messages
+from tests.lab.server.test_hub import ANY, client_of
 
 _BLOCK = 10_000
 """Frames between two checks of the world."""

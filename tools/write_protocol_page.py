@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from manyworlds.lab.network.protocol_page import protocol_page
+from manyworlds.lab.server.protocol_page import protocol_page
 
 PAGE = Path("docs/lab_protocol.md")
 

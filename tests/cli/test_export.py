@@ -9,7 +9,7 @@ import pytest
 
 from manyworlds.cli.main import main
 from manyworlds.lab import LabCfg, LiveLab, world_from_scene, world_from_spec
-from manyworlds.lab.gallery import GALLERY
+from manyworlds.lab.world.gallery import GALLERY
 from manyworlds.tasks import load_env_cfg
 from tests.lab.conftest import ARM
 from tests.spec.parity import assert_same, find_model

@@ -62,7 +62,7 @@ class TestDispatch:
 
     def test_no_arguments(self, capsys):
         """Welcome, with three things to try that exist."""
-        from manyworlds.lab.gallery import GALLERY
+        from manyworlds.lab.world.gallery import GALLERY
         from manyworlds.tasks import list_tasks
 
         assert cli.main([]) == 0

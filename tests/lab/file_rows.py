@@ -11,11 +11,11 @@ FILE_ROWS = {
     ),
     "N2": "spec/test_model_kinds.py::test_a_new_entity",
     "N3": "spec/test_model_kinds.py::test_files_and_specs_are_the_same",
-    "N4": "lab/test_views.py::test_defaults_are_mujocos",
+    "N4": "lab/world/test_views.py::test_defaults_are_mujocos",
     "N5": "entity/test_props.py::test_a_mesh_is_drawn_where_it_is",
     "N6": (
         "spec/test_model_kinds.py::test_a_moved_body_pushes_and_is_not_pushed "
-        "lab/test_contact_events.py::test_kinematic_entities_push_and_are_not_pushed"
+        "lab/play/test_contact_events.py::test_kinematic_entities_push_and_are_not_pushed"
     ),
     "N7": "spec/test_model_kinds.py::test_fromto",
     "O1": (
@@ -56,7 +56,7 @@ FILE_ROWS = {
         "spec/test_model_kinds.py::test_units_and_order_of_angles"
     ),
     "O18": "spec/test_model_kinds.py::test_limits_follow_ranges",
-    "O19": "lab/test_world.py::test_names_are_unique",
+    "O19": "lab/world/test_world.py::test_names_are_unique",
     "P1": "spec/test_export.py::test_robot",
     "P2": ("spec/test_export.py::test_only_edits spec/test_export.py::test_notation"),
     "P3": (
@@ -66,7 +66,7 @@ FILE_ROWS = {
         "spec/test_parity.py::test_robots"
     ),
     "P4": "spec/test_export.py::test_notation",
-    "P5": "lab/test_wire_model.py::test_clients_know_names_of_their_own",
+    "P5": "lab/world/test_wire_model.py::test_clients_know_names_of_their_own",
     # AA, AD
     "AA2": "cli/test_lab.py::test_doubts_can_be_switched_off",
     "AD2": (
@@ -91,11 +91,11 @@ FILE_ROWS = {
         "spec/test_model_kinds.py::test_actuators "
         "lab/page/test_robot_sliders.py::test_kinds_of_actuators_are_as_written "
         "lab/page/test_inspector.py::test_edits_are_drawn "
-        "lab/test_model_edits.py::test_names_and_types_of_the_file"
+        "lab/edits/test_model_edits.py::test_names_and_types_of_the_file"
     ),
     "BI8": (
-        "lab/test_wire_model.py::test_clients_know_names_of_their_own "
-        "lab/test_model_edits.py::test_names_of_the_robots_files"
+        "lab/world/test_wire_model.py::test_clients_know_names_of_their_own "
+        "lab/edits/test_model_edits.py::test_names_of_the_robots_files"
     ),
     "BI9": "spec/test_model_kinds.py::test_constraints",
     "BI11": "spec/test_model_kinds.py::test_includes_and_defaults",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 SCENE_ROWS = {
     # R, S, BE
-    "R1": "lab/test_conversions.py::test_a_box_mesh_falls_and_rests",
-    "R2": "lab/test_conversions.py::test_props_join_third_party_robots",
+    "R1": "lab/scene/test_conversions.py::test_a_box_mesh_falls_and_rests",
+    "R2": "lab/scene/test_conversions.py::test_props_join_third_party_robots",
     "R3": "entity/test_props.py::test_a_prop_moves_as_its_mode_says",
     "R4": "entity/test_props.py::test_a_prop_moves_as_its_mode_says",
     "R5": (
@@ -63,7 +63,7 @@ SCENE_ROWS = {
         "lab/scene/test_verbs.py::test_clients_build_a_scene"
     ),
     "BE6": (
-        "lab/test_rebuild.py::test_a_world_that_does_not_compile_changes_nothing "
+        "lab/scene/test_rebuild.py::test_a_world_that_does_not_compile_changes_nothing "
         "lab/page/test_reload.py::test_what_does_not_compile_is_a_card"
     ),
     "BE8": (
@@ -75,5 +75,5 @@ SCENE_ROWS = {
         "lab/scene/test_editor.py::test_a_light_is_an_item "
         "lab/page/test_scene_editor.py::test_a_light_that_is_added_shines_in_the_view"
     ),
-    "BE7": "lab/test_conversions.py::test_a_box_mesh_falls_and_rests",
+    "BE7": "lab/scene/test_conversions.py::test_a_box_mesh_falls_and_rests",
 }

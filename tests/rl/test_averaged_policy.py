@@ -8,7 +8,7 @@ import torch
 
 from manyworlds.cli.policies import load_policy
 from manyworlds.envs import ManagerBasedRlEnv
-from manyworlds.lab.entry.entry_stock import sent_policy
+from manyworlds.lab.training.entry_stock import sent_policy
 from manyworlds.live.training_policy import TrainingPolicy
 from manyworlds.rl import OnPolicyRunner, RslRlVecEnvWrapper
 from manyworlds.rl.checkpoint import AVERAGED, load_checkpoint

@@ -12,8 +12,8 @@ import pytest
 from manyworlds.cli.validate import validate_file
 from manyworlds.entity import EntityCfg
 from manyworlds.lab import LiveLab
-from manyworlds.lab.wire_model import wire_mjcf
-from manyworlds.lab.world import CompileError, world_from_file, world_from_spec
+from manyworlds.lab.world.wire_model import wire_mjcf
+from manyworlds.lab.world.world import CompileError, world_from_file, world_from_spec
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.spec.edits import export_spec
 from manyworlds.spec.load import load_spec

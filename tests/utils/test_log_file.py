@@ -12,7 +12,7 @@ import torch
 from manyworlds.entity import EntityCfg
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
-from manyworlds.lab.physics_loop import FaultError
+from manyworlds.lab.loop.physics_loop import FaultError
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.sim import Simulation, SimulationCfg
 from manyworlds.sim.engines.capacity import estimate_capacity

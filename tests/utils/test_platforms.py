@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from manyworlds.lab.reader_process import ReaderProcess
+from manyworlds.lab.readers.reader_process import ReaderProcess
 from manyworlds.utils import gl, platforms
 from tests.waiting import PATIENCE_S
 

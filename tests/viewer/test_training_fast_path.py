@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from manyworlds.lab.network.fast_path import FastPathMirror, MirrorError, find_owners
-from manyworlds.lab.network.fast_path.mirror import Newest
-from manyworlds.lab.network.fast_path.training import TrainingOwner, TrainingSource
 from manyworlds.lab.ros.bridge import RosBridge
+from manyworlds.lab.server.fast_path import FastPathMirror, MirrorError, find_owners
+from manyworlds.lab.server.fast_path.mirror import Newest
+from manyworlds.lab.server.fast_path.training import TrainingOwner, TrainingSource
 from manyworlds.viewer.training_view import Frames, TrainingView
 from tests.browser import free_port
-from tests.lab.network.owners import registry
-from tests.lab.network.waiting import until
+from tests.lab.server.owners import registry
+from tests.lab.server.waiting import until
 from tests.waiting import PATIENCE_S
 
 __all__ = ["registry"]

@@ -14,7 +14,7 @@ BEGIN, END = "<!-- fields -->", "<!-- end of fields -->"
 
 def page() -> str:
     """Return the page with its present table."""
-    from manyworlds.lab.editable_fields import EDITABLE
+    from manyworlds.lab.edits.editable_fields import EDITABLE
     from manyworlds.sim.fields.model_fields import MODEL_FIELD_TABLE
 
     lab: dict[str, str] = {}

@@ -30,8 +30,8 @@ from manyworlds.utils.garbage import gc_paused
 from manyworlds.utils.web_access import served_at
 
 if TYPE_CHECKING:
-    from manyworlds.lab.entry import EnteredWorld
     from manyworlds.lab.page.page_process import PageProcess
+    from manyworlds.lab.training import EnteredWorld
 
 ATTACH = "--attach"
 _HEARTBEAT_S = 0.2
@@ -136,7 +136,7 @@ def _entered(cfg: AttachOptions, folder: Path) -> EnteredWorld:
     """Enter the world, and go back in time as the options say."""
     _limit_threads()
     from manyworlds.lab import LabCfg
-    from manyworlds.lab.entry import enter_run
+    from manyworlds.lab.training import enter_run
 
     lab_cfg = LabCfg(start_paused=cfg.paused or bool(cfg.repeat))
     world = cfg.world
@@ -154,8 +154,8 @@ def _wait(cfg: AttachOptions) -> None:
     if not sys.stdin.readline():
         return
     _limit_threads()
-    from manyworlds.lab.entry import enter_run
-    from manyworlds.lab.entry.entry_stock import EntryStock
+    from manyworlds.lab.training import enter_run
+    from manyworlds.lab.training.entry_stock import EntryStock
     from manyworlds.rl.run_folder import RunFolder
 
     with contextlib.ExitStack() as stack:
@@ -211,7 +211,7 @@ def _page(cfg: AttachOptions) -> contextlib.closing[PageProcess]:
 
 def _worst_episode(folder: Path, number: int) -> tuple[int, int]:
     """Return the world of one of the worst episodes, the latest first, and the step of its end."""
-    from manyworlds.lab.entry import Visitor
+    from manyworlds.lab.training import Visitor
 
     worst = Visitor(folder).worst()[::-1]
     if not 0 <= number < len(worst):

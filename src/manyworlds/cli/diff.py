@@ -32,7 +32,7 @@ class DiffOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds diff`."""
     args = parse(DiffOptions, argv, "diff")
-    from manyworlds.lab.diff import diff_models, load_model
+    from manyworlds.lab.world.diff import diff_models, load_model
 
     first = load_model(args.first)
     second = load_model(args.second)

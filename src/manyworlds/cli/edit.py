@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
                 '"edit" in a line of `edits.jsonl`.'
             ) from None
     folder = running_training(cfg.run, cfg.log_root).path
-    from manyworlds.lab.entry import Visitor
+    from manyworlds.lab.training import Visitor
     from manyworlds.live.edits import SetValue, edit_from_plain
     from manyworlds.rl.progress import read_edits
 

@@ -35,7 +35,7 @@ from manyworlds.validation.names import near_matches
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.lab import LabCfg, LiveLab, World
-    from manyworlds.lab.network import HubProcess, LabServerCfg
+    from manyworlds.lab.server import HubProcess, LabServerCfg
     from manyworlds.rl.run_folder import RunFolder
 
 
@@ -121,7 +121,7 @@ class LabOptions:
         Raises:
             ValueError: a port is not valid.
         """
-        from manyworlds.lab.network import LabServerCfg
+        from manyworlds.lab.server import LabServerCfg
 
         fresh = LabServerCfg(
             takeover=self.takeover,
@@ -138,7 +138,7 @@ def main(argv: list[str]) -> int:
     if ATTACH in argv:
         return attach(argv)
     cfg = parse(LabOptions, argv, "lab")
-    from manyworlds.lab.pacing import FASTEST, SLOWEST
+    from manyworlds.lab.loop.pacing import FASTEST, SLOWEST
 
     if not SLOWEST <= cfg.speed <= FASTEST and cfg.speed != math.inf:
         raise ValueError(
@@ -173,7 +173,7 @@ def open_hub(cfg: LabOptions) -> HubProcess:
         MissingExtraError: the extra 'net' is not installed.
         ValueError: a port is not valid.
     """
-    from manyworlds.lab.network import HubProcess
+    from manyworlds.lab.server import HubProcess
 
     hub = HubProcess(cfg.server_cfg(), report=lambda text: print(text, flush=True))
     print(hub.greeting, flush=True)
@@ -275,7 +275,7 @@ def open_lab(cfg: LabOptions) -> LiveLab:
 def _open_plain(cfg: LabOptions, target: Target) -> LiveLab:
     """Open a lab in plain MuJoCo."""
     from manyworlds.lab import LiveLab
-    from manyworlds.lab.gallery import open_gallery
+    from manyworlds.lab.world.gallery import open_gallery
 
     if target.gallery:
         lab = open_gallery(target.gallery, lambda world: LiveLab(world, cfg.lab_cfg()))
@@ -295,7 +295,7 @@ def _open_plain(cfg: LabOptions, target: Target) -> LiveLab:
 
 def find_target(cfg: LabOptions) -> Target:
     """Find what the command line names."""
-    from manyworlds.lab.gallery import GALLERY
+    from manyworlds.lab.world.gallery import GALLERY
     from manyworlds.tasks import list_tasks
 
     path = Path(cfg.target)
@@ -351,7 +351,7 @@ def world_of(target: Target, cfg: LabOptions) -> World:
         ValueError: the world does not compile, or the training has no world of that number.
     """
     from manyworlds.lab import world_from_file
-    from manyworlds.lab.gallery import GALLERY
+    from manyworlds.lab.world.gallery import GALLERY
     from manyworlds.tasks import load_env_cfg
 
     if target.file is not None:

@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
         print(randomization_table(options.randomization))
         return 0
     if options.worlds:
-        from manyworlds.lab.gallery import GALLERY
+        from manyworlds.lab.world.gallery import GALLERY
 
         texts = {n: world.text for n, world in GALLERY.items() if options.keyword.lower() in n}
         if not texts:

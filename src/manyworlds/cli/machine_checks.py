@@ -95,7 +95,7 @@ def has_nvidia_driver() -> bool:
 
 def check_ports() -> Iterator[MachineCheck]:
     """Check whether the ports of pages and of `lab --serve` are free."""
-    from manyworlds.lab.network.config import LabServerCfg
+    from manyworlds.lab.server.config import LabServerCfg
 
     remedies = {PAGE_PORT: "--port NUMBER; the next free port is taken without it"}
     remedies |= dict.fromkeys(sorted(LabServerCfg().ports.values()), _SHIFTED)
@@ -114,7 +114,7 @@ def check_ports() -> Iterator[MachineCheck]:
 
 def _holder(number: int) -> str | None:
     """Return words for the process that listens on a port; None if the port is free."""
-    from manyworlds.lab.network.ports import holder_of
+    from manyworlds.lab.server.ports import holder_of
 
     with socket.socket() as probe:
         try:

@@ -41,8 +41,8 @@ class RosOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds ros2`."""
     cfg = parse(RosOptions, argv, "ros2")
-    from manyworlds.lab.network.fast_path.mirror import MirrorError, find_owner
     from manyworlds.lab.ros.bridge import RosBridge
+    from manyworlds.lab.server.fast_path.mirror import MirrorError, find_owner
 
     sinks = _open_sinks(cfg)
     try:

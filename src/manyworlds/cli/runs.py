@@ -205,7 +205,7 @@ def running_training(name: str, log_root: Path) -> RunFolder:
         return find_run(name, log_root).need_folder()
     found = []
     if any(log_root.glob("*/*")):  # the import takes a second
-        from manyworlds.lab.entry import running_trainings
+        from manyworlds.lab.training import running_trainings
 
         found = running_trainings(log_root)
     if not found:

@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds why`."""
     cfg = parse(WhyOptions, argv, "why")
     run = running_training(cfg.run, cfg.log_root)
-    from manyworlds.lab.entry import Visitor
+    from manyworlds.lab.training import Visitor
     from manyworlds.live.story import episode_story
     from manyworlds.tasks.run_configs import configs_of_run
 

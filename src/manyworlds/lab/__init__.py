@@ -11,27 +11,29 @@ from manyworlds.utils import mujoco_messages as mujoco_messages
 from manyworlds.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from manyworlds.lab.commands import CommandFuture
-    from manyworlds.lab.control import RobotControl, RobotControls
-    from manyworlds.lab.controllers import Controller, Passthrough, PdController
-    from manyworlds.lab.drivers import Driver, Puppet
+    from manyworlds.lab.errors import VerbError
     from manyworlds.lab.lab import LiveLab
     from manyworlds.lab.lab_cfg import LabCfg
-    from manyworlds.lab.matching import Match, MatchReport
-    from manyworlds.lab.physics_loop import FaultError, PhysicsLoop
-    from manyworlds.lab.presets import PRESETS, find_presets
-    from manyworlds.lab.rebuild import Rebuilt
-    from manyworlds.lab.recorder import LIVE, Recorder, RecorderCfg
-    from manyworlds.lab.recording import Recording, RecordingError
-    from manyworlds.lab.replay import Binding, Replay
-    from manyworlds.lab.sequence import SEQUENCE, Pose, PoseSequencer
-    from manyworlds.lab.snapshot import Snapshot
-    from manyworlds.lab.states import SavedState, SavedStates
-    from manyworlds.lab.timeline import Timeline
-    from manyworlds.lab.timeline_parts import TimelineCfg
-    from manyworlds.lab.verbs import VerbError, describe_verbs
-    from manyworlds.lab.views import ElementView, StaleViewError
-    from manyworlds.lab.world import (
+    from manyworlds.lab.loop.commands import CommandFuture
+    from manyworlds.lab.loop.controls import RobotControls
+    from manyworlds.lab.loop.drivers import Driver, Puppet
+    from manyworlds.lab.loop.physics_loop import FaultError, PhysicsLoop
+    from manyworlds.lab.loop.snapshot import Snapshot
+    from manyworlds.lab.moments.recording import LIVE, Recording, RecordingError
+    from manyworlds.lab.moments.states import SavedState, SavedStates
+    from manyworlds.lab.moments.timeline import Timeline
+    from manyworlds.lab.moments.timeline_parts import TimelineCfg
+    from manyworlds.lab.recording.matching import Match, MatchReport
+    from manyworlds.lab.recording.recorder import Recorder, RecorderCfg
+    from manyworlds.lab.recording.replay import Binding, Replay
+    from manyworlds.lab.robots.control import RobotControl
+    from manyworlds.lab.robots.controllers import Controller, Passthrough, PdController
+    from manyworlds.lab.robots.presets import PRESETS, find_presets
+    from manyworlds.lab.robots.sequence import SEQUENCE, Pose, PoseSequencer
+    from manyworlds.lab.scene.rebuild import Rebuilt
+    from manyworlds.lab.verbs import describe_verbs
+    from manyworlds.lab.world.views import ElementView, StaleViewError
+    from manyworlds.lab.world.world import (
         CompileError,
         World,
         add_entities,
@@ -88,49 +90,49 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Binding": "manyworlds.lab.replay",
-    "CommandFuture": "manyworlds.lab.commands",
-    "CompileError": "manyworlds.lab.world",
-    "Controller": "manyworlds.lab.controllers",
-    "Driver": "manyworlds.lab.drivers",
-    "ElementView": "manyworlds.lab.views",
-    "FaultError": "manyworlds.lab.physics_loop",
-    "LIVE": "manyworlds.lab.recorder",
+    "Binding": "manyworlds.lab.recording.replay",
+    "CommandFuture": "manyworlds.lab.loop.commands",
+    "CompileError": "manyworlds.lab.world.world",
+    "Controller": "manyworlds.lab.robots.controllers",
+    "Driver": "manyworlds.lab.loop.drivers",
+    "ElementView": "manyworlds.lab.world.views",
+    "FaultError": "manyworlds.lab.loop.physics_loop",
+    "LIVE": "manyworlds.lab.moments.recording",
     "LabCfg": "manyworlds.lab.lab_cfg",
     "LiveLab": "manyworlds.lab.lab",
-    "Match": "manyworlds.lab.matching",
-    "MatchReport": "manyworlds.lab.matching",
-    "PRESETS": "manyworlds.lab.presets",
-    "Passthrough": "manyworlds.lab.controllers",
-    "PdController": "manyworlds.lab.controllers",
-    "PhysicsLoop": "manyworlds.lab.physics_loop",
-    "Pose": "manyworlds.lab.sequence",
-    "PoseSequencer": "manyworlds.lab.sequence",
-    "Puppet": "manyworlds.lab.drivers",
-    "Rebuilt": "manyworlds.lab.rebuild",
-    "Recorder": "manyworlds.lab.recorder",
-    "RecorderCfg": "manyworlds.lab.recorder",
-    "Recording": "manyworlds.lab.recording",
-    "RecordingError": "manyworlds.lab.recording",
-    "Replay": "manyworlds.lab.replay",
-    "RobotControl": "manyworlds.lab.control",
-    "RobotControls": "manyworlds.lab.control",
-    "SEQUENCE": "manyworlds.lab.sequence",
-    "SavedState": "manyworlds.lab.states",
-    "SavedStates": "manyworlds.lab.states",
-    "Snapshot": "manyworlds.lab.snapshot",
-    "StaleViewError": "manyworlds.lab.views",
-    "Timeline": "manyworlds.lab.timeline",
-    "TimelineCfg": "manyworlds.lab.timeline_parts",
-    "VerbError": "manyworlds.lab.verbs",
-    "World": "manyworlds.lab.world",
-    "add_entities": "manyworlds.lab.world",
+    "Match": "manyworlds.lab.recording.matching",
+    "MatchReport": "manyworlds.lab.recording.matching",
+    "PRESETS": "manyworlds.lab.robots.presets",
+    "Passthrough": "manyworlds.lab.robots.controllers",
+    "PdController": "manyworlds.lab.robots.controllers",
+    "PhysicsLoop": "manyworlds.lab.loop.physics_loop",
+    "Pose": "manyworlds.lab.robots.sequence",
+    "PoseSequencer": "manyworlds.lab.robots.sequence",
+    "Puppet": "manyworlds.lab.loop.drivers",
+    "Rebuilt": "manyworlds.lab.scene.rebuild",
+    "Recorder": "manyworlds.lab.recording.recorder",
+    "RecorderCfg": "manyworlds.lab.recording.recorder",
+    "Recording": "manyworlds.lab.moments.recording",
+    "RecordingError": "manyworlds.lab.moments.recording",
+    "Replay": "manyworlds.lab.recording.replay",
+    "RobotControl": "manyworlds.lab.robots.control",
+    "RobotControls": "manyworlds.lab.loop.controls",
+    "SEQUENCE": "manyworlds.lab.robots.sequence",
+    "SavedState": "manyworlds.lab.moments.states",
+    "SavedStates": "manyworlds.lab.moments.states",
+    "Snapshot": "manyworlds.lab.loop.snapshot",
+    "StaleViewError": "manyworlds.lab.world.views",
+    "Timeline": "manyworlds.lab.moments.timeline",
+    "TimelineCfg": "manyworlds.lab.moments.timeline_parts",
+    "VerbError": "manyworlds.lab.errors",
+    "World": "manyworlds.lab.world.world",
+    "add_entities": "manyworlds.lab.world.world",
     "describe_verbs": "manyworlds.lab.verbs",
-    "find_presets": "manyworlds.lab.presets",
-    "world_from_env": "manyworlds.lab.world",
-    "world_from_file": "manyworlds.lab.world",
-    "world_from_scene": "manyworlds.lab.world",
-    "world_from_spec": "manyworlds.lab.world",
+    "find_presets": "manyworlds.lab.robots.presets",
+    "world_from_env": "manyworlds.lab.world.world",
+    "world_from_file": "manyworlds.lab.world.world",
+    "world_from_scene": "manyworlds.lab.world.world",
+    "world_from_spec": "manyworlds.lab.world.world",
 }
 
 __getattr__ = lazy_names(__name__, _MODULES)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import mujoco
 
-    from manyworlds.lab.snapshot import Snapshot
+    from manyworlds.lab.loop.snapshot import Snapshot
 
 READ_VERBS = (
     *("capture_camera", "describe_", "export_", "get_", "list_"),

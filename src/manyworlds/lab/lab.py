@@ -14,47 +14,47 @@ from typing import TYPE_CHECKING, TypeVar
 import mujoco
 from numpy.typing import ArrayLike
 
-from manyworlds.lab.cameras.lab_cameras import LabCamera, LabCameras
-from manyworlds.lab.commands import CommandFuture
-from manyworlds.lab.contact_events import ContactEvents
-from manyworlds.lab.control import NOBODY, RobotControl
-from manyworlds.lab.conversions import Conversions
-from manyworlds.lab.diagnostics import LabDiagnostics
-from manyworlds.lab.drawings import UserDrawings
-from manyworlds.lab.driving import Driving
-from manyworlds.lab.film.filmer import Filmer
-from manyworlds.lab.frames import StepRows
-from manyworlds.lab.history import EditHistory
-from manyworlds.lab.keyframes import Keyframes
+from manyworlds.lab.edits.model_edits import ModelEdits
 from manyworlds.lab.lab_cfg import LabCfg
-from manyworlds.lab.launcher import Launcher
-from manyworlds.lab.model_edits import ModelEdits
-from manyworlds.lab.modes import Modes
-from manyworlds.lab.options import changed_options, check_option, read_options, set_option
-from manyworlds.lab.perturb import Perturbation
-from manyworlds.lab.physics_loop import PhysicsLoop
-from manyworlds.lab.presets import start_sequence
-from manyworlds.lab.rebuild import Rebuilt, Replacement, Transition, keep_names
-from manyworlds.lab.recorder import Recorder
-from manyworlds.lab.replay import Replay
+from manyworlds.lab.loop.commands import CommandFuture
+from manyworlds.lab.loop.modes import Modes
+from manyworlds.lab.loop.physics_loop import PhysicsLoop
+from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.moments.frames import StepRows
+from manyworlds.lab.moments.history import EditHistory
+from manyworlds.lab.moments.states import SavedStates
+from manyworlds.lab.moments.timed_edits import TimedEdits
+from manyworlds.lab.moments.timeline import Timeline
+from manyworlds.lab.pictures.film.filmer import Filmer
+from manyworlds.lab.pictures.lab_cameras import LabCamera, LabCameras
+from manyworlds.lab.play.contact_events import ContactEvents
+from manyworlds.lab.play.drawings import UserDrawings
+from manyworlds.lab.play.launcher import Launcher
+from manyworlds.lab.play.perturb import Perturbation
+from manyworlds.lab.readers.server_view import ServerView
+from manyworlds.lab.recording.recorder import Recorder
+from manyworlds.lab.recording.replay import Replay
+from manyworlds.lab.robots.control import NOBODY, RobotControl, controls_of
+from manyworlds.lab.robots.driving import Driving
+from manyworlds.lab.robots.keyframes import Keyframes
+from manyworlds.lab.robots.presets import start_sequence
+from manyworlds.lab.robots.sequence import Pose, PoseSequencer
 from manyworlds.lab.scene import SceneEditor
-from manyworlds.lab.sequence import Pose, PoseSequencer
-from manyworlds.lab.server_view import ServerView
-from manyworlds.lab.snapshot import Snapshot
-from manyworlds.lab.states import SavedStates
-from manyworlds.lab.timed_edits import TimedEdits
-from manyworlds.lab.timeline import Timeline
+from manyworlds.lab.scene.conversions import Conversions
+from manyworlds.lab.scene.rebuild import Rebuilt, Replacement, Transition, keep_names
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
-from manyworlds.lab.views import ElementView, make_view
-from manyworlds.lab.world import World, world_from_env
+from manyworlds.lab.world.diagnostics import LabDiagnostics
+from manyworlds.lab.world.options import changed_options, check_option, read_options, set_option
+from manyworlds.lab.world.views import ElementView, make_view
+from manyworlds.lab.world.world import World, world_from_env
 from manyworlds.utils.newton import avoid_sparse_newton
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
-    from manyworlds.lab.entry.entered_world import EnteredWorld
-    from manyworlds.lab.env_driver import EnvironmentDriver
-    from manyworlds.lab.env_policies import EnvironmentPolicy
-    from manyworlds.lab.policy import PolicyController
+    from manyworlds.lab.robots.policy import PolicyController
+    from manyworlds.lab.task.env_driver import EnvironmentDriver
+    from manyworlds.lab.task.env_policies import EnvironmentPolicy
+    from manyworlds.lab.training.entered_world import EnteredWorld
 
 _T = TypeVar("_T")
 
@@ -112,7 +112,7 @@ class LiveLab(LabDiagnostics):
         self._set_options(world)
         data = world.new_data()
         loop = self.loop = PhysicsLoop(
-            world.model, data, world.controls(data), world.reset, cfg.start_paused
+            world.model, data, controls_of(world, data), world.reset, cfg.start_paused
         )
         loop.mode, loop.speed, loop.mode_locked = cfg.mode, cfg.speed, cfg.mode_lock
         rows, cameras = StepRows(loop), self.cameras  # the recorder must not refer to the lab
@@ -190,7 +190,7 @@ class LiveLab(LabDiagnostics):
         Raises:
             ValueError: the environment has several worlds, or its engine is not bit-exact.
         """
-        from manyworlds.lab.env_driver import EnvironmentDriver, world_of_environment
+        from manyworlds.lab.task.env_driver import EnvironmentDriver, world_of_environment
 
         driver = EnvironmentDriver(env, policy)
         lab = cls(world_of_environment(env), cfg)
@@ -222,8 +222,8 @@ class LiveLab(LabDiagnostics):
         Raises:
             ValueError: there is no such world, it cannot go on alone, or the policy cannot.
         """
-        from manyworlds.lab.env_policies import policy_of_world
-        from manyworlds.lab.world_card import read_card
+        from manyworlds.lab.task.env_policies import policy_of_world
+        from manyworlds.lab.world.card import read_card
         from manyworlds.live import fork_env
 
         alone = fork_env(env, env_id)
@@ -473,7 +473,7 @@ class LiveLab(LabDiagnostics):
             MissingExtraError: the extra 'train' is not installed.
             RuntimeError: a task's environment drives the world.
         """
-        from manyworlds.lab.policy import start_policy
+        from manyworlds.lab.robots.policy import start_policy
 
         return start_policy(self, path, self.only_robot(robot), commands, adopt)
 

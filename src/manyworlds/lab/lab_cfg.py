@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from manyworlds.lab.control import PANEL
-from manyworlds.lab.physics_loop import Mode
-from manyworlds.lab.recorder import RecorderCfg
-from manyworlds.lab.timeline_parts import TimelineCfg
+from manyworlds.lab.loop.physics_loop import Mode
+from manyworlds.lab.moments.timeline_parts import TimelineCfg
+from manyworlds.lab.recording.recorder import RecorderCfg
+from manyworlds.lab.robots.control import PANEL
 
 
 @dataclass(kw_only=True)

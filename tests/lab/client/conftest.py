@@ -9,9 +9,9 @@ import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
 from manyworlds.lab.client import LabClient, connect
-from manyworlds.lab.network import LabHub, LabServerCfg
-from tests.lab.network.conftest import two_robots
-from tests.lab.network.waiting import ANY, until
+from manyworlds.lab.server import LabHub, LabServerCfg
+from tests.lab.server.conftest import two_robots
+from tests.lab.server.waiting import ANY, until
 
 
 @contextlib.contextmanager

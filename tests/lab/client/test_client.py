@@ -31,11 +31,11 @@ from manyworlds.lab.client import (
     UnknownNameError,
     connect,
 )
-from manyworlds.lab.network import LabHub, LabServerCfg
+from manyworlds.lab.server import LabHub, LabServerCfg
 from manyworlds.scene import SceneCfg
 from tests.lab.client.conftest import address, serve
-from tests.lab.network.conftest import GO, entity, two_robots
-from tests.lab.network.waiting import ANY, until
+from tests.lab.server.conftest import GO, entity, two_robots
+from tests.lab.server.waiting import ANY, until
 from tests.waiting import PATIENCE_S
 
 

@@ -22,7 +22,7 @@ from manyworlds.lab import (
     world_from_scene,
     world_from_spec,
 )
-from manyworlds.lab.record_mcap import read_mcap
+from manyworlds.lab.recording.mcap_files import read_mcap
 from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.gl import gl_available
 from tests.browser import free_port

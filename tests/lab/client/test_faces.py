@@ -14,7 +14,7 @@ from manyworlds.lab.client import ClientRobot, LabClient, LabError, connect
 from manyworlds.lab.client.errors import FAMILIES, error_of
 from manyworlds.lab.client.robot_reads import NOT_READ
 from manyworlds.lab.face import LabFace
-from manyworlds.lab.network.protocol_page import CODES
+from manyworlds.lab.server.protocol_page import CODES
 from manyworlds.lab.verbs import VERBS, VerbError
 from tools.write_client_verbs import FOLDER, written_files
 

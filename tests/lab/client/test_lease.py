@@ -18,10 +18,10 @@ from manyworlds.lab.client import (
     SessionError,
     connect,
 )
-from manyworlds.lab.network import HubProcess, LabHub, LabServerCfg
+from manyworlds.lab.server import HubProcess, LabHub, LabServerCfg
 from tests.lab.client.conftest import address
-from tests.lab.network.conftest import two_robots
-from tests.lab.network.waiting import ANY, WAIT_S, until
+from tests.lab.server.conftest import two_robots
+from tests.lab.server.waiting import ANY, WAIT_S, until
 
 REQUESTS = {
     "step": lambda client: client.step(5),

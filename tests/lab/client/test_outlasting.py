@@ -10,10 +10,10 @@ import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_file
 from manyworlds.lab.client import UnknownNameError, connect
-from manyworlds.lab.network import HubProcess, LabServerCfg
+from manyworlds.lab.server import HubProcess, LabServerCfg
 from tests.lab.conftest import ARM
-from tests.lab.network.test_hub import client_of
-from tests.lab.network.waiting import ANY
+from tests.lab.server.test_hub import client_of
+from tests.lab.server.waiting import ANY
 from tests.waiting import PATIENCE_S
 
 BAD = "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LiveLab, world_from_scene
-from manyworlds.lab.control import POLICY
+from manyworlds.lab.robots.control import POLICY
 from manyworlds.tasks import load_env_cfg
 from manyworlds.viewer.browser.framing import frame_all, frame_body
 from tests.browser import free_port

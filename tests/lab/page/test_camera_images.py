@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import world_from_spec
-from manyworlds.lab.cameras import quat_to_look
+from manyworlds.lab.pictures import quat_to_look
 from tests.lab.conftest import ARM
 from tests.lab.page.conftest import give
 from tests.waiting import until

@@ -14,18 +14,18 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from manyworlds.lab import LabCfg, LiveLab
-from manyworlds.lab.controllers import PdController
+from manyworlds.lab.errors import LabEndedError
 from manyworlds.lab.page.chase_camera import ChaseCamera
 from manyworlds.lab.page.drive_socket import DriveSocket
-from manyworlds.lab.verb_error import LabEndedError
+from manyworlds.lab.robots.controllers import PdController
 from manyworlds.utils.web_access import WebAccess
 from tests.browser import free_port
-from tests.lab.network.conftest import two_robots
-from tests.lab.network.waiting import until as wait_until
 from tests.lab.page.conftest import give, press
 from tests.lab.page.test_browser import serve, until
 from tests.lab.page.test_page import iterate_once
-from tests.lab.test_driving import Walker
+from tests.lab.robots.test_driving import Walker
+from tests.lab.server.conftest import two_robots
+from tests.lab.server.waiting import until as wait_until
 from tests.waiting import PATIENCE_S
 
 GAMEPAD = """

@@ -161,7 +161,7 @@ def test_parts_of_a_body_and_the_filter():
 
 def test_references_are_chosen(open_page):
     """Choose the material of a geom from those of the model, or none."""
-    from tests.lab.test_model_edits import MODEL
+    from tests.lab.edits.test_model_edits import MODEL
 
     page = open_page(MODEL.format(compiler=""), start_paused=True)
     page.context.select("geom", page.lab.model.geom("arm").id)
@@ -214,8 +214,8 @@ def test_joints_are_posed_while_paused(page):
 
 def test_vertices_of_cloths_are_not_posed():
     """Open the cloth, which has hundreds of joints: only the ball has inputs."""
-    from manyworlds.lab.gallery import open_gallery
     from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.world.gallery import open_gallery
 
     lab = open_gallery("cloth-on-a-pole", lambda world: LiveLab(world, LabCfg(start_paused=True)))
     page = InProcessPage(lab, port=free_port())

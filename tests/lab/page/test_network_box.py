@@ -10,15 +10,15 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from manyworlds.lab import LabCfg, LiveLab
-from manyworlds.lab.network import LabHub, LabServerCfg
 from manyworlds.lab.page.page_boxes import box_html
+from manyworlds.lab.server import LabHub, LabServerCfg
 from tests.browser import free_port
-from tests.lab.network.client import ReplyError
-from tests.lab.network.conftest import two_robots
-from tests.lab.network.test_web import Walker, WebClient
-from tests.lab.network.waiting import ANY
-from tests.lab.network.waiting import until as wait_until
 from tests.lab.page.test_browser import until
+from tests.lab.server.client import ReplyError
+from tests.lab.server.conftest import two_robots
+from tests.lab.server.test_web import Walker, WebClient
+from tests.lab.server.waiting import ANY
+from tests.lab.server.waiting import until as wait_until
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")
 pytest.importorskip("mjviser", reason="needs the extra 'lab'")

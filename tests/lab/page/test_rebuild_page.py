@@ -13,7 +13,7 @@ from manyworlds.lab import LabCfg, LiveLab, world_from_file, world_from_spec
 from tests.browser import free_port
 from tests.lab.conftest import ARM
 from tests.lab.page.conftest import give, press
-from tests.lab.test_rebuild import SUITE, suite_file, with_box
+from tests.lab.scene.test_rebuild import SUITE, suite_file, with_box
 
 
 def update(page) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LIVE, RecorderCfg, RecordingError
-from manyworlds.lab.replay import Binding
+from manyworlds.lab.recording.replay import Binding
 from tests.lab.page.conftest import give, press
 from tests.lab.page.test_page import iterate_once
 

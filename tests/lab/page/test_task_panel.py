@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LiveLab
-from manyworlds.lab.link import LabLink
-from manyworlds.lab.remote_lab import RemoteLab
-from manyworlds.lab.wire import Wire
+from manyworlds.lab.readers.link import LabLink
+from manyworlds.lab.readers.remote_lab import RemoteLab
+from manyworlds.lab.readers.wire import Wire
 from manyworlds.viewer import requests
 from tests.browser import free_port
 from tests.lab.page.conftest import give, press
-from tests.lab.test_env_driver import open_task
+from tests.lab.task.test_env_driver import open_task
 from tests.waiting import PATIENCE_S
 
 

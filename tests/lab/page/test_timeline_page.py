@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyworlds.lab.film import CameraPath, Waypoint
+from manyworlds.lab.pictures.film import CameraPath, Waypoint
 from tests.lab.page.test_browser import arm, until  # noqa: F401
 from tests.lab.page.test_page import iterate_once
 

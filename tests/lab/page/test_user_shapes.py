@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from manyworlds.lab.drawings import KINDS, MOST_SHAPES
+from manyworlds.lab.play.drawings import KINDS, MOST_SHAPES
 
 
 def test_shapes_come_and_vanish(page, monkeypatch):
@@ -22,7 +22,7 @@ def test_shapes_come_and_vanish(page, monkeypatch):
     page.update()
     assert part.drawn["marker"]["points"] == ((0.0, 0.0, 2.0),)
     now = time.monotonic()
-    monkeypatch.setattr("manyworlds.lab.drawings.time.monotonic", lambda: now + 6.0)
+    monkeypatch.setattr("manyworlds.lab.play.drawings.time.monotonic", lambda: now + 6.0)
     assert "box" not in lab.drawings.shapes
     page.update()
     assert set(part.drawn) == set(KINDS) - {"box"}

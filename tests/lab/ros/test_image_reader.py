@@ -11,7 +11,7 @@ import zmq
 
 from manyworlds.lab.ros import bridge
 from manyworlds.lab.ros.bridge import ImageReader
-from tests.lab.network.waiting import until
+from tests.lab.server.waiting import until
 
 
 class Server:

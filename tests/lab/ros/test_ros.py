@@ -15,16 +15,16 @@ import pytest
 
 from manyworlds.cli.main import main
 from manyworlds.lab import LabCfg, LiveLab, world_from_file
-from manyworlds.lab.cameras import LabCameraCfg, quat_to_look
-from manyworlds.lab.network.fast_path.server import _STATE_FIELDS
+from manyworlds.lab.pictures import LabCameraCfg, quat_to_look
 from manyworlds.lab.ros.bridge import RosBridge
 from manyworlds.lab.ros.definitions import TYPES, definition
 from manyworlds.lab.ros.sinks import RosSink
 from manyworlds.lab.ros.world import RosMessage, RosWorld, to_stamp, to_topic
+from manyworlds.lab.server.fast_path.server import _STATE_FIELDS
 from manyworlds.tasks import list_tasks, load_env_cfg
-from tests.lab.network.conftest import two_robots
-from tests.lab.network.owners import hub, lab, mirror, registry, shared
-from tests.lab.network.waiting import until
+from tests.lab.server.conftest import two_robots
+from tests.lab.server.owners import hub, lab, mirror, registry, shared
+from tests.lab.server.waiting import until
 from tests.robots import robot_file
 
 __all__ = ["hub", "lab", "mirror", "registry", "shared"]

@@ -14,7 +14,7 @@ import pytest
 
 from manyworlds.lab import CompileError, LiveLab, world_from_spec
 from manyworlds.lab.scene import menagerie_names, registered_names
-from manyworlds.lab.wire_model import wire_mjcf
+from manyworlds.lab.world.wire_model import wire_mjcf
 from tests.compat.names import shared_file
 from tests.lab.conftest import ARM
 

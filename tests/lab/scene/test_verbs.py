@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyworlds.lab.verb_error import VerbError
+from manyworlds.lab.errors import VerbError
 
 
 def test_clients_build_a_scene(scene, cup, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from manyworlds.asset_zoo.quadruped import get_quadruped_cfg
 from manyworlds.lab import LabCfg, LiveLab, world_from_file, world_from_spec
-from manyworlds.lab.controllers import Controller
+from manyworlds.lab.robots.controllers import Controller
 from manyworlds.rl import OnnxPolicy
 from tests.lab.policies import export_policy_of
 

@@ -12,17 +12,17 @@ from typing import Literal
 import mujoco
 import numpy as np
 
-from manyworlds.lab.cameras.frame import decode_image
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.connection import Connection, Role
 from manyworlds.lab.client.errors import LabTimeoutError, UnknownNameError
 from manyworlds.lab.client.mirror import ClientMirror
 from manyworlds.lab.client.robot import ClientRobot
 from manyworlds.lab.client.written import LabVerbs
+from manyworlds.lab.errors import near
 from manyworlds.lab.face import READ_VERBS
-from manyworlds.lab.shared_snapshots import unpack_snapshot
-from manyworlds.lab.snapshot import Snapshot
-from manyworlds.lab.verb_error import near
+from manyworlds.lab.loop.shared_snapshots import unpack_snapshot
+from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.pictures.frame import decode_image
 
 ADDRESS = "tcp://127.0.0.1:5559"
 """Address of the requests of `manyworlds lab TARGET --serve`."""
@@ -286,7 +286,7 @@ def connect(
     name = name or f"{Path(sys.argv[0]).name or 'python'} ({os.getpid()})"
     known = None
     if keys is not None:
-        from manyworlds.lab.network.curve_access import read_client_keys
+        from manyworlds.lab.readers.curve_access import read_client_keys
 
         known = read_client_keys(keys)
     return LabClient(Connection(address, name, role, timeout, patience, known))

@@ -29,7 +29,7 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.utils.web_access import is_local
 
 if TYPE_CHECKING:
-    from manyworlds.lab.network.curve_access import ClientKeys
+    from manyworlds.lab.readers.curve_access import ClientKeys
 
 _LOG = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ client in the same way.
 
 from __future__ import annotations
 
-from manyworlds.lab.verb_error import VerbError
+from manyworlds.lab.errors import VerbError
 
 
 class LabError(VerbError):

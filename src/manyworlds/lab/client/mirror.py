@@ -11,9 +11,9 @@ import numpy as np
 
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import LabVersionError, NotReadyError
-from manyworlds.lab.model_values import write_values
-from manyworlds.lab.options import read_options
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.world.model_values import write_values
+from manyworlds.lab.world.options import read_options
 
 _STATE = ("qpos", "qvel", "act", "ctrl", "xfrc_applied", "mocap_pos", "mocap_quat")
 _OF_LAST_STEP = ("qacc", "actuator_force", "sensordata")

@@ -12,13 +12,13 @@ import numpy as np
 
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import BadValueError, error_of
-from manyworlds.lab.packing import load_msgpack, unpack_array
+from manyworlds.lab.readers.packing import load_msgpack, unpack_array
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
     import zmq
 
-    from manyworlds.lab.network.curve_access import ClientKeys
+    from manyworlds.lab.readers.curve_access import ClientKeys
 
 _POLL_S = 0.1  # longest wait in which a request to stop is not noticed
 

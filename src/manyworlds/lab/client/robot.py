@@ -13,7 +13,7 @@ from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import NotOwnerError, UnknownNameError
 from manyworlds.lab.client.robot_reads import Elements, entity_data
 from manyworlds.lab.client.written.entity_reads import EntityReads
-from manyworlds.lab.verb_error import near
+from manyworlds.lab.errors import near
 
 if TYPE_CHECKING:
     from manyworlds.entity.data import EntityData

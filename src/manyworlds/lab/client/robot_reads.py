@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.model_facts import INITIAL_KEYFRAME, find_owners
+from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME, find_owners
 
 if TYPE_CHECKING:
     import torch

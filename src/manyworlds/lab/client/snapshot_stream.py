@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.client.request_socket import unpack_values
-from manyworlds.lab.shared_snapshots import SNAPSHOT_TOPIC, unpack_snapshot
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.loop.shared_snapshots import SNAPSHOT_TOPIC, unpack_snapshot
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
-    from manyworlds.lab.network.curve_access import ClientKeys
+    from manyworlds.lab.readers.curve_access import ClientKeys
 
 
 class SnapshotStream:

@@ -7,10 +7,10 @@ from functools import partial
 import mujoco
 import numpy as np
 
-from manyworlds.lab.editable_fields import EDITABLE, body_of, name_of, number_of
+from manyworlds.lab.edits.editable_fields import EDITABLE, body_of, name_of, number_of
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.tree_lines import tree_html, tree_line
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import status_html
 from manyworlds.viewer.browser.widgets import Section, add_choice
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import mujoco
 
-from manyworlds.lab.control import POLICY
+from manyworlds.lab.errors import near
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
-from manyworlds.lab.verb_error import near
+from manyworlds.lab.robots.control import POLICY
 from manyworlds.viewer.browser.widgets import add_choice
 
 

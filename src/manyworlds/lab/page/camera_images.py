@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from manyworlds.lab.cameras import KINDS, CameraHub, Frame, Subscription, quat_to_look
-from manyworlds.lab.cameras.camera import MAX_FOVY, MIN_FOVY
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.pictures import KINDS, CameraHub, Frame, Subscription, quat_to_look
+from manyworlds.lab.pictures.camera import MAX_FOVY, MIN_FOVY
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import ShownValue
 

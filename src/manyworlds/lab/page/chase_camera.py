@@ -10,8 +10,8 @@ import numpy as np
 from manyworlds.viewer.browser.cameras import move_camera
 
 if TYPE_CHECKING:
+    from manyworlds.lab.loop.snapshot import Snapshot
     from manyworlds.lab.page.world_view import WorldView
-    from manyworlds.lab.snapshot import Snapshot
 
 DISTANCE = 3.0
 """Distance from the camera to the point that it looks at [m]."""

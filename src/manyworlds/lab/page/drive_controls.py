@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from manyworlds.lab.bindings import BindingMode
-from manyworlds.lab.driving import LIMITS
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.robots.bindings import BindingMode
+from manyworlds.lab.robots.driving import LIMITS
 from manyworlds.viewer.browser.command_sliders import TWIST_LABELS
 from manyworlds.viewer.browser.markup import table_html
 from manyworlds.viewer.browser.widgets import ShownValue, add_number

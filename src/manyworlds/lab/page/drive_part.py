@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.camera_controls import find_target
 from manyworlds.lab.page.chase_camera import ChaseCamera
 from manyworlds.lab.page.drive_socket import DriveSocket
 from manyworlds.lab.page.page_boxes import BoxPart
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
-from manyworlds.lab.verb_error import VerbError
 from manyworlds.viewer.browser.server import page_access, route
 
 _PATH = "/lab-drive"

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from manyworlds.lab.errors import LabEndedError
 from manyworlds.lab.page.page_context import Answer
-from manyworlds.lab.verb_error import LabEndedError
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.web_access import WebAccess
 

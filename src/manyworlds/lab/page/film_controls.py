@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 import mujoco
 import numpy as np
 
-from manyworlds.lab.film.camera_path import CameraPath, Waypoint
-from manyworlds.lab.film.shots import OrbitShot, everything, fit_radius
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.pictures.film.camera_path import CameraPath, Waypoint
+from manyworlds.lab.pictures.film.shots import OrbitShot, everything, fit_radius
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import add_choice, relabel
 

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from manyworlds.lab.errors import LabEndedError
 from manyworlds.lab.page.camera_controls import find_target
 from manyworlds.lab.page.drive_part import DrivePart
 from manyworlds.lab.page.lab_keys import lab_keys
@@ -21,7 +22,6 @@ from manyworlds.lab.page.timeline_bar import TimelinePart
 from manyworlds.lab.page.top_bar import PANEL_PX, TASK_PANEL_PX, TopBar
 from manyworlds.lab.page.tree_lines import TreeClicksPart
 from manyworlds.lab.page.world_view import WorldView
-from manyworlds.lab.verb_error import LabEndedError
 from manyworlds.viewer.browser.cameras import keep_fitted
 from manyworlds.viewer.browser.kept_tabs import keep_tabs
 from manyworlds.viewer.browser.server import clear, new_server, page_url, stop_server
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import viser
 
     from manyworlds.lab.face import LabFace
-    from manyworlds.lab.snapshot import Snapshot
+    from manyworlds.lab.loop.snapshot import Snapshot
 
 _LOG = logging.getLogger(__name__)
 _SHARE_BESIDE_STEPS = 0.01

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.editable_fields import name_of
+from manyworlds.lab.edits.editable_fields import name_of
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, Section, ShownValue, add_number
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from manyworlds.lab.keyframes import Root
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.robots.keyframes import Root
 from manyworlds.viewer.browser.widgets import relabel
 
 _ROOTS: dict[str, Root] = {

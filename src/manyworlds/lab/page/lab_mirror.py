@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import TargetCommand
-from manyworlds.lab.controllers import RobotActuators
-from manyworlds.lab.faults import explain_warnings
-from manyworlds.lab.snapshot import Snapshot
-from manyworlds.lab.step_report import StepReport
+from manyworlds.lab.loop.faults import explain_warnings
+from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.robots.control import TargetCommand
+from manyworlds.lab.robots.controllers import RobotActuators
+from manyworlds.lab.task.step_report import StepReport
 
 if TYPE_CHECKING:
-    from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.lab.face import LabFace
+    from manyworlds.lab.task.env_driver import EnvironmentDriver
 
 Status = dict[str, Any]
 """Plain data of a reply of `read_status`, or a part of it."""

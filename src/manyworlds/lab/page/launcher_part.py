@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, get_args
 
-from manyworlds.lab.launcher import FASTEST, SLOWEST, LaunchPath, free_bodies
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.play.launcher import FASTEST, SLOWEST, LaunchPath, free_bodies
 from manyworlds.viewer.browser.markup import note_html, table_html
 from manyworlds.viewer.browser.widgets import add_number
 

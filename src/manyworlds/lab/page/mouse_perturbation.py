@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import viser

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 import mujoco
 import numpy as np
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser import overlay_shapes as draw
 from manyworlds.viewer.browser.captures import Capture, CapturedGroups
 from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays

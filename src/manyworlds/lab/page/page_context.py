@@ -8,8 +8,8 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from manyworlds.lab.editable_fields import body_of, name_of
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.edits.editable_fields import body_of, name_of
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import notify, on_change, on_click
 

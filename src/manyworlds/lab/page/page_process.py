@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from manyworlds.lab.page.tabs import Tabs, name_parts
-from manyworlds.lab.reader_process import ReaderProcess
-from manyworlds.lab.wire import Message
+from manyworlds.lab.readers.reader_process import ReaderProcess
+from manyworlds.lab.readers.wire import Message
 from manyworlds.utils.extras import check_extra
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import mujoco
 
-from manyworlds.lab.options import read_flag
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.world.options import read_flag
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, ShownValue, add_number
 

@@ -6,9 +6,9 @@ from collections import deque
 
 import numpy as np
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.quantities import Quantity, quantities
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.line_plot import COLORS, LinePlot
 
 _HISTORY_S = 10.0

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
-from manyworlds.lab.editable_fields import name_of
+from manyworlds.lab.edits.editable_fields import name_of
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import viser

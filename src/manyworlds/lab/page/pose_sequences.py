@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.presets import find_presets
-from manyworlds.lab.sequence import SEQUENCE
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.robots.presets import find_presets
+from manyworlds.lab.robots.sequence import SEQUENCE
 from manyworlds.viewer.browser.widgets import relabel
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
+from manyworlds.lab.errors import LabEndedError
 from manyworlds.lab.page.page_shell import PageShell
 from manyworlds.lab.page.tabs import find_parts
-from manyworlds.lab.reader_program import ReaderProgram, run_program
-from manyworlds.lab.verb_error import LabEndedError
-from manyworlds.lab.wire import Message
+from manyworlds.lab.readers.reader_program import ReaderProgram, run_program
+from manyworlds.lab.readers.wire import Message
 
 _FAREWELL_S = 1.0  # time for browsers to get the last message
 

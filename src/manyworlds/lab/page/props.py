@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.viewer.browser.markup import note_html
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
 
 _UNITS = {

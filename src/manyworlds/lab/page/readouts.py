@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.quantities import joint_axis_unit, sensors
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import table_html
 from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.lab_mirror import MirroredRecorder, MirroredReplay
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import PLAY, Section, add_choice, relabel
 

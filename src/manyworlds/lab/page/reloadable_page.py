@@ -86,7 +86,7 @@ class ReloadablePage:
             ValueError: the lab cannot be opened for another reason.
             RuntimeError: the page's process ended.
         """
-        from manyworlds.lab.world import CompileError
+        from manyworlds.lab.world.world import CompileError
 
         try:
             lab = self._open_lab()

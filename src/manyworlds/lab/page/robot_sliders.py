@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import NOBODY, PANEL, POLICY
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.lab_mirror import MirroredRobot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.robots.control import NOBODY, PANEL, POLICY
 from manyworlds.spec.elements import joint_of
 from manyworlds.viewer.browser.command_sliders import TWIST_LABELS
 from manyworlds.viewer.browser.widgets import Section, ShownValue

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.tree_lines import tree_html, tree_line
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.viewer.browser.markup import note_html

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.scene.items import ADDED_LIGHT
-from manyworlds.lab.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import viser

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import status_html, table_html
 
 _SHOWN = 12  # values of a term

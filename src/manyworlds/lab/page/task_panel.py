@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.lab_mirror import MirroredTask
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
-from manyworlds.lab.step_report import StepReport
+from manyworlds.lab.task.step_report import StepReport
 from manyworlds.viewer import requests
 from manyworlds.viewer.browser.command_sliders import CommandTab
 from manyworlds.viewer.browser.markup import status_html

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_boxes import BoxPart
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 
 _MARGIN_S = 0.3  # the oldest moments, which may be dropped before the world is paused
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from manyworlds.lab.control import POLICY
-from manyworlds.lab.drivers import ENVIRONMENT, PHYSICS
-from manyworlds.lab.model_facts import robot_of
+from manyworlds.lab.loop.drivers import ENVIRONMENT, PHYSICS
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.robots.control import POLICY
+from manyworlds.lab.world.model_facts import robot_of
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
 from manyworlds.viewer.browser.widgets import PAUSE, ShownValue, add_choice, show_playing
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html
 
 

@@ -9,8 +9,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import note_html, status_html
 
 _PRESENT = "present episode"

@@ -6,9 +6,9 @@ import html
 from collections.abc import Iterable
 from typing import Any
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_boxes import BoxPart
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 
 
 class TreeClicksPart(BoxPart):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 
 
 class UserShapesPart:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.snapshot import Snapshot
 from manyworlds.viewer.browser.markup import status_html
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import mujoco
 import numpy as np
 
-from manyworlds.lab.snapshot import Snapshot
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.browser.cameras import FOVY, point_camera, point_cameras
 from manyworlds.viewer.browser.deformables import SoftBodies

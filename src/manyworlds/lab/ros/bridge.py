@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from manyworlds.lab.network.fast_path.mirror import FastPathMirror, MirrorError
-from manyworlds.lab.network.fast_path.server import STATE
+from manyworlds.lab.readers.wire import Message
 from manyworlds.lab.ros.sinks import Sink
 from manyworlds.lab.ros.world import RosMessage, RosWorld
-from manyworlds.lab.wire import Message
+from manyworlds.lab.server.fast_path.mirror import FastPathMirror, MirrorError
+from manyworlds.lab.server.fast_path.server import STATE
 from manyworlds.utils.extras import require_extra
 
 _WAIT_S = 0.1

@@ -16,9 +16,9 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from manyworlds.lab.model_facts import body_frames, element_names, wire_name
-from manyworlds.lab.wire import Message as Fields
-from manyworlds.lab.wire_model import client_names
+from manyworlds.lab.readers.wire import Message as Fields
+from manyworlds.lab.world.model_facts import body_frames, element_names, wire_name
+from manyworlds.lab.world.wire_model import client_names
 from manyworlds.validation.names import free_name
 
 _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))

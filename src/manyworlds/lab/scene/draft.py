@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import mujoco
 import numpy as np
 
-from manyworlds.lab.model_facts import INITIAL_KEYFRAME, hash_model, robot_of
-from manyworlds.lab.rebuild import Transition
+from manyworlds.lab.errors import near
 from manyworlds.lab.scene.items import (
     ItemFacts,
     Kind,
@@ -24,8 +23,9 @@ from manyworlds.lab.scene.items import (
     inverse,
     top_elements,
 )
-from manyworlds.lab.verb_error import near
-from manyworlds.lab.world import CompileError, World
+from manyworlds.lab.scene.rebuild import Transition
+from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME, hash_model, robot_of
+from manyworlds.lab.world.world import CompileError, World
 from manyworlds.spec.compiler_settings import adopt_settings
 from manyworlds.spec.edits import non_default_option_fields
 from manyworlds.spec.elements import qpos_width

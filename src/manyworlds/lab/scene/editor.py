@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 import mujoco
 import numpy as np
 
-from manyworlds.lab.history import Edit
-from manyworlds.lab.model_facts import STATE
-from manyworlds.lab.rebuild import Transition
-from manyworlds.lab.recording import Recording, state_columns
+from manyworlds.lab.errors import near
+from manyworlds.lab.moments.history import Edit
+from manyworlds.lab.moments.recording import Recording, state_columns
 from manyworlds.lab.scene.draft import Draft, ItemContent, compile_copy
 from manyworlds.lab.scene.items import (
     ADDED_LIGHT,
@@ -29,12 +28,13 @@ from manyworlds.lab.scene.items import (
     list_items,
     make_tree,
 )
-from manyworlds.lab.scene.model_edits import carry_model_values
+from manyworlds.lab.scene.kept_edits import carry_model_values
 from manyworlds.lab.scene.places import GAP, Surroundings, bounds_of
+from manyworlds.lab.scene.rebuild import Transition
 from manyworlds.lab.scene.scene_file import open_scene, save_scene
 from manyworlds.lab.scene.sources import Source, load_source
-from manyworlds.lab.verb_error import near
-from manyworlds.lab.world import CompileError, World
+from manyworlds.lab.world.model_facts import STATE
+from manyworlds.lab.world.world import CompileError, World
 from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.validation.names import free_name
 

@@ -12,8 +12,8 @@ from manyworlds.lab.scene.items import ItemBounds, Pose, SceneItem
 from manyworlds.spec.elements import qpos_width
 
 if TYPE_CHECKING:
+    from manyworlds.lab.loop.snapshot import Snapshot
     from manyworlds.lab.scene.draft import ItemContent
-    from manyworlds.lab.snapshot import Snapshot
 
 GAP = 0.1
 """Distance between an item and a new one beside it [m]."""

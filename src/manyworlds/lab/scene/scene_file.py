@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from manyworlds.lab.scene.items import ItemFacts
-from manyworlds.lab.world import World, world_from_file
+from manyworlds.lab.world.world import World, world_from_file
 
 _SCENE = "scene.xml"
 _FACTS = "build.json"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mujoco
 
-from manyworlds.lab.model_facts import hash_model
+from manyworlds.lab.errors import near
 from manyworlds.lab.scene.draft import ItemContent, compile_copy
-from manyworlds.lab.verb_error import near
-from manyworlds.lab.world import CompileError
+from manyworlds.lab.world.model_facts import hash_model
+from manyworlds.lab.world.world import CompileError
 from manyworlds.spec.load import ModelFileError, load_spec
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.plausibility import doubtful_sizes

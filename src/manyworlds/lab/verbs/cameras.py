@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
-from manyworlds.lab.cameras.camera import (
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.pictures.camera import (
     KINDS,
     MAX_DELAY,
     MAX_FOVY,
@@ -18,7 +19,7 @@ from manyworlds.lab.cameras.camera import (
     LabCameraCfg,
     quat_to_look,
 )
-from manyworlds.lab.cameras.frame import Frame, JpegFrame
+from manyworlds.lab.pictures.frame import Frame, JpegFrame
 from manyworlds.lab.verbs.fields import (
     Body,
     Choice,
@@ -30,7 +31,6 @@ from manyworlds.lab.verbs.fields import (
     Number,
     Numbers,
     Values,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 

@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import mujoco
 import numpy as np
 
-from manyworlds.lab.drawings import KINDS
-from manyworlds.lab.verb_error import near
-from manyworlds.lab.verbs.fields import (
-    Choice,
-    Field,
-    Number,
-    Numbers,
-    Texts,
-    Values,
-    VerbError,
-)
+from manyworlds.lab.errors import VerbError, near
+from manyworlds.lab.play.drawings import KINDS
+from manyworlds.lab.verbs.fields import Choice, Field, Number, Numbers, Texts, Values
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.viewer.browser.captures import CAPTURES, capture
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import numpy as np
 
-from manyworlds.lab.bindings import BindingMode, plain_bindings
+from manyworlds.lab.robots.bindings import BindingMode, plain_bindings
 from manyworlds.lab.verbs.fields import (
     Choice,
     Field,

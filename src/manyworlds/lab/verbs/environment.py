@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from manyworlds.lab.task_steps import plain_details
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.task.task_steps import plain_details
 from manyworlds.lab.verbs.fields import (
     Anything,
     Field,
@@ -16,13 +17,12 @@ from manyworlds.lab.verbs.fields import (
     Numbers,
     Texts,
     Values,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 
 if TYPE_CHECKING:
-    from manyworlds.lab.env_driver import EnvironmentDriver
     from manyworlds.lab.lab import LiveLab
+    from manyworlds.lab.task.env_driver import EnvironmentDriver
 
 _OBSERVATIONS = Values(text="float32 arrays by group and, in some groups, by term")
 _LOG = Values(text="values about finished episodes")

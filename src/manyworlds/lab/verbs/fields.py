@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyworlds.lab.verb_error import VerbError, near
+from manyworlds.lab.errors import VerbError, near
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab

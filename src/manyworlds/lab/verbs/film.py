@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from manyworlds.lab.cameras.camera import MAX_FOVY, MAX_PIXELS, MIN_FOVY
-from manyworlds.lab.film.camera_path import CameraPath
+from manyworlds.lab.pictures.camera import MAX_FOVY, MAX_PIXELS, MIN_FOVY
+from manyworlds.lab.pictures.film.camera_path import CameraPath
 from manyworlds.lab.verbs.fields import (
     Choice,
     Field,

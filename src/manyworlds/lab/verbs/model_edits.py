@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import mujoco
 import numpy as np
 
-from manyworlds.lab.editable_fields import EDITABLE, name_of
+from manyworlds.lab.edits.editable_fields import EDITABLE, name_of
+from manyworlds.lab.errors import VerbError
 from manyworlds.lab.verbs.fields import (
     Anything,
     Choice,
@@ -17,7 +18,6 @@ from manyworlds.lab.verbs.fields import (
     Listing,
     Numbers,
     Texts,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.spec.elements import dof_width, qpos_width

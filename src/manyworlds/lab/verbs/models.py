@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from manyworlds.lab.verbs.fields import Field, FilePath, Name, Texts, Values, VerbError
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.verbs.fields import Field, FilePath, Name, Texts, Values
 from manyworlds.lab.verbs.registry import Reply, verb
 
 if TYPE_CHECKING:

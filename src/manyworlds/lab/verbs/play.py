@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import numpy as np
 
-from manyworlds.lab.contact_events import ContactKind, ContactMoment
-from manyworlds.lab.launcher import FASTEST, SLOWEST, LaunchPath
-from manyworlds.lab.sleeping import put_to_sleep, wake
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.play.contact_events import ContactKind, ContactMoment
+from manyworlds.lab.play.launcher import FASTEST, SLOWEST, LaunchPath
 from manyworlds.lab.verbs.fields import (
     Body,
     Choice,
@@ -20,9 +20,9 @@ from manyworlds.lab.verbs.fields import (
     Numbers,
     Texts,
     Values,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, between_steps, verb
+from manyworlds.lab.world.sleeping import put_to_sleep, wake
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import mujoco
 import numpy as np
 
-from manyworlds.lab.conversions import Conversion, ConversionState
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.scene.conversions import Conversion, ConversionState
 from manyworlds.lab.scene.sources import plain_name
 from manyworlds.lab.verbs.fields import (
     Choice,
@@ -22,7 +23,6 @@ from manyworlds.lab.verbs.fields import (
     Number,
     Numbers,
     Texts,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.spec.convex import THRESHOLDS, CoacdCfg

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from manyworlds.lab.replay import Binding
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.recording.replay import Binding
 from manyworlds.lab.verbs.fields import (
     ENDED,
     Content,
@@ -15,7 +16,6 @@ from manyworlds.lab.verbs.fields import (
     Number,
     Texts,
     Values,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, between_steps, verb
 

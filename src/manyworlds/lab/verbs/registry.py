@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_type_hints
 
-from manyworlds.lab.faults import FaultError
-from manyworlds.lab.verb_error import UnknownElementError, near
-from manyworlds.lab.verbs.fields import Field, Integer, Number, VerbError
+from manyworlds.lab.errors import UnknownElementError, VerbError, near
+from manyworlds.lab.loop.faults import FaultError
+from manyworlds.lab.verbs.fields import Field, Integer, Number
 from manyworlds.utils.extras import MissingExtraError
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import numpy as np
 
-from manyworlds.lab.control import PANEL
-from manyworlds.lab.controllers import PdController
-from manyworlds.lab.keyframes import Root
-from manyworlds.lab.sequence import PoseSequencer
-from manyworlds.lab.twist import read_twist, write_twist
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.robots.control import PANEL
+from manyworlds.lab.robots.controllers import PdController
+from manyworlds.lab.robots.keyframes import Root
+from manyworlds.lab.robots.sequence import PoseSequencer
+from manyworlds.lab.robots.twist import read_twist, write_twist
 from manyworlds.lab.verbs.fields import (
     ENDED,
     Choice,
@@ -23,7 +24,6 @@ from manyworlds.lab.verbs.fields import (
     Numbers,
     Texts,
     Values,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, between_steps, verb
 

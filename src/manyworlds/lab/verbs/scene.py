@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from manyworlds.lab.errors import VerbError
 from manyworlds.lab.scene.items import ItemRequest, SceneItem
 from manyworlds.lab.scene.sources import menagerie_names, registered_names
 from manyworlds.lab.scene.uploads import uploads_folder
@@ -22,7 +23,6 @@ from manyworlds.lab.verbs.fields import (
     Numbers,
     Texts,
     Values,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.spec.uploads import read_upload

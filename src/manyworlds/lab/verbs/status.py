@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import RobotControl
-from manyworlds.lab.controllers import PdController
-from manyworlds.lab.model_facts import binary_model
-from manyworlds.lab.timeline_parts import describe
-from manyworlds.lab.twist import read_twist
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.moments.timeline_parts import describe
+from manyworlds.lab.robots.control import RobotControl
+from manyworlds.lab.robots.controllers import PdController
+from manyworlds.lab.robots.twist import read_twist
 from manyworlds.lab.verbs.fields import (
     Choice,
     Content,
@@ -25,10 +25,10 @@ from manyworlds.lab.verbs.fields import (
     Numbers,
     Texts,
     Values,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
-from manyworlds.lab.wire_model import scene_mjcf, wire_mjb, wire_mjcf
+from manyworlds.lab.world.model_facts import binary_model
+from manyworlds.lab.world.wire_model import scene_mjcf, wire_mjb, wire_mjcf
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab

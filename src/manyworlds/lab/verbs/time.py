@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import mujoco
 import numpy as np
 
-from manyworlds.lab.control import PANEL
-from manyworlds.lab.pacing import FASTEST, SLOWEST
-from manyworlds.lab.twist import read_inputs
-from manyworlds.lab.verb_error import VerbError, near
+from manyworlds.lab.errors import VerbError, near
+from manyworlds.lab.loop.pacing import FASTEST, SLOWEST
+from manyworlds.lab.robots.control import PANEL
+from manyworlds.lab.robots.twist import read_inputs
 from manyworlds.lab.verbs.cameras import encode
 from manyworlds.lab.verbs.fields import (
     ENDED,

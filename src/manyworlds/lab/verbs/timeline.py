@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from manyworlds.lab.timeline_parts import describe
+from manyworlds.lab.moments.timeline_parts import describe
 from manyworlds.lab.verbs.fields import Field, Flag, Integer, Number, Texts, Values
 from manyworlds.lab.verbs.registry import Reply, verb
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from manyworlds.lab.errors import VerbError
 from manyworlds.lab.verbs.fields import (
     Anything,
     Field,
@@ -17,13 +18,12 @@ from manyworlds.lab.verbs.fields import (
     PlainMap,
     Texts,
     Values,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 
 if TYPE_CHECKING:
-    from manyworlds.lab.entry.entered_world import EnteredWorld
     from manyworlds.lab.lab import LiveLab
+    from manyworlds.lab.training.entered_world import EnteredWorld
     from manyworlds.live.edits import EnvironmentEdit
 
 _EDITS = Texts(text="the edits, as the run folder has them; see `read_training` for their outcome")
@@ -42,7 +42,7 @@ _NONE = (0.0, 0.0, 0.0)
 )
 def read_training(lab: LiveLab) -> Reply:
     """Return the training that this world belongs to, and what was sent to it."""
-    from manyworlds.lab.entry.field_changes import changes_of
+    from manyworlds.lab.edits.field_changes import changes_of
 
     entered = _entered(lab)
     pushed = entered.pushed

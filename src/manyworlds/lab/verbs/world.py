@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import mujoco
 import numpy as np
 
-from manyworlds.lab.contacts import check_filter, matches, read_contact
-from manyworlds.lab.options import FLAGS, check_option, read_options, set_flag, set_option
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.play.contacts import check_filter, matches, read_contact
 from manyworlds.lab.verbs.fields import (
     Body,
     Choice,
@@ -22,9 +22,9 @@ from manyworlds.lab.verbs.fields import (
     Numbers,
     PlainMap,
     Values,
-    VerbError,
 )
 from manyworlds.lab.verbs.registry import Reply, between_steps, verb
+from manyworlds.lab.world.options import FLAGS, check_option, read_options, set_flag, set_option
 from manyworlds.spec.elements import dof_width, qpos_width
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Fields of a model that change while its world runs."""

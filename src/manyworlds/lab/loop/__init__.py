@@ -1,0 +1,1 @@
+"""The physics thread: the only writer of the world, its queue, its pace, and its snapshots."""

@@ -1,0 +1,1 @@
+"""Moments of a live world: saved states, timeline, undo."""

@@ -1,0 +1,163 @@
+"""Controls of a world at moments of its timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.loop.drivers import TaskSettings
+from manyworlds.lab.loop.physics_loop import PhysicsLoop
+from manyworlds.lab.moments.states import SavedState, SavedStates
+from manyworlds.lab.robots.control import RobotControl, TargetCommand
+from manyworlds.lab.robots.controllers import Controller
+
+if TYPE_CHECKING:
+    from manyworlds.lab.robots.driving import DriverInputs
+
+
+@dataclass(frozen=True)
+class ControlState:
+    """Control of one robot at a moment."""
+
+    command: TargetCommand
+    controller: Controller
+    settings: Mapping[str, np.ndarray]
+    """Gains and commands of the controller, see `Controller.settings`."""
+    enabled: bool
+    owner: str
+    inputs: DriverInputs | None
+
+    @classmethod
+    def of(cls, robot: RobotControl) -> ControlState:
+        """Return the present control of a robot."""
+        law = robot.controller
+        settings = {name: np.copy(value) for name, value in law.base.settings().items()}
+        return cls(robot.command, law, settings, robot.enabled, robot.owner, robot.inputs)
+
+    def is_of(self, robot: RobotControl) -> bool:
+        """Return True if this is the present control of a robot."""
+        law = robot.controller
+        if (
+            robot.command is not self.command
+            or law is not self.controller
+            or robot.inputs is not self.inputs
+            or robot.enabled != self.enabled
+            or robot.owner != self.owner
+        ):
+            return False
+        settings = law.base.settings()
+        return not (settings or self.settings) or self._has(settings)
+
+    def _has(self, settings: Mapping[str, np.ndarray]) -> bool:
+        return settings.keys() == self.settings.keys() and all(
+            value.tobytes() == self.settings[name].tobytes() for name, value in settings.items()
+        )
+
+    def put(self, robot: RobotControl) -> None:
+        """Give a robot this control."""
+        robot.controller, robot.enabled, robot.owner = self.controller, self.enabled, self.owner
+        self.put_command(robot)
+
+    def put_changes(self, robot: RobotControl, since: ControlState) -> None:
+        """Give a robot what of this control is another one than at an earlier moment."""
+        for name in ("controller", "enabled", "owner"):
+            if getattr(self, name) != getattr(since, name):
+                setattr(robot, name, getattr(self, name))
+        told = self.command.targets != since.command.targets
+        if told.any():
+            robot.restore(np.where(told, self.command.targets, robot.command.targets))
+        settings = robot.controller.base.settings()
+        for name, value in self.settings.items():
+            before = since.settings.get(name)
+            if name in settings and (before is None or not np.array_equal(value, before)):
+                np.copyto(settings[name], value)
+
+    def put_command(self, robot: RobotControl) -> None:
+        """Give a robot these targets and inputs, and these settings to the same controller."""
+        robot.inputs = self.inputs
+        robot.restore(self.command.targets, self.command.time)
+        if robot.controller is self.controller:
+            for name, value in robot.controller.base.settings().items():
+                np.copyto(value, self.settings.get(name, value))
+
+
+@dataclass(frozen=True)
+class ControlStates:
+    """Control of all robots at a moment, and what users have set of the task's environment."""
+
+    robots: Mapping[str, ControlState]
+    """Control of each robot, by its name."""
+    task: TaskSettings | None = None
+    """See `DriverWithMemory.settings`; None without a task."""
+
+    @classmethod
+    def of(cls, loop: PhysicsLoop) -> ControlStates:
+        """Return the present control of a loop's robots."""
+        task = loop.drivers.with_memory
+        return cls(
+            {robot.name: ControlState.of(robot) for robot in loop.controls},
+            None if task is None else task.settings(),
+        )
+
+    def is_of(self, loop: PhysicsLoop) -> bool:
+        """Return True if this is the present control of a loop's robots."""
+        robots = self.robots
+        for robot in loop.controls:
+            if not robots[robot.name].is_of(robot):
+                return False
+        task = loop.drivers.with_memory
+        return task is None or task.settings() == self.task
+
+    def put(self, loop: PhysicsLoop) -> None:
+        """Give the robots and the task this control."""
+        for robot in loop.controls:
+            self.robots[robot.name].put(robot)
+        task = loop.drivers.with_memory
+        if task is not None and self.task is not None:
+            task.put_settings(self.task)
+
+    def put_changes(self, loop: PhysicsLoop, since: ControlStates) -> None:
+        """Give the robots and the task what of this control is another one than earlier."""
+        for robot in loop.controls:
+            self.robots[robot.name].put_changes(robot, since.robots[robot.name])
+        task = loop.drivers.with_memory
+        if task is not None and self.task is not None and self.task != since.task:
+            task.put_settings(self.task)
+
+    def put_commands(self, loop: PhysicsLoop) -> None:
+        """Give the robots these targets, and controllers that are still the same their settings."""
+        for robot in loop.controls:
+            self.robots[robot.name].put_command(robot)
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """Everything of a moment: a state, and the control of the robots."""
+
+    saved: SavedState
+    controls: ControlStates
+
+    @classmethod
+    def of(
+        cls, loop: PhysicsLoop, states: SavedStates, model: mujoco.MjModel, data: mujoco.MjData
+    ) -> KeptState:
+        """Return everything of the present moment; runs in the physics thread."""
+        return cls(states.capture("", model, data), ControlStates.of(loop))
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the state."""
+        saved = self.saved
+        return saved.state.nbytes + saved.sensordata.nbytes + saved.driver.nbytes
+
+    def put(
+        self, loop: PhysicsLoop, states: SavedStates, model: mujoco.MjModel, data: mujoco.MjData
+    ) -> None:
+        """Return to the moment; runs in the physics thread."""
+        self.controls.put(loop)  # the controllers that the state has the memory of
+        states.put(self.saved, model, data)
+        self.controls.put(loop)  # commands of that time, and what was set after the last step

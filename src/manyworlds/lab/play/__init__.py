@@ -1,0 +1,1 @@
+"""Playing with a live world: pushes, launched bodies, contacts, drawings."""

@@ -1,0 +1,161 @@
+"""A lab of another process, for readers."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import mujoco
+
+from manyworlds.lab.errors import LabEndedError, VerbError
+from manyworlds.lab.loop.shared_snapshots import SnapshotReader, layout_from_plain
+from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.readers.call_channels import CallChannels
+from manyworlds.lab.readers.wire import Message, Wire
+from manyworlds.lab.world.model_values import write_values
+
+
+@dataclass
+class _World:
+    """World as the lab sent it."""
+
+    model: mujoco.MjModel
+    version: int
+    """Number of changes of the lab's model that `model` has."""
+    robots: dict[str, str]
+    reader: SnapshotReader
+
+
+class RemoteLab:
+    """A `LabFace` of a lab in another process, which started this one.
+
+    Snapshots are read from shared memory, so that the lab does nothing for a reader. `model` is a
+    copy of its own. `sync_model` brings it up to date, and is the only call after which `model`,
+    `robots` and `snapshot` may be those of a rebuilt world.
+
+    Args:
+        wire: wire to the lab.
+        heard: called with each event that is no matter of this class, in a thread of its own; the
+            last one is `ended`.
+    """
+
+    def __init__(self, wire: Wire, heard: Callable[[Message], None]) -> None:
+        self._wire, self._heard = wire, heard
+        self._calls = CallChannels(wire)
+        self._arrived = threading.Condition()
+        self._syncing = threading.Lock()  # otherwise older values could follow newer ones
+        self._num_worlds = 0
+        """Number of worlds that have arrived."""
+        self._ended = False
+        self._world: _World | None = None
+        self._next: _World | None = None
+        self._thread = threading.Thread(target=self._listen, name="manyworlds-lab", daemon=True)
+        self._thread.start()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest snapshot of the world."""
+        return self._present.reader.read()
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """A copy of the compiled model."""
+        return self._present.model
+
+    @property
+    def robots(self) -> Mapping[str, str]:
+        """Prefix of the elements of each robot in the model, by the robot's name."""
+        return self._present.robots
+
+    def call(self, verb: str, **fields: object) -> dict[str, object]:
+        """Carry out a verb of the lab, and wait for its effect; see `LabFace.call`."""
+        return self._ask({"verb": verb, "fields": fields})
+
+    def describe_verbs(self) -> list[dict[str, object]]:
+        """Return the catalogue of the verbs as plain data."""
+        verbs = self._ask({"catalogue": True})["verbs"]
+        assert isinstance(verbs, list)
+        return verbs
+
+    def sync_model(self) -> None:
+        """Bring `model` up to date: its values, or all of a rebuilt world."""
+        with self._arrived:
+            fresh, self._next = self._next, None
+        if fresh is not None:
+            self._world = fresh
+        world = self._present
+        if world.version != world.reader.read().model_version:
+            with self._syncing:
+                self._sync_values(world)
+
+    def tell(self, what: str, **fields: object) -> None:
+        """Send the lab's program a message; nothing happens if it has ended."""
+        with contextlib.suppress(OSError):  # `heard` gets the end
+            self._wire.send({"tell": what, **fields})
+
+    def close(self) -> None:
+        """End the link."""
+        self._wire.close()
+
+    def _sync_values(self, world: _World) -> None:
+        if world.version == world.reader.read().model_version:
+            return  # another thread has just done it
+        reply = self._ask({"values": True})
+        arrays, options, version = (reply[key] for key in ("arrays", "options", "model_version"))
+        assert isinstance(arrays, dict) and isinstance(options, dict) and isinstance(version, int)
+        if write_values(world.model, arrays, options):
+            # Otherwise the world was rebuilt in between, and comes as a whole.
+            world.version = version
+
+    @property
+    def _present(self) -> _World:
+        if self._world is None:
+            raise RuntimeError("There is no world yet: call sync_model when the lab has one.")
+        return self._world
+
+    def _ask(self, request: Message) -> dict[str, object]:
+        if self._ended:
+            raise LabEndedError
+        try:
+            answer = self._calls.ask(request)
+        except TypeError as error:
+            raise VerbError("bad_value", str(error)) from error
+        except (EOFError, OSError) as error:
+            raise LabEndedError from error
+        if answer["worlds"] > self._num_worlds:
+            with self._arrived:
+                self._arrived.wait_for(lambda: self._ended or self._num_worlds >= answer["worlds"])
+        if "error" in answer:
+            raise VerbError(*answer["error"])
+        return answer["reply"]
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                self._take(self._wire.receive())
+        except EOFError:
+            pass
+        self._heard({"event": "ended"})
+        with self._arrived:
+            self._ended = True
+            self._arrived.notify_all()
+        self._calls.close()
+
+    def _take(self, message: Message) -> None:
+        if "model" in message:
+            world = _read_world(message)
+            with self._arrived:
+                self._next = world
+                self._num_worlds += 1
+                self._arrived.notify_all()
+        if message["event"] != "world":
+            self._heard(message)
+
+
+def _read_world(message: Message) -> _World:
+    name = "world.mjb"
+    model = mujoco.MjModel.from_binary_path(name, {name: message.pop("model")})
+    reader = SnapshotReader(message.pop("descriptor"), layout_from_plain(message.pop("layout")))
+    return _World(model, message["model_version"], message["robots"], reader)

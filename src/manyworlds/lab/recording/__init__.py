@@ -1,0 +1,1 @@
+"""Recordings of a live world in files, and their replay."""

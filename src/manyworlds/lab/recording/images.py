@@ -1,0 +1,171 @@
+"""Images of cameras in MCAP files, as Foxglove and other programs show them.
+
+Each camera has two topics of Protobuf messages: `/camera/NAME/image`, of the schema
+`foxglove.CompressedImage`, and `/camera/NAME/calibration`, of `foxglove.CameraCalibration`
+(https://docs.foxglove.dev/docs/visualization/message-schemas/introduction). Their times are those
+of the recording's frames. `/tf` of `foxglove.FrameTransforms` has the pose of the camera in the
+frame `world` with each image; the camera's frame `NAME_optical_frame` has z forward and y down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from manyworlds.lab.pictures.frame import JpegFrame
+from manyworlds.lab.pictures.subscription import Subscription
+from manyworlds.lab.recording.protobuf import Value, descriptors, encode
+from manyworlds.validation.names import free_name
+
+if TYPE_CHECKING:
+    from mcap.writer import Writer
+
+MESSAGES = ("foxglove.CompressedImage", "foxglove.CameraCalibration")
+"""Messages of each camera."""
+WORLD = "world"
+"""Frame of the poses."""
+TRANSFORMS = "foxglove.FrameTransforms"
+"""Message of poses."""
+_OPTICAL = np.array([0.0, 1.0, 0.0, 0.0])  # half a turn about x: from MuJoCo's cameras
+
+
+class ImageTracks:
+    """Writes the frames of cameras into a file.
+
+    Args:
+        writer: writer of the file.
+        streams: subscriptions to colors, one per camera.
+        clock: returns the time of a frame in the recording [s].
+        taken: names of frames of the model, which cameras cannot have.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        streams: Sequence[Subscription[JpegFrame]],
+        clock: Callable[[JpegFrame], float],
+        taken: Collection[str] = (),
+    ) -> None:
+        self._writer, self._streams, self._clock = writer, streams, clock
+        self.num_written = {stream.camera: 0 for stream in streams}
+        """Number of frames in the file, by camera."""
+        self._frames: dict[str, str] = {}
+        for camera in self.num_written:
+            others = {*taken, *self._frames.values()}
+            self._frames[camera] = free_name(f"{camera}_optical_frame", others)
+        self._last = dict.fromkeys(self.num_written, -math.inf)
+        self._channels: dict[tuple[str, str], int] = {}
+        if streams:
+            number = writer.register_schema(TRANSFORMS, "protobuf", descriptors(TRANSFORMS))
+            self._poses = writer.register_channel("/tf", "protobuf", number)
+        for name in MESSAGES if streams else ():
+            number = writer.register_schema(name, "protobuf", descriptors(name))
+            topic = "image" if name.endswith("Image") else "calibration"
+            for camera in self.num_written:
+                channel = writer.register_channel(f"/camera/{camera}/{topic}", "protobuf", number)
+                self._channels[camera, topic] = channel
+
+    def write(self) -> None:
+        """Write the frames that have come."""
+        for stream in self._streams:
+            for frame in stream.take():
+                self._add(frame)
+
+    def _add(self, frame: JpegFrame) -> None:
+        name, time = frame.camera, self._clock(frame)
+        if time <= self._last[name]:
+            return  # of a world that was reset and has not moved since
+        self._last[name] = time
+        nanoseconds = max(0, round(time * 1e9))
+        count, frame_id = self.num_written[name], self._frames[name]
+        poses = camera_pose(frame, frame_id, nanoseconds)
+        self._writer.add_message(self._poses, nanoseconds, poses, nanoseconds, count)
+        for topic, message in (
+            ("calibration", calibration(frame, frame_id, nanoseconds)),
+            ("image", compressed_image(frame, frame_id, nanoseconds)),
+        ):
+            self._writer.add_message(
+                self._channels[name, topic],
+                nanoseconds,
+                message,
+                nanoseconds,
+                count,
+            )
+        self.num_written[name] += 1
+
+
+def compressed_image(frame: JpegFrame, frame_id: str, nanoseconds: int) -> bytes:
+    """Return the message `foxglove.CompressedImage` of a frame, with a JPEG file."""
+    values: dict[str, Value] = {
+        "timestamp": stamp(nanoseconds),
+        "frame_id": frame_id,
+        "data": frame.data,
+        "format": "jpeg",
+    }
+    return encode("foxglove.CompressedImage", values)
+
+
+def calibration(frame: JpegFrame, frame_id: str, nanoseconds: int) -> bytes:
+    """Return the message `foxglove.CameraCalibration` of a frame, which has no distortion."""
+    fx, fy, cx, cy = frame.intrinsics
+    values: dict[str, Value] = {
+        "timestamp": stamp(nanoseconds),
+        "frame_id": frame_id,
+        "width": frame.width,
+        "height": frame.height,
+        "distortion_model": "plumb_bob",
+        "D": [0.0] * 5,
+        "K": [fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
+        "R": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+        "P": [fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
+    }
+    return encode("foxglove.CameraCalibration", values)
+
+
+def camera_pose(frame: JpegFrame, frame_id: str, nanoseconds: int) -> bytes:
+    """Return the message `foxglove.FrameTransforms` with the pose of an image's frame."""
+    turned = np.empty(4)
+    mujoco.mju_mulQuat(turned, np.array(frame.quat), _OPTICAL)
+    pose = transform(stamp(nanoseconds), frame_id, frame.pos, turned)
+    return encode(TRANSFORMS, {"transforms": [pose]})
+
+
+def transform(moment: Value, child: str, pos: ArrayLike, quat: ArrayLike) -> dict[str, Value]:
+    """Return a `foxglove.FrameTransform` from a frame to the world.
+
+    Args:
+        moment: time, as `stamp` returns it.
+        child: name of the frame.
+        pos: its position in the world [m], shape [3].
+        quat: its orientation in the world (wxyz), shape [4].
+    """
+    return {
+        "timestamp": moment,
+        "parent_frame_id": WORLD,
+        "child_frame_id": child,
+        "translation": vector(pos),
+        "rotation": quaternion(quat),
+    }
+
+
+def vector(values: ArrayLike) -> dict[str, Value]:
+    """Return three numbers by their names."""
+    x, y, z = np.asarray(values, float).tolist()
+    return {"x": x, "y": y, "z": z}
+
+
+def quaternion(quat: ArrayLike) -> dict[str, Value]:
+    """Return MuJoCo's quaternion (wxyz) by the names of its numbers."""
+    w, x, y, z = np.asarray(quat, float).tolist()
+    return {"x": x, "y": y, "z": z, "w": w}
+
+
+def stamp(nanoseconds: int) -> dict[str, Value]:
+    """Return a time as the messages have it."""
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return {"seconds": seconds, "nanos": rest}

@@ -1,0 +1,1 @@
+"""Environment of a task that advances a live world."""

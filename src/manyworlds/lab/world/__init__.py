@@ -1,0 +1,1 @@
+"""One compiled world: how it is loaded, the names of its elements, its options."""
