@@ -31,6 +31,7 @@ from manyworlds.lab.client import (
     UnknownNameError,
     connect,
 )
+from manyworlds.lab.client.snapshot_stream import SnapshotStream
 from manyworlds.lab.server import LabHub, LabServerCfg
 from manyworlds.scene import SceneCfg
 from tests.lab.client.conftest import address, serve
@@ -88,14 +89,12 @@ def test_states_are_pushed(client, lab, monkeypatch):
     data, states = client.data, client.states(timeout=PATIENCE_S)
     next(states)
     known = next(states).frame_id
-    asked = []
-    monkeypatch.setattr(client.connection, "ask", lambda op, **fields: asked.append(op))
+    monkeypatch.setattr(client, "_fetch", lambda: client._mirror.snapshot)
     for _ in range(20):
         snapshot = next(states)
         assert snapshot.frame_id > known and data.time == snapshot.time
         assert np.array_equal(data.qpos, snapshot.qpos)
         known = snapshot.frame_id
-    assert set(asked) <= {"heartbeat"}
     monkeypatch.undo()
     before = lab.snapshot.frame_id
     until(lambda: lab.snapshot.frame_id > before + 100, "it stands")
@@ -109,6 +108,16 @@ def test_states_are_pushed(client, lab, monkeypatch):
         client.step()  # its reply has the state that is pushed, too
     with pytest.raises(LabTimeoutError, match="no new state for 0.1 s"):
         list(client.states(timeout=0.1))
+
+
+def test_a_push_that_is_missed_is_asked_for(client, monkeypatch):
+    """Lose all pushes, as those before the subscription: each state comes all the same."""
+    monkeypatch.setattr(SnapshotStream, "wait", lambda self, seconds: None)
+    states = client.states(timeout=PATIENCE_S)
+    next(states)
+    for _ in range(3):
+        stepped = client.step()
+        assert next(states).frame_id == stepped["frame_id"]
 
 
 def test_robots_and_their_elements(client, lab):

@@ -20,9 +20,9 @@ from manyworlds.lab import (
     PoseSequencer,
     Puppet,
     RecorderCfg,
-    physics_loop,
     world_from_spec,
 )
+from manyworlds.lab.loop import physics_loop
 from manyworlds.lab.robots.sequence import Pose
 from tests.lab.conftest import ARM
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
 import msgpack
 import mujoco
+
+from tests.waiting import PATIENCE_S
 
 
 class ReplyError(Exception):
@@ -43,9 +46,16 @@ class Client:
         return self.encoding == "json"
 
     def hello(self, **fields: Any) -> dict[str, Any]:
-        """Begin a session as an old client does."""
+        """Begin a session as an old client does; while the model is exported, ask again."""
         more = {"encoding": "json"} if self.is_json else {}
-        self.world = self.ask("hello", observations="standard", **more, **fields)
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self.world = self.ask("hello", observations="standard", **more, **fields)
+                break
+            except ReplyError as error:
+                if "ask again" not in str(error) or time.monotonic() > end:
+                    raise
         self.session_id = self.world["session_id"]
         return self.world
 

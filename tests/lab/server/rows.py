@@ -89,9 +89,9 @@ NETWORK_ROWS = {
     ),
     "BC11": (
         "lab/server/test_dispatcher.py::test_addresses_of_other_machines_are_refused "
-        "lab/readers/test_curve_access.py::test_requests_and_states_with_the_key "
-        "lab/readers/test_curve_access.py::test_others_are_not_answered "
-        "lab/readers/test_curve_access.py::test_old_protocols_stay_on_this_machine "
+        "lab/server/test_curve_access.py::test_requests_and_states_with_the_key "
+        "lab/server/test_curve_access.py::test_others_are_not_answered "
+        "lab/server/test_curve_access.py::test_old_protocols_stay_on_this_machine "
         "lab/server/test_web.py::test_other_machines_need_the_token "
         "lab/server/test_conformance.py::test_recordings"
     ),

@@ -387,7 +387,7 @@ def test_an_export_delays_nobody_else(lab, context, monkeypatch):
         until(hub.is_open, "the ports are not open")
         monkeypatch.setattr("manyworlds.lab.server.request_server._PATIENCE_S", 0.1)
         with pytest.raises(ReplyError, match="being exported") as refused:
-            client_of(context, hub).hello()
+            client_of(context, hub).ask("hello")
         assert refused.value.code == "not_ready"
         monkeypatch.setattr("manyworlds.lab.server.request_server._PATIENCE_S", WAIT_S)
         old, other = connect(context, hub.ports["step"]), client_of(context, hub)

@@ -152,8 +152,10 @@ class LabClient(LabVerbs):
                     snapshot = self._newer(fresh, last)
                 elif connection.is_closed:
                     return
-                else:  # it may have ended, or have been started again at other ports
-                    connection.ask("heartbeat", repeat=True)
+                else:
+                    # The push may have come before the subscription; the lab may have ended, or
+                    # have been started again at other ports.
+                    snapshot = self._newer(self._fetch(), last)
                 if connection.restarts != sessions:
                     stream.close()
                     stream, sessions = connection.open_stream(), connection.restarts
