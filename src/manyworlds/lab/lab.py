@@ -141,7 +141,7 @@ class LiveLab(LabDiagnostics):
         self._views.clear()
         loop = self.loop
         self.world, self.controls = world, loop.controls
-        self.keyframes = Keyframes(loop, world.robots, world.reset)
+        self.keyframes = Keyframes(loop, world.elements, world.reset)
         self.perturbation = Perturbation(loop)
         self.states = states
         self.replay = Replay(loop, self.recorder, self.states, world.robots, world.reset)
@@ -528,7 +528,7 @@ class LiveLab(LabDiagnostics):
 
     def owner_of(self, body: int) -> str | None:
         """Return the robot that a body belongs to, or None."""
-        return self.world.robot_of(self.world.model.body(body).name) if body else None
+        return self.world.elements.owners["body"][body]
 
     def set_option(self, name: str, value: ArrayLike) -> None:
         """Change one of MuJoCo's options from the next step on.

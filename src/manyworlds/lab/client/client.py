@@ -23,6 +23,7 @@ from manyworlds.lab.face import READ_VERBS
 from manyworlds.lab.loop.shared_snapshots import unpack_snapshot
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.pictures.frame import decode_image
+from manyworlds.lab.world.elements import RobotElements
 
 ADDRESS = "tcp://127.0.0.1:5559"
 """Address of the requests of `manyworlds lab TARGET --serve`."""
@@ -71,9 +72,12 @@ class LabClient(LabVerbs):
             )
         if self._model is not self.model:
             self._model = self.model
+            self._elements = RobotElements(self.model, robots)
             self._robots.clear()
         if robot not in self._robots:
-            self._robots[robot] = ClientRobot(self, robot, self._mirror.robots[robot])
+            self._robots[robot] = ClientRobot(
+                self, robot, self._elements, self._mirror.robots[robot]
+            )
         return self._robots[robot]
 
     def call(self, verb: str, **fields: object) -> Reply:

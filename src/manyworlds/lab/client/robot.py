@@ -11,9 +11,10 @@ import numpy as np
 
 from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import NotOwnerError, UnknownNameError
-from manyworlds.lab.client.robot_reads import Elements, entity_data
+from manyworlds.lab.client.robot_reads import entity_data
 from manyworlds.lab.client.written.entity_reads import EntityReads
 from manyworlds.lab.errors import near
+from manyworlds.lab.world.elements import RobotElements
 
 if TYPE_CHECKING:
     from manyworlds.entity.data import EntityData
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RobotElement:
-    """RobotElement of a robot: a body, a joint ..."""
+    """Element of a robot: a body, a joint ..."""
 
     name: str
     """Name in the model."""
@@ -41,13 +42,16 @@ class ClientRobot(EntityReads):
     Args:
         client: client of the lab.
         name: name of the robot.
+        elements: elements of the model by the robot that they belong to.
         described: its part of the reply of `describe_world`.
     """
 
-    def __init__(self, client: LabClient, name: str, described: Reply) -> None:
+    def __init__(
+        self, client: LabClient, name: str, elements: RobotElements, described: Reply
+    ) -> None:
         self.name = name
         self._client = client
-        self._elements = Elements(client.model, name, client.robots)
+        self._elements = elements
         starts = client.model.actuator_ctrladr
         owners = np.searchsorted(starts, described["ids"], side="right") - 1
         self._actuators = dict(zip(described["controls"], owners.tolist(), strict=True))
@@ -57,17 +61,17 @@ class ClientRobot(EntityReads):
     @property
     def prefix(self) -> str:
         """Beginning of the names of its elements in the model."""
-        return self._elements.prefix
+        return self._elements.robots[self.name]
 
     @property
     def bodies(self) -> tuple[str, ...]:
         """Names of its bodies, without the prefix, by ascending id."""
-        return tuple(self._elements.names("body"))
+        return tuple(self._elements.names(self.name, "body"))
 
     @property
     def joints(self) -> tuple[str, ...]:
         """Names of its joints, a free one too, without the prefix, by ascending id."""
-        return tuple(self._elements.names("joint"))
+        return tuple(self._elements.names(self.name, "jnt"))
 
     @property
     def actuators(self) -> tuple[str, ...]:
@@ -77,7 +81,7 @@ class ClientRobot(EntityReads):
     @property
     def sensors(self) -> tuple[str, ...]:
         """Names of its sensors, without the prefix, by ascending id."""
-        return tuple(self._elements.names("sensor"))
+        return tuple(self._elements.names(self.name, "sensor"))
 
     def body(self, name: str) -> RobotElement:
         """Return a body by its name, with or without the prefix.
@@ -127,7 +131,10 @@ class ClientRobot(EntityReads):
         return self._client.set_twist(self.name, [forward, left, 0.0], [0.0, 0.0, yaw])
 
     def _element(self, kind: str, name: str) -> RobotElement:
-        known = self._actuators if kind == "actuator" else self._elements.names(kind)
+        if kind == "actuator":
+            known = self._actuators
+        else:
+            known = self._elements.names(self.name, "jnt" if kind == "joint" else kind)
         short = name.removeprefix(self.prefix)
         if short not in known:
             raise UnknownNameError(
@@ -142,8 +149,8 @@ class ClientRobot(EntityReads):
 
     def _read(self, name: str) -> np.ndarray:
         data = self._client.data
-        if not len(self._elements.ids["body"]):
+        if not len(self._elements.ids(self.name, "body")):
             raise UnknownNameError("unknown_body", f"'{self.name}' has no body, and so no state.")
         if self._entity is None or self._data is not data:
-            self._data, self._entity = data, entity_data(self._elements, data)
+            self._data, self._entity = data, entity_data(self._elements, self.name, data)
         return getattr(self._entity, name)[0].numpy()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME, find_owners
+from manyworlds.lab.world.elements import RobotElements
+from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME
 
 if TYPE_CHECKING:
     import torch
 
-    from manyworlds.entity.data import EntityData
+    from manyworlds.entity.data import EntityData, EntityDefaults
+    from manyworlds.entity.indexing import EntityIndexing
 
 NOT_READ = frozenset(
     {
@@ -27,46 +28,14 @@ _MATRICES = frozenset({"xmat", "ximat", "geom_xmat", "site_xmat", "cam_xmat"})
 _FREE, _BALL = mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL
 
 
-class Elements:
-    """Ids of the elements of one robot in a model, by kind; what is on its bodies is its own.
-
-    Args:
-        model: the model.
-        robot: name of the robot.
-        robots: prefix of the elements of each robot, by the robot's name.
-    """
-
-    def __init__(self, model: mujoco.MjModel, robot: str, robots: Mapping[str, str]) -> None:
-        self.model, self.prefix = model, robots[robot]
-        owners = find_owners(model, robots)
-        mine = {kind: np.array([owner == robot for owner in owners[kind]], bool) for kind in owners}
-        bodies = mine["body"]
-        self.ids: dict[str, np.ndarray] = {
-            "body": np.flatnonzero(bodies),
-            "joint": np.flatnonzero(bodies[model.jnt_bodyid]),
-            "geom": np.flatnonzero(bodies[model.geom_bodyid]),
-            "site": np.flatnonzero(bodies[model.site_bodyid]),
-            "camera": np.flatnonzero(bodies[model.cam_bodyid]),
-            "tendon": np.flatnonzero(mine["tendon"]),
-            "actuator": np.flatnonzero(mine["actuator"]),
-            "sensor": np.flatnonzero(mine["sensor"]),
-        }
-        """Ids by kind, in ascending order."""
-
-    def names(self, kind: str) -> dict[str, int]:
-        """Return the ids of a kind by the names without the robot's prefix."""
-        find = getattr(self.model, kind)
-        names = ((find(int(i)).name, int(i)) for i in self.ids[kind])
-        return {name.removeprefix(self.prefix): i for name, i in names if name}
-
-
-def entity_data(elements: Elements, data: mujoco.MjData) -> EntityData:
+def entity_data(elements: RobotElements, robot: str, data: mujoco.MjData) -> EntityData:
     """Return the state of a robot in a world as a batch of one; it follows the data."""
     from manyworlds.entity.data import EntityData
 
     model: Any = _Rows(elements.model)
     rows: Any = _Rows(data)
-    return EntityData(_indexing(elements), model, rows, _defaults(elements))
+    places = _indexing(elements, robot)
+    return EntityData(places, model, rows, _defaults(elements.model, places))
 
 
 class _Rows:
@@ -99,16 +68,18 @@ class _Rows:
         return getattr(self, name)
 
 
-def _indexing(elements: Elements) -> Any:
+def _indexing(elements: RobotElements, robot: str) -> EntityIndexing:
     """Return what `EntityIndexing` has of a robot, read from the compiled model."""
     import torch
 
     from manyworlds.entity.indexing import EntityIndexing
 
-    model, ids = elements.model, elements.ids
-    kinds = model.jnt_type[ids["joint"]]
-    free, ball = ids["joint"][kinds == _FREE][:1], ids["joint"][kinds == _BALL]
-    joints = ids["joint"][(kinds != _FREE) & (kinds != _BALL)]
+    model = elements.model
+    ids = {kind: elements.ids(robot, kind) for kind in elements.owners}
+    kinds = model.jnt_type[ids["jnt"]]
+    free = ids["jnt"][kinds == _FREE][:1]
+    ball = ids["jnt"][kinds == _BALL]
+    joints = ids["jnt"][(kinds != _FREE) & (kinds != _BALL)]
     bodies = ids["body"].tolist()
     root = bodies.index(int(model.jnt_bodyid[free[0]])) if len(free) else 0
 
@@ -125,7 +96,7 @@ def _indexing(elements: Elements) -> Any:
         geoms=tuple(ids["geom"].tolist()),
         sites=tuple(ids["site"].tolist()),
         tendons=tuple(ids["tendon"].tolist()),
-        cameras=tuple(ids["camera"].tolist()),
+        cameras=tuple(ids["cam"].tolist()),
         actuators=tuple(ids["actuator"].tolist()),
         ball_joints=tuple(ball.tolist()),
         lights=none,
@@ -137,7 +108,7 @@ def _indexing(elements: Elements) -> Any:
         geom_ids=tensor(ids["geom"]),
         site_ids=tensor(ids["site"]),
         tendon_ids=tensor(ids["tendon"]),
-        cam_ids=tensor(ids["camera"]),
+        cam_ids=tensor(ids["cam"]),
         actuator_ids=tensor(ids["actuator"]),
         ball_joint_ids=tensor(ball),
         light_ids=no_ids,
@@ -159,17 +130,15 @@ def _indexing(elements: Elements) -> Any:
     )
 
 
-def _defaults(elements: Elements) -> Any:
+def _defaults(model: mujoco.MjModel, places: EntityIndexing) -> EntityDefaults:
     """Return the state at reset: that of the scene's initial keyframe, or the model's."""
     import torch
 
     from manyworlds.entity.data import EntityDefaults
 
-    model = elements.model
     key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
     qpos = model.qpos0 if key < 0 else model.key_qpos[key]
     qvel = np.zeros(model.nv) if key < 0 else model.key_qvel[key]
-    places = _indexing(elements)
 
     def row(values: np.ndarray, index: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(values[index.numpy()].astype(np.float32))[None]

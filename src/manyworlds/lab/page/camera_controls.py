@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import mujoco
 
 from manyworlds.lab.errors import near
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.robots.control import POLICY
+from manyworlds.lab.world.elements import RobotElements
+from manyworlds.lab.world.model_facts import element_names
 from manyworlds.viewer.browser.widgets import add_choice
 
 
@@ -78,16 +78,14 @@ class CameraPart:
         self._ctx.view.follow = root
 
     def _root_of(self, robot: str) -> int:
-        world = self._ctx.lab.world
-        return _floating_root(world.model, world.robots[robot])
+        return _floating_root(self._ctx.lab.world.elements, robot)
 
 
-def find_target(model: mujoco.MjModel, robots: Mapping[str, str], name: str) -> int:
+def find_target(elements: RobotElements, name: str) -> int:
     """Return the id of a body to look at: the named one, or the root of a robot; 0 if empty.
 
     Args:
-        model: model of the world.
-        robots: prefix of the elements of each robot, by the robot's name.
+        elements: elements of the world by the robot that they belong to.
         name: name of the robot or body.
 
     Raises:
@@ -95,21 +93,22 @@ def find_target(model: mujoco.MjModel, robots: Mapping[str, str], name: str) -> 
     """
     if not name:
         return 0
-    names = [model.body(body).name for body in range(model.nbody)]
+    names = element_names(elements.model, "body")
+    robots = elements.robots
     if name in robots:
-        own = (body for body in range(1, model.nbody) if names[body].startswith(robots[name]))
-        return _floating_root(model, robots[name]) or next(own)
+        return _floating_root(elements, name) or int(elements.ids(name, "body")[0])
     if name not in names:
         known = near(name, [*robots, *names], f": choose one of {', '.join(robots)}, or a body.")
         raise KeyError(f"There is no robot or body '{name}'{known}")
     return names.index(name)
 
 
-def _floating_root(model: mujoco.MjModel, prefix: str) -> int:
-    """Return the body of a robot's free joint; 0 for none."""
-    for body in range(1, model.nbody):
+def _floating_root(elements: RobotElements, robot: str) -> int:
+    """Return the body of a robot's free joint; 0 if its first joint is another one."""
+    model = elements.model
+    for body in elements.ids(robot, "body").tolist():
         joint = int(model.body_jntadr[body])
-        if model.body(body).name.startswith(prefix) and joint >= 0:
+        if joint >= 0:
             free = model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE
             return body if free else 0
     return 0

@@ -64,7 +64,7 @@ class DrivePart(BoxPart):
             world = self._ctx.lab.world
             if robot not in world.robots:
                 return
-            body = find_target(world.model, world.robots, robot)
+            body = find_target(world.elements, robot)
             self._camera = camera = ChaseCamera(self._ctx.view, robot, body)
         if camera is not None:
             camera.move(snapshot, elapsed)

@@ -215,11 +215,11 @@ class InProcessPage:
 
     def frame(self, name: str = "") -> None:
         """Point the cameras of all browsers at a robot or a body; see `LabPage.frame`."""
-        self.look_at(find_target(self.lab.model, self.lab.robots, name), follow=False)
+        self.look_at(find_target(self.context.lab.world.elements, name), follow=False)
 
     def follow(self, name: str = "") -> None:
         """Keep a robot or a body in the center of the view; see `LabPage.follow`."""
-        self.look_at(find_target(self.lab.model, self.lab.robots, name), follow=True)
+        self.look_at(find_target(self.context.lab.world.elements, name), follow=True)
 
     def look_at(self, body: int, *, follow: bool) -> None:
         """Point all cameras at a body, 0 for everything, or let them follow it, 0 for none."""

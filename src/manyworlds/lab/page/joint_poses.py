@@ -63,7 +63,7 @@ class JointPosePart:
         model = ctx.lab.world.model
         if robot != self._robot:
             self._robot = robot
-            self._build(model, robots[robot])
+            self._build(model, robot)
         self.folder.visible = bool(self.sliders)
         for joint in self._joints:
             name, at = name_of(model, "joint", joint), int(model.jnt_qposadr[joint])
@@ -74,13 +74,14 @@ class JointPosePart:
                 yaw = math.degrees(yaw_of(snapshot.qpos[at + 3 : at + 7]))
                 self._shown[f"{name} yaw"].show(round(yaw, 6))
 
-    def _build(self, model: mujoco.MjModel, prefix: str) -> None:
+    def _build(self, model: mujoco.MjModel, robot: str) -> None:
+        world = self._ctx.lab.world
+        prefix, owners = world.robots[robot], world.elements.owners
         self.sliders, self._joints = {}, _posed_joints(model)
         with self._section.empty():
             for joint in self._joints:
                 name, kind = name_of(model, "joint", joint), int(model.jnt_type[joint])
-                body = model.body(model.jnt_bodyid[joint]).name
-                if not (name.startswith(prefix) or body.startswith(prefix)):
+                if robot not in (owners["jnt"][joint], owners["body"][model.jnt_bodyid[joint]]):
                     continue
                 short = name.removeprefix(prefix)
                 if kind in _SINGLE:

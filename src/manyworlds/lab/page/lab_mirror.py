@@ -18,6 +18,7 @@ from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.robots.control import TargetCommand
 from manyworlds.lab.robots.controllers import RobotActuators
 from manyworlds.lab.task.step_report import StepReport
+from manyworlds.lab.world.elements import RobotElements
 
 if TYPE_CHECKING:
     from manyworlds.lab.face import LabFace
@@ -40,6 +41,8 @@ class MirroredWorld:
     model: mujoco.MjModel
     robots: Mapping[str, str]
     """Prefix of the elements of each robot, by the robot's name."""
+    elements: RobotElements
+    """Which elements of the model belong to which robot."""
     errors: Mapping[str, str]
     """Reasons why entities were left out, by name."""
     warnings: Sequence[str]
@@ -219,7 +222,11 @@ class LabMirror:
         self._robots = MirroredRobots({})
         status = self.status
         self.world = MirroredWorld(
-            face.model, face.robots, status["left_out"], status["world_warnings"]
+            face.model,
+            face.robots,
+            RobotElements(face.model, face.robots),
+            status["left_out"],
+            status["world_warnings"],
         )
         self._robots = MirroredRobots({name: self._robot(name) for name in status["robots"]})
         self._read_at = -math.inf

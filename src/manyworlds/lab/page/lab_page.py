@@ -107,7 +107,7 @@ class LabPage:
         """
         from manyworlds.lab.page.camera_controls import find_target
 
-        self._process.look_at(find_target(self.lab.model, self.lab.robots, name), follow=False)
+        self._process.look_at(find_target(self.lab.world.elements, name), follow=False)
 
     def follow(self, name: str = "") -> None:
         """Keep a robot or a body in the center of the view, from the next frame on.
@@ -120,7 +120,7 @@ class LabPage:
         """
         from manyworlds.lab.page.camera_controls import find_target
 
-        self._process.look_at(find_target(self.lab.model, self.lab.robots, name), follow=True)
+        self._process.look_at(find_target(self.lab.world.elements, name), follow=True)
 
     def close(self) -> None:
         """Stop serving; a second call does nothing."""

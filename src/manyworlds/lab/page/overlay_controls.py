@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
@@ -64,9 +65,9 @@ class OverlayPart:
         self._following = ctx.view.follow
         self.follow.options = tuple(self._names)
         self.follow.value = self._names[self._following]
-        prefixes = ctx.lab.world.robots
-        self._entity_of = _owners_of_bodies(model, list(prefixes.values()))
-        self._robot_of = _owners_of_bodies(model, [prefixes[robot] for robot in self.own])
+        owners = ctx.lab.world.elements.owners["body"]
+        self._entity_of = _numbers(owners, list(ctx.lab.world.robots))
+        self._robot_of = _numbers(owners, list(self.own))
         plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
         self._colliders = draw.is_collider(model) & ~plane
         self.overlays = WorldOverlays(ctx.server, model, "/over")
@@ -269,11 +270,6 @@ def _force_scale(model: mujoco.MjModel) -> float:
     return float(f"{1000.0 * default_force_scale(model):.1g}")
 
 
-def _owners_of_bodies(model: mujoco.MjModel, prefixes: list[str]) -> np.ndarray:
-    """Return the index of the prefix of each body's name, shape [nbody]; -1 for none."""
-    numbers = np.full(model.nbody, -1)
-    for number, prefix in enumerate(prefixes):
-        for body in range(1, model.nbody):
-            if model.body(body).name.startswith(prefix):
-                numbers[body] = number
-    return numbers
+def _numbers(owners: Sequence[str | None], robots: Sequence[str]) -> np.ndarray:
+    """Return the index of the robot of each body, shape [nbody]; -1 for none of them."""
+    return np.array([robots.index(owner) if owner in robots else -1 for owner in owners])

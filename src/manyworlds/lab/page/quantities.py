@@ -51,6 +51,8 @@ class Quantity:
     """Returns its values, shape [n]."""
     group: str = ""
     """Type of a sensor, as MJCF names it; empty for other quantities."""
+    id: int = -1
+    """Id of a sensor; -1 for other quantities."""
 
 
 def joint_axis_unit(model: mujoco.MjModel, joint: int) -> str:
@@ -83,7 +85,7 @@ def sensors(model: mujoco.MjModel) -> list[Quantity]:
         place = slice(int(model.sensor_adr[i]), int(model.sensor_adr[i] + model.sensor_dim[i]))
         name = model.sensor(i).name or f"sensor {i}"
         unit, group = _sensor_unit(model, i), _sensor_type(model, i).replace("_", "").lower()
-        found.append(Quantity(name, unit, lambda s, place=place: s.sensordata[place], group))
+        found.append(Quantity(name, unit, lambda s, place=place: s.sensordata[place], group, i))
     groups = list(dict.fromkeys(quantity.group for quantity in found))
     return sorted(found, key=lambda quantity: groups.index(quantity.group))
 

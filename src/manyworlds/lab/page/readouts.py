@@ -32,23 +32,27 @@ class ReadoutPart:
     def renew(self) -> list[str]:
         """Read the joints and sensors of the new world."""
         model = self._model = self._ctx.lab.world.model
-        self._axes, self._sensors = hinges_and_slides(model).tolist(), sensors(model)
+        self._axes = hinges_and_slides(model).tolist()
+        self._sensors = sensors(model)
         self._names = [model.joint(joint).name or f"joint {joint}" for joint in self._axes]
         return []
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the numbers."""
-        prefix = self._ctx.lab.world.robots.get(self._ctx.robot, "")
+        world = self._ctx.lab.world
+        robot = self._ctx.robot or None
+        prefix = world.robots.get(self._ctx.robot, "")
+        owners = world.elements.owners
         q = snapshot.qpos[self._model.jnt_qposadr[self._axes]]
         v = snapshot.qvel[self._model.jnt_dofadr[self._axes]]
         rows = []
         for name, joint, position, velocity in zip(self._names, self._axes, q, v, strict=True):
-            if name.startswith(prefix):
+            if robot in (None, owners["jnt"][joint]):
                 unit = joint_axis_unit(self._model, joint)
                 values = (_number(position), _number(velocity))
                 rows.append((name.removeprefix(prefix), f"{unit}, {unit}/s", *values))
         told: list[tuple[str, ...]] = []
-        shown = [sensor for sensor in self._sensors if sensor.name.startswith(prefix)]
+        shown = [s for s in self._sensors if robot in (None, owners["sensor"][s.id])]
         for group, members in itertools.groupby(shown, lambda sensor: sensor.group):
             told.append((group, ""))
             for sensor in members:

@@ -10,7 +10,6 @@ from manyworlds.lab.loop.drivers import ENVIRONMENT, PHYSICS
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.robots.control import POLICY
-from manyworlds.lab.world.model_facts import robot_of
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
 from manyworlds.viewer.browser.widgets import PAUSE, ShownValue, add_choice, show_playing
 
@@ -125,9 +124,8 @@ class TopBar:
     def _notes(self, snapshot: Snapshot) -> list[str]:
         """Return reasons why the robot does not move, or may stop moving."""
         lab, robot = self._ctx.lab, self._ctx.robot
-        model = lab.world.model
-        bodies = (model.body(body).name for body in model.dof_bodyid.tolist())
-        own = [robot_of(body, lab.world.robots) == robot for body in bodies]
+        owners = lab.world.elements.owners["body"]
+        own = [owners[body] == robot for body in lab.world.model.dof_bodyid.tolist()]
         speed = np.abs(snapshot.qvel[own]).max(initial=0.0)
         reasons = lab.why_not_moving(robot)
         if reasons and (speed <= _STILL or snapshot.paused):

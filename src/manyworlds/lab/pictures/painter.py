@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 
 import mujoco
@@ -13,6 +13,7 @@ from manyworlds.lab.face import LabFace
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.pictures.camera import Kind, LabCameraCfg, quat_of
 from manyworlds.lab.pictures.frame import Frame
+from manyworlds.lab.world.elements import RobotElements
 from manyworlds.utils.renderer import Renderer
 from manyworlds.viewer.model_sync import (
     VIEWER_INERTIAL_FIELDS,
@@ -182,7 +183,7 @@ class Painter:
         self._source = model
         self._values = SimpleNamespace(**{name: getattr(model, name)[None] for name in _FIELDS})
         self._names = [model.camera(i).name or f"camera_{i}" for i in range(model.ncam)]
-        self._entities = _Entities(self._face.robots, mirror.model)
+        self._entities = _Entities(RobotElements(mirror.model, self._face.robots))
         return mirror
 
     def _camera_id(self, name: str) -> int:
@@ -195,20 +196,15 @@ class _Entities:
     """Entities of the objects of a model.
 
     Args:
-        robots: prefix of the elements of each entity, by its name.
-        model: the model.
+        elements: elements of the model by the entity that they belong to.
     """
 
-    def __init__(self, robots: Mapping[str, str], model: mujoco.MjModel) -> None:
-        self.names = tuple(robots)
-        longest = sorted(enumerate(robots.values()), key=lambda item: -len(item[1]))
-
-        def owner(name: str) -> int:
-            return next((i for i, prefix in longest if name.startswith(prefix)), -1)
-
-        bodies = [-1, *(owner(model.body(i).name) for i in range(1, model.nbody))]
-        of_body = np.array(bodies, np.int32)
-        tendons = [owner(model.tendon(i).name) for i in range(model.ntendon)]
+    def __init__(self, elements: RobotElements) -> None:
+        model = elements.model
+        self.names = tuple(elements.robots)
+        numbers: dict[str | None, int] = {name: i for i, name in enumerate(self.names)}
+        of_body = np.array([numbers.get(owner, -1) for owner in elements.owners["body"]], np.int32)
+        tendons = [numbers.get(owner, -1) for owner in elements.owners["tendon"]]
         self._tables = {
             int(_OBJ.mjOBJ_GEOM): of_body[model.geom_bodyid],
             int(_OBJ.mjOBJ_TENDON): np.array(tendons, np.int32),

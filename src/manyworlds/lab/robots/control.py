@@ -13,7 +13,6 @@ import numpy as np
 from manyworlds.lab.loop.controls import RobotControls
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.robots.controllers import Controller, Passthrough, RobotActuators
-from manyworlds.lab.world.model_facts import find_owners
 from manyworlds.spec.elements import joint_of
 
 if TYPE_CHECKING:
@@ -278,9 +277,8 @@ def controls_of(world: World, data: mujoco.MjData) -> RobotControls:
         data: its data in the initial state, whose controls are the neutral targets.
     """
     controls = {}
-    owners = find_owners(world.model, world.robots)["actuator"]
     for name, prefix in world.robots.items():
-        own = [actuator for actuator, owner in enumerate(owners) if owner == name]
+        own = world.elements.ids(name, "actuator").tolist()
         actuators = _actuators_of(world.model, prefix, own)
         if len(actuators.ids):
             controls[name] = RobotControl(name, actuators, data.ctrl[actuators.ids])

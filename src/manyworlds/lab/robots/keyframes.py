@@ -13,6 +13,7 @@ from manyworlds.lab.loop.callbacks import Handle
 from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.robots.control import RobotControl
 from manyworlds.lab.robots.controllers import Controller
+from manyworlds.lab.world.elements import RobotElements
 from manyworlds.spec.elements import dof_width, qpos_width
 
 Root = Literal["keep", "placed", "authored"]
@@ -79,13 +80,14 @@ class Keyframes:
 
     Args:
         loop: loop of the world.
-        prefixes: prefix of each robot's elements, by the robot's name.
+        elements: elements of the model by the robot that they belong to.
         reset_data: function that puts data into the initial state.
     """
 
-    def __init__(self, loop: PhysicsLoop, prefixes: dict[str, str], reset_data: WorldEdit) -> None:
+    def __init__(self, loop: PhysicsLoop, elements: RobotElements, reset_data: WorldEdit) -> None:
         self._loop = loop
-        self._prefixes = prefixes
+        self._elements = elements
+        self._prefixes = elements.robots
         self._reset_data = reset_data
         self._held: dict[str, _Hold] = {}
         self.before_put: WorldEdit = lambda model, data: None
@@ -210,11 +212,10 @@ class Keyframes:
         start: mujoco.MjData | None = None,
         still: bool = False,
     ) -> None:
-        prefix = self._prefix(robot)
-        for joint in range(model.njnt):
+        for joint in self._elements.ids(robot, "jnt").tolist():
             kind = mujoco.mjtJoint(model.jnt_type[joint])
             free = kind == mujoco.mjtJoint.mjJNT_FREE
-            if not model.joint(joint).name.startswith(prefix) or (free and root == "keep"):
+            if free and root == "keep":
                 continue
             q, v = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
             places, speeds = slice(q, q + qpos_width(kind)), slice(v, v + dof_width(kind))

@@ -448,9 +448,9 @@ class SceneEditor:
 
     def _look(self, find: Callable[[Surroundings], _T]) -> _T:
         """Return what a function finds around new items in the present state."""
-        robots = self._lab.robots.values()
+        elements = self._lab.world.elements
         return self._lab.loop.do(
-            lambda model, data: find(Surroundings(model, data, robots)), edits_model=False
+            lambda model, data: find(Surroundings(model, data, elements)), edits_model=False
         )
 
     def _record(

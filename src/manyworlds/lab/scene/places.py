@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.scene.items import ItemBounds, Pose, SceneItem
+from manyworlds.lab.world.elements import RobotElements
 from manyworlds.spec.elements import qpos_width
 
 if TYPE_CHECKING:
@@ -46,18 +46,17 @@ class Surroundings:
     Args:
         model: model of the world.
         data: its present state, with the poses of geoms.
-        robots: prefixes of the names of the robots' elements.
+        elements: elements of the model by the robot that they belong to.
     """
 
-    def __init__(
-        self, model: mujoco.MjModel, data: mujoco.MjData, robots: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, elements: RobotElements) -> None:
         self._model, self._data = model, data
         body = model.geom_bodyid
         moves = model.body_weldid[body] != 0
         moves |= model.body_mocapid[model.body_rootid[body]] >= 0
-        prefixes = tuple(filter(None, robots))
-        of_robot = [model.body(b).name.startswith(prefixes) for b in range(model.nbody)]
+        # A robot without a prefix has all elements of the world, the ground included.
+        robots = {name for name, prefix in elements.robots.items() if prefix}
+        of_robot = [owner in robots for owner in elements.owners["body"]]
         collides = (model.geom_contype | model.geom_conaffinity) != 0
         self._obstacles = np.flatnonzero(moves | np.array(of_robot)[body])
         self._ground = collides

@@ -215,12 +215,13 @@ _Place = tuple[list[int], list[int]]
 
 def _places(lab: LiveLab, target: str) -> tuple[list[int], list[int], _Place | None]:
     """Return the places of an entity's positions and velocities, and those of its free base."""
-    model, prefix = lab.model, lab.world.robots[target]
+    model, elements = lab.model, lab.world.elements
+    bodies = elements.ids(target, "body")
     q: list[int] = []
     v: list[int] = []
     base = None
     for joint in range(model.njnt):
-        if not model.body(model.jnt_bodyid[joint]).name.startswith(prefix):
+        if model.jnt_bodyid[joint] not in bodies:
             continue
         kind, start = int(model.jnt_type[joint]), int(model.jnt_qposadr[joint])
         speed = int(model.jnt_dofadr[joint])

@@ -19,10 +19,10 @@ from xml.sax.saxutils import quoteattr
 import mujoco
 import numpy as np
 
+from manyworlds.lab.world.elements import RobotElements
 from manyworlds.lab.world.model_facts import (
     binary_model,
     element_names,
-    find_owners,
     robot_of,
     wire_name,
 )
@@ -103,7 +103,7 @@ def client_names(model: mujoco.MjModel, robots: Mapping[str, str]) -> ClientName
         model: the live model.
         robots: prefix of the elements of each robot, by the robot's name.
     """
-    owners = find_owners(model, robots)
+    owners = RobotElements(model, robots).owners
     live: dict[str, list[str]] = {}
     wire: dict[str, list[str]] = {}
     for kind in _KINDS:

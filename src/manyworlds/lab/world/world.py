@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import mujoco
 import numpy as np
 
+from manyworlds.lab.world.elements import RobotElements
 from manyworlds.lab.world.model_facts import (
     INITIAL_KEYFRAME,
     STATE,
@@ -113,6 +114,11 @@ class World:
         types = {a.id: a.type.name for a in self.spec.actuators}
         count = self.model.nactuator
         return [types.get(i, "mjACTUATOR_GENERAL").partition("_")[2].lower() for i in range(count)]
+
+    @functools.cached_property
+    def elements(self) -> RobotElements:
+        """Which elements of the model belong to which robot."""
+        return RobotElements(self.model, self.robots)
 
     def robot_of(self, name: str) -> str | None:
         """Return the robot that an element belongs to by its name, or None."""
