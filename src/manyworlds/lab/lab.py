@@ -145,7 +145,7 @@ class LiveLab(LabDiagnostics):
         self.perturbation = Perturbation(loop)
         self.states = states
         self.replay = Replay(loop, self.recorder, self.states, world.robots, world.reset)
-        self.timeline.bind(world, states, self.perturbation)
+        self.timeline.bind(world, self.perturbation)
         self.replay.before_start = self.timeline.return_to_present
         give_way = self.timeline.before(self.replay.give_way)
         states.before_restore = self.keyframes.before_put = give_way

@@ -332,15 +332,15 @@ def test_commands_keep_their_order_in_the_queue(lab):
     second = lab.states.save("second")
     for order in ((first, second), (second, first)):
         for saved in order:
-            lab.post(lambda model, data, saved=saved: lab.states.put(saved, model, data))
+            lab.post(lambda model, data, saved=saved: saved.put_state(lab.loop, model, data))
         lab.loop.iterate_once()
         assert lab.snapshot.time == pytest.approx(order[-1].time + 0.002)
-    lab.post(lambda model, data: lab.states.put(second, model, data))
+    lab.post(lambda model, data: second.put_state(lab.loop, model, data))
     lab.post(lab.loop._reset)
     lab.loop.iterate_once()
     assert lab.snapshot.time == 0.002 and lab.snapshot.ctrl[1] == 0.0
     lab.post(lab.loop._reset)
-    lab.post(lambda model, data: lab.states.put(first, model, data))
+    lab.post(lambda model, data: first.put_state(lab.loop, model, data))
     lab.loop.iterate_once()
     assert lab.snapshot.time == pytest.approx(0.042) and lab.snapshot.ctrl[1] == 3.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from manyworlds.lab.loop.controls import RobotControls
 from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
+from manyworlds.lab.moments.moment import NO_DRIVER, Moment
 from manyworlds.lab.moments.recording import Recording, carry_values, state_columns
 from manyworlds.lab.world.model_facts import STATE
 from manyworlds.utils.files import write_atomic
@@ -22,38 +23,25 @@ from manyworlds.utils.files import write_atomic
 if TYPE_CHECKING:
     from manyworlds.lab.world.world import World
 
-_META = ("name", "time", "memory", "actuators", "converted")
+_META = ("name", "memory", "actuators", "converted")
 _ARRAYS = ("state", "sensordata", "driver")
 _COLUMNS = ("index", "joint_types", "model_hash")
 _NO_MEMORY: dict[str, Any] = {"law": "", "state": {}}
-_NO_DRIVER = np.zeros(0, np.uint8)
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
 
 
-@dataclass(frozen=True, eq=False)
-class SavedState:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SavedState(Moment):
     """State of a world from which MuJoCo continues bit for bit."""
 
     name: str
-    time: float
-    """Simulated time [s]."""
-    state: np.ndarray
-    """`mjSTATE_INTEGRATION`."""
-    sensordata: np.ndarray
-    """Sensor values, shape [nsensordata]; those of accelerations lag the state by one step."""
-    targets: dict[str, np.ndarray]
-    """Targets of each robot, by name."""
     columns: Recording
     """Columns of `state` by name, types of the joints, and the hash of the model it belongs to."""
-    actuators: dict[str, list[str]] = field(default_factory=dict)
+    actuators: Mapping[str, list[str]] = field(default_factory=dict)
     """Names of the actuators that `targets` are of, by robot."""
     converted: str = ""
     """Sentence about what was not kept when the state was converted from another model; empty for a
     state of this model."""
-    memory: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The `law` of each robot by its name, and the law's internal `state`, as plain data."""
-    driver: np.ndarray = field(default_factory=_NO_DRIVER.copy)
-    """Memory of a task's environment that drives the world, uint8, shape [num_bytes]."""
 
     @property
     def model_hash(self) -> str:
@@ -121,10 +109,19 @@ class SavedStates:
             raise ValueError(
                 f"'{name}' is no valid name of a state: use letters, digits, spaces, dots, hyphens."
             )
-        saved: SavedState = self._loop.do(
-            lambda model, data: self.capture(name, model, data), edits_model=False
+        moment: Moment = self._loop.do(
+            lambda model, data: Moment.capture(self._loop, model, data), edits_model=False
         )
-        self._states[name] = saved
+        self._states[name] = saved = SavedState(
+            name=name,
+            state=moment.state,
+            sensordata=moment.sensordata,
+            targets=moment.targets,
+            memory=moment.memory,
+            driver=moment.driver,
+            columns=self._columns,
+            actuators={robot.name: list(robot.actuators.names) for robot in self._loop.controls},
+        )
         return saved
 
     def restore(self, name: str) -> None:
@@ -137,7 +134,7 @@ class SavedStates:
 
         def put(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             self.before_restore(model, data)
-            self.put(saved, model, data)
+            saved.put_state(self._loop, model, data)
 
         self._loop.do(put, edits_model=False)
 
@@ -214,38 +211,13 @@ class SavedStates:
                 )
             self._states[saved.name] = saved = self.convert(saved, self._loop.controls)
             return saved
-        present: SavedState = self._loop.do(
-            lambda model, data: self.capture("", model, data), edits_model=False
+        present: Moment = self._loop.do(
+            lambda model, data: Moment.capture(self._loop, model, data), edits_model=False
         )
         if _shapes(saved) != _shapes(present):
             raise ValueError(f"'{file}' is no saved state: its arrays are of other sizes.")
         self._states[saved.name] = saved
         return saved
-
-    def capture(self, name: str, model: mujoco.MjModel, data: mujoco.MjData) -> SavedState:
-        """Return a copy of the present state without saving it; runs in the physics thread."""
-        state = np.empty(mujoco.mj_stateSize(model, STATE))
-        mujoco.mj_getState(model, data, state, STATE)
-        robots = list(self._loop.controls)
-        targets = {robot.name: robot.command.targets for robot in robots}
-        memory = {
-            robot.name: {"law": robot.controller.name, "state": robot.controller.state_dict()}
-            for robot in robots
-        }
-        sensordata = data.sensordata.copy()
-        driver = self._loop.drivers.with_memory
-        kept = _NO_DRIVER if driver is None else np.frombuffer(driver.memory(), np.uint8)
-        return SavedState(
-            name,
-            float(data.time),
-            state,
-            sensordata,
-            targets,
-            self._columns,
-            {robot.name: list(robot.actuators.names) for robot in robots},
-            memory=memory,
-            driver=kept,
-        )
 
     def adopt(self, others: SavedStates, controls: RobotControls) -> None:
         """Take over the states of a world that this one replaces, converted by name.
@@ -301,32 +273,13 @@ class SavedStates:
             actuators=actuators,
             memory=memory,
             columns=columns,
-            driver=_NO_DRIVER.copy(),
+            driver=NO_DRIVER,
             converted=f"converted from model {saved.model_hash[:12]}: {len(kept)} joints kept"
             + lost,
         )
 
-    def put(self, saved: SavedState, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Return to a state; runs in the physics thread."""
-        self._loop.clear_fault()
-        driver = self._loop.drivers.with_memory
-        if driver is not None and saved.driver.size:
-            driver.recall(saved.driver.tobytes(), model)
-        mujoco.mj_setState(model, data, saved.state, STATE)
-        # Compute derived fields for readers before the next step. This would change the solver's
-        # warm start, which is part of the state and is set again.
-        mujoco.mj_forward(model, data)
-        mujoco.mj_setState(model, data, saved.state, STATE)
-        data.sensordata[:] = saved.sensordata
-        for name, targets in saved.targets.items():
-            robot, memory = self._loop.controls[name], saved.memory[name]
-            robot.restore(targets)
-            robot.controller.reset()
-            if robot.controller.name == memory["law"]:
-                robot.controller.load_state_dict(memory["state"])
 
-
-def _shapes(saved: SavedState) -> tuple[object, ...]:
+def _shapes(saved: Moment) -> tuple[object, ...]:
     targets = {robot: values.shape for robot, values in saved.targets.items()}
     return saved.state.shape, saved.sensordata.shape, targets, set(saved.memory)
 

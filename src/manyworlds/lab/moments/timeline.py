@@ -17,10 +17,9 @@ from manyworlds.lab.loop.drivers import Drive
 from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.moments.frames import StepRows
 from manyworlds.lab.moments.model_log import ModelLog
+from manyworlds.lab.moments.moment import ControlStates, Moment
 from manyworlds.lab.moments.recording import Recording, state_columns
-from manyworlds.lab.moments.states import SavedStates
 from manyworlds.lab.moments.timed_edits import TimedEdits, TimedStep
-from manyworlds.lab.moments.timeline_controls import ControlStates, KeptState
 from manyworlds.lab.moments.timeline_parts import (
     Forces,
     FrameBuffer,
@@ -93,15 +92,14 @@ class Timeline:
             loop.on_pre_step(self._before_step)
             loop.on_post_step(self._after_step)
 
-    def bind(self, world: World, states: SavedStates, pulls: Perturbation) -> None:
+    def bind(self, world: World, pulls: Perturbation) -> None:
         """Begin a segment for another model; earlier ones can be saved, but not gone back to.
 
         Args:
             world: the new world.
-            states: saved states of the new world.
             pulls: forces on its bodies.
         """
-        self._states, self._pulls = states, pulls
+        self._pulls = pulls
         model = world.model
         self._drop_drive()
         self._buffer.frames.begin(state_columns(model, world.model_hash))
@@ -112,7 +110,7 @@ class Timeline:
         self._version = self._loop.model_version
         self._motion = np.empty(mujoco.mj_stateSize(model, _MOTION))
         self._buffer.option, self._moved = model.opt, False
-        self._jump: tuple[np.ndarray, KeptState] | None = None
+        self._jump: tuple[np.ndarray, Moment] | None = None
         self._reason, self._pushing = "", False
         self._extras, self._edit_frame = FrameExtras(), self._end
         self._note_first()
@@ -120,7 +118,7 @@ class Timeline:
         self._other = None
         self._at, self._at_time = 0, 0.0
         self._shown = False
-        self._present: KeptState | None = None
+        self._present: Moment | None = None
 
     def _time(self, frame: int) -> float:
         times = self._buffer.frames.newest.times
@@ -253,7 +251,7 @@ class Timeline:
             present, paused = self._present, self._was_paused
             self.give_way(model, data)
             assert present is not None
-            self._states.put(present.saved, model, data)
+            present.put_state(self._loop, model, data)
             present.controls.put_commands(self._loop)
             self.after_branch()
             self._loop.set_paused(paused)
@@ -358,8 +356,8 @@ class Timeline:
         self._loop.clear_fault()
         self._show(model, data, frame)
 
-    def _capture(self, model: mujoco.MjModel, data: mujoco.MjData) -> KeptState:
-        return KeptState.of(self._loop, self._states, model, data)
+    def _capture(self, model: mujoco.MjModel, data: mujoco.MjData) -> Moment:
+        return Moment.capture(self._loop, model, data)
 
     def _note_commands(self) -> None:
         """Keep changes of the model since the last step, which belong to the present only."""
@@ -484,7 +482,7 @@ class Timeline:
             rest = (time.thread_time() - begun) / _CHECKPOINT_SHARE
             self._checkpoint_time = time.monotonic() + rest
 
-    def _keep_checkpoint(self, frame: int, kept: KeptState) -> None:
+    def _keep_checkpoint(self, frame: int, kept: Moment) -> None:
         self._extras.checkpoint(frame, kept)
         if len(self._extras.checkpoints) == 1:
             self._note_first()
@@ -527,7 +525,7 @@ class Timeline:
         except Exception as error:
             self._set_model(self._end)
             controls.put(self._loop)
-            self._states.put(present.saved, model, data)
+            present.put_state(self._loop, model, data)
             self._present, self._drive = present, self._loop.drivers.push(self, "timeline")
             self._show(model, data, frame)
             self._log.edit(edits)
@@ -547,7 +545,7 @@ class Timeline:
         again, extras = Resimulation(self._loop), self._extras
         start, kept = extras.checkpoint_before(frame)
         self._set_model(start)
-        kept.put(self._loop, self._states, model, data)
+        kept.put(self._loop, model, data)
         put_forces(data, extras.forces_after(start))
         changed = dict(extras.controls)
         for number in range(start + 1, frame + 1):
@@ -559,7 +557,7 @@ class Timeline:
         self._loop.clear_fault()
         return again.notes
 
-    def _cut(self, frame: int, present: KeptState) -> Future:
+    def _cut(self, frame: int, present: Moment) -> Future:
         """Remove the frames after one, and return them; the model has the values of that one."""
         assert self._log is not None
         start = frame + 1
@@ -593,7 +591,7 @@ class Timeline:
         self._extras.extend(other.extras)
         self._log.changes += other.changes
         self._set_model(self._end)
-        other.present.put(self._loop, self._states, model, data)
+        other.present.put(self._loop, model, data)
         self._note_controls(self._end)  # they may be other ones than at its last step
         self.after_branch()
         return left, other

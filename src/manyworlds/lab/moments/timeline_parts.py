@@ -15,9 +15,9 @@ import numpy as np
 from manyworlds.lab.loop.physics_loop import PhysicsLoop
 from manyworlds.lab.moments.frames import FrameStore
 from manyworlds.lab.moments.model_log import ModelChange
+from manyworlds.lab.moments.moment import ControlStates, Moment
 from manyworlds.lab.moments.recording import Recording
 from manyworlds.lab.moments.timed_edits import TimedStep
-from manyworlds.lab.moments.timeline_controls import ControlStates, KeptState
 from manyworlds.lab.world.model_facts import STATE
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class FrameExtras:
     """Forces that stay after a frame whose forces end by themselves."""
     controls: deque[tuple[int, ControlStates]] = field(default_factory=deque)
     """Control of the robots from a frame on."""
-    checkpoints: deque[tuple[int, KeptState]] = field(default_factory=deque)
+    checkpoints: deque[tuple[int, Moment]] = field(default_factory=deque)
     """Frames of which everything is kept."""
     edits: deque[tuple[int, TimedStep]] = field(default_factory=deque)
     """Edits that were made, undone or redone, by the first frame after each."""
@@ -79,12 +79,12 @@ class FrameExtras:
         """Return the marks from a time on [s]; for any thread."""
         return [mark for _, mark in self.marks.copy() if mark.time >= time]
 
-    def checkpoint(self, frame: int, kept: KeptState) -> None:
+    def checkpoint(self, frame: int, kept: Moment) -> None:
         """Keep everything of a frame."""
         self.checkpoints.append((frame, kept))
         self.num_bytes += kept.num_bytes
 
-    def checkpoint_before(self, frame: int) -> tuple[int, KeptState]:
+    def checkpoint_before(self, frame: int) -> tuple[int, Moment]:
         """Return the last frame up to one of which everything is kept."""
         return next(item for item in reversed(self.checkpoints) if item[0] <= frame)
 
@@ -138,7 +138,7 @@ class Future:
     """Time on the timeline [s] and state of each."""
     extras: FrameExtras
     changes: list[ModelChange]
-    present: KeptState
+    present: Moment
     """The moment that was the present one."""
 
     @property

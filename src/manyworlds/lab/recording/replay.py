@@ -12,8 +12,9 @@ import numpy as np
 from manyworlds.lab.loop.callbacks import Handle
 from manyworlds.lab.loop.drivers import Drive
 from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
+from manyworlds.lab.moments.moment import Moment
 from manyworlds.lab.moments.recording import LIVE, Recording, joint_types, state_index
-from manyworlds.lab.moments.states import SavedState, SavedStates
+from manyworlds.lab.moments.states import SavedStates
 from manyworlds.lab.recording.matching import MatchReport, match_joints
 from manyworlds.lab.recording.recorder import Recorder
 from manyworlds.lab.world.model_facts import STATE, robot_of
@@ -137,7 +138,7 @@ class Replay:
         self._tracks: list[Track] = []
         self._num_segments = 0
         self._drive: Drive | None = None
-        self._before: SavedState | None = None
+        self._before: Moment | None = None
         self._was_paused = False
         self._time = 0.0
         self._rate = 1.0
@@ -251,7 +252,7 @@ class Replay:
             self.before_start(model, data)
             self._was_paused = self._loop.paused
             self._loop.set_paused(False)
-            self._before = self._states.capture("", model, data) if restore else None
+            self._before = Moment.capture(self._loop, model, data) if restore else None
             self.session, self.report, self._is_file = session, report, session != LIVE
             self._tracks, self._num_segments = [], len(segments)
             for number, (segment, matches) in enumerate(zip(segments, reports, strict=True), 1):
@@ -273,7 +274,7 @@ class Replay:
     def _end(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         before = self._before
         if self.give_way(model, data) and before is not None:
-            self._states.put(before, model, data)
+            before.put_state(self._loop, model, data)
 
     def give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """End the replay in the present state, as for a reset; return False if there is none."""

@@ -1,22 +1,25 @@
-"""Controls of a world at moments of its timeline."""
+"""Moment of a world: everything from which it continues, to the bit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.drivers import TaskSettings
 from manyworlds.lab.loop.physics_loop import PhysicsLoop
-from manyworlds.lab.moments.states import SavedState, SavedStates
 from manyworlds.lab.robots.control import RobotControl, TargetCommand
 from manyworlds.lab.robots.controllers import Controller
+from manyworlds.lab.world.model_facts import STATE
 
 if TYPE_CHECKING:
     from manyworlds.lab.robots.driving import DriverInputs
+
+NO_DRIVER = np.zeros(0, np.uint8)
+"""Memory of no task."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,22 @@ class ControlState:
     enabled: bool
     owner: str
     inputs: DriverInputs | None
+    actions: int
 
     @classmethod
     def of(cls, robot: RobotControl) -> ControlState:
         """Return the present control of a robot."""
         law = robot.controller
         settings = {name: np.copy(value) for name, value in law.base.settings().items()}
-        return cls(robot.command, law, settings, robot.enabled, robot.owner, robot.inputs)
+        return cls(
+            robot.command,
+            law,
+            settings,
+            robot.enabled,
+            robot.owner,
+            robot.inputs,
+            robot.actions,
+        )
 
     def is_of(self, robot: RobotControl) -> bool:
         """Return True if this is the present control of a robot."""
@@ -47,6 +59,7 @@ class ControlState:
             or robot.inputs is not self.inputs
             or robot.enabled != self.enabled
             or robot.owner != self.owner
+            or robot.actions != self.actions
         ):
             return False
         settings = law.base.settings()
@@ -64,7 +77,7 @@ class ControlState:
 
     def put_changes(self, robot: RobotControl, since: ControlState) -> None:
         """Give a robot what of this control is another one than at an earlier moment."""
-        for name in ("controller", "enabled", "owner"):
+        for name in ("controller", "enabled", "owner", "actions"):
             if getattr(self, name) != getattr(since, name):
                 setattr(robot, name, getattr(self, name))
         told = self.command.targets != since.command.targets
@@ -79,6 +92,7 @@ class ControlState:
     def put_command(self, robot: RobotControl) -> None:
         """Give a robot these targets and inputs, and these settings to the same controller."""
         robot.inputs = self.inputs
+        robot.actions = self.actions
         robot.restore(self.command.targets, self.command.time)
         if robot.controller is self.controller:
             for name, value in robot.controller.base.settings().items():
@@ -134,30 +148,77 @@ class ControlStates:
             self.robots[robot.name].put_command(robot)
 
 
-@dataclass(frozen=True)
-class KeptState:
-    """Everything of a moment: a state, and the control of the robots."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Moment:
+    """Everything of a moment but the values of the model, from which a world continues."""
 
-    saved: SavedState
-    controls: ControlStates
+    state: np.ndarray
+    """`mjSTATE_INTEGRATION`, shape [num_values]."""
+    sensordata: np.ndarray
+    """Sensor values, shape [nsensordata]; those of accelerations lag the state by one step."""
+    targets: Mapping[str, np.ndarray]
+    """Targets of each robot, by its name, each of shape [num_actuators]."""
+    memory: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The `law` of each robot by its name, and the law's internal `state`, as plain data."""
+    driver: np.ndarray = field(default_factory=NO_DRIVER.copy)
+    """Memory of a task's environment that drives the world, uint8, shape [num_bytes]."""
+    controls: ControlStates = field(default_factory=lambda: ControlStates({}))
+    """Owners, controllers and commands of the robots; none in what was read from a file."""
 
-    @classmethod
-    def of(
-        cls, loop: PhysicsLoop, states: SavedStates, model: mujoco.MjModel, data: mujoco.MjData
-    ) -> KeptState:
-        """Return everything of the present moment; runs in the physics thread."""
-        return cls(states.capture("", model, data), ControlStates.of(loop))
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return float(self.state[0])
 
     @property
     def num_bytes(self) -> int:
         """Memory of the state."""
-        saved = self.saved
-        return saved.state.nbytes + saved.sensordata.nbytes + saved.driver.nbytes
+        return self.state.nbytes + self.sensordata.nbytes + self.driver.nbytes
 
-    def put(
-        self, loop: PhysicsLoop, states: SavedStates, model: mujoco.MjModel, data: mujoco.MjData
-    ) -> None:
-        """Return to the moment; runs in the physics thread."""
-        self.controls.put(loop)  # the controllers that the state has the memory of
-        states.put(self.saved, model, data)
+    @classmethod
+    def capture(cls, loop: PhysicsLoop, model: mujoco.MjModel, data: mujoco.MjData) -> Moment:
+        """Return the present moment; runs in the physics thread."""
+        state = np.empty(mujoco.mj_stateSize(model, STATE))
+        mujoco.mj_getState(model, data, state, STATE)
+        targets, memory = {}, {}
+        for robot in loop.controls:
+            law = robot.controller
+            targets[robot.name] = robot.command.targets
+            memory[robot.name] = {"law": law.name, "state": law.state_dict()}
+        task = loop.drivers.with_memory
+        return cls(
+            state=state,
+            sensordata=data.sensordata.copy(),
+            targets=targets,
+            memory=memory,
+            driver=NO_DRIVER if task is None else np.frombuffer(task.memory(), np.uint8),
+            controls=ControlStates.of(loop),
+        )
+
+    def put(self, loop: PhysicsLoop, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Return to the moment, and clear a fault; runs in the physics thread."""
+        self.controls.put(loop)  # the controllers that `memory` is of
+        self.put_state(loop, model, data)
         self.controls.put(loop)  # commands of that time, and what was set after the last step
+
+    def put_state(self, loop: PhysicsLoop, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Return to the state, whoever controls the robots now, and clear a fault.
+
+        Runs in the physics thread.
+        """
+        loop.clear_fault()
+        task = loop.drivers.with_memory
+        if task is not None and self.driver.size:
+            task.recall(self.driver.tobytes(), model)
+        mujoco.mj_setState(model, data, self.state, STATE)
+        # Compute derived fields for readers before the next step. This would change the solver's
+        # warm start, which is part of the state and is set again.
+        mujoco.mj_forward(model, data)
+        mujoco.mj_setState(model, data, self.state, STATE)
+        data.sensordata[:] = self.sensordata
+        for name, targets in self.targets.items():
+            robot, memory = loop.controls[name], self.memory[name]
+            robot.restore(targets)
+            robot.controller.reset()
+            if robot.controller.name == memory["law"]:
+                robot.controller.load_state_dict(memory["state"])
