@@ -15,9 +15,8 @@ import rich
 
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.web_access import WebAccess, is_local
-from manyworlds.viewer.browser.any_thread_event import use_any_thread_events
 from manyworlds.viewer.browser.gate import Gate
-from manyworlds.viewer.browser.guarded_address import GuardedAddress
+from manyworlds.viewer.browser.viser_internals import GuardedAddress, change_viser, refusal
 
 if TYPE_CHECKING:
     import viser
@@ -41,11 +40,12 @@ def new_server(
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
+        RuntimeError: viser is of another version, whose internals are others.
         ValueError: the port is out of range, this machine does not have the address, or an origin
             is no origin.
     """
     module = require_extra("viser", "lab")
-    use_any_thread_events()
+    change_viser()
     _check_address(host, port)
     if is_local(host):
         token = ""
@@ -61,10 +61,7 @@ def new_server(
         )
     try:
         if not address.is_guarded:
-            raise RuntimeError(
-                f"viser {module.__version__} opens its port in a way that cannot be guarded from "
-                "other web sites: install viser 1.1."
-            )
+            raise refusal(module.__version__)
         _GATES[server] = Gate(server.get_port(), host, port, token, web_origins, address.header)
     except (OSError, RuntimeError, ValueError):
         stop_server(server)

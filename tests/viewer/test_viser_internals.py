@@ -1,14 +1,15 @@
-"""Events of viser's pages that any thread may set."""
+"""What is changed in viser's internals: events that any thread may set, and a version that fits."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections import deque
 
 import pytest
 
-from manyworlds.viewer.browser.any_thread_event import AnyThreadEvent
+from manyworlds.viewer.browser.viser_internals import AnyThreadEvent
 from tests.browser import free_port
 
 
@@ -52,3 +53,20 @@ def test_pages_use_it():
         assert isinstance(buffer.message_event, AnyThreadEvent)
         assert type(buffer).__mro__[1].__module__.startswith("viser.")
         stop_server(server)
+
+
+@pytest.mark.parametrize("missing", ["AsyncMessageBuffer", "module"])
+def test_another_viser_is_refused(monkeypatch, missing):
+    """Take away what is changed: no page is opened, and one sentence says which viser fits."""
+    infra = pytest.importorskip("viser.infra._infra", reason="needs the extra 'lab'")
+    from manyworlds.viewer.browser import viser_internals
+    from manyworlds.viewer.browser.server import new_server
+
+    if missing == "module":
+        monkeypatch.setitem(sys.modules, "viser.infra._infra", None)
+    else:
+        monkeypatch.delattr(infra, missing)
+    first_use = viser_internals.change_viser.__wrapped__  # it was changed before in this program
+    monkeypatch.setattr("manyworlds.viewer.browser.server.change_viser", first_use)
+    with pytest.raises(RuntimeError, match=r"^viser .* has other internals .*'viser>=1.1,<1.2'"):
+        new_server("127.0.0.1", free_port())
