@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyworlds.viewer.browser.keys import KEYS, PageKeys, keys_html, keys_markdown
-from manyworlds.viewer.browser.overlay_table import FLAGS, OVERLAY_KEYS, OVERLAYS
+from manyworlds.viewer.browser.overlays.table import FLAGS, OVERLAY_KEYS, OVERLAYS
 from manyworlds.viewer.browser.server import new_server, stop_server
 from tests.browser import free_port
 

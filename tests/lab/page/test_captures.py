@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
-from manyworlds.viewer.browser.captures import CapturedContacts, capture
+from manyworlds.viewer.browser.overlays.captures import CapturedContacts, capture
 from tests.waiting import least_cpu_s
 
 BALLS = "".join(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from manyworlds.lab.page.overlay_controls import OFF, ON
-from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import (
+from manyworlds.viewer.browser.overlays import shapes as draw
+from manyworlds.viewer.browser.overlays.captures import (
     CapturedContacts,
     CapturedGroups,
     CapturedJoints,

@@ -11,7 +11,7 @@ from manyworlds.tasks import load_env_cfg
 from manyworlds.utils.seeding import rng_state
 from manyworlds.viewer import requests
 from manyworlds.viewer.browser.keys import KEYS
-from manyworlds.viewer.browser.overlay_table import FRAMES, OVERLAYS
+from manyworlds.viewer.browser.overlays.table import FRAMES, OVERLAYS
 from manyworlds.viewer.viser.requests import (
     FollowRobots,
     Leave,

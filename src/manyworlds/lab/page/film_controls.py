@@ -20,7 +20,7 @@ from manyworlds.viewer.browser.widgets import add_choice, relabel
 if TYPE_CHECKING:
     import viser
 
-    from manyworlds.viewer.browser.overlay_shapes import Poses
+    from manyworlds.viewer.browser.overlays.shapes import Poses
 
 _SOURCES = {"last seconds": "last", "next seconds": "next", "present state": "now"}
 _SHOTS = ("this view", "orbit", "camera path", "follow", "first person")

@@ -13,7 +13,7 @@ from manyworlds.lab.page.task_panel import TaskPart
 from manyworlds.lab.page.timeline_bar import TimelinePart
 from manyworlds.lab.page.top_bar import TopBar
 from manyworlds.viewer.browser.keys import PageKeys
-from manyworlds.viewer.browser.overlay_table import OVERLAY_KEYS
+from manyworlds.viewer.browser.overlays.table import OVERLAY_KEYS
 
 
 def lab_keys(

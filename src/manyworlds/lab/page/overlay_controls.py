@@ -10,19 +10,18 @@ import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import Capture, CapturedGroups
-from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
-from manyworlds.viewer.browser.overlay_table import FLAGS, FRAMES, OVERLAYS
-from manyworlds.viewer.browser.widgets import Section, add_number
-from manyworlds.viewer.browser.world_overlays import (
+from manyworlds.viewer.browser.overlays import shapes as draw
+from manyworlds.viewer.browser.overlays.captures import Capture, CapturedGroups
+from manyworlds.viewer.browser.overlays.mujoco_visuals import MujocoOverlays
+from manyworlds.viewer.browser.overlays.table import FLAGS, FRAMES, OVERLAYS
+from manyworlds.viewer.browser.overlays.world import (
     CAPTURES,
     Selection,
     WorldOverlays,
-    collider_geoms,
-    convex_hull_geoms,
     default_force_scale,
+    wired_geoms,
 )
+from manyworlds.viewer.browser.widgets import Section, add_number
 from manyworlds.viewer.model_sync import copy_model_fields
 from manyworlds.viewer.world_mirror import WorldMirror
 
@@ -213,7 +212,7 @@ class OverlayPart:
             friction=self.full_force.value,
             force_scale=self.force_scale.value / 1000.0,
             tendons="tendons" in on,
-            wireframes=np.flatnonzero(self._wired(on)),
+            wireframes=self._wired(on),
             joints=joints[self._wanted("joints", model.jnt_bodyid[joints])],
             sites=np.flatnonzero(self._wanted("sites", model.site_bodyid)),
         )
@@ -247,15 +246,12 @@ class OverlayPart:
         draw.solid_geoms(drawing, model, poses, geoms, rgba)
 
     def _wired(self, on: set[str]) -> np.ndarray:
-        """Return a mask of the geoms that have a wireframe, shape [ngeom]."""
-        of_robot = self._robot_of[self._model.geom_bodyid] >= 0
-        chosen = self._wanted("collision", self._model.geom_bodyid) & of_robot
+        """Return the geoms that have a wireframe, shape [n]."""
+        of_robot = self._robot_of >= 0
+        bodies = self._wanted("collision", np.arange(self._model.nbody)) & of_robot
         if self.boxes["other_collision"].value:
-            chosen |= ~of_robot
-        chosen &= collider_geoms(self._model)
-        if "convex_hulls" in on:
-            chosen[convex_hull_geoms(self._model)] = True
-        return chosen
+            bodies |= ~of_robot
+        return wired_geoms(self._model, bodies, "convex_hulls" in on)
 
     def _wanted(self, name: str, bodies: np.ndarray) -> np.ndarray:
         """Return a mask of the bodies for which an overlay is on, shape [len(bodies)]."""

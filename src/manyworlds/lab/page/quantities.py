@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
+from manyworlds.viewer.browser.overlays.shapes import hinges_and_slides
 
 _UNITS = {
     "TOUCH": "N",

@@ -8,7 +8,7 @@ from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.quantities import joint_axis_unit, sensors
 from manyworlds.viewer.browser.markup import table_html
-from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
+from manyworlds.viewer.browser.overlays.shapes import hinges_and_slides
 
 
 class ReadoutPart:

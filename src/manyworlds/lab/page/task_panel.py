@@ -13,7 +13,7 @@ from manyworlds.lab.task.step_report import StepReport
 from manyworlds.viewer import requests
 from manyworlds.viewer.browser.command_sliders import CommandTab
 from manyworlds.viewer.browser.markup import status_html
-from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
+from manyworlds.viewer.browser.overlays.mujoco_visuals import MujocoOverlays
 from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.browser.widgets import ShownValue

@@ -20,7 +20,7 @@ from manyworlds.viewer.browser.world_grid import LOOKS, BodyAt, OnMesh, WorldGri
 if TYPE_CHECKING:
     import viser
 
-    from manyworlds.viewer.browser.overlay_shapes import Poses
+    from manyworlds.viewer.browser.overlays.shapes import Poses
 
 _ASPECT = 1.3  # width of the view by its height
 _AZIMUTH, _ELEVATION = 130.0, -20.0

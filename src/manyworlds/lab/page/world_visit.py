@@ -9,7 +9,7 @@ from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.page.in_process_page import InProcessPage
 from manyworlds.lab.page.overlay_controls import OverlayPart
-from manyworlds.viewer.browser.overlay_table import frames_label
+from manyworlds.viewer.browser.overlays.table import frames_label
 from manyworlds.viewer.browser.widgets import on_click
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.play.drawings import KINDS
 from manyworlds.lab.verbs.fields import Choice, Field, Number, Numbers, Texts, Values
 from manyworlds.lab.verbs.registry import Reply, verb
-from manyworlds.viewer.browser.captures import CAPTURES, capture
+from manyworlds.viewer.browser.overlays.captures import CAPTURES, capture
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab

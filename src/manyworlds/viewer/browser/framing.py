@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.viewer.browser.layout import geom_boxes, ground_planes, static_body
-from manyworlds.viewer.browser.overlay_shapes import Poses
+from manyworlds.viewer.browser.overlays.shapes import Poses
 
 _LARGE = 3.0
 """Size of fixed things, relative to what moves, from which on they are surroundings."""

@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any, cast
 import mujoco
 import numpy as np
 
-from manyworlds.viewer.browser.captures import capture
-from manyworlds.viewer.browser.mujoco_overlays import MujocoOverlays
-from manyworlds.viewer.browser.overlay_shapes import hinges_and_slides
-from manyworlds.viewer.browser.overlay_table import FLAGS, OVERLAYS
-from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
-from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
-from manyworlds.viewer.browser.world_overlays import (
+from manyworlds.viewer.browser.overlays.captures import capture
+from manyworlds.viewer.browser.overlays.mujoco_visuals import MujocoOverlays
+from manyworlds.viewer.browser.overlays.shapes import hinges_and_slides
+from manyworlds.viewer.browser.overlays.table import FLAGS, OVERLAYS
+from manyworlds.viewer.browser.overlays.world import (
     CAPTURES,
     Selection,
     WorldOverlays,
-    collider_geoms,
-    convex_hull_geoms,
     default_force_scale,
     robot_bodies,
+    wired_geoms,
 )
+from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
+from manyworlds.viewer.browser.term_plotter import ViserTermPlotter
 from manyworlds.viewer.viser.camera_viewer import ViserCameraViewer
 from manyworlds.viewer.world_mirror import WorldMirror
 
@@ -265,7 +264,12 @@ class SelectedWorldOverlays:
             force_scale=self._force_scale,
             tendons="tendons" in self.on,
         )
-        selection.wireframes = self._wired(model)
+        bodies = np.zeros(model.nbody, bool)
+        if "collision" in self.on:
+            bodies |= self._robot_bodies
+        if "other_collision" in self.on:
+            bodies |= ~self._robot_bodies
+        selection.wireframes = wired_geoms(model, bodies, "convex_hulls" in self.on)
         if "sites" in self.on:
             selection.sites = np.arange(model.nsite)
         if "joints" in self.on:
@@ -274,18 +278,6 @@ class SelectedWorldOverlays:
         self._frame.position = offset
         self.shapes.show(state, capture(model, state, kinds), selection)
         self._shown = bool(self.on)
-
-    def _wired(self, model: mujoco.MjModel) -> np.ndarray:
-        """Return the geoms that have a wireframe, shape (n,)."""
-        of_robot = self._robot_bodies[model.geom_bodyid]
-        wired = np.zeros(model.ngeom, bool)
-        if "collision" in self.on:
-            wired |= of_robot & collider_geoms(model)
-        if "other_collision" in self.on:
-            wired |= ~of_robot & collider_geoms(model)
-        if "convex_hulls" in self.on:
-            wired[convex_hull_geoms(model)] = True
-        return np.flatnonzero(wired)
 
     def remove(self) -> None:
         """Remove everything from the scene."""

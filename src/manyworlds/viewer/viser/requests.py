@@ -60,7 +60,7 @@ class ShowOverlay(ViewerRequest):
     """Show or hide an overlay of the selected world."""
 
     name: str
-    """Name in `viewer.browser.overlay_table.OVERLAYS`."""
+    """Name in `viewer.browser.overlays.table.OVERLAYS`."""
     on: bool
 
 

@@ -10,7 +10,7 @@ from manyworlds.viewer.base import ViewerStatus
 from manyworlds.viewer.browser.kept_tabs import keep_tabs
 from manyworlds.viewer.browser.keys import PageKeys
 from manyworlds.viewer.browser.markup import status_html
-from manyworlds.viewer.browser.overlay_table import OVERLAY_KEYS
+from manyworlds.viewer.browser.overlays.table import OVERLAY_KEYS
 from manyworlds.viewer.browser.typed_fields import wait_for_commits
 from manyworlds.viewer.browser.widgets import (
     PAUSE,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from manyworlds.viewer.browser.markup import status_html
-from manyworlds.viewer.browser.overlay_table import FRAMES, OVERLAYS, frames_label
+from manyworlds.viewer.browser.overlays.table import FRAMES, OVERLAYS, frames_label
 from manyworlds.viewer.browser.widgets import on_change, on_click
 from manyworlds.viewer.requests import ViewerRequest
 from manyworlds.viewer.viser.checkpoints import CheckpointManager

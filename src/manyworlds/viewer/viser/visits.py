@@ -32,7 +32,7 @@ class VisitedWorld:
     """Simulated seconds per second."""
     paused: bool = False
     overlays: frozenset[str] = frozenset()
-    """Names of the overlays that are on; see `viewer.browser.overlay_table.OVERLAYS`."""
+    """Names of the overlays that are on; see `viewer.browser.overlays.table.OVERLAYS`."""
     frames: int = 0
     """Elements whose frames are drawn (`mujoco.mjtFrame`)."""
 

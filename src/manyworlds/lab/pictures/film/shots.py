@@ -13,7 +13,7 @@ import numpy as np
 from manyworlds.lab.pictures.camera import quat_to_look
 from manyworlds.lab.pictures.film.camera_path import CameraPath
 from manyworlds.viewer.browser.framing import frame_all
-from manyworlds.viewer.browser.overlay_shapes import Poses
+from manyworlds.viewer.browser.overlays.shapes import Poses
 
 ORBIT_RADIUS, ORBIT_SPEED, ORBIT_HEIGHT = 3.0, 30.0, 0.8
 """Radius [m], speed [degrees/s] and height [m] of an orbit."""

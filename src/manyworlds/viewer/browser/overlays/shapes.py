@@ -9,9 +9,13 @@ from typing import Protocol
 import mujoco
 import numpy as np
 
-from manyworlds.viewer.browser.captures import CapturedContacts, CapturedJoints, CapturedTendons
 from manyworlds.viewer.browser.geom_meshes import drawn_size
 from manyworlds.viewer.browser.line_groups import Lines
+from manyworlds.viewer.browser.overlays.captures import (
+    CapturedContacts,
+    CapturedJoints,
+    CapturedTendons,
+)
 from manyworlds.viewer.browser.shapes import (
     Instances,
     Shape,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
-from manyworlds.viewer.browser import overlay_shapes as draw
-from manyworlds.viewer.browser.captures import (
+from manyworlds.viewer.browser.line_groups import LineGroups
+from manyworlds.viewer.browser.overlays import shapes as draw
+from manyworlds.viewer.browser.overlays.captures import (
     Capture,
     CapturedContacts,
     CapturedJoints,
     CapturedTendons,
 )
-from manyworlds.viewer.browser.line_groups import LineGroups
 from manyworlds.viewer.browser.shapes import SOLID_GEOMS, Instances, Shape, ShapeLayer
 from manyworlds.viewer.browser.shapes import merge_instances as merge
 
@@ -176,6 +176,20 @@ def convex_hull_geoms(model: mujoco.MjModel) -> np.ndarray:
     meshes = (model.geom_type == mujoco.mjtGeom.mjGEOM_MESH) & (model.geom_dataid >= 0)
     geoms = np.flatnonzero(meshes)
     return geoms[model.mesh_graphadr[model.geom_dataid[geoms]] >= 0]
+
+
+def wired_geoms(model: mujoco.MjModel, bodies: np.ndarray, convex_hulls: bool) -> np.ndarray:
+    """Return the geoms that have a wireframe, shape (n,).
+
+    Args:
+        model: the model.
+        bodies: mask of the bodies whose colliding geoms have one, shape (nbody,).
+        convex_hulls: whether those that collide as convex hulls of meshes have one, too.
+    """
+    wired = collider_geoms(model) & bodies[model.geom_bodyid]
+    if convex_hulls:
+        wired[convex_hull_geoms(model)] = True
+    return np.flatnonzero(wired)
 
 
 def collider_geoms(model: mujoco.MjModel) -> np.ndarray:
