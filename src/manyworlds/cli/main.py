@@ -122,19 +122,15 @@ def _dispatch(argv: list[str]) -> int:
         print(f"manyworlds {own_version()}")
         return 0
     if name not in COMMANDS:
-        from manyworlds.validation.names import near_names
+        from manyworlds.validation.names import near_matches
 
         kind = "command"
         known = list(COMMANDS)
         if name.startswith("-"):
             kind = "option"
             known = ["--help", "--version"]
-        close = near_names(name, known, most=2)
-        if close:
-            raise UsageError(
-                f"unknown {kind} '{name}': did you mean {' or '.join(map(repr, close))}?"
-            )
-        raise UsageError(f"unknown {kind} '{name}': choose from {', '.join(known)}.")
+        remedy = near_matches(name, known) or f" Choose from {', '.join(known)}."
+        raise UsageError(f"There is no {kind} '{name}'.{remedy}")
     try:
         return load_command(name).main(rest)
     except SystemExit as stop:  # tyro has printed the help or an error
