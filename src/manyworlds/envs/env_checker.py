@@ -18,6 +18,7 @@ from manyworlds.managers import (
     NullCurriculumManager,
     ObservationTermCfg,
     RewardManager,
+    RewardTermCfg,
     SceneEntityCfg,
     TerminationManager,
 )
@@ -231,7 +232,9 @@ class _Checker:
         watches = []
         for name in manager.active_terms:
             cfg = manager.get_term_cfg(name)
-            weight = getattr(cfg, "weight", 1.0)
+            weight = 1.0
+            if isinstance(cfg, RewardTermCfg):
+                weight = cfg.weight
             if weight != 0.0:
                 cfg.func = _Watch(f"{kind} '{name}'", cfg.func, weight=weight)
                 watches.append(cfg.func)

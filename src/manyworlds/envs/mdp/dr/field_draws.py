@@ -526,7 +526,10 @@ def field_draw(
     columns = _columns(field, axes)
     names, _ = selected_rows(env, field, asset_cfg)
     chosen, table = _table(names, ranges, by_axis, columns)
-    written, source = _spread(columns, tied or {})
+    # Tied columns are written, too, with the numbers that are drawn for others.
+    twins = {twin: axis for twin, axis in (tied or {}).items() if axis in columns}
+    written = sorted({*columns, *twins})
+    source = [columns.index(twins.get(axis, axis)) for axis in written]
     how = resolve_operation(operation)
     device = env.sim.device
     bounds = make_bounds(table, distribution, device, shared_random)
@@ -602,10 +605,3 @@ def _table(
         chosen, _, by_name = resolve_matching_names_values(by_pattern, names)
         return chosen, [[bounds] * len(columns) for bounds in by_name]
     return None, [[cast("Range", ranges)] * len(columns)]
-
-
-def _spread(columns: list[int], tied: Mapping[int, int]) -> tuple[list[int], list[int]]:
-    """Columns to write, and for each the position among the drawn ones that it takes."""
-    twins = {twin: axis for twin, axis in tied.items() if axis in columns}
-    written = sorted({*columns, *twins})
-    return written, [columns.index(twins.get(axis, axis)) for axis in written]

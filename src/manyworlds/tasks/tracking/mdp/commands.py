@@ -521,12 +521,10 @@ class MotionCommand(CommandTerm):
                 "(`--env.commands.motion.motion-file FILE`; `manyworlds motion convert` makes "
                 "one), or motion_fn."
             )
-        for key, actual, expected in (
-            ("joint_pos", motion.joint_pos.shape[1], robot.joint_names),
-            ("body_pos_w", motion.body_pos_w.shape[1], robot.body_names),
+        for key, actual, names, expected in (
+            ("joint_pos", motion.joint_pos.shape[1], motion.joint_names, robot.joint_names),
+            ("body_pos_w", motion.body_pos_w.shape[1], motion.body_names, robot.body_names),
         ):
-            kind = key.partition("_")[0]
-            names = getattr(motion, f"{kind}_names")
             if actual != len(expected) or (names and names != tuple(expected)):
                 raise ValueError(
                     f"'{key}' of {motion.source} has {actual} elements {list(names)}, but "
