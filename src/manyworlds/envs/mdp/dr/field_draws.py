@@ -550,7 +550,13 @@ def field_draw(
         cuts=clamp or not known,
     )
     if not clamp:
-        _check_ends(draw)
+        base = draw.rows.compiled()
+        ends = draw.ends(base)
+        if ends is not None:
+            what = f"operation '{how.name}' with these ranges"
+            if bounds.distribution == GAUSSIAN:
+                what += f" and {TAIL:g} standard deviations"
+            draw.limits.check(base, *ends, what)
     env.sim.expand_model_fields((field,))
     return draw
 
@@ -563,17 +569,6 @@ def _limits(env: ManagerBasedRlEnv, rows: Rows, moves_upper: bool) -> Limits:
         flags = getattr(env.sim.mj_model, bounds.used_where)
         used = torch.as_tensor(flags, device=used.device)[rows.ids].bool().reshape(-1, 1)
     return Limits(rows.field, rows.names, bounds, used, moves_upper)
-
-
-def _check_ends(draw: FieldDraw) -> None:
-    """Refuse a draw that may give values out of the bounds of the field."""
-    base = draw.rows.compiled()
-    ends = draw.ends(base)
-    if ends is not None:
-        how = f"operation '{draw.operation.name}' with these ranges"
-        if draw.bounds.distribution == GAUSSIAN:
-            how += f" and {TAIL:g} standard deviations"
-        draw.limits.check(base, *ends, how)
 
 
 def _columns(field: str, axes: Axes) -> list[int]:
