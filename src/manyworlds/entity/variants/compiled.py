@@ -57,9 +57,7 @@ class CompiledVariants:
         """Specs that hold nothing but assets, named `<variant>/<asset>`."""
         self.rows = {field: np.concatenate([part[field] for part in rows]) for field in rows[0]}
         """Compiled values by field, [variant, element, ...]; those of absent geoms are not used."""
-        self._check_room(names)
-
-    def _check_room(self, names: list[str]) -> None:
+        # What the state of a world holds must have the same size in all variants.
         for field in chain.from_iterable(_ROOM.values()):
             values = self.rows.pop(field, np.zeros((1, 0)))
             differs = (values != values[:1]).reshape(len(values), -1).any(axis=1)
