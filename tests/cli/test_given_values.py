@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from manyworlds.cli.given_values import keep_given_values
 from manyworlds.cli.options import parse_known
-from manyworlds.cli.task_fields import TrainConfig, keep_given_values
+from manyworlds.cli.task_fields import TrainConfig
 from manyworlds.cli.train import TrainOptions, read_config, run
 from manyworlds.envs import ManagerBasedRlEnv
 from manyworlds.live.values import stages_of

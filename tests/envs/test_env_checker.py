@@ -12,6 +12,7 @@ from manyworlds.managers import (
     ManagerTermBase,
     ObservationTermCfg,
     RewardTermCfg,
+    SceneEntityCfg,
     TerminationTermCfg,
 )
 from manyworlds.sensor import BuiltinSensorCfg, ObjRef
@@ -75,6 +76,35 @@ def test_a_term_that_fails_later_is_found(env_cfg):
     env_cfg.rewards["late"] = RewardTermCfg(func=late, weight=1.0)
     [line] = found(env_cfg)
     assert "raises IndexError" in line and "'late'" in line and "no more" in line
+
+
+class Heights(ManagerTermBase):
+    """Sum of bodies' heights, without a declaration of what is read."""
+
+    def __init__(self, cfg, env):
+        super().__init__(env)
+
+    def __call__(self, env, asset_cfg):
+        return env.scene.entity(asset_cfg.name).data.body_link_pos_w[..., 2].sum(dim=1)
+
+
+class DeclaredHeights(Heights):
+    """The same with a declaration."""
+
+    selects = frozenset({"body"})
+
+
+@pytest.mark.parametrize(("func", "noted"), [(Heights, True), (DeclaredHeights, False)])
+def test_selections_that_are_not_checked_are_noted(func, noted):
+    """Name the class that does not declare what it reads, and what to write there."""
+    cfg = load_env_cfg("Cartpole-Balance")
+    pole = SceneEntityCfg("cartpole", body_names=("pole",))
+    cfg.rewards["height"] = RewardTermCfg(func=func, weight=1.0, params={"asset_cfg": pole})
+    notes = [note for note in check_env(cfg, num_envs=4, steps=5).notes if "selects" in note]
+    assert len(notes) == noted
+    if noted:
+        assert notes[0].startswith("reward 'height': Heights declares no `selects`")
+        assert "frozenset({'body'})" in notes[0]
 
 
 @dataclass

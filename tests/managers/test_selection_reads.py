@@ -22,6 +22,7 @@ from manyworlds.managers import (
     TerminationTermCfg,
     requires_model_fields,
 )
+from manyworlds.managers.scene_entity_config import SELECTED_KINDS
 from manyworlds.managers.selection_reads import check_selection, read_kinds
 from manyworlds.tasks import list_tasks, load_env_cfg
 from manyworlds.tasks.velocity import mdp as velocity_mdp
@@ -250,7 +251,7 @@ def test_terms_of_users():
 
 @pytest.mark.parametrize("task", list_tasks())
 def test_selections_of_registered_tasks(task):
-    """Find no selection in a task that its term does not read."""
+    """Find no selection in a task that its term does not read, or of a class without `selects`."""
     cfg = load_env_cfg(task)
     terms = {**cfg.rewards, **cfg.terminations, **cfg.events, **cfg.metrics, **cfg.curriculum}
     for group in cfg.observations.values():
@@ -259,3 +260,6 @@ def test_selections_of_registered_tasks(task):
         for name, value in term.params.items() if term is not None else ():
             if isinstance(value, SceneEntityCfg):
                 check_selection(term.func, name, value)
+                given = any(value.is_given(kind) for kind in SELECTED_KINDS)
+                if given and isinstance(term.func, type):
+                    assert read_kinds(term.func, name) is not None, term.func

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 from unittest import mock
 
 import tyro
 
-from manyworlds.cli import options, task_fields
+from manyworlds.cli import task_fields
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.main import COMMANDS
+from manyworlds.cli.main import COMMANDS, load_command
 
 
 class Parsing(NamedTuple):
-    """Call of `tyro.cli` or of `options.parse_whole`, with which a command parses its arguments."""
+    """Call of `tyro.cli`, with which a command parses its arguments."""
 
     options: Any
     """Dataclass of the options."""
@@ -43,8 +42,8 @@ def parse_line(argv: list[str]) -> None:
         raise UsageError(f"There is no command '{name}'.")
     printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(printed), _parsed(tyro.cli):
-            importlib.import_module(COMMANDS[name][0]).main(args)
+        with contextlib.redirect_stderr(printed), _parsed(check=True):
+            load_command(name).main(args)
     except SystemExit:
         text = " ".join(printed.getvalue().replace("│", " ").split())
         raise UsageError(text) from None
@@ -57,13 +56,13 @@ def parsings(argv: list[str]) -> list[Parsing]:
         argv: the name of a command, and what chooses its options, such as the name of a task.
     """
     name, *args = argv
-    with _parsed(None) as found:
-        importlib.import_module(COMMANDS[name][0]).main([*args, "--help"])
+    with _parsed(check=False) as found:
+        load_command(name).main([*args, "--help"])
     return found
 
 
 @contextlib.contextmanager
-def _parsed(parse_whole: Callable[..., object] | None) -> Iterator[list[Parsing]]:
+def _parsed(*, check: bool) -> Iterator[list[Parsing]]:
     """Record the calls of tyro, and stop at the one that parses the whole command line."""
     found: list[Parsing] = []
     parse = tyro.cli
@@ -74,14 +73,12 @@ def _parsed(parse_whole: Callable[..., object] | None) -> Iterator[list[Parsing]
             raise _ParsedError
         return parse_fields(config, words, *rest)
 
-    def record_part(kind: Any, **settings: Any) -> Any:
-        found.append(Parsing(kind, settings))
-        return parse(kind, **settings)  # the command's own options; fields of a task follow
-
     def record(kind: Any, **settings: Any) -> Any:
         found.append(Parsing(kind, settings))
-        if parse_whole is not None:
-            parse_whole(kind, **settings)
+        if settings.get("add_help") is False:
+            return parse(kind, **settings)  # the command's own options; fields of a task follow
+        if check:
+            parse(kind, **{**settings, "return_unknown_args": False})
         raise _ParsedError
 
     def record_subcommand(commands: dict[str, Any], args: list[str], **settings: Any) -> Any:
@@ -91,9 +88,7 @@ def _parsed(parse_whole: Callable[..., object] | None) -> Iterator[list[Parsing]
         return record(commands[args[0]], args=args[1:], **settings)
 
     with (
-        mock.patch.object(options, "parse_whole", record),
-        mock.patch.object(task_fields, "parse_whole", record),
-        mock.patch.object(tyro, "cli", record_part),
+        mock.patch.object(tyro, "cli", record),
         mock.patch.object(task_fields, "parse_fields", stop_without_fields),
         mock.patch.object(tyro.extras, "subcommand_cli_from_dict", record_subcommand),
         contextlib.suppress(_ParsedError),

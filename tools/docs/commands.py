@@ -60,8 +60,7 @@ without a terminal they stop, unless `--load` names it.
 def page() -> str:
     """Return the content of the page."""
     rows = [
-        f"| [`{name}`](#{name}) | {text[0].upper()}{text[1:]}. |"
-        for name, (_, text) in COMMANDS.items()
+        f"| [`{name}`](#{name}) | {text[0].upper()}{text[1:]}. |" for name, text in COMMANDS.items()
     ]
     return "\n".join([_HEAD + "\n".join(rows), *(_section(name) for name in COMMANDS)])
 

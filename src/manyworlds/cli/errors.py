@@ -9,8 +9,12 @@ from itertools import islice
 from pathlib import Path
 
 from manyworlds.utils.extras import MissingExtraError
-from manyworlds.utils.usage import UsageError as UsageError
 from manyworlds.validation.names import near_matches
+
+
+class UsageError(ValueError):
+    """A command line that is wrong: exit code 2."""
+
 
 EXPECTED = (ValueError, KeyError, OSError, RuntimeError, MissingExtraError)
 """Errors that the input or the machine can cause; others are defects and keep their traceback."""

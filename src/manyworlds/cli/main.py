@@ -5,39 +5,37 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from types import ModuleType
 
 from manyworlds.cli.errors import EXPECTED, UsageError, one_line, warnings_in_one_line
 from manyworlds.utils.openmp import limit_openmp_spinning
 from manyworlds.utils.platforms import show_all_characters
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("manyworlds.cli.demo", "train a policy that pushes objects, evaluate it and show it"),
-    "train": ("manyworlds.cli.train", "train a policy for a task"),
-    "evaluate": ("manyworlds.cli.evaluate", "evaluate a policy by the rewards of its task"),
-    "report": ("manyworlds.cli.report", "write a page about a training run"),
-    "compare": ("manyworlds.cli.compare", "draw the curves of several runs in one picture"),
-    "play": ("manyworlds.cli.play", "watch a trained policy"),
-    "lab": ("manyworlds.cli.lab", "run one world live: view, perturb and control it"),
-    "edit": ("manyworlds.cli.edit", "edit a running training, or list its edits"),
-    "why": ("manyworlds.cli.why", "explain why episodes of a running training ended"),
-    "peek": ("manyworlds.cli.peek", "view a world of another program in MuJoCo's window"),
-    "ros2": ("manyworlds.cli.ros2", "publish a live world as ROS 2 messages"),
-    "motion": ("manyworlds.cli.motion", "write motions for tracking tasks"),
-    "terrain": ("manyworlds.cli.terrain", "show a terrain"),
-    "list": ("manyworlds.cli.list", "list the tasks"),
-    "new-task": ("manyworlds.cli.new_task", "write a Python file with a new task"),
-    "bench": ("manyworlds.cli.bench", "measure the speed of a task or a model file"),
-    "validate": ("manyworlds.cli.validate", "check model files and tasks"),
-    "export": ("manyworlds.cli.export", "write a scene as one MJCF file with its assets"),
-    "export-dataset": (
-        "manyworlds.cli.export_dataset",
-        "write episodes of a policy as Parquet files, as a LeRobot dataset",
-    ),
-    "diff": ("manyworlds.cli.diff", "compare two model files"),
-    "doctor": ("manyworlds.cli.doctor", "check packages, OpenGL, GPU, ports and disk"),
-    "replay-dump": ("manyworlds.cli.replay_dump", "replay a dump of the NaN guard in MuJoCo C"),
+COMMANDS = {
+    "demo": "train a policy that pushes objects, evaluate it and show it",
+    "train": "train a policy for a task",
+    "evaluate": "evaluate a policy by the rewards of its task",
+    "report": "write a page about a training run",
+    "compare": "draw the curves of several runs in one picture",
+    "play": "watch a trained policy",
+    "lab": "run one world live: view, perturb and control it",
+    "edit": "edit a running training, or list its edits",
+    "why": "explain why episodes of a running training ended",
+    "peek": "view a world of another program in MuJoCo's window",
+    "ros2": "publish a live world as ROS 2 messages",
+    "motion": "write motions for tracking tasks",
+    "terrain": "show a terrain",
+    "list": "list the tasks",
+    "new-task": "write a Python file with a new task",
+    "bench": "measure the speed of a task or a model file",
+    "validate": "check model files and tasks",
+    "export": "write a scene as one MJCF file with its assets",
+    "export-dataset": "write episodes of a policy as Parquet files, as a LeRobot dataset",
+    "diff": "compare two model files",
+    "doctor": "check packages, OpenGL, GPU, ports and disk",
+    "replay-dump": "replay a dump of the NaN guard in MuJoCo C",
 }
-"""Commands by name: the module with `main(argv) -> int`, and one line of help."""
+"""Help of each command. A command is a module of its name with `main(argv) -> int`."""
 
 _DEBUG = "--debug"  # for all commands
 
@@ -114,7 +112,7 @@ def _dispatch(argv: list[str]) -> int:
     name, *rest = argv
     if name in ("-h", "--help", "help"):
         width = max(map(len, COMMANDS))
-        lines = [f"  {command:<{width}}  {text}" for command, (_, text) in COMMANDS.items()]
+        lines = [f"  {command:<{width}}  {text}" for command, text in COMMANDS.items()]
         print(HELP.format(commands="\n".join(lines)))
         return 0
     if name in ("-V", "--version", "version"):
@@ -124,26 +122,26 @@ def _dispatch(argv: list[str]) -> int:
         print(f"manyworlds {own_version()}")
         return 0
     if name not in COMMANDS:
-        from manyworlds.validation.names import near_names
+        from manyworlds.validation.names import near_matches
 
         kind = "command"
         known = list(COMMANDS)
         if name.startswith("-"):
             kind = "option"
             known = ["--help", "--version"]
-        close = near_names(name, known, most=2)
-        if close:
-            raise UsageError(
-                f"unknown {kind} '{name}': did you mean {' or '.join(map(repr, close))}?"
-            )
-        raise UsageError(f"unknown {kind} '{name}': choose from {', '.join(known)}.")
-    command = importlib.import_module(COMMANDS[name][0])
+        remedy = near_matches(name, known) or f" Choose from {', '.join(known)}."
+        raise UsageError(f"There is no {kind} '{name}'.{remedy}")
     try:
-        return command.main(rest)
+        return load_command(name).main(rest)
     except SystemExit as stop:  # tyro has printed the help or an error
         if stop.code is None or isinstance(stop.code, int):
             return stop.code or 0
         raise
+
+
+def load_command(name: str) -> ModuleType:
+    """Import the module of a command."""
+    return importlib.import_module(f"manyworlds.cli.{name.replace('-', '_')}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,10 +34,6 @@ Load = Annotated[
         help="Python file or module that registers tasks; recorded in the run folder, so that "
         "later commands for the run do not need it."
     ),
-]
-NumEnvs = Annotated[
-    int | None,
-    arg(help="Number of worlds, as --env.scene.num-envs; None uses the task's number."),
 ]
 WandbRunPath = Annotated[
     str | None,
@@ -109,7 +104,8 @@ class TaskOptions:
     log_root: LogRoot = RUNS
     checkpoint: Path | None = None
     device: Device = None
-    num_envs: NumEnvs = None
+    num_envs: int | None = None
+    """Number of worlds, as --env.scene.num-envs; None uses the task's number."""
 
 
 @dataclass(kw_only=True)
@@ -154,31 +150,29 @@ def parse(options_type: type[T], argv: Sequence[str], command: str) -> T:
         UsageError: there is a value too many.
         FileNotFoundError, ValueError: see `load_modules`.
     """
-    args = rewritten(options_type, argv)
-    options = parse_whole(options_type, args=args, prog=f"manyworlds {command}")
+    options = parse_whole(options_type, rewritten(options_type, argv), command)
     load_modules(vars(options).get("load", ()))
     return options
 
 
-def parse_whole(options_type: type[T], *, args: Sequence[str], prog: str, **settings: Any) -> T:
+def parse_whole(
+    options_type: type[T], args: Sequence[str], command: str, default: Any = tyro.MISSING_NONPROP
+) -> T:
     """Call `tyro.cli` for a whole command line.
-
-    Args:
-        options_type: dataclass of the options.
-        args: the arguments.
-        prog: name of the command.
-        settings: other arguments of `tyro.cli`.
 
     Raises:
         SystemExit: tyro has printed the help, or what is wrong.
         UsageError: no option, only a value, is unknown.
     """
-    parse_part: Any = functools.partial(tyro.cli, options_type, args=args, prog=prog, **settings)
-    options, unknown = parse_part(return_unknown_args=True)
+    prog = f"manyworlds {command}"
+    options, unknown = tyro.cli(
+        options_type, args=args, prog=prog, default=default, return_unknown_args=True
+    )
     if not unknown:
         return options
     if any(word.startswith("-") for word in unknown):
-        return parse_part()  # prints the options that are like these, and exits
+        # Prints the options that are like these, and exits.
+        return tyro.cli(options_type, args=args, prog=prog, default=default)
     value = unknown[0]
     remedy = ""
     if _NUMBERS.fullmatch(value):
@@ -219,12 +213,7 @@ def parse_task_command(
         FileNotFoundError, ValueError: see `load_modules`.
     """
     options, words = parse_known(options_type, argv, command)
-    if not options.task and asks_for_help(words):
+    if not options.task and {"-h", "--help"} & {*words}:
         parse(options_type, ["--help"], command)
     load_modules(options.load)
     return options, words
-
-
-def asks_for_help(words: Sequence[str]) -> bool:
-    """Return True if the arguments ask for the help."""
-    return "--help" in words or "-h" in words

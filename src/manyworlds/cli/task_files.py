@@ -74,9 +74,12 @@ def load_task_of(run: RunFolder) -> tuple[str, ...]:
                 "does not exist any more: give --load FILE with the present path of the file."
             )
     unknown = [name for name in names if not is_trusted(name)]
-    if unknown:
-        _ask(run, unknown)
-        trust(unknown)
+    if unknown and not _user_agrees(run, unknown):
+        raise PermissionError(
+            f"The run '{run.path}' loads its task from code with which you have not trained yet: "
+            f"give {load_options(unknown)} if you trust it."
+        )
+    trust(unknown)
     print(f"note: '{run.path}' loads its task from {', '.join(names)}.", file=sys.stderr)
     load_modules(names)
     return names
@@ -123,27 +126,19 @@ def _trusted_names() -> Path:
     return config_folder() / "trusted_task_files"
 
 
-def _ask(run: RunFolder, names: Sequence[str]) -> None:
-    """Ask whether a run may load its task.
-
-    Raises:
-        PermissionError: the user does not agree, or there is no terminal.
-    """
-    if sys.stdin.isatty() and sys.stderr.isatty():
-        # `repr` shows control characters, with which a name could hide the question.
-        print(
-            f"The run '{run.path}' loads its task from {', '.join(map(repr, names))}, with which "
-            "you have not trained yet. Run this code? [y/N] ",
-            end="",
-            file=sys.stderr,
-            flush=True,
-        )
-        if sys.stdin.readline().strip().lower() in ("y", "yes"):
-            return
-    raise PermissionError(
-        f"The run '{run.path}' loads its task from code with which you have not trained yet: give "
-        f"{load_options(names)} if you trust it."
+def _user_agrees(run: RunFolder, names: Sequence[str]) -> bool:
+    """Ask whether a run may load its task; without a terminal to ask at, it may not."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    # `repr` shows control characters, with which a name could hide the question.
+    print(
+        f"The run '{run.path}' loads its task from {', '.join(map(repr, names))}, with which you "
+        "have not trained yet. Run this code? [y/N] ",
+        end="",
+        file=sys.stderr,
+        flush=True,
     )
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def remembered(run: RunFolder) -> tuple[str, ...]:

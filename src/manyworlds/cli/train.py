@@ -240,12 +240,8 @@ def read_config(
     Returns:
         The configurations, and the checkpoint to continue from, if any.
     """
-    from manyworlds.cli.task_fields import (
-        TrainConfig,
-        keep_given_values,
-        parse_fields,
-        take_num_envs,
-    )
+    from manyworlds.cli.given_values import keep_given_values
+    from manyworlds.cli.task_fields import TrainConfig, parse_fields, take_num_envs
     from manyworlds.rl.distributed import Ranks
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
     from manyworlds.utils.config import update_from_plain

@@ -456,9 +456,22 @@ class Entity(StateWriters, NamedElements, Stateful):
             raise ValueError("An entity needs at least one body, but its spec has none: add one.")
         self._free_joint = self._prepare_free_joint()
         self.is_fixed_base = self._free_joint is None
-        self._name_the_nameless()
+        # Patterns and sensors need a name for each joint and each geom.
+        for kind, elements in (("joint", self.spec.joints), ("geom", self.spec.geoms)):
+            taken = {element.name for element in elements}
+            for i, element in enumerate(element for element in elements if not element.name):
+                element.name = free_name(f"{kind}_{i}", taken)
+                taken.add(element.name)
         self.is_mocap = bool(self.root_body.mocap)
-        self._edit_spec()
+        cfg = self.cfg
+        warn_overlapping_geom_edits(cfg.geoms, cfg.collisions, self.spec)
+        # Geoms may use new meshes, materials and their textures.
+        editors: tuple[SpecCfg, ...] = (*cfg.lights, *cfg.cameras, *cfg.textures, *cfg.materials)
+        for editor in (*editors, *cfg.meshes, *cfg.geoms, *cfg.collisions):
+            editor.edit_spec(self.spec)
+        if self.is_mocap:
+            self.root_body.pos[:] = cfg.init_state.pos
+            self.root_body.quat[:] = cfg.init_state.rot
         for body in self.spec.bodies[1:]:
             # MuJoCo compiles some bodies to shortcuts that per-world changes of mass break.
             body.simple = False
@@ -497,26 +510,6 @@ class Entity(StateWriters, NamedElements, Stateful):
         if not free.name:
             free.name = "floating_base_joint"
         return free
-
-    def _name_the_nameless(self) -> None:
-        """Give joints and geoms without a name unique names, for patterns and sensors."""
-        for kind, elements in (("joint", self.spec.joints), ("geom", self.spec.geoms)):
-            taken = {element.name for element in elements}
-            for i, element in enumerate(element for element in elements if not element.name):
-                element.name = free_name(f"{kind}_{i}", taken)
-                taken.add(element.name)
-
-    def _edit_spec(self) -> None:
-        """Let the configurations of the entity edit the spec."""
-        cfg = self.cfg
-        warn_overlapping_geom_edits(cfg.geoms, cfg.collisions, self.spec)
-        # Geoms may use new meshes, materials and their textures.
-        editors: tuple[SpecCfg, ...] = (*cfg.lights, *cfg.cameras, *cfg.textures, *cfg.materials)
-        for editor in (*editors, *cfg.meshes, *cfg.geoms, *cfg.collisions):
-            editor.edit_spec(self.spec)
-        if self.is_mocap:
-            self.root_body.pos[:] = cfg.init_state.pos
-            self.root_body.quat[:] = cfg.init_state.rot
 
     def _add_actuators(self) -> None:
         """Build the actuators of the configuration, and add them to the spec."""

@@ -14,6 +14,7 @@ from manyworlds.entity.mirror_actuation import (
     mirror_tendons,
 )
 from manyworlds.entity.mirror_search import PARITY, Reference, search
+from manyworlds.spec.elements import name_of_element
 
 REFLECTION = np.diag(PARITY)
 """Reflection at the xz plane, shape [3, 3]."""
@@ -111,7 +112,7 @@ class MirrorTable:
         """
         images = getattr(self, f"{kind}_ids")[ids]
         if (images < 0).any():
-            lost = [getattr(self.model, kind)(int(i)).name for i in np.asarray(ids)[images < 0]]
+            lost = [name_of_element(self.model, kind, i) for i in np.asarray(ids)[images < 0]]
             raise ValueError(
                 f"The {kind}s {lost} have no mirror image at the sagittal plane of "
                 f"'{self.model.body(self.body).name}': move them, or leave them out."

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyworlds.sim.gravity import plain_gravity_direction
+from manyworlds.spec.elements import name_of_element
 
 PARITY = np.array([1.0, -1.0, 1.0])
 """Signs of a polar vector in its image at the xz plane; those of an axial vector are opposite."""
@@ -132,7 +133,7 @@ class Reference:
 
     def name(self, kind: str, index: int) -> str:
         """Return the name of an element, or its kind and id if it has none."""
-        return getattr(self.model, kind)(int(index)).name or f"{kind} {index}"
+        return name_of_element(self.model, kind, index) or f"{kind} {index}"
 
 
 def relative(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,12 @@ from manyworlds.managers import (
     NullCurriculumManager,
     ObservationTermCfg,
     RewardManager,
+    RewardTermCfg,
+    SceneEntityCfg,
     TerminationManager,
 )
+from manyworlds.managers.scene_entity_config import SELECTED_KINDS
+from manyworlds.managers.selection_reads import read_kinds
 
 _LARGE = 1e3
 _ROLLOUT = 5
@@ -227,7 +232,9 @@ class _Checker:
         watches = []
         for name in manager.active_terms:
             cfg = manager.get_term_cfg(name)
-            weight = getattr(cfg, "weight", 1.0)
+            weight = 1.0
+            if isinstance(cfg, RewardTermCfg):
+                weight = cfg.weight
             if weight != 0.0:
                 cfg.func = _Watch(f"{kind} '{name}'", cfg.func, weight=weight)
                 watches.append(cfg.func)
@@ -391,7 +398,8 @@ def check_env(
     zero are notes if they are penalties, or if another reward differs; episodes that end in their
     first step; sensors that no term reads; resets after which a world still depends on its earlier
     state; and, on a GPU, terms that synchronize the host with the device. Warnings of the build,
-    such as of actions without effect, are notes.
+    such as of actions without effect, are notes, and so are selections of class terms that do not
+    declare which kinds of elements they read.
 
     Args:
         cfg: the task; it is copied.
@@ -411,6 +419,7 @@ def check_env(
             env = ManagerBasedRlEnv(cfg, device)
         doubts = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
         report.notes += dict.fromkeys(doubts)
+        report.notes += _unchecked_selections(cfg)
         with torch.inference_mode():
             _Checker(env, seed, report).run(steps)
     except Exception as error:  # any error of a user's term is a finding
@@ -423,6 +432,34 @@ def check_env(
         report.notes.append("without rewards or terminations there is nothing to learn from")
     env.close()
     return report
+
+
+def _unchecked_selections(cfg: ManagerBasedRlEnvCfg) -> Iterator[str]:
+    """Yield a note for each class term whose selection is not checked for a wrong kind."""
+    groups: dict[str, Mapping[str, Any]] = {
+        "reward": cfg.rewards,
+        "termination": cfg.terminations,
+        "event": cfg.events,
+        "metric": cfg.metrics,
+        "curriculum": cfg.curriculum,
+    }
+    for group, observations in cfg.observations.items():
+        if observations is not None:
+            groups[f"observation of {group}"] = observations.terms
+    for kind, terms in groups.items():
+        for name, term in terms.items():
+            if term is None or not inspect.isclass(term.func):
+                continue
+            for parameter, value in term.params.items():
+                if not isinstance(value, SceneEntityCfg):
+                    continue
+                given = [each for each in SELECTED_KINDS if value.is_given(each)]
+                if given and read_kinds(term.func, parameter) is None:
+                    yield (
+                        f"{kind} '{name}': {term.func.__name__} declares no `selects`, so that a "
+                        f"selection in '{parameter}' that it does not read passes unnoticed. If it "
+                        f"reads these, write selects = frozenset({set(given)!r}) in its class."
+                    )
 
 
 def _watch_sensors(env: ManagerBasedRlEnv) -> set[str]:

@@ -56,12 +56,6 @@ from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 
-def _default_events() -> dict[str, EventTermCfg]:
-    return {
-        "reset_scene_to_default": EventTermCfg(func=reset_scene_to_default, mode="reset"),
-    }
-
-
 @dataclass(kw_only=True)
 class ManagerBasedRlEnvCfg:
     """Configuration of a task: scene, simulation, and the terms of all managers."""
@@ -71,7 +65,11 @@ class ManagerBasedRlEnvCfg:
     scene: SceneCfg
     observations: dict[str, ObservationGroupCfg] = field(default_factory=dict)
     actions: dict[str, ActionTermCfg] = field(default_factory=dict)
-    events: dict[str, EventTermCfg] = field(default_factory=_default_events)
+    events: dict[str, EventTermCfg] = field(
+        default_factory=lambda: {
+            "reset_scene_to_default": EventTermCfg(func=reset_scene_to_default, mode="reset")
+        }
+    )
     rewards: dict[str, RewardTermCfg] = field(default_factory=dict)
     terminations: dict[str, TerminationTermCfg] = field(default_factory=dict)
     commands: dict[str, CommandTermCfg] = field(default_factory=dict)

@@ -11,6 +11,7 @@ import torch
 
 from manyworlds.entity.mirror import REFLECTION, MirrorTable, mirror_table
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
+from manyworlds.spec.elements import name_of_element
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -132,10 +133,12 @@ class EnvSymmetry:
         images = self.table(entity).images(kind, np.array(ids, dtype=int)).tolist()
         lost = set(images) - set(ids)
         if lost:
-            named = getattr(self.env.sim.mj_model, kind)
+            model = self.env.sim.mj_model
+            names = [name_of_element(model, kind, i) for i in ids]
+            missing = sorted(name_of_element(model, kind, i) for i in lost)
             raise ValueError(
-                f"it observes {kind}s {[named(i).name for i in ids]} without their mirror images "
-                f"{sorted(named(i).name for i in lost)}: observe these, too, in the same term."
+                f"it observes {kind}s {names} without their mirror images {missing}: observe "
+                "these, too, in the same term."
             )
         return [ids.index(image) for image in images]
 

@@ -103,7 +103,10 @@ class Collector:
     def act(self, obs: TensorDict) -> torch.Tensor:
         """Sample actions, shape [worlds, actions], with the learner's weights at the first step."""
         if self._step == 0:
-            self._fetch_weights()
+            for name, value in self._source.state_dict().items():
+                self._weights.tensors[name].copy_(value)
+            self.policy.load_state_dict(self._weights.to(self._device))
+            self.policy.train(self._source.training)
             self._write("obs", obs, 0)
         actions = self.policy(obs, stochastic_output=True)
         if self.noise is not None:
@@ -164,12 +167,6 @@ class Collector:
     def _write(self, kind: str, obs: TensorDict, step: int) -> None:
         for name, value in obs.items():
             self._block.tensors[f"{kind}/{name}"][step].copy_(cast("torch.Tensor", value))
-
-    def _fetch_weights(self) -> None:
-        for name, value in self._source.state_dict().items():
-            self._weights.tensors[name].copy_(value)
-        self.policy.load_state_dict(self._weights.to(self._device))
-        self.policy.train(self._source.training)
 
 
 def _group(tensors: Mapping[str, torch.Tensor], kind: str, step: int) -> TensorDict:

@@ -164,7 +164,12 @@ def describe_policy(
     entities = {}
     actuators = []
     for name, entity in env.scene.entities.items():
-        entities[name] = _describe_entity(name, entity)
+        entities[name] = {
+            "root_body": f"{name}/{entity.body_names[entity.indexing.root_index]}",
+            "joint_names": [f"{name}/{joint}" for joint in entity.joint_names],
+            "default_joint_pos": entity.data.default_joint_pos[0].tolist(),
+            "default_joint_vel": entity.data.default_joint_vel[0].tolist(),
+        }
         actuators += [_describe_actuator(name, entity, each, env) for each in entity.actuators]
     description = {
         "version": VERSION,
@@ -257,15 +262,6 @@ def _describe_action(term: ActionTerm) -> Params:
             "clip": clip,
         }
     return described
-
-
-def _describe_entity(name: str, entity: Entity) -> EntityDescription:
-    return {
-        "root_body": f"{name}/{entity.body_names[entity.indexing.root_index]}",
-        "joint_names": [f"{name}/{joint}" for joint in entity.joint_names],
-        "default_joint_pos": entity.data.default_joint_pos[0].tolist(),
-        "default_joint_vel": entity.data.default_joint_vel[0].tolist(),
-    }
 
 
 def _describe_actuator(

@@ -21,6 +21,7 @@ from manyworlds.sensor.ray_patterns import (
 from manyworlds.sensor.sampling import leaves, with_leaves
 from manyworlds.sensor.sensor import Sensor, SensorCfg
 from manyworlds.sim.views import DataView, ModelView
+from manyworlds.spec.elements import id_of_element
 from manyworlds.utils.debug_visualizer import Color
 from manyworlds.utils.math import dot, matrix_from_quat, quat_from_matrix
 from manyworlds.utils.overrides import overrides
@@ -241,7 +242,7 @@ class RayCastSensor(Sensor[RayCastData]):
         self._upright = cfg.ray_alignment == "yaw" and not bool(self._distinct[:, :2].any())
         names = [ref.prefixed_name() for ref in cfg.frames]
         ids = [
-            int(getattr(mj_model, ref.type)(name).id)
+            id_of_element(mj_model, ref.type, name)
             for ref, name in zip(cfg.frames, names, strict=True)
         ]
         types = [ref.type for ref in cfg.frames]

@@ -72,6 +72,20 @@ def joint_of(model: mujoco.MjModel, actuator: int) -> int:
     return int(model.actuator_trnid[actuator, 0])
 
 
+def id_of_element(model: mujoco.MjModel, kind: str, name: str) -> int:
+    """Return the id of an element of a kind, such as "body".
+
+    Raises:
+        KeyError: there is no such element.
+    """
+    return int(getattr(model, kind)(name).id)
+
+
+def name_of_element(model: mujoco.MjModel, kind: str, element: int) -> str:
+    """Return the name of an element of a kind, such as "body"; empty if it has none."""
+    return getattr(model, kind)(int(element)).name
+
+
 def copy_spec_data(source: SpecElement, target: SpecElement, *but: str) -> None:
     """Copy the properties of a spec element, except identity, location, and those in `but`."""
     for name in dir(source):

@@ -130,7 +130,10 @@ def cast_rays(
         ValueError: no geom is selected.
     """
     chosen = geoms.mask(model)
-    model = _copy_for_rays(model, chosen)
+    model = copy.copy(model)
+    model.geom_group[:] = np.where(chosen, 0, 1)
+    model.geom_rgba[chosen, 3] = 1.0  # rays ignore invisible geoms
+    model.geom_matid[chosen] = -1
     reach = np.where(model.geom_rbound > 0, model.geom_rbound, 0.0)
     top = float((data.geom_xpos[:, 2] + reach)[chosen].max()) + 1.0
     groups = np.array([1, 0, 0, 0, 0, 0], np.uint8)
@@ -153,15 +156,6 @@ def cast_rays(
                 heights[row, col] = top - distance
                 break
     return heights
-
-
-def _copy_for_rays(model: mujoco.MjModel, chosen: np.ndarray) -> mujoco.MjModel:
-    """Return a copy whose chosen geoms are visible and in group 0, and the others in group 1."""
-    model = copy.copy(model)
-    model.geom_group[:] = np.where(chosen, 0, 1)
-    model.geom_rgba[chosen, 3] = 1.0  # rays ignore invisible geoms
-    model.geom_matid[chosen] = -1
-    return model
 
 
 def _cached_rays(

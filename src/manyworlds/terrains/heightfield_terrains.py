@@ -92,11 +92,6 @@ class HfTerrainCfg(SubTerrainCfg):
         heights = np.zeros((len(y), len(x)))
         heights[rows, cols] = self.heights(difficulty, x[cols], y[rows], rng)
         heights = np.round(heights / self.vertical_scale) * self.vertical_scale
-        return self._add(spec, heights, rng)
-
-    def _add(
-        self, spec: mujoco.MjSpec, heights: np.ndarray, rng: np.random.Generator
-    ) -> TerrainOutput:
         base = max(self.base_thickness_ratio * np.ptp(heights), _MIN_BASE_THICKNESS)
         hfield, geom = add_height_field(spec, heights, self.size, self.center, base)
         return self.output(self.stand_height(heights), [geom], rng, hfield)

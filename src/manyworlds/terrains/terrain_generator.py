@@ -114,8 +114,11 @@ class SubTerrainCfg(abc.ABC):
         """
         geometries = [TerrainGeometry(geom, hfield) for geom in geoms]
         patches = {}
+        own_resolution = _PATCH_RESOLUTION
+        if hfield is not None:
+            own_resolution = float(2 * hfield.size[0] / (hfield.ncol - 1))
         for name, sampling in (self.flat_patch_sampling or {}).items():
-            resolution = sampling.grid_resolution or _hfield_resolution(hfield)
+            resolution = sampling.grid_resolution or own_resolution
             heights = height_map(geometries, self.size, resolution)
             patches[name] = find_flat_patches_from_heightfield(
                 heights, resolution, 0.0, sampling, rng
@@ -136,12 +139,6 @@ class SubTerrainCfg(abc.ABC):
                 "make them smaller or the cell larger."
             )
         return inner
-
-
-def _hfield_resolution(hfield: mujoco.MjsHField | None) -> float:
-    if hfield is None:
-        return _PATCH_RESOLUTION
-    return float(2 * hfield.size[0] / (hfield.ncol - 1))
 
 
 @dataclass(kw_only=True)

@@ -8,9 +8,8 @@ compilations, meshes that are only in the rows of some worlds would have none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import chain
 
 import mujoco
@@ -58,9 +57,7 @@ class CompiledVariants:
         """Specs that hold nothing but assets, named `<variant>/<asset>`."""
         self.rows = {field: np.concatenate([part[field] for part in rows]) for field in rows[0]}
         """Compiled values by field, [variant, element, ...]; those of absent geoms are not used."""
-        self._check_room(names)
-
-    def _check_room(self, names: list[str]) -> None:
+        # What the state of a world holds must have the same size in all variants.
         for field in chain.from_iterable(_ROOM.values()):
             values = self.rows.pop(field, np.zeros((1, 0)))
             differs = (values != values[:1]).reshape(len(values), -1).any(axis=1)
@@ -127,28 +124,19 @@ class _Chunk:
 
 
 def _compile(whole: mujoco.MjSpec, names: list[str]) -> mujoco.MjModel:
-    try:
-        with _crude_hulls(whole.meshes):
-            return whole.compile()
-    except ValueError as error:
-        name = next((n for n in names if f"{n}/" in str(error)), ", ".join(names))
-        raise variant_error(name, f"it does not compile: {error}", "mend its spec") from error
-
-
-@contextmanager
-def _crude_hulls(meshes: Sequence[mujoco.MjsMesh]) -> Iterator[None]:
-    """Skip convex hulls, whose values are not read, to save time.
-
-    A mesh's inertia may need its own, and one without faces takes those of its hull, as a file may.
-    """
+    # Hulls with few vertices save time, since their values are not read. But a mesh's inertia may
+    # need its own, and one without faces takes those of its hull, as a file may.
     convex = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
     kept: list[tuple[mujoco.MjsMesh, int]] = []
-    for mesh in meshes:
+    for mesh in whole.meshes:
         if mesh.inertia != convex and len(mesh.userface):
             kept.append((mesh, mesh.maxhullvert))
             mesh.maxhullvert = 4
     try:
-        yield
+        return whole.compile()
+    except ValueError as error:
+        name = next((n for n in names if f"{n}/" in str(error)), ", ".join(names))
+        raise variant_error(name, f"it does not compile: {error}", "mend its spec") from error
     finally:
         for mesh, count in kept:
             mesh.maxhullvert = count

@@ -13,7 +13,14 @@ import numpy as np
 from manyworlds.entity.mirror import REFLECTION
 from manyworlds.managers.scene_entity_config import SceneEntityCfg
 from manyworlds.managers.symmetry import EnvSymmetry, Reflection
-from manyworlds.sensor import BuiltinSensor, ContactSensor, ObjRef, RayCastSensor
+from manyworlds.sensor import (
+    BuiltinSensor,
+    ContactSensor,
+    ObjRef,
+    RayCastSensor,
+    TerrainHeightSensorCfg,
+)
+from manyworlds.spec.elements import id_of_element
 
 _SENSOR = mujoco.mjtSensor
 # Sensors of vectors in the frame of their site: 1 for polar vectors, -1 for axial ones.
@@ -120,7 +127,7 @@ def rays(mirror: EnvSymmetry, sensor_name: str, **_: object) -> Reflection:
 def ray_frames(mirror: EnvSymmetry, sensor_name: str, **_: object) -> Reflection:
     """Mirror one value per frame of a ray sensor, such as heights of feet."""
     sensor = mirror.env.scene.sensor(sensor_name, RayCastSensor)
-    if getattr(sensor.cfg, "reduction", "") == "none":
+    if isinstance(sensor.cfg, TerrainHeightSensorCfg) and sensor.cfg.reduction == "none":
         return rays(mirror, sensor_name)
     rays(mirror, sensor_name)  # reduced over the rays of a frame, which must be symmetric
     frames = _ray_frames(mirror, sensor)
@@ -255,7 +262,7 @@ def _ray_frames(mirror: EnvSymmetry, sensor: RayCastSensor) -> list[int]:
             f"the frames of sensor '{sensor.cfg.name}' must be of one kind and entity."
         )
     kind = kinds.pop()
-    ids = [int(getattr(model, kind)(ref.prefixed_name()).id) for ref in refs]
+    ids = [id_of_element(model, kind, ref.prefixed_name()) for ref in refs]
     return mirror.elements(kind, ids, str(entities.pop()))
 
 
@@ -263,7 +270,7 @@ def _frame_matrix(mirror: EnvSymmetry, ref: ObjRef) -> np.ndarray:
     """Return the reflection from the frame of an object to that of its mirror image."""
     model = mirror.env.sim.mj_model
     table = mirror.table(str(ref.entity))
-    own = int(getattr(model, ref.type)(ref.prefixed_name()).id)
+    own = id_of_element(model, ref.type, ref.prefixed_name())
     image = int(table.images(ref.type, np.array([own]))[0])
     body = own
     local = np.eye(3)
@@ -287,4 +294,6 @@ def _primaries(mirror: EnvSymmetry, sensor_name: str) -> list[int]:
         kind = "geom"
     model = mirror.env.sim.mj_model
     names = [f"{primary.entity}/{name}" for name in sensor.primary_names]
-    return mirror.elements(kind, [getattr(model, kind)(n).id for n in names], primary.entity)
+    return mirror.elements(
+        kind, [id_of_element(model, kind, name) for name in names], primary.entity
+    )

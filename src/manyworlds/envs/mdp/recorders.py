@@ -100,7 +100,11 @@ class record_dataset(RecorderTerm):  # noqa: N801
         group = self._params["group"]
         obs = self._env.obs_buf.get(group)
         if not isinstance(obs, torch.Tensor) or obs.ndim != 2:
-            vectors = [k for k, v in self._env.obs_buf.items() if getattr(v, "ndim", 0) == 2]
+            vectors = [
+                name
+                for name, value in self._env.obs_buf.items()
+                if isinstance(value, torch.Tensor) and value.ndim == 2
+            ]
             raise ValueError(
                 f"record_dataset: observation group '{group}' is no vector: set `group` to one of "
                 f"{vectors}."

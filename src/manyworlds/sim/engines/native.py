@@ -163,23 +163,17 @@ class NativeEngine:
         counters = self.batch.warning.copy()
         with quiet_mujoco():
             copied = zip(worlds.host_ids.tolist(), self.world_copies(worlds), strict=True)
-            for world, copies in copied:
-                counters[world, :, 1] = self._read_contacts(world, *copies, reader)
+            for world, (model, data) in copied:
+                try:
+                    mujoco.mj_forward(model, data)
+                except mujoco.FatalError as error:
+                    self._fail({world: str(error)}, f"MuJoCo failed in world {world}: {error}.")
+                    self._scratch = model, mujoco.MjData(model)
+                else:
+                    reader.read(world, model, data)
+                counters[world, :, 1] = data.warning.number
         self._errors |= warning_bits(counters) & _LOST
         return reader.contacts()
-
-    def _read_contacts(
-        self, world: int, model: mujoco.MjModel, data: mujoco.MjData, reader: ContactReader
-    ) -> np.ndarray:
-        """Read the contacts of one world; return its number of MuJoCo warnings of each kind."""
-        try:
-            mujoco.mj_forward(model, data)
-        except mujoco.FatalError as error:
-            self._fail({world: str(error)}, f"MuJoCo failed in world {world}: {error}.")
-            self._scratch = model, mujoco.MjData(model)
-        else:
-            reader.read(world, model, data)
-        return data.warning.number
 
     def render_cameras(self, view: CameraRequest) -> dict[str, torch.Tensor] | None:
         """Return None instead of images, (num_envs, ...): OpenGL renders the `world_copies`."""

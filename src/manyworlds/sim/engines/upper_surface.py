@@ -85,18 +85,14 @@ class UpperSurface:
         for geom in np.flatnonzero(boxes).tolist():
             self._low[self._first[geom] : self._first[geom] + 2] = half[2, geom]
         for geom in np.flatnonzero(hfields).tolist():
-            self._add_heights(heights, geom)
-
-    def _add_heights(self, heights: Heights, geom: int) -> None:
-        """Add the facets of a height field."""
-        low, rise_x, rise_y, slope_x, slope_y = heights.triangles(geom)
-        part = slice(self._first[geom], self._first[geom] + len(low))
-        length = np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
-        normal = np.stack([-slope_x / length, -slope_y / length, 1.0 / length], axis=1)
-        self._low[part] = low
-        self._normal[part] = normal
-        self._rise_x[part] = rise_x
-        self._rise_y[part] = rise_y
+            low, rise_x, rise_y, slope_x, slope_y = heights.triangles(geom)
+            part = slice(self._first[geom], self._first[geom] + len(low))
+            length = np.sqrt(slope_x * slope_x + slope_y * slope_y + 1.0)
+            normal = np.stack([-slope_x / length, -slope_y / length, 1.0 / length], axis=1)
+            self._low[part] = low
+            self._normal[part] = normal
+            self._rise_x[part] = rise_x
+            self._rise_y[part] = rise_y
 
     @np.errstate(invalid="ignore", over="ignore")
     def find(self, origins: np.ndarray, slope: float) -> Hits:

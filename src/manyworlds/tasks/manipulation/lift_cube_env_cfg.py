@@ -119,7 +119,10 @@ def make_lift_cube_env_cfg() -> ManagerBasedRlEnvCfg:
                 timestep=0.005, impratio=10, cone="elliptic", iterations=10, ls_iterations=20
             )
         ),
-        observations=_observations(),
+        observations={
+            "actor": ObservationGroupCfg(terms=_observation_terms(), enable_corruption=True),
+            "critic": ObservationGroupCfg(terms=_observation_terms()),
+        },
         actions={
             "joint_pos": mdp.JointPositionActionCfg(entity_name="robot", actuator_names=(".*",))
         },
@@ -327,13 +330,6 @@ def prepare_for_play(cfg: ManagerBasedRlEnvCfg) -> None:
     cfg.episode_length_s = _FOREVER
     cfg.curriculum = {}
     cfg.observations["actor"].enable_corruption = False
-
-
-def _observations() -> dict[str, ObservationGroupCfg]:
-    return {
-        "actor": ObservationGroupCfg(terms=_observation_terms(), enable_corruption=True),
-        "critic": ObservationGroupCfg(terms=_observation_terms()),
-    }
 
 
 def _observation_terms() -> dict[str, ObservationTermCfg]:

@@ -97,18 +97,6 @@ def _floor(spec: mujoco.MjSpec) -> None:
     floor.material = add_checker_material(spec, name="floor", square=0.1)
 
 
-def _observations() -> dict[str, ObservationGroupCfg]:
-    """Define the observations, in the goal frame and scaled to magnitudes of about 1."""
-    terms = {
-        "distance": ObservationTermCfg(func=mdp.distance_left, scale=5.0),
-        "pusher": ObservationTermCfg(func=mdp.pusher_place, scale=8.0),
-        "pusher_velocity": ObservationTermCfg(func=mdp.pusher_velocity, scale=2.0),
-        "object_velocity": ObservationTermCfg(func=mdp.object_velocity, scale=(4.0, 4.0, 0.5)),
-        "outline": ObservationTermCfg(func=mdp.outline, scale=10.0, params={"num_directions": 24}),
-    }
-    return {"actor": ObservationGroupCfg(terms=terms)}
-
-
 def push_variants_env_cfg(
     play: bool = False, shapes: Sequence[str] | None = None
 ) -> ManagerBasedRlEnvCfg:
@@ -144,7 +132,22 @@ def push_variants_env_cfg(
                 entity_name=mdp.PUSHER, actuator_names=(".*",), scale=MAX_SPEED
             )
         },
-        observations=_observations(),
+        observations={
+            # In the goal frame, and scaled to magnitudes of about 1.
+            "actor": ObservationGroupCfg(
+                terms={
+                    "distance": ObservationTermCfg(func=mdp.distance_left, scale=5.0),
+                    "pusher": ObservationTermCfg(func=mdp.pusher_place, scale=8.0),
+                    "pusher_velocity": ObservationTermCfg(func=mdp.pusher_velocity, scale=2.0),
+                    "object_velocity": ObservationTermCfg(
+                        func=mdp.object_velocity, scale=(4.0, 4.0, 0.5)
+                    ),
+                    "outline": ObservationTermCfg(
+                        func=mdp.outline, scale=10.0, params={"num_directions": 24}
+                    ),
+                }
+            )
+        },
         rewards={
             "success": RewardTermCfg(func=mdp.succeeded, weight=50.0),
             "progress": RewardTermCfg(func=mdp.progress, weight=10.0),

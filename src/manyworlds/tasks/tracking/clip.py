@@ -132,7 +132,13 @@ class _Legs:
         contacts = [model.geom_bodyid == body for body in self.feet]
         soles_x = np.concatenate([self.data.geom_xpos[mask, 0] for mask in contacts])
         self._middle[0] = 0.5 * (soles_x.min() + soles_x.max())
-        self._dofs = self._leg_dofs()
+        # Degrees of freedom of the root and of all joints between it and the feet.
+        bodies = set()
+        for body in self.feet:
+            while body:
+                bodies.add(body)
+                body = int(model.body_parentid[body])
+        self._dofs = np.flatnonzero(np.isin(model.dof_bodyid, list(bodies)))
 
     def joint_address(self, name: str) -> int:
         """Return the address of a joint in `qpos`."""
@@ -206,13 +212,3 @@ class _Legs:
         mujoco.mju_mulQuat(difference, quat, inverse)
         mujoco.mju_quat2Vel(vector, difference, 1.0)
         return vector
-
-    def _leg_dofs(self) -> np.ndarray:
-        """Return the degrees of freedom of the root and of all joints between it and the feet."""
-        model = self.model
-        bodies = set()
-        for body in self.feet:
-            while body:
-                bodies.add(body)
-                body = int(model.body_parentid[body])
-        return np.flatnonzero(np.isin(model.dof_bodyid, list(bodies)))

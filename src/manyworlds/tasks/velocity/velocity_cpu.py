@@ -250,7 +250,14 @@ def _begin_easily(cfg: ManagerBasedRlEnvCfg) -> None:
 
 def _make_small(env_cfg: ManagerBasedRlEnvCfg, rl_cfg: RslRlOnPolicyRunnerCfg) -> None:
     """Take few worlds and small networks."""
-    _simplify_foot_heights(env_cfg)
+    terrain = env_cfg.scene.terrain
+    if terrain is not None and terrain.terrain_type == "plane":
+        # One ray per foot measures its height.
+        for sensor in env_cfg.scene.sensors:
+            if isinstance(sensor, TerrainHeightSensorCfg):
+                pattern: Any = sensor.pattern
+                pattern.include_center = False
+                pattern.rings[0].num_samples = 1
     # Small batches: more updates per sample are worth more than the time that they take.
     env_cfg.scene.num_envs = 512
     for network in (rl_cfg.actor, rl_cfg.critic):
@@ -283,17 +290,6 @@ def _at_most_three(condim: Any) -> Any:
     if condim is None:
         return None
     return min(condim, 3)
-
-
-def _simplify_foot_heights(cfg: ManagerBasedRlEnvCfg) -> None:
-    """Measure the foot height with one ray per foot on a plane."""
-    if cfg.scene.terrain is None or cfg.scene.terrain.terrain_type != "plane":
-        return
-    for sensor in cfg.scene.sensors:
-        if isinstance(sensor, TerrainHeightSensorCfg):
-            pattern: Any = sensor.pattern
-            pattern.include_center = False
-            pattern.rings[0].num_samples = 1
 
 
 def _stage(

@@ -526,7 +526,10 @@ def field_draw(
     columns = _columns(field, axes)
     names, _ = selected_rows(env, field, asset_cfg)
     chosen, table = _table(names, ranges, by_axis, columns)
-    written, source = _spread(columns, tied or {})
+    # Tied columns are written, too, with the numbers that are drawn for others.
+    twins = {twin: axis for twin, axis in (tied or {}).items() if axis in columns}
+    written = sorted({*columns, *twins})
+    source = [columns.index(twins.get(axis, axis)) for axis in written]
     how = resolve_operation(operation)
     device = env.sim.device
     bounds = make_bounds(table, distribution, device, shared_random)
@@ -547,7 +550,13 @@ def field_draw(
         cuts=clamp or not known,
     )
     if not clamp:
-        _check_ends(draw)
+        base = draw.rows.compiled()
+        ends = draw.ends(base)
+        if ends is not None:
+            what = f"operation '{how.name}' with these ranges"
+            if bounds.distribution == GAUSSIAN:
+                what += f" and {TAIL:g} standard deviations"
+            draw.limits.check(base, *ends, what)
     env.sim.expand_model_fields((field,))
     return draw
 
@@ -560,17 +569,6 @@ def _limits(env: ManagerBasedRlEnv, rows: Rows, moves_upper: bool) -> Limits:
         flags = getattr(env.sim.mj_model, bounds.used_where)
         used = torch.as_tensor(flags, device=used.device)[rows.ids].bool().reshape(-1, 1)
     return Limits(rows.field, rows.names, bounds, used, moves_upper)
-
-
-def _check_ends(draw: FieldDraw) -> None:
-    """Refuse a draw that may give values out of the bounds of the field."""
-    base = draw.rows.compiled()
-    ends = draw.ends(base)
-    if ends is not None:
-        how = f"operation '{draw.operation.name}' with these ranges"
-        if draw.bounds.distribution == GAUSSIAN:
-            how += f" and {TAIL:g} standard deviations"
-        draw.limits.check(base, *ends, how)
 
 
 def _columns(field: str, axes: Axes) -> list[int]:
@@ -602,10 +600,3 @@ def _table(
         chosen, _, by_name = resolve_matching_names_values(by_pattern, names)
         return chosen, [[bounds] * len(columns) for bounds in by_name]
     return None, [[cast("Range", ranges)] * len(columns)]
-
-
-def _spread(columns: list[int], tied: Mapping[int, int]) -> tuple[list[int], list[int]]:
-    """Columns to write, and for each the position among the drawn ones that it takes."""
-    twins = {twin: axis for twin, axis in tied.items() if axis in columns}
-    written = sorted({*columns, *twins})
-    return written, [columns.index(twins.get(axis, axis)) for axis in written]

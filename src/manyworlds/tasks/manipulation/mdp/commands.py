@@ -163,19 +163,15 @@ class _Lifting(CommandTerm):
             self._chosen[env_ids] = self.random.integers(0, len(self.objects), env_ids=env_ids)
         if self.cfg.object_pose_range is None:
             return
-        for entity in self.objects:
-            self._put_down(entity, env_ids)
-
-    def _put_down(self, entity: Entity, env_ids: torch.Tensor) -> None:
-        """Put an object at a random pose on the table."""
         ranges = self.cfg.object_pose_range
         low, high = self._bounds(ranges.x, ranges.y, ranges.z, ranges.yaw)
-        drawn = self.random.uniform(low, high, (4,), env_ids)
-        position = drawn[:, :3] + self._env.scene.env_origins[env_ids]
-        zero = torch.zeros_like(drawn[:, 3])
-        pose = torch.cat([position, quat_from_euler_xyz(zero, zero, drawn[:, 3])], dim=1)
-        entity.write_root_link_pose_to_sim(pose, env_ids)
-        entity.write_root_link_velocity_to_sim(torch.zeros_like(pose[:, :6]), env_ids)
+        for entity in self.objects:
+            drawn = self.random.uniform(low, high, (4,), env_ids)
+            position = drawn[:, :3] + self._env.scene.env_origins[env_ids]
+            zero = torch.zeros_like(drawn[:, 3])
+            pose = torch.cat([position, quat_from_euler_xyz(zero, zero, drawn[:, 3])], dim=1)
+            entity.write_root_link_pose_to_sim(pose, env_ids)
+            entity.write_root_link_velocity_to_sim(torch.zeros_like(pose[:, :6]), env_ids)
 
     def _bounds(self, *ranges: Range) -> torch.Tensor:
         return torch.tensor(ranges, device=self.device).T

@@ -375,14 +375,27 @@ class MotionCommand(CommandTerm):
 
     def reset(self, env_ids: torch.Tensor) -> dict[str, torch.Tensor]:
         """Count failures, and resample the frames of given worlds; see `CommandTerm.reset`."""
-        self._note_failures(env_ids)
+        if self.cfg.sampling_mode == "adaptive":
+            # Failures count for the bin of the frame at which the episode ended.
+            failed = self._env.termination_manager.terminated[env_ids].float()
+            bins = self.time_steps[env_ids] * self.bin_count // self.motion.time_step_total
+            bins.clamp_(max=self.bin_count - 1)
+            self._new_failures.index_add_(0, bins, failed)
         return super().reset(env_ids)
 
     def _resample_command(self, env_ids: torch.Tensor) -> None:
         if self.cfg.sampling_mode == "start":
             self.time_steps[env_ids] = 0
         else:
-            self._sample_frames(env_ids)
+            probabilities = self.sampling_probabilities()
+            bins = self.random.choice(probabilities, env_ids)
+            share = (bins + self.random.uniform(env_ids=env_ids)) / self.bin_count
+            self.time_steps[env_ids] = (share * (self.motion.time_step_total - 1)).long()
+            log = probabilities.clamp_min(1e-12).log()
+            entropy = -(probabilities * log).sum() / np.log(max(self.bin_count, 2))
+            top, at = probabilities.max(dim=0)
+            for name, value in zip(_SAMPLING, (entropy, top, at / self.bin_count), strict=True):
+                self.metrics[name].copy_(value.expand(self.num_envs))
         self._put_robots(env_ids, noisy=True)
 
     def _update_command(self, env_ids: torch.Tensor | None) -> None:
@@ -410,15 +423,6 @@ class MotionCommand(CommandTerm):
             self.update_relative_body_poses()
         return self._relative
 
-    def _note_failures(self, env_ids: torch.Tensor) -> None:
-        """Count failed episodes by the bin of their current frame."""
-        if self.cfg.sampling_mode != "adaptive":
-            return
-        failed = self._env.termination_manager.terminated[env_ids].float()
-        bins = self.time_steps[env_ids] * self.bin_count // self.motion.time_step_total
-        bins.clamp_(max=self.bin_count - 1)
-        self._new_failures.index_add_(0, bins, failed)
-
     def sampling_probabilities(self) -> torch.Tensor:
         """Return the probability that an episode begins in each bin, shape [bin_count]."""
         weights = torch.ones_like(self.bin_failed_count)
@@ -430,18 +434,6 @@ class MotionCommand(CommandTerm):
             )
             weights = torch.nn.functional.conv1d(padded, self._kernel).view(-1)
         return weights / weights.sum()
-
-    def _sample_frames(self, env_ids: torch.Tensor) -> None:
-        """Sample the frames at which worlds start."""
-        probabilities = self.sampling_probabilities()
-        bins = self.random.choice(probabilities, env_ids)
-        share = (bins + self.random.uniform(env_ids=env_ids)) / self.bin_count
-        self.time_steps[env_ids] = (share * (self.motion.time_step_total - 1)).long()
-        log = probabilities.clamp_min(1e-12).log()
-        entropy = -(probabilities * log).sum() / np.log(max(self.bin_count, 2))
-        top, at = probabilities.max(dim=0)
-        for name, value in zip(_SAMPLING, (entropy, top, at / self.bin_count), strict=True):
-            self.metrics[name].copy_(value.expand(self.num_envs))
 
     def _put_robots(self, env_ids: torch.Tensor, noisy: bool) -> None:
         """Write the state of the current frames to the given worlds."""
@@ -521,12 +513,10 @@ class MotionCommand(CommandTerm):
                 "(`--env.commands.motion.motion-file FILE`; `manyworlds motion convert` makes "
                 "one), or motion_fn."
             )
-        for key, actual, expected in (
-            ("joint_pos", motion.joint_pos.shape[1], robot.joint_names),
-            ("body_pos_w", motion.body_pos_w.shape[1], robot.body_names),
+        for key, actual, names, expected in (
+            ("joint_pos", motion.joint_pos.shape[1], motion.joint_names, robot.joint_names),
+            ("body_pos_w", motion.body_pos_w.shape[1], motion.body_names, robot.body_names),
         ):
-            kind = key.partition("_")[0]
-            names = getattr(motion, f"{kind}_names")
             if actual != len(expected) or (names and names != tuple(expected)):
                 raise ValueError(
                     f"'{key}' of {motion.source} has {actual} elements {list(names)}, but "

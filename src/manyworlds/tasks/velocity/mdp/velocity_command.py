@@ -277,7 +277,14 @@ class UniformVelocityCommand(CommandTerm):
         self.progress[env_ids] = 0.0
         self._measured[env_ids] = 0.0
         if self.cfg.init_velocity_prob > 0.0:
-            self._start_moving(env_ids)
+            # Some of the worlds begin at the velocity of their command.
+            chosen = self.random.uniform(env_ids=env_ids) < self.cfg.init_velocity_prob
+            self._update_command(env_ids)
+            ids = env_ids[chosen]
+            x, y, turning = self.command[ids].unbind(1)
+            zero = torch.zeros_like(x)
+            velocity = torch.stack([x, y, zero, zero, zero, turning], dim=1)
+            self.robot.write_root_link_velocity_b_to_sim(velocity, ids)
         return log
 
     def _resample_command(self, env_ids: torch.Tensor) -> None:
@@ -386,16 +393,6 @@ class UniformVelocityCommand(CommandTerm):
         turning = command[:, 2] - data.root_link_ang_vel_b[:, 2]
         self.metrics["error_vel_xy"].lerp_(dot(linear, linear).sqrt(), share)
         self.metrics["error_vel_yaw"].lerp_(turning.abs(), share)
-
-    def _start_moving(self, env_ids: torch.Tensor) -> None:
-        """Set the root's velocity to the command in some of the worlds."""
-        chosen = self.random.uniform(env_ids=env_ids) < self.cfg.init_velocity_prob
-        self._update_command(env_ids)
-        ids = env_ids[chosen]
-        x, y, turning = self.command[ids].unbind(1)
-        zero = torch.zeros_like(x)
-        velocity = torch.stack([x, y, zero, zero, zero, turning], dim=1)
-        self.robot.write_root_link_velocity_b_to_sim(velocity, ids)
 
     def _debug_vis_impl(self, visualizer: DebugVisualizer) -> None:
         """Draw commanded and actual velocities; angular velocity is a vertical arrow."""
