@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 import mujoco
 import numpy as np
 
-from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import LabVersionError, NotReadyError
 from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.verb_methods import Reply
 from manyworlds.lab.world.model_values import write_values
 from manyworlds.lab.world.options import read_options
 

@@ -19,7 +19,6 @@ from manyworlds.lab.server.operations import (
     DRAWN,
     LOCAL,
     OPERATIONS,
-    READS,
     NotYetError,
     Request,
     add_verbs,
@@ -417,7 +416,7 @@ def call_verb(
             "path_not_readable",
             f"{verb} reads any file of the lab's machine: call it in the lab's own process.",
         )
-    if found.name not in READS:
+    if not found.reads:
         request.server.require_driver(request.session, verb)
     if found.name in DRAWN:
         result = OPERATIONS[found.name].answer(request, fields or {})
