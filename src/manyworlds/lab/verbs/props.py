@@ -27,7 +27,7 @@ from manyworlds.lab.verbs.fields import (
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.spec.convex import THRESHOLDS, CoacdCfg
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
-from manyworlds.spec.prop_choices import BASE_THICKNESSES, PRIMITIVE_SIZES, RESOLUTIONS, PropMode
+from manyworlds.spec.prop_choices import BASE_THICKNESSES, RESOLUTIONS, Primitive, PropMode
 
 if TYPE_CHECKING:  # what describes verbs needs no torch
     from manyworlds.entity import PropCfg
@@ -69,7 +69,7 @@ _ORIGIN, _UPRIGHT, _ONE = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (1.0,)
 @verb(reads=False, **_CONVERSION)
 def add_prop(
     lab: LiveLab,
-    shape: Annotated[str, Choice(options=tuple(PRIMITIVE_SIZES), text="kind of primitive")],
+    shape: Annotated[Primitive, Choice(options=get_args(Primitive), text="kind of primitive")],
     size: Annotated[np.ndarray, Numbers(unit="m", text="sizes of the primitive as in MuJoCo")],
     name: _Name = "prop",
     mode: _Mode = "dynamic",
