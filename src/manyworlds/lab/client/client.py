@@ -45,7 +45,7 @@ class LabClient(LabVerbs):
         super().__init__(self.call)
         self.connection = connection
         self._mirror = ClientMirror(
-            self.call, self._fetch, lambda: str(self.connection.greeting["mujoco_version"])
+            self, self._fetch, lambda: str(self.connection.greeting["mujoco_version"])
         )
         self._robots: dict[str, ClientRobot] = {}
         self._model: mujoco.MjModel | None = None

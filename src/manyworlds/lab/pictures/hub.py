@@ -339,7 +339,7 @@ class _Listed:
         """Return the cameras, by name."""
         with self._lock:
             if fresh or time.monotonic() - self._asked > _LIST_S:
-                reply = self._face.call("list_cameras")["cameras"]
+                reply = self._face.verbs.list_cameras()["cameras"]
                 assert isinstance(reply, dict)
                 self._cameras = {n: LabCameraCfg.from_plain(plain) for n, plain in reply.items()}
                 self._asked = time.monotonic()

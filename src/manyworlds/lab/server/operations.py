@@ -16,6 +16,7 @@ from manyworlds.lab.face import LabFace
 from manyworlds.lab.robots.control import NET
 from manyworlds.lab.server.observations import mode_of
 from manyworlds.lab.server.roster import Roster
+from manyworlds.lab.verb_methods import LabVerbs
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs.fields import Field, FilePath, PlainDict
 from manyworlds.lab.verbs.registry import (
@@ -81,6 +82,11 @@ class Request:
     def roster(self) -> Roster:
         """Members of the world, for operations of URLab; verbs of the lab do not need them."""
         return self.server.refresh()
+
+    @functools.cached_property
+    def verbs(self) -> LabVerbs:
+        """Verbs of the lab, for this client; see `call`."""
+        return LabVerbs(self.call)
 
     def call(self, verb: str, **fields: object) -> PlainDict:
         """Carry out a verb of the lab; the end of the session undoes a change of the mode."""
