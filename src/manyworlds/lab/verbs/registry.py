@@ -1,7 +1,8 @@
 """Registry of verbs: everything that can be done to a live world, by name.
 
-A verb is a function of a lab with typed fields. The page, Python programs (`LiveLab.call`) and
-network protocols call the same verbs; `describe_verbs` is their catalogue.
+A verb is a function of a lab with typed fields. The page, Python programs and network protocols
+call the same verbs, as methods (`LabVerbs`) or by name (`LabFace.call`); `describe_verbs` is their
+catalogue.
 """
 
 from __future__ import annotations
