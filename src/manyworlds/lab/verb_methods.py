@@ -40,7 +40,7 @@ def declared_verbs() -> Mapping[str, DeclaredVerb]:
         for method in declared.body:
             if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
                 text = ast.get_docstring(method) or ""
-                reads = bool(method.decorator_list)
+                reads = bool(method.decorator_list)  # the only decorator is `_reads`
                 found[method.name] = DeclaredVerb(_signature(method), text, reads)
     return found
 

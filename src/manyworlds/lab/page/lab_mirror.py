@@ -206,7 +206,8 @@ class MirroredTask:
 class LabMirror:
     """A lab for reading, with the names of `LiveLab`, and its verbs.
 
-    What is not in snapshots is read as a status, again as soon as it is old or a verb was called.
+    What is not in snapshots is read as a status, again as soon as it is old or a verb other than
+    a reading one was called.
 
     Args:
         face: the lab.
@@ -215,7 +216,7 @@ class LabMirror:
     def __init__(self, face: LabFace) -> None:
         self.face = face
         self.verbs = LabVerbs(self._call)
-        """Verbs of the lab; what the others than reading ones change shows in the next status."""
+        """Verbs of the lab; the status is read again after one that may change something."""
         self.max_age = _STATUS_S
         """Age from which the status is read again [s]."""
         self._lock = threading.Lock()
