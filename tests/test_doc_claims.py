@@ -97,7 +97,7 @@ def test_files_of_the_architecture_page_exist():
     text = PAGES["docs/architecture.md"]
     paths = set(re.findall(r"`((?:\w+/)+[\w.]*)`", text))
     assert len(paths) > 50
-    roots = (ROOT, ROOT / "src/manyworlds")
+    roots = (ROOT, ROOT / "src/manyworlds", ROOT / "src/manyworlds/lab")
     assert [
         path for path in sorted(paths) if not any((root / path).exists() for root in roots)
     ] == []
