@@ -49,7 +49,7 @@ def play(lab: LiveLab) -> dict[str, float]:
     lab.history.undo()
 
     lab.states.restore("entry")
-    lab.call("step", n_steps=20, wrenches={POLE: [5.0, 0, 0, 0, 0, 0]})  # 5 N for 0.2 s
+    lab.verbs.step(n_steps=20, wrenches={POLE: [5.0, 0, 0, 0, 0, 0]})  # 5 N for 0.2 s
     lab.step(80)
     angles["after a push"] = float(lab.snapshot.qpos[hinge])
 
@@ -66,13 +66,13 @@ if __name__ == "__main__":
         for what, angle in play(lab).items():
             print(f"{what:22} {angle:+.6f} rad")
         try:
-            lab.call("set_sim_speed", percent=-1.0)
+            lab.verbs.set_sim_speed(percent=-1.0)
         except VerbError as error:
             print(f"errors say what to do ({error.code}): {error}")
         if "--page" in sys.argv:
             from manyworlds.lab.page import LabPage
 
-            lab.call("set_mode", mode="live")
+            lab.verbs.set_mode(mode="live")
             page = LabPage(lab)
             page.start()
             print(f"open {page.url}; Ctrl-C ends")

@@ -163,7 +163,7 @@ class Stage:
         def both() -> None:
             press(part.add_shape)
             until(lambda: "sphere" in self.lab.scene.items, "there is no prop", self._show)
-            self.page.context.change_history("undo")
+            self.page.context.undo()
             until(lambda: "sphere" not in self.lab.scene.items, "the prop stays", self._show)
 
         return both

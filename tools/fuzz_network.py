@@ -128,7 +128,7 @@ class _Face:
                 server = self._local.fast_path
                 server._follow()
                 seen = send_pushes(server.answer, frames, seed)
-                self._lab.call("release_body")
+                self._lab.verbs.release_body()
                 forces = self._lab.perturbation._forces  # huge ones would stop the world
                 self._lab.loop.do(lambda model, data: forces.close())
                 return seen
@@ -170,10 +170,10 @@ class _Face:
 def _check(lab: LiveLab, folder: Path) -> None:
     """Check that the world works, and that nothing was written outside its folder."""
     assert {path.name for path in folder.iterdir()} <= {"here"}, "a file outside the folder"
-    lab.call("set_mode", mode="direct")
-    lab.call("reset")
+    lab.verbs.set_mode(mode="direct")
+    lab.verbs.reset()
     before = lab.snapshot.step
-    assert lab.call("step", n_steps=2)["step"] == before + 2, "the world does not step"
+    assert lab.verbs.step(n_steps=2)["step"] == before + 2, "the world does not step"
     assert np.isfinite(lab.snapshot.qpos).all(), "the state is not finite"
 
 

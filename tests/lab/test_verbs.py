@@ -394,6 +394,23 @@ def test_the_catalogue_is_plain_data():
         assert parameters[0] == "lab" and parameters[1:] == list(verb.fields), name
 
 
+def test_verbs_that_only_read_say_so():
+    """List them: observers may call these, and clients repeat them after a reconnect."""
+    reads = {
+        *("capture_camera", "describe_world", "export_model", "export_state", "get_contacts"),
+        *("list_cameras", "list_items", "list_keyframes", "list_sources", "list_states"),
+        *("pick_body", "read_camera_path", "read_captures", "read_contact_events"),
+        *("read_conversion", "read_debug_shapes", "read_drawings", "read_driving", "read_element"),
+        *("read_film", "read_item_bounds", "read_item_pose", "read_item_tree", "read_launcher"),
+        *("read_mocap_pose", "read_names", "read_region_heights", "read_robot", "read_server"),
+        *("read_sim_options", "read_status", "read_task", "read_task_details"),
+        *("read_task_report", "read_timeline", "read_training", "read_worst_episodes"),
+        "replay_list_sessions",
+    }
+    assert {name for name, verb in VERBS.items() if verb.reads} == reads
+    assert {entry["name"] for entry in describe_verbs() if entry["reads"]} == reads
+
+
 def test_the_documentation_names_all_verbs():
     """Compare the table of docs/lab.md with the registry."""
     text = (Path(__file__).parents[2] / "docs" / "lab.md").read_text()

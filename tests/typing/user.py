@@ -13,6 +13,9 @@ import torch
 from manyworlds.entity import Entity, EntityData
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.envs.mdp import dr
+from manyworlds.lab import LiveLab
+from manyworlds.lab.client import LabClient
+from manyworlds.lab.page.page_context import PageContext
 from manyworlds.managers import EventTermCfg, ManagerTermBase, RewardTermCfg, SceneEntityCfg
 from manyworlds.sensor import CameraSensor, ContactSensor, RayCastSensor
 from manyworlds.sim import Simulation
@@ -116,6 +119,27 @@ def randomization(cfg: ManagerBasedRlEnvCfg, env: ManagerBasedRlEnv) -> None:
     dr.geom_friction(env, None, ranges=0.5)  # pyright: ignore[reportArgumentType]
     dr.body_quat(env, None, ranges=(0.5, 1.5))  # pyright: ignore[reportCallIssue]
     EventTermCfg(func=dr.geom_friction, mode="restart")  # pyright: ignore[reportArgumentType]
+
+
+def verbs(lab: LiveLab, client: LabClient, ctx: PageContext) -> None:
+    """Verbs are methods with fields and replies, here, in clients, and on the page."""
+    lab.verbs.set_paused(paused=True)
+    assert_type(lab.verbs.step(10, targets={"arm": [0.0, 1.0]})["step"], int)
+    assert_type(lab.verbs.read_status()["states"], list[str])
+    assert_type(client.list_items(search="cup")["undo"], list[str])
+    assert_type(client.verbs.pick_body([0.0, 0.0, 1.0], [0.0, 0.0, -1.0])["distance"], float)
+    assert_type(ctx.verbs.undo()["label"], str)
+    assert_type(ctx.verbs.export_model(sources=True)["mjb"], bytes)
+    assert_type(client.reset()["time"], float)
+    lab.verbs.set_pausd(paused=True)  # pyright: ignore[reportAttributeAccessIssue]
+    lab.verbs.set_paused(pausd=True)  # pyright: ignore[reportCallIssue]
+    lab.verbs.set_paused(paused="yes")  # pyright: ignore[reportArgumentType]
+    lab.verbs.set_mode("pupet")  # pyright: ignore[reportArgumentType]
+    lab.verbs.step()["stp"]  # pyright: ignore[reportGeneralTypeIssues]
+    client.list_itms()  # pyright: ignore[reportAttributeAccessIssue]
+    client.list_items(serch="cup")  # pyright: ignore[reportCallIssue]
+    ctx.verbs.undo()["lable"]  # pyright: ignore[reportGeneralTypeIssues]
+    ctx.verbs.grab_body("cup")  # pyright: ignore[reportCallIssue]
 
 
 def steps(env: ManagerBasedRlEnv, action: torch.Tensor) -> None:

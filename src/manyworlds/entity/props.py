@@ -30,7 +30,7 @@ from manyworlds.spec.meshes import (
     read_solid,
     weld,
 )
-from manyworlds.spec.prop_choices import PRIMITIVE_SIZES, PropMode
+from manyworlds.spec.prop_choices import PRIMITIVE_SIZES, Primitive, PropMode
 from manyworlds.utils.cache import content_key
 from manyworlds.utils.extras import MissingExtraError
 
@@ -282,7 +282,7 @@ class MeshProp(PropSpec):
 class PrimitiveProp(PropSpec):
     """Spec of a prop from one primitive."""
 
-    shape: str
+    shape: Primitive
     """Kind of primitive: sphere, capsule, cylinder, ellipsoid, box, or plane."""
     size: float | Sequence[float]
     """MuJoCo's sizes [m]: radius of a sphere; radius and half length of a capsule or cylinder; half
@@ -364,7 +364,7 @@ class PropCfg(EntityCfg):
     @classmethod
     def primitive(
         cls,
-        shape: str,
+        shape: Primitive,
         size: float | Sequence[float],
         mode: PropMode = "dynamic",
         *,

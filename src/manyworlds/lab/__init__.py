@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from manyworlds.lab.robots.presets import PRESETS, find_presets
     from manyworlds.lab.robots.sequence import SEQUENCE, Pose, PoseSequencer
     from manyworlds.lab.scene.rebuild import Rebuilt
+    from manyworlds.lab.verb_methods import LabVerbs
     from manyworlds.lab.verbs import describe_verbs
     from manyworlds.lab.world.views import ElementView, StaleViewError
     from manyworlds.lab.world.world import (
@@ -55,6 +56,7 @@ __all__ = [
     "ElementView",
     "FaultError",
     "LabCfg",
+    "LabVerbs",
     "LiveLab",
     "Match",
     "MatchReport",
@@ -99,6 +101,7 @@ _MODULES = {
     "FaultError": "manyworlds.lab.loop.physics_loop",
     "LIVE": "manyworlds.lab.moments.recording",
     "LabCfg": "manyworlds.lab.lab_cfg",
+    "LabVerbs": "manyworlds.lab.verb_methods",
     "LiveLab": "manyworlds.lab.lab",
     "Match": "manyworlds.lab.recording.matching",
     "MatchReport": "manyworlds.lab.recording.matching",

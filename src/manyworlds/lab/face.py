@@ -9,12 +9,7 @@ if TYPE_CHECKING:
     import mujoco
 
     from manyworlds.lab.loop.snapshot import Snapshot
-
-READ_VERBS = (
-    *("capture_camera", "describe_", "export_", "get_", "list_"),
-    *("pick_", "read_", "replay_list_"),
-)
-"""Beginnings of the names of verbs that change nothing."""
+    from manyworlds.lab.verb_methods import LabVerbs
 
 
 @runtime_checkable
@@ -44,8 +39,13 @@ class LabFace(Protocol):
         """Prefix of the elements of each robot in the model, by the robot's name."""
         ...
 
+    @property
+    def verbs(self) -> LabVerbs:
+        """The verbs, as methods."""
+        ...
+
     def call(self, verb: str, **fields: object) -> dict[str, object]:
-        """Carry out a verb, and wait for its effect.
+        """Carry out a verb by its name, as protocols do, and wait for its effect.
 
         Args:
             verb: name of the verb.

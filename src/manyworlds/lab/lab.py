@@ -42,6 +42,7 @@ from manyworlds.lab.robots.sequence import Pose, PoseSequencer
 from manyworlds.lab.scene import SceneEditor
 from manyworlds.lab.scene.conversions import Conversions
 from manyworlds.lab.scene.rebuild import Rebuilt, Replacement, Transition, keep_names
+from manyworlds.lab.verb_methods import LabVerbs
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
 from manyworlds.lab.world.diagnostics import LabDiagnostics
 from manyworlds.lab.world.options import changed_options, check_option, read_options, set_option
@@ -76,6 +77,8 @@ class LiveLab(LabDiagnostics):
 
     def __init__(self, world: World, cfg: LabCfg | None = None) -> None:
         cfg = LabCfg() if cfg is None else cfg
+        self.verbs = LabVerbs(self.call)
+        """Verbs, as the page and network clients call them: each replies with plain data."""
         self.phases = ["compiled"]
         """Steps of starting and stopping, in the order in which they were carried out."""
         self.last_compile_error = ""
@@ -404,7 +407,7 @@ class LiveLab(LabDiagnostics):
         return self.loop.post(command, edits_model=False)
 
     def call(self, verb: str, **fields: object) -> Reply:
-        """Carry out a verb, as the page and network clients do; see `manyworlds.lab.verbs`.
+        """Carry out a verb by its name, as protocols do; `verbs` has each as a method.
 
         Args:
             verb: name of the verb.

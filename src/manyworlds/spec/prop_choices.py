@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 PropMode = Literal["dynamic", "static", "mocap"]
-PRIMITIVE_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3, "plane": 3}
+Primitive = Literal["sphere", "capsule", "cylinder", "ellipsoid", "box", "plane"]
+PRIMITIVE_SIZES: dict[Primitive, int] = {
+    "sphere": 1,
+    "capsule": 2,
+    "cylinder": 2,
+    "ellipsoid": 3,
+    "box": 3,
+    "plane": 3,
+}
 """Kinds of primitives, and the numbers of their sizes."""
 RESOLUTIONS = (2, 512)
 """Lowest and highest number of samples of a height field along one side."""

@@ -10,30 +10,36 @@ from pathlib import Path
 import pytest
 
 from manyworlds.entity.data import EntityData
-from manyworlds.lab.client import ClientRobot, LabClient, LabError, connect
+from manyworlds.lab.client import ClientRobot, LabError, connect
 from manyworlds.lab.client.errors import FAMILIES, error_of
 from manyworlds.lab.client.robot_reads import NOT_READ
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.server.protocol_page import CODES
+from manyworlds.lab.verb_methods import LabVerbs, declared_verbs, only_reads
 from manyworlds.lab.verbs import VERBS, VerbError
-from tools.write_client_verbs import FOLDER, written_files
+from tools import write_entity_reads, write_verbs
+from tools.write_entity_reads import FILE
+from tools.write_verbs import STUB
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_the_methods_are_written_from_the_registries():
     """Write the methods again: they are the committed ones."""
-    folder = ROOT / FOLDER
-    for name, content in written_files().items():
-        assert (folder / name).read_text() == content, "run python tools/write_client_verbs.py"
-    assert {path.name for path in folder.glob("*.py")} == set(written_files())
+    assert (ROOT / STUB).read_text() == write_verbs.render(), "run python tools/write_verbs.py"
+    reads = (ROOT / FILE).read_text()
+    assert reads == write_entity_reads.render(), "run python tools/write_entity_reads.py"
+    assert set(declared_verbs()) == set(VERBS)
 
 
 @pytest.mark.parametrize("name", sorted(VERBS))
 def test_each_verb_is_a_method(name):
-    """Compare a method of the client with the verb: names, order, defaults, text."""
-    verb, method = VERBS[name], getattr(LabClient, name)
-    parameters = list(inspect.signature(method).parameters.values())[1:]
+    """Compare a method with the verb: names, order, defaults, text, and whether it only reads."""
+    calls = []
+    verbs = LabVerbs(lambda verb, **fields: calls.append((verb, fields)) or {})
+    verb, method = VERBS[name], getattr(verbs, name)
+    assert name in dir(verbs) and only_reads(name) is verb.reads
+    parameters = list(inspect.signature(method).parameters.values())
     assert [p.name for p in parameters] == list(verb.fields)
     required = {p.name for p in parameters if p.default is p.empty}
     assert required == set(verb.fields) - set(verb.defaults)
@@ -41,8 +47,24 @@ def test_each_verb_is_a_method(name):
         default = verb.defaults.get(parameter.name)
         plain = isinstance(default, str | bool | int | float)
         assert parameter.default in ((default,) if plain else (None, parameter.empty))
+    assert method.__name__ == name
     assert (inspect.getdoc(method) or "").partition("\n")[0] == verb.text
-    assert set(inspect.get_annotations(method)) == {*verb.fields, "return"}
+    method(*verb.fields)  # each field gets its own name
+    assert calls == [(name, {field: field for field in verb.fields})]
+
+
+def test_wrong_calls_of_methods():
+    """Mistype a verb and a field, give too much and too little: errors as of Python's functions."""
+    verbs = LabVerbs(lambda verb, **fields: pytest.fail("nothing is called"))
+    with pytest.raises(AttributeError, match="'LabVerbs' object has no attribute 'set_pausd'"):
+        verbs.set_pausd  # noqa: B018
+    with pytest.raises(TypeError, match="unexpected keyword argument 'pausd'"):
+        verbs.set_paused(True, pausd=True)
+    with pytest.raises(TypeError, match="missing a required argument: 'paused'"):
+        verbs.set_paused()
+    with pytest.raises(TypeError, match="too many positional arguments"):
+        verbs.set_paused(True, False)
+    assert not hasattr(verbs, "environment") and not only_reads("of_a_later_version")
 
 
 def test_a_call_is_that_of_the_verb(client, lab):
@@ -70,6 +92,7 @@ def test_the_client_is_a_face(client, lab):
     assert isinstance(client, LabFace)
     assert client.robots == lab.robots and client.model.nq == lab.model.nq
     assert client.describe_verbs() == lab.describe_verbs()
+    assert client.verbs.read_robot("go")["neutral"] == lab.verbs.read_robot("go")["neutral"]
     reply = client.call("step", n_steps=2)
     assert isinstance(reply["frame_id"], int) and reply["frame_id"] <= client.snapshot.frame_id
     assert (client.snapshot.block == lab.snapshot.block).all()

@@ -12,7 +12,7 @@ from manyworlds.lab.client import UnknownNameError, connect
 from manyworlds.tasks import load_env_cfg
 from tests.lab.client.conftest import address, serve
 from tests.robots import robot_file
-from tools.write_client_verbs import read_properties
+from tools.write_entity_reads import read_properties
 
 OF_LAST_STEP = {"joint_acc", "actuator_force", "qfrc_actuator", "qfrc_external"}
 """Quantities of the last physics step; a world that is opened afresh has not made it."""

@@ -16,7 +16,7 @@ class HeightPart:
         """Show the height; tell the program that started the page by a saved state."""
         self.text.value = f"{snapshot.xpos[1, 2]:.3f}"
         if "told" not in self._ctx.lab.states.names:
-            self._ctx.call("capture_state", label="told")
+            self._ctx.verbs.capture_state(label="told")
 
 
 class FailingPart:

@@ -94,7 +94,7 @@ def test_a_refused_action_is_told_in_the_view(page, monkeypatch):
     monkeypatch.setattr(page.server, "get_clients", lambda: {1: client})
 
     def set_mass(mass: float) -> None:
-        page.context.call("set_model", element="body:upper", field="mass", value=mass)
+        page.context.verbs.set_model(element="body:upper", field="mass", value=mass)
 
     for mass in (-1.0, -1.0, -2.0):
         page.context.attempt(lambda mass=mass: set_mass(mass))

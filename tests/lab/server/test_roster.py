@@ -7,6 +7,7 @@ import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
 from manyworlds.lab.server.roster import RosterCache
+from manyworlds.lab.verb_methods import LabVerbs
 from manyworlds.lab.verbs import VerbError
 from tests.lab.server.conftest import two_robots
 
@@ -21,6 +22,11 @@ class SharedFace:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.labs[0], name)
+
+    @property
+    def verbs(self) -> LabVerbs:
+        """Verbs of the present lab, each of which turns to the next one."""
+        return LabVerbs(self.call)
 
     def call(self, verb: str, **fields: object) -> dict[str, object]:
         """Carry out a verb in the present lab, and turn to the next one."""

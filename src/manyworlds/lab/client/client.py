@@ -7,23 +7,24 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import mujoco
 import numpy as np
 
-from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.connection import Connection, Role
 from manyworlds.lab.client.errors import LabTimeoutError, UnknownNameError
 from manyworlds.lab.client.mirror import ClientMirror
 from manyworlds.lab.client.robot import ClientRobot
-from manyworlds.lab.client.written import LabVerbs
 from manyworlds.lab.errors import near
-from manyworlds.lab.face import READ_VERBS
 from manyworlds.lab.loop.shared_snapshots import unpack_snapshot
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.pictures.frame import decode_image
+from manyworlds.lab.verb_methods import LabVerbs, Reply, only_reads
 from manyworlds.lab.world.elements import RobotElements
+
+if TYPE_CHECKING:
+    from manyworlds.lab.verb_methods import CaptureCameraReply
 
 ADDRESS = "tcp://127.0.0.1:5559"
 """Address of the requests of `manyworlds lab TARGET --serve`."""
@@ -42,9 +43,10 @@ class LabClient(LabVerbs):
     """
 
     def __init__(self, connection: Connection) -> None:
+        super().__init__(self.call)
         self.connection = connection
         self._mirror = ClientMirror(
-            self.call, self._fetch, lambda: str(self.connection.greeting["mujoco_version"])
+            self, self._fetch, lambda: str(self.connection.greeting["mujoco_version"])
         )
         self._robots: dict[str, ClientRobot] = {}
         self._model: mujoco.MjModel | None = None
@@ -94,7 +96,7 @@ class LabClient(LabVerbs):
             LabError: there is no such verb, a field is missing or wrong, the lab refuses, or there
                 is no connection.
         """
-        reads = verb.startswith(READ_VERBS)
+        reads = only_reads(verb)
         known = self._known_layout()
         reply = self.connection.ask(
             "call_verb",
@@ -106,6 +108,11 @@ class LabClient(LabVerbs):
         if "snapshot" in reply:
             self._mirror.take(self._unpack(reply["snapshot"]))
         return reply["result"]
+
+    @property
+    def verbs(self) -> LabVerbs:
+        """The client itself, whose methods are the verbs."""
+        return self
 
     def describe_verbs(self) -> list[dict[str, object]]:
         """Return the catalogue of the lab's verbs as plain data."""
@@ -298,7 +305,7 @@ def connect(
     return LabClient(Connection(address, name, role, timeout, patience, known))
 
 
-def image_of(reply: Reply) -> np.ndarray:
+def image_of(reply: Reply | CaptureCameraReply) -> np.ndarray:
     """Return the image of a reply of `capture_camera`, or of `cameras` in a reply of `step`.
 
     Args:

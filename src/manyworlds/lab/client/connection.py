@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import (
     LabConnectionError,
     LabError,
@@ -25,6 +24,7 @@ from manyworlds.lab.client.request_socket import (
     unpack_reply,
 )
 from manyworlds.lab.client.snapshot_stream import SnapshotStream
+from manyworlds.lab.verb_methods import Reply
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.web_access import is_local
 

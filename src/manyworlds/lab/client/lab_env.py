@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import ArrayLike
 
-from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.client import ADDRESS, LabClient, connect
 from manyworlds.lab.client.errors import SessionError
 from manyworlds.utils.spaces import unbounded_box
+
+if TYPE_CHECKING:
+    from manyworlds.lab.loop.modes import WorldMode
+    from manyworlds.lab.verb_methods import ResetTaskReply, StepTaskReply
 
 Arrays: TypeAlias = "np.ndarray | dict[str, Arrays]"
 """Observations: an array, or arrays by name."""
@@ -76,7 +79,7 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
         }
         if self._camera is not None:
             self.lab.configure_camera(self._camera)  # an unknown name is an error now
-        self._mode = self.lab.set_mode("direct")["previous_mode"]
+        self._mode: WorldMode | Literal["auto"] = self.lab.set_mode("direct")["previous_mode"]
         self._auto_reset = self.lab.read_task_report()["auto_reset"]
         self.lab.set_auto_reset(on=False)
 
@@ -107,7 +110,7 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
         if self._owns_lab:
             self.lab.close()
 
-    def _observations(self, reply: Reply) -> Any:
+    def _observations(self, reply: ResetTaskReply | StepTaskReply) -> Any:
         seen = reply["observations"]
         return _copy(seen if self._obs_group is None else seen[self._obs_group])
 
@@ -125,5 +128,5 @@ def _copy(value: Any) -> Any:
     return value.copy()
 
 
-def _log(reply: Reply) -> dict[str, object]:
+def _log(reply: ResetTaskReply | StepTaskReply) -> dict[str, object]:
     return {"log": reply["log"]} if reply["log"] else {}

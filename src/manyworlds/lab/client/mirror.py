@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 import mujoco
 import numpy as np
 
-from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import LabVersionError, NotReadyError
 from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.verb_methods import LabVerbs, Reply
 from manyworlds.lab.world.model_values import write_values
 from manyworlds.lab.world.options import read_options
 
@@ -27,15 +27,15 @@ class ClientMirror:
     Nothing is fetched and computed before the first use of `model` or `data`.
 
     Args:
-        call: carries out verbs of the lab.
+        verbs: verbs of the lab.
         fetch: returns the newest snapshot.
         version: version of MuJoCo that the lab has.
     """
 
     def __init__(
-        self, call: Callable[..., Reply], fetch: Callable[[], Snapshot], version: Callable[[], str]
+        self, verbs: LabVerbs, fetch: Callable[[], Snapshot], version: Callable[[], str]
     ) -> None:
-        self._call, self._fetch, self._mujoco = call, fetch, version
+        self._verbs, self._fetch, self._mujoco = verbs, fetch, version
         self._lock = threading.RLock()
         self._model: mujoco.MjModel | None = None
         self._data: mujoco.MjData | None = None
@@ -86,7 +86,7 @@ class ClientMirror:
         """
         with self._lock:
             for _ in range(_TRIES):
-                world = self._call("describe_world")
+                world = self._verbs.describe_world()
                 if self._model is not None and world["model_version"] == self._version:
                     return
                 fresh = self._load()
@@ -115,7 +115,7 @@ class ClientMirror:
     def _load(self) -> mujoco.MjModel:
         lab, own = self._mujoco(), mujoco.mj_versionString()
         if lab == own:
-            mjb = self._call("export_model", names="lab")["mjb"]
+            mjb = self._verbs.export_model(names="lab")["mjb"]
             return mujoco.MjModel.from_binary_path("lab.mjb", {"lab.mjb": mjb})
         warnings.warn(
             f"The lab has MuJoCo {lab}, and this program {own}: the model is compiled from the "
@@ -123,7 +123,7 @@ class ClientMirror:
             stacklevel=2,
         )
         try:
-            answer = self._call("export_model", names="lab", sources=True)
+            answer = self._verbs.export_model(names="lab", sources=True)
             return mujoco.MjModel.from_xml_string(answer["mjcf"], answer["files"])
         except ValueError as error:
             raise LabVersionError(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyworlds.lab.client.caller import Reply
 from manyworlds.lab.client.errors import BadValueError, error_of
 from manyworlds.lab.readers.packing import load_msgpack, unpack_array
+from manyworlds.lab.verb_methods import Reply
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:

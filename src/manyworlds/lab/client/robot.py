@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.client.caller import Reply
+from manyworlds.lab.client.entity_reads import EntityReads
 from manyworlds.lab.client.errors import NotOwnerError, UnknownNameError
 from manyworlds.lab.client.robot_reads import entity_data
-from manyworlds.lab.client.written.entity_reads import EntityReads
 from manyworlds.lab.errors import near
+from manyworlds.lab.verb_methods import Reply
 from manyworlds.lab.world.elements import RobotElements
 
 if TYPE_CHECKING:
     from manyworlds.entity.data import EntityData
     from manyworlds.lab.client.client import LabClient
+    from manyworlds.lab.verb_methods import SetTwistReply
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class ClientRobot(EntityReads):
                 f"client.take_robot('{self.name}', 'net') changes that.",
             )
 
-    def set_twist(self, forward: float, left: float, yaw: float) -> Reply:
+    def set_twist(self, forward: float, left: float, yaw: float) -> SetTwistReply:
         """Set the velocity command of the robot [m/s, m/s, rad/s]."""
         return self._client.set_twist(self.name, [forward, left, 0.0], [0.0, 0.0, yaw])
 

@@ -104,7 +104,7 @@ class CameraImagePart:
 
     def _enable_all(self, on: bool) -> None:
         for name in self._hub.cameras:
-            self._ctx.call("configure_camera", camera=name, enabled=on)
+            self._ctx.verbs.configure_camera(camera=name, enabled=on)
 
     def _subscribe(self) -> str:
         self._stream = self._hub.subscribe(
@@ -130,8 +130,7 @@ class CameraImagePart:
         )
         if pose == self._pose:
             return
-        known = self._ctx.call("list_cameras")["cameras"]
-        assert isinstance(known, dict)
-        verb, name = ("move_camera", "camera") if PAGE in known else ("add_camera", "name")
-        self._ctx.call(verb, **{name: PAGE}, pos=pose[:3], quat=pose[3:7], fovy=pose[7])
+        verbs = self._ctx.verbs
+        put = verbs.move_camera if PAGE in verbs.list_cameras()["cameras"] else verbs.add_camera
+        put(PAGE, pos=pose[:3], quat=pose[3:7], fovy=pose[7])
         self._pose = pose

@@ -65,7 +65,7 @@ class DriveControls:
     def update(self, snapshot: Snapshot) -> None:
         """Show the speeds and the bindings."""
         ctx = self._ctx
-        state: Any = ctx.lab.face.call("read_driving")
+        state = ctx.verbs.read_driving()
         self.folder.visible = bool(state["drivable"])
         velocity = any(state["drivable"].values())
         for shown, value in zip(self._shown, state["fastest"], strict=True):
@@ -89,12 +89,11 @@ class DriveControls:
             self.table.content = content
 
     def _set(self, name: str, value: float) -> None:
-        self._ctx.call("set_drive_speeds", **{name: value})
+        self._ctx.verbs.set_drive_speeds(**{name: value})
 
     def _bind(self) -> None:
         def bind() -> str:
-            self._ctx.call(
-                "bind_input",
+            self._ctx.verbs.bind_input(
                 robot=self._ctx.robot,
                 input=self.input.value.strip(),
                 actuator=self.actuator.value,
@@ -108,7 +107,7 @@ class DriveControls:
     def _unbind(self) -> None:
         def unbind() -> str:
             name = self.input.value.strip()
-            self._ctx.call("unbind_input", input=name, robot=self._ctx.robot)
+            self._ctx.verbs.unbind_input(input=name, robot=self._ctx.robot)
             return f"{name} moves nothing of {self._ctx.robot} now"
 
         self._ctx.attempt_at(self.note, unbind)

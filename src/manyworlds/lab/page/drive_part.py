@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.loop.snapshot import Snapshot
@@ -13,6 +13,9 @@ from manyworlds.lab.page.drive_socket import DriveSocket
 from manyworlds.lab.page.page_boxes import BoxPart
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.viewer.browser.server import page_access, route
+
+if TYPE_CHECKING:
+    from manyworlds.lab.verb_methods import ReadDrivingReply
 
 _PATH = "/lab-drive"
 _READ_S = 0.5  # period in which bindings are read while a browser drives
@@ -71,7 +74,7 @@ class DrivePart(BoxPart):
 
     def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
         """Carry out the message of a browser; runs in a thread of its own."""
-        call, what = self._ctx.lab.face.call, str(message.get("ask"))
+        verbs, what = self._ctx.lab.face.verbs, str(message.get("ask"))
         if what in self._ctx.answers:
             return self._ctx.answers[what](browser, message)
         if what == "list":
@@ -83,19 +86,24 @@ class DrivePart(BoxPart):
             }
         robot = str(message.get("robot", ""))
         if what == "stop":
-            call("stop_driving", robot=robot, driver=browser)
+            verbs.stop_driving(robot=robot, driver=browser)
             self._robots.pop(robot, None)
             return {}
         if what != "drive":
             raise ValueError(f"A page has no message '{what}': list, drive, stop or timeline.")
-        fields = {key: message[key] for key in ("twist", "inputs", "actions") if key in message}
-        reply: Any = call("drive", robot=robot, driver=browser, **fields)
+        reply = verbs.drive(
+            robot=robot,
+            twist=message.get("twist"),
+            inputs=message.get("inputs"),
+            actions=message.get("actions"),
+            driver=browser,
+        )
         self._robots[robot] = browser
         return {"twist": reply["twist"], "inputs": self._inputs.get(robot, [])}
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> ReadDrivingReply:
         """Read the bindings, for the browsers that drive; return all about driving."""
-        reply: Any = self._ctx.lab.face.call("read_driving")
+        reply = self._ctx.verbs.read_driving()
         inputs: dict[str, list[str]] = {}
         for binding in reply["bindings"]:
             known = inputs.setdefault(binding["robot"], [])
@@ -110,7 +118,7 @@ class DrivePart(BoxPart):
             if driver == browser:
                 self._robots.pop(robot, None)
                 try:
-                    self._ctx.lab.face.call("stop_driving", robot=robot, driver=browser)
+                    self._ctx.lab.face.verbs.stop_driving(robot=robot, driver=browser)
                 except VerbError as error:
                     # The world was rebuilt without the robot, or has stopped.
                     if error.code not in ("unknown_robot", "not_ready"):

@@ -52,7 +52,7 @@ class FilmPart:
             self._add_film(gui)
         with gui.add_folder("Moving camera"):
             self._add_camera(gui)
-        self._take(ctx.call("read_camera_path"))
+        self._take(ctx.verbs.read_camera_path()["camera_path"])
         if self._path.autoplay and self._path.waypoints:
             self._play("path")
 
@@ -81,8 +81,8 @@ class FilmPart:
         ctx.on_change(self.loop, lambda on: self._set(replace(self._path, loop=on)))
         self.file = gui.add_text("Path file", "path", hint="NAME.camera.json, with the recordings.")
         files = {
-            "Save": lambda: ctx.call("save_camera_path", path=self.file.value.strip()),
-            "Load": lambda: self._take(ctx.call("load_camera_path", path=self.file.value.strip())),
+            "Save": lambda: ctx.verbs.save_camera_path(path=self.file.value.strip()),
+            "Load": self._load,
         }
         self.files = add_choice(gui, "File", files, ctx.attempt)
         self.told = gui.add_html("")
@@ -104,19 +104,18 @@ class FilmPart:
             self._move(snapshot, now - self._begun)
         if now - self._read >= _READ_S:
             self._read = now
-            film: Any = self._ctx.call("read_film")["film"]
+            film = self._ctx.verbs.read_film()["film"]
             running = film.get("state") in ("waiting", "drawing")
             relabel(self.film, "Cancel the film" if running else "Film", None)
             self.progress.content = note_html(_told(film), error=bool(film.get("error")))
 
     def _toggle_film(self) -> None:
-        film: Any = self._ctx.call("read_film")["film"]
+        film = self._ctx.verbs.read_film()["film"]
         if film.get("state") in ("waiting", "drawing"):
-            self._ctx.call("film_cancel")
+            self._ctx.verbs.film_cancel()
             return
         width, height = _SIZES[self.size.value]
-        self._ctx.call(
-            "film_start",
+        self._ctx.verbs.film_start(
             source=_SOURCES[self.source.value],
             seconds=None if self.shot.value == "camera path" else float(self.seconds.value),
             shot=self._shot(),
@@ -204,10 +203,13 @@ class FilmPart:
         self._set(replace(self._path, waypoints=self._path.waypoints[:-1]))
 
     def _set(self, path: CameraPath) -> None:
-        self._take(self._ctx.call("set_camera_path", camera_path=path.to_plain()))
+        self._take(self._ctx.verbs.set_camera_path(camera_path=path.to_plain())["camera_path"])
 
-    def _take(self, reply: dict[str, object]) -> None:
-        plain: Any = reply["camera_path"]
+    def _load(self) -> None:
+        reply = self._ctx.verbs.load_camera_path(path=self.file.value.strip())
+        self._take(reply["camera_path"])
+
+    def _take(self, plain: dict[str, Any]) -> None:
         self._path = CameraPath.from_plain(plain)
         self.curve.value, self.loop.value = self._path.curve, self._path.loop
         count = len(self._path.waypoints)

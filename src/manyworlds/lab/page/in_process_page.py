@@ -7,7 +7,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyworlds.lab.errors import LabEndedError
 from manyworlds.lab.page.camera_controls import find_target
@@ -152,7 +152,7 @@ class InProcessPage:
             self._due = dict.fromkeys(self.parts, 0.0)
             gone += self._parts.renew({**_task_tabs(lab), **self._tabs})
             self._due = dict.fromkeys(self.parts, 0.0)
-        notes: Any = lab.status["rebuild_notes"]
+        notes = lab.status["rebuild_notes"]
         self.context.note = "; ".join(["the world was rebuilt", *gone, *notes])
 
     def _welcome(self, client: viser.ClientHandle) -> None:
@@ -171,7 +171,7 @@ class InProcessPage:
         if self._waits and not self._stopping.is_set():
             self._waits = False
             if self.lab.snapshot.step == 0:  # no step was made before
-                self.lab.call("set_paused", paused=False)
+                self.lab.verbs.set_paused(paused=False)
 
     def _fit(self, client: viser.ClientHandle) -> None:
         snapshot, view = self.lab.snapshot, self.context.view

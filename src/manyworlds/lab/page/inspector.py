@@ -17,6 +17,8 @@ from manyworlds.viewer.browser.widgets import MOST_DIGITS, Section, ShownValue
 if TYPE_CHECKING:
     import viser
 
+    from manyworlds.lab.verb_methods import ReadElementReply
+
 _COLUMNS = {"wxyz": "wxyz"}
 _BYTE = 255.0
 
@@ -71,7 +73,7 @@ class InspectorPart:
         new = element != self._element
         # What a user has entered is shown until the model has it, or for a second.
         if new or snapshot.model_version != self._version or self._entered:
-            reply: Any = self._ctx.call("read_element", element=element)
+            reply = self._ctx.verbs.read_element(element=element)
             self._version = snapshot.model_version
             if new:
                 self._element = element
@@ -83,7 +85,7 @@ class InspectorPart:
         """True if an input shows what a user has entered."""
         return any(shown.pending for f in self.fields.values() for shown in f.shown)
 
-    def _build(self, reply: dict[str, Any]) -> None:
+    def _build(self, reply: ReadElementReply) -> None:
         """Add the inputs of an element."""
         kind, _, name = reply["element"].partition(":")
         written = f" ({reply['type']})" if reply["type"] != kind else ""
@@ -164,10 +166,10 @@ class InspectorPart:
             value = list(first)
         else:
             value = numbers if len(numbers) > 1 else numbers[0]
-        self._ctx.call("set_model", element=element, field=name, value=value)
+        self._ctx.verbs.set_model(element=element, field=name, value=value)
 
     def _go_back(self) -> None:
-        self._ctx.call("reset_model", element=self._element)
+        self._ctx.verbs.reset_model(element=self._element)
 
 
 def _effect(consequence: str) -> str:

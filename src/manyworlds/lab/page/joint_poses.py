@@ -105,7 +105,7 @@ class JointPosePart:
         self._ctx.on_change(handle, action)
 
     def _turn(self, joint: str, value: float) -> None:
-        self._ctx.call("set_joint_qpos", joint=joint, qpos=[float(value)], still=True)
+        self._ctx.verbs.set_joint_qpos(joint=joint, qpos=[float(value)], still=True)
 
     def _lift(self, joint: int, height: float) -> None:
         pose = self._pose(joint)
@@ -127,7 +127,7 @@ class JointPosePart:
 
     def _set(self, joint: int, pose: np.ndarray) -> None:
         name = name_of(self._ctx.lab.world.model, "joint", joint)
-        self._ctx.call("set_joint_qpos", joint=name, qpos=pose.tolist(), still=True)
+        self._ctx.verbs.set_joint_qpos(joint=name, qpos=pose.tolist(), still=True)
 
 
 def yaw_of(quat: np.ndarray) -> float:

@@ -58,15 +58,15 @@ class KeyframePart:
 
     def _put(self) -> None:
         root = _ROOTS[self.root.value]
-        self._ctx.call_over_replay(
-            "apply_keyframe", robot=self._ctx.robot, keyframe_name=self.choice.value, root=root
+        reply = self._ctx.verbs.apply_keyframe(
+            robot=self._ctx.robot, keyframe_name=self.choice.value, root=root
         )
+        self._ctx.note_ended_replay(reply["ended_replay"])
 
     def _hold(self) -> None:
         robot = self._ctx.robot
         if self._ctx.lab.keyframes.is_holding(robot):
-            self._ctx.call("stop_hold", robot=robot)
+            self._ctx.verbs.stop_hold(robot=robot)
         else:
-            self._ctx.call_over_replay(
-                "hold_keyframe", robot=robot, keyframe_name=self.choice.value
-            )
+            reply = self._ctx.verbs.hold_keyframe(robot=robot, keyframe_name=self.choice.value)
+            self._ctx.note_ended_replay(reply["ended_replay"])

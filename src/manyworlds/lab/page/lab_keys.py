@@ -29,9 +29,9 @@ def lab_keys(
     """
     actions: dict[str, Callable[[], object]] = {
         "pause": ctx.toggle_pause,
-        "step": lambda: ctx.call("step"),
-        "undo": lambda: ctx.change_history("undo"),
-        "redo": lambda: ctx.change_history("redo"),
+        "step": lambda: ctx.verbs.step(),
+        "undo": ctx.undo,
+        "redo": ctx.redo,
         "reset": top_bar.reset,
         "slower": lambda: top_bar.change_speed(-1),
         "faster": lambda: top_bar.change_speed(1),
@@ -45,7 +45,7 @@ def lab_keys(
             name: partial(overlays.toggle, *switched) for name, switched in OVERLAY_KEYS.items()
         }
     if "LauncherPart" in parts:
-        actions["launch"] = lambda: ctx.call("fire_launcher")
+        actions["launch"] = lambda: ctx.verbs.fire_launcher()
     timeline = parts.get("TimelinePart")
     if isinstance(timeline, TimelinePart):
         actions |= {"back": partial(timeline.step, -1), "forward": partial(timeline.step, 1)}

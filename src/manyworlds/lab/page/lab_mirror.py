@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import mujoco
 import numpy as np
@@ -18,14 +18,16 @@ from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.robots.control import TargetCommand
 from manyworlds.lab.robots.controllers import RobotActuators
 from manyworlds.lab.task.step_report import StepReport
+from manyworlds.lab.verb_methods import LabVerbs, only_reads
 from manyworlds.lab.world.elements import RobotElements
 
 if TYPE_CHECKING:
     from manyworlds.lab.face import LabFace
     from manyworlds.lab.task.env_driver import EnvironmentDriver
+    from manyworlds.lab.verb_methods import ReadStatusReply
 
 Status = dict[str, Any]
-"""Plain data of a reply of `read_status`, or a part of it."""
+"""Plain data of a part of a reply of `read_status`."""
 
 _STATUS_S = 0.1
 """Longest age of the status while nothing is called [s]."""
@@ -116,7 +118,7 @@ class MirroredKeyframes:
     def names(self, robot: str) -> list[str]:
         """Return the names of a robot's keyframes."""
         if robot not in self._names:
-            reply: Any = self._lab.face.call("list_keyframes", robot=robot)
+            reply = self._lab.face.verbs.list_keyframes(robot=robot)
             self._names[robot] = reply["keyframes"]
         return self._names[robot]
 
@@ -128,7 +130,7 @@ class MirroredKeyframes:
 class _StatusPart:
     """Part of the status whose fields are attributes, by the names of the lab's own class."""
 
-    def __init__(self, lab: LabMirror, part: str) -> None:
+    def __init__(self, lab: LabMirror, part: Literal["recording", "replay"]) -> None:
         self._lab, self._part = lab, part
 
     def __getattr__(self, name: str) -> Any:
@@ -145,7 +147,7 @@ class MirroredRecorder(_StatusPart):
     @property
     def sessions(self) -> list[str]:
         """Names of the recordings; asks the lab each time."""
-        reply: Any = self._lab.face.call("replay_list_sessions")
+        reply = self._lab.face.verbs.replay_list_sessions()
         return reply["sessions"]
 
 
@@ -171,7 +173,7 @@ class MirroredTask:
         self.driver = driver
         self.env = None if driver is None else driver.env
         self._lab = lab
-        task: Any = lab.face.call("read_task")
+        task = lab.face.verbs.read_task()
         self.differences: list[str] = task["differences"]
         self.step_dt: float = task["step_dt"]
         self.decimation: int = task["decimation"]
@@ -190,7 +192,7 @@ class MirroredTask:
 
     def update(self) -> None:
         """Read the results of the last control step."""
-        reply: Any = self._lab.face.call("read_task_report")
+        reply = self._lab.face.verbs.read_task_report()
         report = reply["report"]
         report["ended_by"] = tuple(report["ended_by"])
         report["commands"] = {name: tuple(row) for name, row in report["commands"].items()}
@@ -207,7 +209,8 @@ class MirroredTask:
 class LabMirror:
     """A lab for reading, with the names of `LiveLab`, and its verbs.
 
-    What is not in snapshots is read as a status, again as soon as it is old or a verb was called.
+    What is not in snapshots is read as a status, again as soon as it is old or a verb other than
+    a reading one was called.
 
     Args:
         face: the lab.
@@ -215,6 +218,8 @@ class LabMirror:
 
     def __init__(self, face: LabFace) -> None:
         self.face = face
+        self.verbs = LabVerbs(self._call)
+        """Verbs of the lab; the status is read again after one that may change something."""
         self.max_age = _STATUS_S
         """Age from which the status is read again [s]."""
         self._lock = threading.Lock()
@@ -238,12 +243,12 @@ class LabMirror:
             self.environment = MirroredTask(self, getattr(face, "environment", None))
 
     @property
-    def status(self) -> Status:
+    def status(self) -> ReadStatusReply:
         """The reply of `read_status`."""
         with self._lock:
             if time.monotonic() >= self._read_at + self.max_age:
                 self._read_at = time.monotonic()
-                self._status: Status = self.face.call("read_status")
+                self._status = self.face.verbs.read_status()
                 self._robots.show(self._status["robots"])
             return self._status
 
@@ -256,7 +261,7 @@ class LabMirror:
     @property
     def model_options(self) -> dict[str, np.ndarray]:
         """Options of the compiled model by name, before all changes, each of its own shape."""
-        reply: Any = self.face.call("read_sim_options")
+        reply = self.face.verbs.read_sim_options()
         return {name: np.array(value) for name, value in reply["model_options"].items()}
 
     @property
@@ -293,12 +298,12 @@ class LabMirror:
         """True while the world is paused."""
         return self.face.snapshot.paused
 
-    def call(self, verb: str, **fields: object) -> dict[str, object]:
-        """Carry out a verb; its effect on the status is read with the next look at that."""
+    def _call(self, verb: str, **fields: object) -> dict[str, object]:
         try:
             return self.face.call(verb, **fields)
         finally:
-            self._read_at = -math.inf
+            if not only_reads(verb):
+                self._read_at = -math.inf
 
     def explain_warnings(self) -> list[str]:
         """Return the number and the meaning of MuJoCo's warnings since the last reset, as text."""
@@ -309,7 +314,7 @@ class LabMirror:
         return self.controls[name].reasons
 
     def _robot(self, name: str) -> MirroredRobot:
-        reply: Any = self.face.call("read_robot", robot=name)
+        reply = self.face.verbs.read_robot(robot=name)
         ids, actuators = (np.array(reply[key], int) for key in ("controls", "actuator_ids"))
         names = tuple(reply["actuators"])
         return MirroredRobot(

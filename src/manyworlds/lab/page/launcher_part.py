@@ -83,8 +83,7 @@ class LauncherPart:
             body, path = self.body.value, self.path.value
             fields = {"path": path, "speed": self.speed.value, "arc": self.arc.value}
             fields |= {"auto": self.auto.value, "delay": self.delay.value}
-            self._ctx.call(
-                "aim_launcher",
+            self._ctx.verbs.aim_launcher(
                 body=body,
                 target=self.target.value,
                 reset=self.reset.value,
@@ -102,13 +101,13 @@ class LauncherPart:
         """End the auto-fire of the chosen body."""
 
         def act() -> str:
-            self._ctx.call("forget_launch", body=self.body.value)
+            self._ctx.verbs.forget_launch(body=self.body.value)
             return f"'{self.body.value}' is not launched again"
 
         self._ctx.attempt_at(self.note, act)
 
     def _fire(self, body: str) -> str:
-        reply: Any = self._ctx.call("fire_launcher", body=body)
+        reply = self._ctx.verbs.fire_launcher(body=body)
         speeds = {
             name: sum(v * v for v in velocity) ** 0.5
             for name, velocity in reply["velocities"].items()
@@ -151,12 +150,13 @@ class ContactPart:
 
         def act() -> str:
             if self._watch is not None:
-                self._ctx.call("unwatch_contacts", watch=self._watch)
+                self._ctx.verbs.unwatch_contacts(watch=self._watch)
                 self._watch = None
             if not on:
                 return " "
-            names = {"first": self.first.value, "second": self.second.value}
-            reply: Any = self._ctx.call("watch_contacts", kind=self.kind.value, **names)
+            reply = self._ctx.verbs.watch_contacts(
+                first=self.first.value, second=self.second.value, kind=self.kind.value
+            )
             self._watch = reply["watch"]
             return "contacts that begin or end are listed"
 
@@ -168,7 +168,7 @@ class ContactPart:
         """Show new events, the newest first."""
         if self._watch is None:
             return
-        reply: Any = self._ctx.lab.face.call("read_contact_events", since=self._next)
+        reply = self._ctx.verbs.read_contact_events(since=self._next)
         self._next = reply["next"]
         if not reply["events"]:
             return

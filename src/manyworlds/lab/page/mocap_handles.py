@@ -74,4 +74,4 @@ class MocapPart:
         """
         (self._held.discard if phase == "end" else self._held.add)(mocap)
         body = int(np.flatnonzero(self._ctx.lab.world.model.body_mocapid == mocap)[0])
-        self._ctx.call("set_mocap_pose", body=body, pos=position, quat=quat)
+        self._ctx.verbs.set_mocap_pose(body=body, pos=position, quat=quat)

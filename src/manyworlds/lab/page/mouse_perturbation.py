@@ -95,7 +95,7 @@ class PullPart:
         start = np.array(origin, float) - self._ctx.view.offset
         along = np.array(direction, float)
         groups = np.array(self._ctx.view.grid.groups["geom"], float)
-        geom = self._ctx.call("pick_body", origin=start, direction=along, groups=groups)
+        geom = self._ctx.verbs.pick_body(origin=start, direction=along, groups=groups)
         hits = [
             (float(str(geom["distance"])), int(str(geom["body_id"]))),
             self._ctx.view.grid.deformables.bodies.hit(start, along),
@@ -117,7 +117,7 @@ class PullPart:
         """Release the body."""
         with self._lock:
             self._client = self._target = self._quat = None
-        self._ctx.call("release_body")
+        self._ctx.verbs.release_body()
 
     def update(self, snapshot: Snapshot) -> None:
         """Mark the selected body; renew the pull while the mouse does not move."""
@@ -128,15 +128,15 @@ class PullPart:
         with self._lock:
             target, quat = self._target, self._quat
         if target is not None:
-            self._ctx.call("pull_body", target=target)
+            self._ctx.verbs.pull_body(target=target)
         if quat is not None:
-            self._ctx.call("turn_body", quat=quat)
+            self._ctx.verbs.turn_body(quat=quat)
 
     def _begin(self, event: DragEvent, body: int) -> None:
         point = np.array(event.start_position) - self._ctx.view.offset
         snapshot = self._ctx.lab.snapshot
         self._ctx.body = body
-        self._ctx.call("grab_body", body=body, point=point)
+        self._ctx.verbs.grab_body(body=body, point=point)
         with self._lock:
             self._client = event.client_id
             self._start = np.array(event.end_screen_pos), snapshot.xquat[body].copy()
@@ -146,7 +146,7 @@ class PullPart:
         if event.button == "right":
             with self._lock:
                 self._target = np.array(event.end_position) - self._ctx.view.offset
-            self._ctx.call("pull_body", target=self._target)
+            self._ctx.verbs.pull_body(target=self._target)
             return
         assert self._start is not None
         start, quat = self._start
@@ -156,7 +156,7 @@ class PullPart:
         turned = _turned(_turned(quat, -camera[:, 1], right), camera[:, 0], -down)
         with self._lock:
             self._quat = turned
-        self._ctx.call("turn_body", quat=turned)
+        self._ctx.verbs.turn_body(quat=turned)
 
 
 def _matrix(quat: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import mujoco
 import numpy as np
@@ -199,7 +199,7 @@ class OverlayPart:
         self._captured = {}
         if kinds:
             names = {kind.name: kind for kind in kinds}
-            reply: Any = self._ctx.lab.face.call("read_captures", kinds=[*names])
+            reply = self._ctx.verbs.read_captures(kinds=[*names])
             captures = reply["captures"].items()
             self._captured = {names[name]: names[name](**arrays) for name, arrays in captures}
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from manyworlds.lab.page.lab_mirror import LabMirror
     from manyworlds.lab.page.world_view import WorldView
+    from manyworlds.lab.verb_methods import LabVerbs
 
 Answer = Callable[[str, dict[str, Any]], dict[str, object]]
 """Maps the name of a browser and a message to the reply."""
@@ -31,7 +32,7 @@ _Input = TypeVar("_Input", bound="viser.GuiInputHandle[Any]")
 class Part(Protocol):
     """A part of the page; it adds its controls to the tab that is open while it is made.
 
-    It reads snapshots, and changes the world through verbs: `PageContext.call`.
+    It reads snapshots, and changes the world through `PageContext.verbs`.
     """
 
     period: float
@@ -155,13 +156,10 @@ class PageContext:
         outcome = self._run(action)
         note.content = note_html(outcome or self.message, error=outcome is None)
 
-    def call(self, verb: str, **fields: object) -> dict[str, object]:
-        """Carry out a verb of the lab; all that the page changes in the world, it changes so.
-
-        Raises:
-            VerbError: a field is wrong, or the lab refuses.
-        """
-        return self.lab.call(verb, **fields)
+    @property
+    def verbs(self) -> LabVerbs:
+        """Verbs of the lab: all that the page changes in the world, it changes by them."""
+        return self.lab.verbs
 
     @property
     def running(self) -> bool:
@@ -173,16 +171,21 @@ class PageContext:
         """Pause or play: the replay if there is one, which can be sought while it is paused."""
         running, replay = self.running, self.lab.replay
         if replay.is_active:
-            self.call("replay_pause" if running else "replay_play")
+            if running:
+                self.verbs.replay_pause()
+            else:
+                self.verbs.replay_play()
         if self.lab.paused or not replay.is_active:
-            self.call("set_paused", paused=running)
+            self.verbs.set_paused(paused=running)
 
-    def call_over_replay(self, verb: str, **fields: object) -> dict[str, object]:
-        """Carry out a verb that ends a replay, and note if it did."""
-        reply = self.call(verb, **fields)
-        if ended := reply["ended_replay"]:
-            self.note = f"this ended the replay of '{ended}'"
-        return reply
+    def note_ended_replay(self, session: str) -> None:
+        """Note that an action ended a replay, if it did.
+
+        Args:
+            session: session of the replay; empty for none.
+        """
+        if session:
+            self.note = f"this ended the replay of '{session}'"
 
     def on_click(self, handle: _Button, action: Callable[[], object]) -> _Button:
         """Run an action when a button is clicked; return the button."""
@@ -204,11 +207,13 @@ class PageContext:
         self.part = "" if kind == "body" else f"{kind}:{name_of(model, kind, id)}"
         self.body = body_of(model, kind, id)
 
-    def change_history(self, verb: str) -> None:
-        """Undo an edit, or redo it, and note that."""
-        done = "undone" if verb == "undo" else "redone"
-        label = self.call(verb)["label"]
-        self.note = f"{done}: {label}"
+    def undo(self) -> None:
+        """Undo an edit, and note that."""
+        self.note = f"undone: {self.verbs.undo()['label']}"
+
+    def redo(self) -> None:
+        """Redo an edit, and note that."""
+        self.note = f"redone: {self.verbs.redo()['label']}"
 
     def select_robot(self, name: str) -> None:
         """Select a robot."""

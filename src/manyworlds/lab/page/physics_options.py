@@ -114,14 +114,14 @@ class OptionsPart:
         options = {}
         for name, value in values.items():
             if name in _SWITCHES:
-                self._ctx.call("set_sim_flag", flag=_SWITCHES[name], on=value)
+                self._ctx.verbs.set_sim_flag(flag=_SWITCHES[name], on=value)
             elif name in _CHOICES:
                 _, kind, prefix = _CHOICES[name]
                 options[name] = int(kind.__members__[prefix + value.upper()])
             else:
                 options[name] = value
         if options:
-            self._ctx.call("set_sim_options", options=options)
+            self._ctx.verbs.set_sim_options(options=options)
 
 
 def _names_of(kind: Any, prefix: str) -> tuple[str, ...]:

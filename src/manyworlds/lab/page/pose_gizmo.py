@@ -75,10 +75,10 @@ class GizmoPart:
         if not body:
             return
         if model.body_mocapid[body] >= 0:
-            ctx.call("set_mocap_pose", body=body, pos=position, quat=quat)
+            ctx.verbs.set_mocap_pose(body=body, pos=position, quat=quat)
         elif (joint := _free_joint(model, body)) >= 0:
             pose = [*position.tolist(), *quat.tolist()]
-            ctx.call("set_joint_qpos", joint=name_of(model, "joint", joint), qpos=pose, still=True)
+            ctx.verbs.set_joint_qpos(joint=name_of(model, "joint", joint), qpos=pose, still=True)
         elif phase == "end":
             parent = int(model.body_parentid[body])
             pos, turn = _in_frame(ctx.lab.snapshot, parent, position, quat)
@@ -88,7 +88,7 @@ class GizmoPart:
                 ("quat", turn, model.body_quat[body]),
             ):
                 if not np.allclose(value, now, atol=1e-9):
-                    ctx.call("set_model", element=element, field=field, value=value.tolist())
+                    ctx.verbs.set_model(element=element, field=field, value=value.tolist())
 
 
 def _free_joint(model: mujoco.MjModel, body: int) -> int:

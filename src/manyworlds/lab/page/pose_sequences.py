@@ -44,9 +44,9 @@ class SequencePart:
     def _toggle(self) -> None:
         robot = self._ctx.robot
         if self._is_playing():
-            self._ctx.call("stop_sequence", robot=robot)
+            self._ctx.verbs.stop_sequence(robot=robot)
         else:
-            self._ctx.call("play_sequence", robot=robot, sequence=self.choice.value)
+            self._ctx.verbs.play_sequence(robot=robot, sequence=self.choice.value)
 
     def _is_playing(self) -> bool:
         """Return True while a sequence controls the selected robot."""

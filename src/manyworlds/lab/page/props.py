@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,13 +10,16 @@ import numpy as np
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
+from manyworlds.spec.prop_choices import Primitive
 from manyworlds.viewer.browser.markup import note_html
 
 if TYPE_CHECKING:
     import viser
 
+    from manyworlds.lab.verb_methods import ReadConversionReply
+
 _MODES = ("dynamic", "static", "mocap")
-_SIZES = {
+_SIZES: dict[Primitive, tuple[float, ...]] = {
     "box": (0.1, 0.1, 0.1),
     "sphere": (0.1,),
     "capsule": (0.05, 0.1),
@@ -66,7 +70,7 @@ class PropPart:
         """Show the progress of a conversion."""
         if self._conversion < 0:
             return
-        self._show(self._ctx.call("read_conversion", conversion=self._conversion))
+        self._show(self._ctx.verbs.read_conversion(conversion=self._conversion))
 
     def renew(self) -> list[str]:
         """Keep all settings: the world was rebuilt, often by this part."""
@@ -85,27 +89,29 @@ class PropPart:
         shape = self.shape.value
         size = [self.scale.value * length for length in _SIZES[shape]]
         name = self.name.value.strip() or shape
-        self._show(self._ctx.call("add_prop", shape=shape, size=size, name=name, **self._common()))
+        self._show(self._ctx.verbs.add_prop(shape=shape, size=size, name=name, **self._common()))
 
     def _add_upload(self) -> str:
         file = self.upload.value
         fields = self._of_mesh()
-        self._start("add_mesh_prop", content=file.content, file_name=file.name, **fields)
+        add = self._ctx.verbs.add_mesh_prop
+        self._start(lambda: add(content=file.content, file_name=file.name, **fields))
         return f"'{file.name}' is being converted."
 
     def _add_file(self) -> None:
-        self._start("add_mesh_prop_from_file", path=self.path.value.strip(), **self._of_mesh())
+        path, fields = self.path.value.strip(), self._of_mesh()
+        self._start(lambda: self._ctx.verbs.add_mesh_prop_from_file(path=path, **fields))
 
-    def _start(self, verb: str, **fields: Any) -> None:
+    def _start(self, convert: Callable[[], ReadConversionReply]) -> None:
         if self._conversion >= 0:
             raise RuntimeError("A mesh is being converted: wait, or cancel it.")
-        self._show(self._ctx.call(verb, **fields))
+        self._show(convert())
 
     def _cancel(self) -> None:
         if self._conversion >= 0:
-            self._show(self._ctx.call("cancel_conversion", conversion=self._conversion))
+            self._show(self._ctx.verbs.cancel_conversion(conversion=self._conversion))
 
-    def _show(self, conversion: dict[str, Any]) -> None:
+    def _show(self, conversion: ReadConversionReply) -> None:
         running = conversion["state"] == "running"
         self._conversion = conversion["conversion"] if running else -1
         self.progress.visible = self.cancel.visible = running
@@ -168,7 +174,7 @@ class HeightFieldPart:
         }
 
     def _preview(self) -> None:
-        reply: Any = self._ctx.call("read_region_heights", **self._fields())
+        reply = self._ctx.verbs.read_region_heights(**self._fields())
         num_x, num_y = (int(count) for count in reply["counts"])
         (x, y), (width, length) = self.center.value, self.size.value
         points = np.empty((num_y, num_x, 3))
@@ -185,8 +191,7 @@ class HeightFieldPart:
 
     def _add(self) -> None:
         self._clear()
-        reply = self._ctx.call(
-            "add_height_field",
+        reply = self._ctx.verbs.add_height_field(
             **self._fields(),
             base_thickness=self.base.value,
             name=self.name.value.strip() or "terrain",

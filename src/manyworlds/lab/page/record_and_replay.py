@@ -73,17 +73,17 @@ class RecordPart:
         ctx.on_change(self.session, self._choose)
         self.start = ctx.on_click(gui.add_button("Start replay", icon=PLAY), self._start)
         self.stop = ctx.on_click(
-            gui.add_button("Stop replay", icon=_STOP, color="gray"), lambda: ctx.call("replay_stop")
+            gui.add_button("Stop replay", icon=_STOP, color="gray"), lambda: ctx.verbs.replay_stop()
         )
         self.scrub = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
         ctx.on_change(self.scrub, self._seek)
-        steps = {f"{n:+d}": lambda n=n: ctx.call("replay_step_frames", n_frames=n) for n in (-1, 1)}
+        steps = {f"{n:+d}": lambda n=n: ctx.verbs.replay_step_frames(n_frames=n) for n in (-1, 1)}
         self.frame = add_choice(gui, "Frame", steps, ctx.attempt)
         rates = {f"{rate:g}x": rate for rate in _RATES}
         self.rate = gui.add_dropdown("Playback speed", tuple(rates), initial_value="1x")
-        ctx.on_change(self.rate, lambda name: ctx.call("set_replay", rate=rates[name]))
+        ctx.on_change(self.rate, lambda name: ctx.verbs.set_replay(rate=rates[name]))
         self.loop = gui.add_checkbox("Loop", replay.loop)
-        ctx.on_change(self.loop, lambda on: ctx.call("set_replay", loop=on))
+        ctx.on_change(self.loop, lambda on: ctx.verbs.set_replay(loop=on))
         self.restore = gui.add_checkbox(
             "Restore state on stop", True, hint="Off: physics continues from the shown frame."
         )
@@ -166,41 +166,41 @@ class RecordPart:
 
     def _toggle_recording(self) -> None:
         if self._recorder.is_recording:
-            self._ctx.call("recording_stop")
+            self._ctx.verbs.recording_stop()
         else:
-            self._ctx.call("recording_start", name=self.file.value.strip())
+            self._ctx.verbs.recording_start(name=self.file.value.strip())
             self.file.value = ""
 
     def _choose(self, name: str) -> None:
-        self._ctx.call("replay_set_active", name=name)
+        self._ctx.verbs.replay_set_active(name=name)
         if self._replay.is_active:
             self._start()
 
     def _start(self) -> None:
-        self._ctx.call("replay_start", session=self.session.value, restore=self.restore.value)
+        self._ctx.verbs.replay_start(session=self.session.value, restore=self.restore.value)
 
     def _seek(self, moment: float) -> None:
         self._touched = time.monotonic()
-        self._ctx.call("replay_seek", replay_time=moment)
+        self._ctx.verbs.replay_seek(replay_time=moment)
 
     def _bind(self, robot: str, role: str) -> None:
         enabled, relative = ROLES[role]
-        self._ctx.call("set_replay_role", robot=robot, enabled=enabled, relative=relative)
+        self._ctx.verbs.set_replay_role(robot=robot, enabled=enabled, relative=relative)
 
     def _save(self) -> None:
-        self._ctx.call("recording_save", path=self.name.value.strip(), session=self.session.value)
+        self._ctx.verbs.recording_save(path=self.name.value.strip(), session=self.session.value)
         self._list()
 
     def _download(self, client: viser.ClientHandle | None) -> None:
         assert client is not None  # only clients click
         name = self.name.value.strip()
-        reply = self._ctx.call("recording_export", path=name, session=self.session.value)
+        reply = self._ctx.verbs.recording_export(path=name, session=self.session.value)
         assert isinstance(reply["content"], bytes)
         client.send_file_download(name, reply["content"], save_immediately=True)
 
     def _import(self) -> str:
         file = self.upload.value
-        self._ctx.call("recording_import", path=file.name, content=file.content)
+        self._ctx.verbs.recording_import(path=file.name, content=file.content)
         self._list()
         self.session.value = file.name
         return f"'{file.name}' is imported."
@@ -231,7 +231,7 @@ class RecordPart:
         view = (*(position - self._ctx.view.offset).tolist(), pitch, yaw, 0.0)
         if view != self._view:
             self._view = view
-            self._ctx.lab.face.call("set_recording_view", view=view)
+            self._ctx.lab.face.verbs.set_recording_view(view=view)
 
 
 def _direction(pitch: float, yaw: float) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -69,15 +69,13 @@ class RobotPart:
             hint="Source of the robot's targets: these sliders, a policy, a client ..., or nobody.",
         )
         self._owner = ShownValue(self.owner)
-        ctx.on_change(
-            self.owner, lambda owner: ctx.call("take_robot", robot=ctx.robot, owner=owner)
-        )
+        ctx.on_change(self.owner, lambda owner: ctx.verbs.take_robot(robot=ctx.robot, owner=owner))
         self.controller = gui.add_checkbox(
             "Controller", True, hint="Off: targets are passed to the actuators unchanged."
         )
         self._enabled = ShownValue(self.controller)
         ctx.on_change(
-            self.controller, lambda on: ctx.call("enable_controller", robot=ctx.robot, enabled=on)
+            self.controller, lambda on: ctx.verbs.enable_controller(robot=ctx.robot, enabled=on)
         )
         self.reset_targets = gui.add_button(
             "Reset targets", hint="Set all targets to their initial values."
@@ -145,7 +143,7 @@ class RobotPart:
                     def send(value: float, name=name, i=i) -> None:
                         fresh = robot.commands[name].copy()
                         fresh[i] = value
-                        self._ctx.call("set_command", robot=robot.name, command=name, values=fresh)
+                        self._ctx.verbs.set_command(robot=robot.name, command=name, values=fresh)
                         robot.commands[name] = fresh
 
                     handles.append(self._ctx.on_change(handle, send))
@@ -190,12 +188,12 @@ class RobotPart:
                     sliders.seen = -1  # a target that was outside may be inside now
 
     def _write(self, robot: MirroredRobot, targets: dict[str, float]) -> None:
-        reply: Any = self._ctx.call("set_targets", robot=robot.name, targets=targets)
+        reply = self._ctx.verbs.set_targets(robot=robot.name, targets=targets)
         if reply["accepted"]:
             self.sliders[robot.name].seen = reply["command_number"]
 
     def _reset_targets(self) -> None:
-        self._ctx.call("reset_targets", robot=self._ctx.robot)
+        self._ctx.verbs.reset_targets(robot=self._ctx.robot)
 
 
 def command_labels(command: str, size: int) -> tuple[str, ...]:

@@ -49,23 +49,24 @@ class SavedStatePart:
         return []
 
     def _save(self) -> None:
-        self._ctx.call("capture_state", label=self.name.value.strip())
+        self._ctx.verbs.capture_state(label=self.name.value.strip())
         self.name.value = ""
 
     def _restore(self) -> None:
         name = self.choice.value
-        if converted := self._ctx.call_over_replay("restore_state", label=name)["converted"]:
-            self._ctx.note = f"the state '{name}' was {converted}"
+        reply = self._ctx.verbs.restore_state(label=name)
+        self._ctx.note_ended_replay(reply["ended_replay"])
+        if reply["converted"]:
+            self._ctx.note = f"the state '{name}' was {reply['converted']}"
 
     def _send(self, client: viser.ClientHandle | None) -> None:
         assert client is not None  # only clients click
         name = self.choice.value
-        content = self._ctx.call("export_state", label=name)["content"]
-        assert isinstance(content, bytes)
+        content = self._ctx.verbs.export_state(label=name)["content"]
         client.send_file_download(f"{name}.npz", content, save_immediately=True)
 
     def _import(self) -> str:
         file = self.upload.value
-        reply = self._ctx.call("import_state", content=file.content, name=file.name, convert=True)
+        reply = self._ctx.verbs.import_state(content=file.content, name=file.name, convert=True)
         how = f", {reply['converted']}" if reply["converted"] else ""
         return f"'{file.name}' is imported as '{reply['label']}'{how}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ from manyworlds.viewer.browser.widgets import add_choice, add_number
 
 if TYPE_CHECKING:
     import viser
+
+    from manyworlds.lab.verb_methods import AddItemReply
 
 _NONE = "none"
 _FILES = ",".join((*MODEL_SUFFIXES, *MESH_SUFFIXES, ".zip"))
@@ -79,7 +81,7 @@ class ScenePart:
 
     def _add_sources(self) -> None:
         ctx, gui = self._ctx, self._ctx.gui
-        reply: Any = ctx.lab.face.call("list_sources")
+        reply = ctx.verbs.list_sources()
         names = (*reply["names"], *reply["menagerie"])
         with gui.add_folder("Add robot or file", expand_by_default=False):
             self.added_name = gui.add_text("Name", "", hint="Empty: that of the source.")
@@ -123,8 +125,9 @@ class ScenePart:
         shown = self.gizmo.value and item is not None
         self.handle.visible = shown
         if shown and not self._held:
-            pose: Any = ctx.lab.face.call("read_item_pose", item=self.choice.value)
-            self.handle.position, self.handle.wxyz = pose["pos"], pose["quat"]
+            pose = ctx.verbs.read_item_pose(item=self.choice.value)
+            self.handle.position = np.array(pose["pos"])
+            self.handle.wxyz = np.array(pose["quat"])
 
     def drag(self, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
         """Handle an event of a drag of the gizmo: the item is moved when it ends.
@@ -136,9 +139,7 @@ class ScenePart:
         """
         self._held = phase != "end"
         if not self._held:
-            self._tell(
-                lambda: self._edit("move_item", item=self._chosen(), pos=position, quat=quat)
-            )
+            self._tell(lambda: self._move(position, quat))
 
     def _add_handle(self) -> None:
         size = float(np.clip(2.0 * self._ctx.lab.world.model.stat.meansize, 0.2, 0.6))
@@ -153,7 +154,7 @@ class ScenePart:
             self.drag(event.phase, np.array(handle.position), np.array(handle.wxyz))
 
     def _list(self) -> None:
-        reply: Any = self._ctx.lab.face.call("list_items")
+        reply = self._ctx.verbs.list_items()
         self._items = reply["items"]
         names = (_NONE, *(item["name"] for item in self._items))
         chosen = reply["selected"] or self.choice.value
@@ -162,7 +163,7 @@ class ScenePart:
         self._show_tree()
 
     def _show_tree(self) -> None:
-        reply: Any = self._ctx.lab.face.call("read_item_tree", search=self.search.value.strip())
+        reply = self._ctx.verbs.read_item_tree(search=self.search.value.strip())
         lines = [line for node in reply["tree"] for line in self._lines(node)]
         self.tree.content = tree_html(lines, "nothing of this name")
 
@@ -191,7 +192,7 @@ class ScenePart:
         return self.choice.value
 
     def _select(self, name: str) -> None:
-        self._ctx.call("select_item", item="" if name == _NONE else name)
+        self._ctx.verbs.select_item(item="" if name == _NONE else name)
         item = self._item()
         body = next((b for b in item["bodies"] if b), "") if item else ""
         self._ctx.select("body", self._ctx.view.id_of(body))
@@ -214,52 +215,68 @@ class ScenePart:
         self._ctx.attempt_at(self.outcome, action)
         self._list()
 
-    def _edit(self, verb: str, **fields: object) -> str:
-        """Carry out a verb; return what it did."""
-        reply: Any = self._ctx.call(verb, **fields)
-        if (item := reply.get("item")) is not None and verb != "move_item":
-            self._ctx.call("select_item", item=item["name"])
-        what = f"{verb.replace('_', ' ')}: done"
-        return "\n".join([what, *reply.get("notes", [])])
+    def _select_new(self, what: str, reply: AddItemReply) -> str:
+        """Select the item of a reply; return what was done, as a sentence."""
+        self._ctx.verbs.select_item(item=reply["item"]["name"])
+        return _done(what, reply["notes"])
 
     def _undo(self) -> None:
-        self._tell(lambda: f"undone: {self._ctx.call('undo')['label']}")
+        self._tell(lambda: f"undone: {self._ctx.verbs.undo()['label']}")
 
     def _redo(self) -> None:
-        self._tell(lambda: f"redone: {self._ctx.call('redo')['label']}")
+        self._tell(lambda: f"redone: {self._ctx.verbs.redo()['label']}")
+
+    def _move(self, position: np.ndarray, quat: np.ndarray) -> str:
+        reply = self._ctx.verbs.move_item(item=self._chosen(), pos=position, quat=quat)
+        return _done("move item", reply["notes"])
 
     def _duplicate(self) -> str:
-        return self._edit("duplicate_item", item=self._chosen())
+        reply = self._ctx.verbs.duplicate_item(item=self._chosen())
+        return self._select_new("duplicate item", reply)
 
     def _remove(self) -> str:
-        return self._edit("remove_item", item=self._chosen())
+        reply = self._ctx.verbs.remove_item(item=self._chosen())
+        return _done("remove item", reply["notes"])
 
     def _rename(self) -> str:
-        return self._edit("rename_item", item=self._chosen(), name=self.name.value.strip())
+        name = self.name.value.strip()
+        reply = self._ctx.verbs.rename_item(item=self._chosen(), name=name)
+        return self._select_new("rename item", reply)
 
     def _grid(self) -> str:
         rows, columns = int(self.rows.value), int(self.columns.value)
-        return self._edit("add_item_grid", item=self._chosen(), rows=rows, columns=columns)
+        reply = self._ctx.verbs.add_item_grid(item=self._chosen(), rows=rows, columns=columns)
+        return _done("add item grid", reply["notes"])
 
-    def _place(self) -> dict[str, object]:
-        pos = None if self.free.value else list(self.position.value)
-        return {"name": self.added_name.value.strip(), "pos": pos}
+    def _new_name(self) -> str:
+        return self.added_name.value.strip()
+
+    def _new_pos(self) -> tuple[float, ...] | None:
+        return None if self.free.value else self.position.value
 
     def _use_position(self, free: bool) -> None:
         self.position.disabled = free
 
     def _add_by_name(self) -> str:
-        return self._edit("add_item", source=self.source.value, **self._place())
+        source = self.source.value
+        reply = self._ctx.verbs.add_item(source=source, name=self._new_name(), pos=self._new_pos())
+        return self._select_new("add item", reply)
 
     def _add_by_path(self) -> str:
         path = self.path.value.strip()
         if not path:
             raise ValueError("Give the path of a file.")
-        return self._edit("add_item_file", path=str(Path(path).expanduser()), **self._place())
+        reply = self._ctx.verbs.add_item_file(
+            path=Path(path).expanduser(), name=self._new_name(), pos=self._new_pos()
+        )
+        return self._select_new("add item file", reply)
 
     def _add_upload(self) -> str:
         file = self.upload.value
-        return self._edit("upload_item", file=file.name, content=file.content, **self._place())
+        reply = self._ctx.verbs.upload_item(
+            file=file.name, content=file.content, name=self._new_name(), pos=self._new_pos()
+        )
+        return self._select_new("upload item", reply)
 
     def _folder(self) -> str:
         folder = self.file.value.strip()
@@ -268,8 +285,14 @@ class ScenePart:
         return str(Path(folder).expanduser())
 
     def _save(self) -> str:
-        reply: Any = self._ctx.call("save_scene", folder=self._folder())
+        reply = self._ctx.verbs.save_scene(folder=self._folder())
         return "\n".join([f"saved: {reply['folder']}", *reply["notes"]])
 
     def _open(self) -> str:
-        return self._edit("open_scene", path=self._folder())
+        reply = self._ctx.verbs.open_scene(path=self._folder())
+        return _done("open scene", reply["notes"])
+
+
+def _done(what: str, notes: Iterable[str]) -> str:
+    """Return what was done, and notes on it, a line each."""
+    return "\n".join([f"{what}: done", *notes])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -45,7 +45,7 @@ class SceneLightsPart:
         if snapshot.model_version == self._version:
             return
         self._version = snapshot.model_version
-        reply: Any = self._ctx.lab.face.call("list_items")
+        reply = self._ctx.verbs.list_items()
         added = [item for item in reply["items"] if item["source"] == ADDED_LIGHT]
         for handle in self.handles.values():
             handle.remove()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.viewer.browser.markup import status_html, table_html
@@ -35,7 +33,7 @@ class TaskDetailsPart:
         if not self.box.value:
             self.facts.content = self.table.content = ""
             return
-        found: Any = self._ctx.call("read_task_details")
+        found = self._ctx.verbs.read_task_details()
         value = found["value"]
         rows = [("Value", "not known" if value is None else f"{value:.3f}")]
         rows += [

@@ -51,7 +51,7 @@ class TaskPart:
             hint="Off: terminations are shown, and the world continues.",
         )
         self._auto_reset = ShownValue(self.auto_reset)
-        ctx.on_change(self.auto_reset, lambda on: ctx.call("set_auto_reset", on=on))
+        ctx.on_change(self.auto_reset, lambda on: ctx.verbs.set_auto_reset(on=on))
         self.shapes = gui.add_checkbox("Debug shapes", True, hint="Goals, commands, sensors ...")
         ctx.on_change(self.shapes, lambda on: self.request_redraw())
         if self.env is not None:
@@ -114,22 +114,22 @@ class TaskPart:
         self.request(requests.action_of(name, payload))
 
     def _carry_out(self, action: ViewerRequest) -> None:
-        call = self._ctx.call
+        verbs = self._ctx.verbs
         match action:
             case SteerCommand(term, values):
-                call("steer_command", term=term, values=values)
+                verbs.steer_command(term=term, values=values)
             case SeekMotion(term, frame):
-                call("seek_motion", term=term, frame=frame)
+                verbs.seek_motion(term=term, frame=frame)
             case requests.ApplyGuiReset() if self._task.driver is not None:
                 self._task.driver.apply_gui_reset()
             case requests.Reset():
-                call("reset")
+                verbs.reset()
             case requests.TogglePause():
                 self._ctx.toggle_pause()
             case requests.SingleStep():
-                call("set_paused", paused=True)
+                verbs.set_paused(paused=True)
                 self._task.update()
-                call("step", n_steps=self._task.decimation - self._task.substep)
+                verbs.step(n_steps=self._task.decimation - self._task.substep)
             case _:
                 raise ValueError(f"The lab has no action {action}.")
 
@@ -138,7 +138,7 @@ class TaskPart:
         debug, offset = self._overlays.debug, self._ctx.view.offset
         debug.clear()
         if self.shapes.value:
-            reply: Any = self._ctx.lab.face.call("read_debug_shapes")
+            reply = self._ctx.verbs.read_debug_shapes()
             unpack_shapes(reply["shapes"], debug.scn, offset)
         self._overlays.show(offset)
 

@@ -31,8 +31,7 @@ class TerrainCellPart:
             )
             self.move = ctx.on_click(
                 gui.add_button("Move there", hint="The robot and all free bodies."),
-                lambda: ctx.call(
-                    "set_terrain_cell",
+                lambda: ctx.verbs.set_terrain_cell(
                     level=int(self.level.value),
                     column=int(self.column.value),
                 ),

@@ -29,7 +29,7 @@ class TimelinePart(BoxPart):
 
     def step(self, num_frames: int) -> None:
         """Show an earlier or later moment."""
-        self._ctx.call("timeline_step", n_frames=num_frames)
+        self._ctx.verbs.timeline_step(n_frames=num_frames)
 
     def update(self, snapshot: Snapshot) -> None:
         """Take over how far back the world can go, what happened when, and what is shown."""
@@ -43,16 +43,21 @@ class TimelinePart(BoxPart):
             message: `seek`, the time before now [s]; `step`, a number of moments; or True for
                 `branch`, `leave` or `swap`.
         """
-        call, reply = self._ctx.lab.face.call, {}
+        verbs = self._ctx.lab.face.verbs
+        shown: dict[str, object] = {}
         if "seek" in message:
             most = max(0.0, self._state["duration_s"] - _MARGIN_S)
-            reply = call("timeline_seek", ago=min(max(0.0, float(message["seek"])), most))
+            moment = verbs.timeline_seek(ago=min(max(0.0, float(message["seek"])), most))
+            shown = {"is_active": True, **moment}
         elif "step" in message:
-            reply = call("timeline_step", n_frames=message["step"])
-        for action in ("branch", "leave", "swap"):
-            if action in message:
-                call(f"timeline_{action}")
-                reply = {"is_active": False, "ago": 0.0}
-        if "world_time" in reply:
-            reply = {"is_active": True, **reply}
-        return {"timeline": {**self._state, **reply}}
+            shown = {"is_active": True, **verbs.timeline_step(n_frames=message["step"])}
+        actions = {
+            "branch": verbs.timeline_branch,
+            "leave": verbs.timeline_leave,
+            "swap": verbs.timeline_swap,
+        }
+        for name, action in actions.items():
+            if name in message:
+                action()
+                shown = {"is_active": False, "ago": 0.0}
+        return {"timeline": {**self._state, **shown}}

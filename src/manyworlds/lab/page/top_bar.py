@@ -51,7 +51,7 @@ class TopBar:
         self.banner = gui.add_html("")
         self.status = gui.add_html("")
         self.play = ctx.on_click(gui.add_button("Pause", icon=PAUSE), ctx.toggle_pause)
-        actions = {"Step": lambda: ctx.call("step"), "Reset": self.reset}
+        actions = {"Step": lambda: ctx.verbs.step(), "Reset": self.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(
             "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.loop.speed)
@@ -71,7 +71,7 @@ class TopBar:
 
     def reset(self) -> None:
         """Return to the initial state; say if that ended a replay."""
-        self._ctx.call_over_replay("reset")
+        self._ctx.note_ended_replay(self._ctx.verbs.reset()["ended_replay"])
 
     def change_speed(self, steps: int) -> None:
         """Set a speed that is some places further in the list of speeds."""
@@ -82,7 +82,7 @@ class TopBar:
         self._set_speed([*SPEEDS][min(max(at + steps, 0), len(speeds) - 1)])
 
     def _set_speed(self, name: str) -> None:
-        self._ctx.call("set_sim_speed", percent=100.0 * SPEEDS[name])
+        self._ctx.verbs.set_sim_speed(percent=100.0 * SPEEDS[name])
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the state of the world."""

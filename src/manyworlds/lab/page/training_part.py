@@ -7,11 +7,14 @@ import html
 import json
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.viewer.browser.markup import note_html, status_html
+
+if TYPE_CHECKING:
+    from manyworlds.lab.verb_methods import SendEditReply
 
 _PRESENT = "present episode"
 _LAST_PUSH = "the last push"
@@ -73,27 +76,29 @@ class TrainingPart:
         self.share = gui.add_number("Share of episodes", 0.1, min=0.001, max=1.0, step=0.01)
         self.start_state = ctx.on_click(
             gui.add_button("This moment as a start state"),
-            lambda: self._send("send_start_state", share=float(self.share.value)),
+            lambda: self._note(ctx.verbs.send_start_state(share=float(self.share.value))),
         )
         self.name = gui.add_text("Name", "sent_push", hint="Of the disturbance, or of the case.")
         self.disturbance = ctx.on_click(
             gui.add_button("The last push as a disturbance", hint="Any direction, 0.3 to 1 times."),
-            lambda: self._send(
-                "send_disturbance", name=self.name.value, scale=[0.3, 1.0], any_direction=True
+            lambda: self._note(
+                ctx.verbs.send_disturbance(
+                    name=self.name.value, scale=[0.3, 1.0], any_direction=True
+                )
             ),
         )
         self.case = ctx.on_click(
             gui.add_button("The last push as a test"),
-            lambda: self._send("send_case", name=self.name.value, with_push=True),
+            lambda: self._note(ctx.verbs.send_case(name=self.name.value, with_push=True)),
         )
         self.moment_case = ctx.on_click(
             gui.add_button("This moment as a test"),
-            lambda: self._send("send_case", name=self.name.value),
+            lambda: self._note(ctx.verbs.send_case(name=self.name.value)),
         )
         self.changes = gui.add_html("")
         self.randomization = ctx.on_click(
             gui.add_button("The changed fields as randomization"),
-            lambda: self._send("send_randomization"),
+            lambda: self._note(ctx.verbs.send_randomization()),
         )
         self.path = gui.add_text("Path of a value", "rewards.", hint="As in the configuration.")
         self.value = gui.add_text("Value", "", hint="As in JSON: 2.0, [0, 1], true ...")
@@ -102,7 +107,7 @@ class TrainingPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the training, and what has become of what was sent."""
-        found: Any = self._ctx.call("read_training")
+        found = self._ctx.verbs.read_training()
         training = found["training"]
         rows = [
             ("Training", Path(training["run"]).name),
@@ -121,7 +126,7 @@ class TrainingPart:
         self.outcomes.content = note_html("\n".join(lines[::-1]))
 
     def _read_episodes(self) -> None:
-        found: Any = self._ctx.call("read_worst_episodes")["episodes"]
+        found = self._ctx.verbs.read_worst_episodes()["episodes"]
         self._episodes = {end["text"]: end for end in found[::-1]}
         self.episode.options = (_PRESENT, *self._episodes)
         self._ctx.note = f"{len(found)} episodes are remembered"
@@ -129,8 +134,7 @@ class TrainingPart:
     def _go_back(self) -> None:
         end = self._episodes.get(self.episode.value)
         fields = {} if end is None else {"env_id": end["env_id"], "end": end["step"]}
-        self._ctx.call(
-            "rewind_training",
+        self._ctx.verbs.rewind_training(
             seconds=float(self.seconds.value),
             follow=self.follow.value,
             **fields,
@@ -140,8 +144,7 @@ class TrainingPart:
         ctx = self._ctx
         if not ctx.body:
             raise ValueError("No body is selected: click one, or choose it in the tab World.")
-        ctx.call(
-            "push_training",
+        ctx.verbs.push_training(
             body=ctx.view.name_of(ctx.body),
             force=[float(part) for part in self.force.value],
             duration_s=float(self.duration.value),
@@ -152,13 +155,13 @@ class TrainingPart:
         if self._comparison is not None and self._comparison.is_alive():
             raise RuntimeError("Two futures are being simulated: wait for them.")
         chosen = self.second.value
-        fields = {"seconds": float(self.length.value)}
+        seconds = float(self.length.value)
         checkpoint = "" if chosen == _LAST_PUSH else chosen
         self.result.content = note_html("simulating and filming ...")
 
         def work() -> None:
             def made() -> str:
-                found: Any = self._ctx.call("compare_futures", checkpoint=checkpoint, **fields)
+                found = self._ctx.verbs.compare_futures(seconds=seconds, checkpoint=checkpoint)
                 self.film.content = _futures_html(found["table"], Path(found["film"]))
                 return found["film"]
 
@@ -173,11 +176,10 @@ class TrainingPart:
             value = json.loads(text)
         except ValueError:
             value = text
-        self._send("send_value", path=self.path.value.strip(), value=value)
+        self._note(self._ctx.verbs.send_value(path=self.path.value.strip(), value=value))
 
-    def _send(self, verb: str, **fields: object) -> None:
-        edits: Any = self._ctx.call(verb, **fields)["edits"]
-        self._ctx.note = f"sent: {'; '.join(edits)}"
+    def _note(self, sent: SendEditReply) -> None:
+        self._ctx.note = f"sent: {'; '.join(sent['edits'])}"
 
 
 def _futures_html(table: str, film: Path) -> str:

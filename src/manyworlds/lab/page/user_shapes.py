@@ -37,7 +37,7 @@ class UserShapesPart:
         count = self._ctx.lab.status["drawings"]
         if not count and not self.drawn:
             return
-        reply: Any = self._ctx.lab.face.call("read_drawings")
+        reply = self._ctx.verbs.read_drawings()
         shapes = reply["shapes"]
         for name in [n for n in self.drawn if self.drawn[n] != shapes.get(n)]:
             for handle in reversed(self._handles.pop(name)):

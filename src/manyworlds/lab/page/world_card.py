@@ -37,7 +37,7 @@ class WorldCardPart:
         if snapshot.model_version == self._version:
             return
         self._version = snapshot.model_version
-        card: Any = self._ctx.call("describe_world")["batch"]
+        card = self._ctx.verbs.describe_world()["batch"]
         self.folder.visible = bool(card)
         if not card:
             return

@@ -339,9 +339,8 @@ class _Listed:
         """Return the cameras, by name."""
         with self._lock:
             if fresh or time.monotonic() - self._asked > _LIST_S:
-                reply = self._face.call("list_cameras")["cameras"]
-                assert isinstance(reply, dict)
-                self._cameras = {n: LabCameraCfg.from_plain(plain) for n, plain in reply.items()}
+                listed = self._face.verbs.list_cameras()["cameras"]
+                self._cameras = {n: LabCameraCfg.from_plain(plain) for n, plain in listed.items()}
                 self._asked = time.monotonic()
             return self._cameras
 

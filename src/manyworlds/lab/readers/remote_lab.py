@@ -14,6 +14,7 @@ from manyworlds.lab.loop.shared_snapshots import SnapshotReader, layout_from_pla
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.readers.call_channels import CallChannels
 from manyworlds.lab.readers.wire import Message, Wire
+from manyworlds.lab.verb_methods import LabVerbs
 from manyworlds.lab.world.model_values import write_values
 
 
@@ -42,6 +43,8 @@ class RemoteLab:
     """
 
     def __init__(self, wire: Wire, heard: Callable[[Message], None]) -> None:
+        self.verbs = LabVerbs(self.call)
+        """The verbs, as methods."""
         self._wire, self._heard = wire, heard
         self._calls = CallChannels(wire)
         self._arrived = threading.Condition()

@@ -115,7 +115,7 @@ class Dispatcher:
         """Return `robots` of the verb `read_status`, at most a tenth of a second old."""
         now = self._clock()
         if self.face is not None and now - self._status[0] > _STATUS_S:
-            robots: Any = self.face.call("read_status")["robots"]
+            robots = self.face.verbs.read_status()["robots"]
             self._status = now, robots
         return self._status[1]
 

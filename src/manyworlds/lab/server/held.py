@@ -76,7 +76,7 @@ def hold_twist(
 ) -> Reply:
     """Set a velocity that ends 0.5 s later, and with the session; send it again to keep it."""
     robot, server = request.roster.articulation(articulation).name, request.server
-    reply = request.call("set_twist", robot=robot, linear=linear, angular=angular)
+    reply = request.verbs.set_twist(robot=robot, linear=linear, angular=angular)
     if linear.any() or angular.any():
         server.held.hold(robot, request.session, server.now + HOLD_S)
     else:

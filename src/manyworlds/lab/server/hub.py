@@ -165,10 +165,10 @@ class LabHub:
             view = getattr(face, "server", None)
             if isinstance(view, ServerView):  # of a lab of this process
                 view.show(self)
-            robots: Any = face.call("read_status")["robots"]
+            robots = face.verbs.read_status()["robots"]
             for name, robot in robots.items():
                 if self.cfg.own_robots and not keep_owners and robot["owner"] == PANEL:
-                    face.call("take_robot", robot=name, owner=NET)
+                    face.verbs.take_robot(robot=name, owner=NET)
             self._prepared = False
 
     def release_driver(self, reason: str) -> None:

@@ -19,7 +19,6 @@ from manyworlds.lab.server.operations import (
     DRAWN,
     LOCAL,
     OPERATIONS,
-    READS,
     NotYetError,
     Request,
     add_verbs,
@@ -112,18 +111,18 @@ def _start(export: Callable[[], PlainDict]) -> Future[PlainDict]:
 def _export(request: Request, before: PlainDict | None) -> PlainDict:
     """Return the files of the model; XML, which some models do not have, only of another scene."""
     if before is not None:
-        return {**before, "mjb": request.call("export_model")["mjb"]}
+        return {**before, "mjb": request.verbs.export_model()["mjb"]}
     try:
-        return {**request.call("export_model", sources=True), "mjcf_error": ""}
+        return {**request.verbs.export_model(sources=True), "mjcf_error": ""}
     except VerbError as error:  # XML cannot contain everything
         sources = {"mjcf": "", "files": {}, "mjcf_error": str(error)}
-        return {"mjb": request.call("export_model")["mjb"], **sources}
+        return {"mjb": request.verbs.export_model()["mjb"], **sources}
 
 
 def describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDict:
     """Return everything that a client needs to know about the world."""
     roster, mjb, cameras = request.roster, files["mjb"], request.server.camera_topics
-    fresh = request.call("describe_world")["robots"]  # gains change without the model
+    fresh = request.verbs.describe_world()["robots"]  # gains change without the model
     reply: PlainDict = {
         "mjb": mjb,
         "mjb_base64": _base64(mjb) if len(mjb) <= _BASE64_BYTES else None,
@@ -417,7 +416,7 @@ def call_verb(
             "path_not_readable",
             f"{verb} reads any file of the lab's machine: call it in the lab's own process.",
         )
-    if found.name not in READS:
+    if not found.reads:
         request.server.require_driver(request.session, verb)
     if found.name in DRAWN:
         result = OPERATIONS[found.name].answer(request, fields or {})
@@ -462,7 +461,7 @@ def begin_pie(
     level_path: Annotated[object, Anything(text="not needed")] = None,
 ) -> Reply:
     """Let the world run if it is paused."""
-    request.call("set_paused", paused=False)
+    request.verbs.set_paused(paused=False)
     about = greet(request.server, request) | describe(request.server, request)
     payload = {"op": "hello_ok", **about}
     return {"state": "ready", "compile_error": "", "handshake_payload": payload}
@@ -471,7 +470,7 @@ def begin_pie(
 @operation("sim")
 def stop_pie(request: Request) -> Reply:
     """Pause the world."""
-    request.call("set_paused", paused=True)
+    request.verbs.set_paused(paused=True)
     return {}
 
 

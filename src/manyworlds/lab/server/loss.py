@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.robots.control import NET
@@ -17,7 +16,7 @@ def end_twist(face: LabFace, robot: str) -> None:
     Raises:
         VerbError: the lab refuses.
     """
-    face.call("set_twist", robot=robot, linear=_STILL, angular=_STILL)
+    face.verbs.set_twist(robot=robot, linear=_STILL, angular=_STILL)
 
 
 def leave_in_order(face: LabFace, mode_before: str, zero: bool, held: Iterable[str] = ()) -> None:
@@ -33,11 +32,11 @@ def leave_in_order(face: LabFace, mode_before: str, zero: bool, held: Iterable[s
         VerbError: the lab refuses.
     """
     if mode_before:
-        face.call("set_mode", mode=mode_before)
+        face.verbs.set_mode(mode=mode_before)  # type: ignore[arg-type]  # a mode of the lab
     for robot in held:
         end_twist(face, robot)
-    robots: Any = face.call("read_status")["robots"] if zero else {}
+    robots = face.verbs.read_status()["robots"] if zero else {}
     for name, robot in robots.items():
         if robot["owner"] == NET:
             targets = dict.fromkeys(robot["targets"], 0.0)
-            face.call("set_targets", robot=name, targets=targets, owner=NET)
+            face.verbs.set_targets(robot=name, targets=targets, owner=NET)

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from manyworlds.lab.errors import VerbError
-from manyworlds.lab.face import READ_VERBS, LabFace
+from manyworlds.lab.face import LabFace
 from manyworlds.lab.robots.control import NET
 from manyworlds.lab.server.observations import mode_of
 from manyworlds.lab.server.roster import Roster
+from manyworlds.lab.verb_methods import LabVerbs
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs.fields import Field, FilePath, PlainDict
 from manyworlds.lab.verbs.registry import (
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 Category = Literal["manager_required", "no_manager", "editor_only"]
 
-READS = frozenset(name for name in VERBS if name.startswith(READ_VERBS))
-"""Verbs that change nothing: observers may call them; all others are for the client that drives."""
 DRAWN = frozenset({"capture_camera"})
 """Verbs that the server carries out itself, because drawing would delay the lab's process."""
 STEPS = frozenset({"step", "step_task"})
@@ -83,6 +82,11 @@ class Request:
     def roster(self) -> Roster:
         """Members of the world, for operations of URLab; verbs of the lab do not need them."""
         return self.server.refresh()
+
+    @functools.cached_property
+    def verbs(self) -> LabVerbs:
+        """Verbs of the lab, for this client; see `call`."""
+        return LabVerbs(self.call)
 
     def call(self, verb: str, **fields: object) -> PlainDict:
         """Carry out a verb of the lab; the end of the session undoes a change of the mode."""
@@ -260,7 +264,7 @@ def pass_to_verb(
         reply={key: declared[key] for key in echo}
         | {new: {**source.reply, **ALWAYS}[old] for new, old in told.items()},
         call=call,
-        writes=source.name not in READS,
+        writes=not source.reads,
         namespace=namespace,
         verb=source.name,
     )
@@ -277,7 +281,7 @@ def add_verbs() -> None:
                 defaults={**verb.defaults, **({"owner": NET} if "owner" in verb.fields else {})},
                 reply={**verb.reply, **ALWAYS},
                 call=_caller(name),
-                writes=name not in READS,
+                writes=not verb.reads,
                 namespace="lab",
                 verb=name,
             )

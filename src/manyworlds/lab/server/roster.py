@@ -6,14 +6,13 @@ import functools
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import mujoco
 import numpy as np
 
 from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.face import LabFace
-from manyworlds.lab.verbs.fields import PlainDict, PlainMap
+from manyworlds.lab.verbs.fields import PlainMap
 from manyworlds.lab.world.model_facts import wire_name
 from manyworlds.lab.world.wire_model import ClientNames, client_names
 from manyworlds.spec.elements import dof_width, qpos_width
@@ -284,7 +283,7 @@ class RosterCache:
             model, version = self._face.model, self._face.snapshot.model_version
             if self._roster is not None and self._roster.version == version:
                 return self._roster
-            details = cast("PlainDict", self._face.call("describe_world"))
+            details = self._face.verbs.describe_world()
             # Otherwise the model has just changed again, or another thread took a rebuilt world.
             if details["model_version"] == version and self._face.model is model:
                 self._roster = build_roster(model, details)

@@ -97,12 +97,12 @@ def step(
     if present == "live":
         ignored = {}
         for robot, values in targets.items():
-            answer = request.call("set_targets", robot=robot, targets=values, owner=NET)
+            answer = request.verbs.set_targets(robot=robot, targets=values, owner=NET)
             if not answer["accepted"]:
                 ignored[robot] = answer["owner"]
         return _state(request, cameras, ignored=ignored)
-    answer = request.call(
-        "step", n_steps=max(n_steps, 1), targets=targets, wrenches=wrenches, owner=NET
+    answer = request.verbs.step(
+        n_steps=max(n_steps, 1), targets=targets, wrenches=wrenches, owner=NET
     )
     return _state(request, cameras, answer["inputs"], ignored=answer["ignored"])
 
@@ -115,7 +115,7 @@ def _show(request: Request, present: str, cameras: Wishes, **fields: Any) -> Rep
             raise VerbError("missing_field", f"step needs '{name}' in the mode 'puppet'.")
     if fields["state_time"] is None:
         fields["state_time"] = request.face.snapshot.time
-    answer = request.call("show_state", **fields)
+    answer = request.verbs.show_state(**fields)
     pull = {"perturbation": answer["perturbation"]} if answer["perturbation"] else {}
     return _state(request, cameras, ignored={}, **pull)
 
@@ -161,7 +161,7 @@ def _read_robots(
                 )
             modes[name] = mode == "ue_controller"
     for name, enabled in modes.items():
-        request.call("enable_controller", robot=name, enabled=enabled)
+        request.verbs.enable_controller(robot=name, enabled=enabled)
     return targets, wrenches
 
 
@@ -205,7 +205,7 @@ def reset(
         member = request.roster.articulation(robot)
         values = _check(f"reset: positions of '{robot}'", Values(), joints)
         qpos[robot] = {_live_joint(request, member, joint): v for joint, v in values.items()}
-    request.call("reset", keyframe_name=name, seed=seed, qpos=qpos)
+    request.verbs.reset(keyframe_name=name, seed=seed, qpos=qpos)
     return _state(request)
 
 
@@ -220,7 +220,7 @@ def _live_joint(request: Request, robot: Member, name: str) -> str:
 @operation(reply=_STATE_REPLY | _ALL_ROBOTS)
 def forward(request: Request) -> Reply:
     """Compute all that follows from the present state, without a step."""
-    request.call("forward")
+    request.verbs.forward()
     state = _state(request)
     del state["entities"]
     return state
@@ -237,7 +237,7 @@ def set_mode(
         raise VerbError(
             "bad_mode", f"set_mode: mode must be live, direct, puppet or auto, got {mode!r}."
         )
-    answer = request.call("set_mode", mode=chosen)
+    answer = request.verbs.set_mode(mode=chosen)
     return {key: answer[key] for key in ("previous_mode", "current_mode")}
 
 
@@ -264,7 +264,7 @@ def set_control_source(
         robots = [r.name for r in request.roster.articulations if r.name not in own]
     with_controls = [name for name in robots if request.roster.members[name].controls]
     for robot in with_controls:
-        request.call("take_robot", robot=robot, owner=NET if source == "zmq" else PANEL)
+        request.verbs.take_robot(robot=robot, owner=NET if source == "zmq" else PANEL)
     scope = "global" if articulation is None else "articulation"
     return {"source": source, "scope": scope, "articulation": articulation}
 
@@ -293,7 +293,7 @@ def set_qpos(
             f"set_qpos: there is no {target_by} '{target}' ({', '.join(names)}).",
         )
     member = names[target]
-    answer = request.call("set_qpos", target=member.name, qpos=qpos, still=still)
+    answer = request.verbs.set_qpos(target=member.name, qpos=qpos, still=still)
     return {
         "target": target,
         "actor_name": member.name,
@@ -349,7 +349,7 @@ def get_contacts(
         for key, name in (filter or {}).items()
         if isinstance(name, str)
     }
-    answer = request.call("get_contacts", max_contacts=max_contacts, filter=wanted)
+    answer = request.verbs.get_contacts(max_contacts=max_contacts, filter=wanted)
     for contact in answer["contacts"]:
         for key in ("geom1", "geom2", "body1", "body2"):
             contact[key] = roster.to_wire(key[:4], contact[key])
@@ -381,7 +381,7 @@ def configure_controller(
                 fields[kind] = {robot.to_short(name, joints): v for name, v in gains.items()}
         except VerbError as error:
             raise VerbError("controller_schema_violation", str(error)) from None
-    answer = request.call("set_gains", robot=robot.name, **fields)
+    answer = request.verbs.set_gains(robot=robot.name, **fields)
     return {"articulation": robot.name, "params": controller_params(answer["gains"])}
 
 
@@ -411,14 +411,14 @@ def set_sim_options(
         for name, field in _OWN_OPTIONS.items()
         if name in options
     }
-    request.call("set_sim_options", options={k: v for k, v in options.items() if k not in own})
+    request.verbs.set_sim_options(options={k: v for k, v in options.items() if k not in own})
     for name, value in own.items():
         if name == _NUM_THREADS:
-            request.call("set_threads", num_threads=value)
+            request.verbs.set_threads(num_threads=value)
         else:
-            request.call("set_sim_flag", flag=name.removeprefix("enable_"), on=value)
+            request.verbs.set_sim_flag(flag=name.removeprefix("enable_"), on=value)
     opt = request.server.refresh().model.opt
-    threads = request.call("read_sim_options")["num_threads"]
+    threads = request.verbs.read_sim_options()["num_threads"]
     return {
         "options": {
             **{name: np.asarray(getattr(opt, name)).tolist() for name in _OPTIONS},
@@ -438,12 +438,12 @@ def recording_start(
     ] = None,
 ) -> Reply:
     """Start a recording: each physics step adds a frame."""
-    if request.call("read_status")["recording"]["is_recording"]:
+    if request.verbs.read_status()["recording"]["is_recording"]:
         raise VerbError("recording_already_active", "recording_start: a recording runs already.")
     file = name or ""
     if file and not file.endswith(".mcap"):
         file += ".mcap"
-    answer = request.call("recording_start", name=file, max_duration_s=max_duration_s)
+    answer = request.verbs.recording_start(name=file, max_duration_s=max_duration_s)
     return {"name": answer["name"], "max_duration_s": max_duration_s}
 
 
@@ -455,10 +455,10 @@ def recording_start(
 )
 def recording_stop(request: Request) -> Reply:
     """End the recording and its file."""
-    recording = request.call("read_status")["recording"]
+    recording = request.verbs.read_status()["recording"]
     if not recording["is_recording"]:
         raise VerbError("recording_not_active", "recording_stop: nothing is recorded.")
-    answer = request.call("recording_stop")
+    answer = request.verbs.recording_stop()
     counts = {key: answer[key] for key in ("frame_count", "sim_duration_s")}
     return {"name": recording["file"] or "Live", **counts}
 
@@ -474,7 +474,7 @@ def recording_save(
     """Write the active recording to the folder of recordings."""
     name = PurePath((path or "recording.json").replace("\\", "/")).name
     try:
-        answer = request.call("recording_save", path=name)
+        answer = request.verbs.recording_save(path=name)
     except VerbError as error:
         raise VerbError("path_not_writable", str(error)) from error
     return {"absolute_path": answer["absolute_path"]}
@@ -484,7 +484,7 @@ def recording_save(
 def replay_load(request: Request, path: Annotated[str, Field(text="name of a file")]) -> Reply:
     """Read a recording of the folder, and make it the active one."""
     try:
-        return {"name": request.call("replay_load", path=path)["name"]}
+        return {"name": request.verbs.replay_load(path=path)["name"]}
     except VerbError as error:
         raise VerbError("path_not_readable", str(error)) from error
 
@@ -494,12 +494,12 @@ def replay_set_active(
     request: Request, name: Annotated[str, Field(text="name of the recording")]
 ) -> Reply:
     """Choose the recording that is played or saved by default."""
-    if name not in (known := request.call("replay_list_sessions")["sessions"]):
+    if name not in (known := request.verbs.replay_list_sessions()["sessions"]):
         raise VerbError(
             "replay_session_not_found",
             f"replay_set_active: there is no recording '{name}' ({', '.join(known)}).",
         )
-    return {"name": request.call("replay_set_active", name=name)["active_session"]}
+    return {"name": request.verbs.replay_set_active(name=name)["active_session"]}
 
 
 @operation("replay", active_session=Field(text="recording"), total_frames=Integer())
@@ -509,8 +509,8 @@ def replay_start(
 ) -> Reply:
     """Play the active recording in place of physics, in any mode."""
     if loop is not None:
-        request.call("set_replay", loop=loop)
-    answer = request.call("replay_start")
+        request.verbs.set_replay(loop=loop)
+    answer = request.verbs.replay_start()
     return {key: answer[key] for key in ("active_session", "total_frames")}
 
 
@@ -519,7 +519,7 @@ def restore_state(
     request: Request, snapshot_id: Annotated[str, Field(text="id from `capture_state`")]
 ) -> Reply:
     """Return to a saved state; clear a fault, and end a replay."""
-    request.call("restore_state", label=snapshot_id)
+    request.verbs.restore_state(label=snapshot_id)
     request.face.sync_model()  # the world may have been rebuilt since the request came
     state = clocks(request.face.snapshot)
     return {"time": state["time"], "step": state["step"]}

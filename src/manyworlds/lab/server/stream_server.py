@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.face import LabFace
@@ -139,7 +139,7 @@ class StreamServer:
 
     def _robots(self, face: LabFace, now: float) -> PlainMap:
         if now - self._status[0] > _STATUS_S:
-            robots: Any = face.call("read_status")["robots"]
+            robots = face.verbs.read_status()["robots"]
             self._status = now, robots
         return self._status[1]
 

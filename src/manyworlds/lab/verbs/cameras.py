@@ -70,7 +70,7 @@ _FRAME = Values(text="size, dtype, intrinsics, pose, frame_id and time of the im
 _IMAGE = Content(text="pixels row by row, little-endian; or a JPEG file")
 
 
-@verb(cameras=Values(text="settings of each camera, by name"))
+@verb(reads=True, cameras=Values(text="settings of each camera, by name"))
 def list_cameras(lab: LiveLab) -> Reply:
     """Return the cameras of the model, and those that were added."""
     return {"cameras": {name: cfg.to_plain() for name, cfg in lab.cameras.cfgs.items()}}
@@ -158,7 +158,7 @@ def move_camera(
     return {"camera": lab.cameras.configure(camera, **settings).to_plain()}
 
 
-@verb(header=_FRAME, data=_IMAGE)
+@verb(reads=True, header=_FRAME, data=_IMAGE)
 def capture_camera(
     lab: LiveLab,
     camera: _Camera,

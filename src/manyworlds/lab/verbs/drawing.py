@@ -24,7 +24,7 @@ _KINDS = {kind.name: kind for kind in CAPTURES}
 _VIEW = Numbers(size=6, text="position [m], pitch, yaw and roll [degrees] of the camera")
 
 
-@verb(captures=Values(text="arrays by kind and name, of one moment"))
+@verb(reads=True, captures=Values(text="arrays by kind and name, of one moment"))
 def read_captures(
     lab: LiveLab,
     kinds: Annotated[list[str], Texts(text=f"some of {', '.join(_KINDS)}")],
@@ -101,7 +101,10 @@ def clear_drawings(
     return {}
 
 
-@verb(shapes=Values(text="kind, points, size, quat, color and text of each shape, by name"))
+@verb(
+    reads=True,
+    shapes=Values(text="kind, points, size, quat, color and text of each shape, by name"),
+)
 def read_drawings(lab: LiveLab) -> Reply:
     """Return the shapes that programs draw into the view."""
     return {"shapes": {name: asdict(shape) for name, shape in lab.drawings.shapes.items()}}

@@ -103,6 +103,7 @@ def unbind_input(
 
 
 @verb(
+    reads=True,
     drivable=Values(text="true for each robot that takes a velocity; others have bindings"),
     drivers=Values(text="driver of each robot that is driven"),
     twists=Values(text="velocity that the driver of each of these robots asks for"),

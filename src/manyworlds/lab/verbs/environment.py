@@ -54,6 +54,7 @@ def seek_motion(
 
 
 @verb(
+    reads=True,
     differences=Texts(text="differences between its settings and those of training"),
     step_dt=Number(unit="s", text="duration of a control step"),
     decimation=Integer(text="physics steps in a control step"),
@@ -72,6 +73,7 @@ def read_task(lab: LiveLab) -> Reply:
 
 
 @verb(
+    reads=True,
     report=Values(text="the last control step: rewards, metrics, commands, ends of episodes"),
     frames=Values(text="present frame of each motion, by name"),
     auto_reset=Flag(text="true if the end of an episode resets the world"),
@@ -91,6 +93,7 @@ def read_task_report(lab: LiveLab) -> Reply:
 
 
 @verb(
+    reads=True,
     episode_time=Number(unit="s", text="time since the episode began"),
     observations=Values(text="what the policy sees, by `group/term`"),
     action=Values(text="unprocessed actions, by term"),
@@ -154,7 +157,10 @@ def step_task(
         raise VerbError("dim_mismatch", f"step_task: {error}") from error
 
 
-@verb(shapes=Values(text="arrays with a row for each shape, and labels; see `pack_shapes`"))
+@verb(
+    reads=True,
+    shapes=Values(text="arrays with a row for each shape, and labels; see `pack_shapes`"),
+)
 def read_debug_shapes(lab: LiveLab) -> Reply:
     """Return the debug shapes of the environment's task: goals, commands, sensors ..."""
     return {"shapes": _environment(lab).debug_shapes()}

@@ -58,7 +58,7 @@ def film_start(
     return {"film": film.describe()}
 
 
-@verb(film=_FILM)
+@verb(reads=True, film=_FILM)
 def read_film(lab: LiveLab) -> Reply:
     """Return the progress of the newest film; nothing before the first one."""
     return {"film": {} if lab.filmer.film is None else lab.filmer.film.describe()}
@@ -78,7 +78,7 @@ def set_camera_path(lab: LiveLab, camera_path: Annotated[PlainMap, _PATH]) -> Re
     return {"camera_path": lab.filmer.path.to_plain()}
 
 
-@verb(camera_path=_PATH)
+@verb(reads=True, camera_path=_PATH)
 def read_camera_path(lab: LiveLab) -> Reply:
     """Return the camera path."""
     return {"camera_path": lab.filmer.path.to_plain()}

@@ -60,6 +60,7 @@ def reset_model(
 
 
 @verb(
+    reads=True,
     element=_ELEMENT,
     type=Field(text="kind of the joint, geom, actuator ... as in the model's file"),
     fields=Listing(text="name, value, model_value, unit, bounds, choices, consequence of each"),
@@ -74,7 +75,7 @@ def read_element(lab: LiveLab, element: _Element) -> Reply:
     }
 
 
-@verb(names=Listing(text="kind, name, robot, original name, source of each element"))
+@verb(reads=True, names=Listing(text="kind, name, robot, original name, source of each element"))
 def read_names(
     lab: LiveLab,
     kind: Annotated[

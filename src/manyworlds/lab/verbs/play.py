@@ -82,7 +82,7 @@ def forget_launch(lab: LiveLab, body: _FreeBody) -> Reply:
     return {"launches": lab.launcher.plain()}
 
 
-@verb(launches=_LAUNCHES, bodies=Texts(text="bodies that can be launched"))
+@verb(reads=True, launches=_LAUNCHES, bodies=Texts(text="bodies that can be launched"))
 def read_launcher(lab: LiveLab) -> Reply:
     """Return the settings of all launches, and the bodies that can be launched."""
     return {"launches": lab.launcher.plain(), "bodies": lab.launcher.bodies}
@@ -110,6 +110,7 @@ def unwatch_contacts(
 
 
 @verb(
+    reads=True,
     events=Listing(text="number, event, time, first, second and kind of each, the newest last"),
     next=Integer(text="value of `since` for what comes after these"),
 )

@@ -27,7 +27,7 @@ from manyworlds.lab.verbs.fields import (
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.spec.convex import THRESHOLDS, CoacdCfg
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
-from manyworlds.spec.prop_choices import BASE_THICKNESSES, PRIMITIVE_SIZES, RESOLUTIONS, PropMode
+from manyworlds.spec.prop_choices import BASE_THICKNESSES, RESOLUTIONS, Primitive, PropMode
 
 if TYPE_CHECKING:  # what describes verbs needs no torch
     from manyworlds.entity import PropCfg
@@ -66,10 +66,10 @@ _Wait = Annotated[bool, Flag(text="true to reply when the prop is in the world")
 _ORIGIN, _UPRIGHT, _ONE = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (1.0,)
 
 
-@verb(**_CONVERSION)
+@verb(reads=False, **_CONVERSION)
 def add_prop(
     lab: LiveLab,
-    shape: Annotated[str, Choice(options=tuple(PRIMITIVE_SIZES), text="kind of primitive")],
+    shape: Annotated[Primitive, Choice(options=get_args(Primitive), text="kind of primitive")],
     size: Annotated[np.ndarray, Numbers(unit="m", text="sizes of the primitive as in MuJoCo")],
     name: _Name = "prop",
     mode: _Mode = "dynamic",
@@ -84,7 +84,7 @@ def add_prop(
     return _describe(lab.conversions.start(cfg, name or shape, pos, quat), wait=True)
 
 
-@verb(**_CONVERSION)
+@verb(reads=False, **_CONVERSION)
 def add_mesh_prop(
     lab: LiveLab,
     content: Annotated[bytes, Content(text="content of the mesh file")],
@@ -116,7 +116,7 @@ def add_mesh_prop(
     return _describe(conversion, wait=wait)
 
 
-@verb(**_CONVERSION)
+@verb(reads=False, **_CONVERSION)
 def add_mesh_prop_from_file(
     lab: LiveLab,
     path: Annotated[Path, FilePath(text="mesh file")],
@@ -136,13 +136,13 @@ def add_mesh_prop_from_file(
     )
 
 
-@verb(**_CONVERSION)
+@verb(reads=True, **_CONVERSION)
 def read_conversion(lab: LiveLab, conversion: _Number) -> Reply:
     """Return the state of a conversion."""
     return _describe(lab.conversions[conversion])
 
 
-@verb(**_CONVERSION)
+@verb(reads=False, **_CONVERSION)
 def cancel_conversion(lab: LiveLab, conversion: _Number) -> Reply:
     """Cancel a conversion: its process ends, and the world stays as it is."""
     found = lab.conversions[conversion]
@@ -165,6 +165,7 @@ _HEIGHTS = Numbers(unit="m", text="heights row by row, the first row at the lowe
 
 
 @verb(
+    reads=True,
     heights=_HEIGHTS,
     counts=Numbers(size=2, text="samples of the preview along x and y"),
     capped=Flag(text=f"true if the field has more samples than the {MOST_PREVIEWED} of a preview"),
@@ -191,7 +192,7 @@ def read_region_heights(
     }
 
 
-@verb(**_CONVERSION)
+@verb(reads=False, **_CONVERSION)
 def add_height_field(
     lab: LiveLab,
     center: _Center = (0.0, 0.0),

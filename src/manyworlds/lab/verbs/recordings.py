@@ -55,6 +55,7 @@ def restore_state(lab: LiveLab, label: _State) -> Reply:
 
 
 @verb(
+    reads=True,
     labels=Texts(text="names of the saved states, the oldest first"),
     converted=Values(text="sentences about those converted from another model, by name"),
 )
@@ -72,7 +73,7 @@ def drop_state(lab: LiveLab, label: _State) -> Reply:
     return {"label": label}
 
 
-@verb(content=_CONTENT)
+@verb(reads=True, content=_CONTENT)
 def export_state(lab: LiveLab, label: _State) -> Reply:
     """Return the content of a saved state's file."""
     return {"content": lab.states.pack(label)}
@@ -151,7 +152,7 @@ def replay_load(lab: LiveLab, path: _File) -> Reply:
     return {"name": path}
 
 
-@verb(sessions=Texts(text="names of the recordings"))
+@verb(reads=True, sessions=Texts(text="names of the recordings"))
 def replay_list_sessions(lab: LiveLab) -> Reply:
     """Return the names of the recordings: the live one, then files."""
     return {"sessions": lab.recorder.sessions}

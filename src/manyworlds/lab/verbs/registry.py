@@ -1,7 +1,8 @@
 """Registry of verbs: everything that can be done to a live world, by name.
 
-A verb is a function of a lab with typed fields. The page, Python programs (`LiveLab.call`) and
-network protocols call the same verbs; `describe_verbs` is their catalogue.
+A verb is a function of a lab with typed fields. The page, Python programs and network protocols
+call the same verbs, as methods (`LabVerbs`) or by name (`LabFace.call`); `describe_verbs` is their
+catalogue.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_type_hints
 
 from manyworlds.lab.errors import UnknownElementError, VerbError, near
 from manyworlds.lab.loop.faults import FaultError
+from manyworlds.lab.verb_methods import Reply
 from manyworlds.lab.verbs.fields import Field, Integer, Number
 from manyworlds.utils.extras import MissingExtraError
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
-Reply = dict[str, Any]
-"""Reply of a verb: values by the names of the protocol."""
 _Call = Callable[..., Reply]
 _T = TypeVar("_T")
 
@@ -55,6 +55,8 @@ class Verb:
     """Values of the fields that may be left out."""
     reply: Mapping[str, Field]
     """Fields of the reply, besides `ALWAYS`."""
+    reads: bool = False
+    """True if it only reads: observers may call it, and a client repeats it after a reconnect."""
 
     @property
     def text(self) -> str:
@@ -93,27 +95,34 @@ class Verb:
         """Return name, meaning, fields and reply as plain data."""
         fields = describe_fields(self.fields, self.defaults)
         reply = [{"name": name, **f.describe()} for name, f in {**self.reply, **ALWAYS}.items()]
-        return {"name": self.name, "text": self.text, "fields": fields, "reply": reply}
+        return {
+            "name": self.name,
+            "text": self.text,
+            "reads": self.reads,
+            "fields": fields,
+            "reply": reply,
+        }
 
 
 VERBS: dict[str, Verb] = {}
 """All verbs, by name."""
 
 
-def verb(**reply: Field) -> Callable[[_Call], _Call]:
+def verb(*, reads: bool = False, **reply: Field) -> Callable[[_Call], _Call]:
     """Register a function of a lab as a verb of the same name.
 
     The function's parameters, `Annotated` with a `Field` each, are the fields of the verb; those
     with a default may be left out.
 
     Args:
+        reads: whether it only reads, and changes neither the world nor a file.
         **reply: fields of the reply.
     """
 
     def register(call: _Call) -> _Call:
         fields, given = declared_fields(call)
         name = getattr(call, "__name__", "")
-        VERBS[name] = Verb(name, call, fields, given, reply)
+        VERBS[name] = Verb(name, call, fields, given, reply, reads)
         return call
 
     return register

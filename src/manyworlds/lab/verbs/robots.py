@@ -205,7 +205,7 @@ def stop_sequence(lab: LiveLab, robot: _Robot) -> Reply:
     return {"owner": lab[robot].owner}
 
 
-@verb(keyframes=Texts(text="names, those of the robot first"))
+@verb(reads=True, keyframes=Texts(text="names, those of the robot first"))
 def list_keyframes(lab: LiveLab, robot: _Entity) -> Reply:
     """Return the names of the keyframes for a robot."""
     return {"keyframes": lab.keyframes.names(robot)}

@@ -170,6 +170,7 @@ def apply_scene(
 
 
 @verb(
+    reads=True,
     items=_ITEMS,
     selected=Field(text="name of the selected item; empty for none"),
     undo=Texts(text="edits that can be undone, the oldest first"),
@@ -191,7 +192,7 @@ def list_items(
     }
 
 
-@verb(tree=Listing(text="name, kind and children of each item"))
+@verb(reads=True, tree=Listing(text="name, kind and children of each item"))
 def read_item_tree(
     lab: LiveLab,
     search: Annotated[str, Field(text="part of a name of an item or body; empty for all")] = "",
@@ -200,7 +201,7 @@ def read_item_tree(
     return {"tree": [asdict(node) for node in lab.scene.tree(search)]}
 
 
-@verb(pos=_POS, quat=_QUAT)
+@verb(reads=True, pos=_POS, quat=_QUAT)
 def read_item_pose(lab: LiveLab, item: _Item) -> Reply:
     """Return the present pose of an item's origin."""
     pos, quat = lab.scene.pose(item)
@@ -210,7 +211,7 @@ def read_item_pose(lab: LiveLab, item: _Item) -> Reply:
 _CORNER = Numbers(size=3, unit="m", text="corner of the box")
 
 
-@verb(low=_CORNER, high=_CORNER)
+@verb(reads=True, low=_CORNER, high=_CORNER)
 def read_item_bounds(lab: LiveLab, item: _Item) -> Reply:
     """Return a box around an item as it is now, along the axes of the world."""
     box = lab.scene.bounds(item)
@@ -218,6 +219,7 @@ def read_item_bounds(lab: LiveLab, item: _Item) -> Reply:
 
 
 @verb(
+    reads=True,
     names=Texts(text="names of entities of the package"),
     menagerie=Texts(text="robots of MuJoCo Menagerie; none without the extra 'robots'"),
 )

@@ -41,6 +41,7 @@ _EXPORT_S = 10.0  # longest wait for a copy of the model
 
 
 @verb(
+    reads=True,
     state=Choice(options=("ready", "running", "faulted", "stopped")),
     fault=Field(text="reason why the world stopped; empty if it can advance"),
     paused=Flag(),
@@ -118,6 +119,7 @@ def read_status(lab: LiveLab) -> Reply:
 
 
 @verb(
+    reads=True,
     ports=Listing(text="use, number, state and number of messages of each"),
     clients=Listing(text="name, role and encoding of each"),
     driver=Field(text="client that drives; empty if none does"),
@@ -142,6 +144,7 @@ def release_client(lab: LiveLab) -> Reply:
 
 
 @verb(
+    reads=True,
     actuators=Texts(text="name of each control, as in targets"),
     controls=Numbers(text="index of each in MjData.ctrl"),
     actuator_ids=Numbers(text="actuator of each in the model"),
@@ -185,6 +188,7 @@ def _robot(lab: LiveLab, robot: RobotControl) -> Reply:
 
 
 @verb(
+    reads=True,
     robots=Values(text="prefix, controls and gains by robot, also of those without actuators"),
     model_version=Integer(text="number of changes of the model"),
     model_hash=Field(text="hash of the compiled model, before later changes"),
@@ -223,6 +227,7 @@ def _member(lab: LiveLab, name: str) -> Reply:
 
 
 @verb(
+    reads=True,
     mjb=Content(text="the present model in MuJoCo's binary format"),
     mjcf=Field(text="XML of the scene; empty unless `sources`"),
     files=Values(text="content of each file that the XML refers to, by name"),

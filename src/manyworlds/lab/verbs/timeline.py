@@ -19,7 +19,7 @@ def _shown(lab: LiveLab) -> Reply:
     return {"ago": lab.timeline.ago, "world_time": lab.timeline.world_time}
 
 
-@verb(timeline=Values(text="length, moment that is shown, and marks"))
+@verb(reads=True, timeline=Values(text="length, moment that is shown, and marks"))
 def read_timeline(lab: LiveLab) -> Reply:
     """Return how far back the world can go, and what happened when."""
     return {"timeline": describe(lab.timeline)}

@@ -35,6 +35,7 @@ _NONE = (0.0, 0.0, 0.0)
 
 
 @verb(
+    reads=True,
     training=Values(text="task, run, env_id, step and iteration of the moment, and last push"),
     edits=Listing(text="edits that were sent from here, and what has become of them"),
     changes=Texts(text="fields of the model that were changed here"),
@@ -63,7 +64,10 @@ def read_training(lab: LiveLab) -> Reply:
     }
 
 
-@verb(episodes=Listing(text="env_id, step of the end, ended_by, length, episode_return and text"))
+@verb(
+    reads=True,
+    episodes=Listing(text="env_id, step of the end, ended_by, length, episode_return and text"),
+)
 def read_worst_episodes(lab: LiveLab) -> Reply:
     """Return the worst episodes that the training remembers, the latest last."""
     return {"episodes": [dict(end) for end in _entered(lab).visitor.worst()]}

@@ -64,6 +64,7 @@ def set_sim_options(
 
 
 @verb(
+    reads=True,
     options=Values(text="the present values, by name"),
     model_options=Values(text="those of the compiled model, before all changes"),
     num_threads=_THREADS,
@@ -114,7 +115,7 @@ def set_mocap_pose(
     return read_mocap_pose(lab, body)
 
 
-@verb(body=Field(text="the body"), pos=_POINT, quat=_QUAT)
+@verb(reads=True, body=Field(text="the body"), pos=_POINT, quat=_QUAT)
 def read_mocap_pose(lab: LiveLab, body: _Mocap) -> Reply:
     """Return the pose of a mocap body."""
     mocap, snapshot = lab.world.model.body_mocapid[body], lab.snapshot
@@ -236,6 +237,7 @@ def _places(lab: LiveLab, target: str) -> tuple[list[int], list[int], _Place | N
 
 
 @verb(
+    reads=True,
     n_contacts=Integer(text="number of contacts that match"),
     truncated=Flag(text="true if not all of them are in the reply"),
     contacts=Listing(text="geoms, bodies, position, normal, distance and force of each"),
@@ -257,6 +259,7 @@ def get_contacts(
 
 
 @verb(
+    reads=True,
     body=Field(text="name of the body"),
     body_id=Integer(text="its id; 0 for none"),
     distance=Number(unit="lengths of the direction", text="distance to it; -1 for none"),

@@ -146,18 +146,18 @@ class LabSource:
 
     def model(self, names: Names = "clients") -> bytes:
         """Return the present model in MuJoCo's binary format; see `Source.model`."""
-        return cast("bytes", self.face.call("export_model", names=names)["mjb"])
+        return self.face.verbs.export_model(names=names)["mjb"]
 
     def push(self, body: int, force: np.ndarray, torque: np.ndarray) -> None:
         """Add a force and a torque on a body for the next step."""
-        self.face.call("push_body", body=body, force=force, torque=torque)
+        self.face.verbs.push_body(body=body, force=force, torque=torque)
 
     def drag(
         self, body: int, localpos: np.ndarray, target: np.ndarray | None, quat: np.ndarray | None
     ) -> None:
         """Pull a point of a body, and turn the body."""
-        self.face.call("drag_body", body=body, localpos=localpos, target=target, quat=quat)
+        self.face.verbs.drag_body(body=body, localpos=localpos, target=target, quat=quat)
 
     def release(self) -> None:
         """Stop dragging."""
-        self.face.call("release_body")
+        self.face.verbs.release_body()

@@ -1,6 +1,6 @@
 """Properties of `EntityData`, as arrays of one world.
 
-Written by `python tools/write_client_verbs.py`; a test compares them.
+Written by `python tools/write_entity_reads.py`; a test compares them.
 """
 
 from __future__ import annotations
