@@ -8,11 +8,13 @@ from pathlib import Path
 
 from manyworlds.lab.pictures.camera import KINDS
 from manyworlds.lab.server.config import LabServerCfg
-from manyworlds.lab.server.fast_path.registry import REFRESH_S
+from manyworlds.lab.server.dispatcher import Dispatcher
 from manyworlds.lab.server.held import HOLD_S
 from manyworlds.lab.server.lifecycle import UNITS
-from manyworlds.lab.server.operations import EDITOR, OPERATIONS, ClientOperation
+from manyworlds.lab.server.operations import ClientOperation
 from manyworlds.lab.server.sessions import HEARTBEAT_S
+from manyworlds.plugins.urlab.fast_path.registry import REFRESH_S
+from manyworlds.plugins.urlab.plugin import EDITOR
 
 PAGE = Path("docs/lab_protocol.md")
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -62,9 +64,10 @@ def _values() -> dict[str, str]:
 
 def _tables() -> Iterable[str]:
     """Yield a table of operations for each of their groups."""
+    operations = Dispatcher(None).operations
     for namespace, title in _TITLES.items():
         yield f"\n### {title}\n\n| operation | fields | reply |\n|---|---|---|\n"
-        for _, operation in sorted(OPERATIONS.items()):
+        for _, operation in sorted(operations.items()):
             if operation.namespace == namespace:
                 yield _row(operation)
 

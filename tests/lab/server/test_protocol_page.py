@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from manyworlds.lab.server import OPERATIONS, LabServerCfg
+from manyworlds.lab.server import LabServerCfg
+from tests.lab.server.all_operations import OPERATIONS
 from tools.docs.lab_protocol import codes, page
 
 ROOT = Path(__file__).parents[3]

@@ -1,12 +1,7 @@
-"""Operations of sessions: greeting, catalogue, who drives, start and stop of the world."""
+"""Operations of sessions: greeting, catalogue, who drives, verbs and snapshots."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import threading
-from collections.abc import Callable
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import mujoco
@@ -14,26 +9,18 @@ import mujoco
 from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.loop.shared_snapshots import pack_snapshot
 from manyworlds.lab.server.messages import Encoding
-from manyworlds.lab.server.observations import LEVELS, Level, mode_of
 from manyworlds.lab.server.operations import (
-    DRAWN,
     LOCAL,
     OPERATIONS,
     READS,
-    NotYetError,
     Request,
-    add_verbs,
     operation,
 )
-from manyworlds.lab.server.roster import Member, Roster
-from manyworlds.lab.server.runtime import controller_params
 from manyworlds.lab.server.sessions import HEARTBEAT_S, Subscriber, label
 from manyworlds.lab.verbs import describe_verbs as describe_all_verbs
 from manyworlds.lab.verbs import find_verb
 from manyworlds.lab.verbs.fields import (
-    Anything,
     Choice,
-    Content,
     Field,
     Flag,
     Integer,
@@ -53,171 +40,10 @@ if TYPE_CHECKING:
 PROTOCOL = 1
 """Version of the additions to the protocol."""
 SNAPSHOT_OF = "version of the model whose layout the client knows, or -1; asks for a snapshot"
-_BASE64_BYTES = 8 * 2**20  # largest model that is sent as text, too
 
 
-class ModelFiles:
-    """The model as files for clients, exported again when it has changed.
-
-    An export takes seconds for a large model, and runs in a thread of its own.
-
-    Args:
-        waits: whether `update` waits for an export.
-    """
-
-    def __init__(self, waits: bool) -> None:
-        self._waits = waits
-        self._job: tuple[int, str, Future[PlainDict]] | None = None
-        self._files: tuple[int, str, PlainDict] = -1, "", {}
-
-    def update(self, request: Request) -> PlainDict:
-        """Return the binary model, the XML, and the files that the XML refers to.
-
-        Raises:
-            NotYetError: the model is being exported.
-            VerbError: the model cannot be exported, or clients could not tell its robots apart.
-        """
-        request.roster.check_names()
-        details = request.roster.details
-        version, scene = int(details["model_version"]), str(details["model_hash"])
-        if self._files[0] == version:
-            return self._files[2]
-        if self._job is None or self._job[0] != version:
-            before = self._files[2] if self._files[1] == scene else None
-            self._job = version, scene, _start(lambda: _export(request, before))
-        job = self._job[2]
-        if not (self._waits or job.done()):
-            raise NotYetError
-        try:
-            self._files = version, scene, job.result()
-        finally:
-            self._job = None
-        return self._files[2]
-
-
-def _start(export: Callable[[], PlainDict]) -> Future[PlainDict]:
-    """Run an export in a thread that the end of the program does not wait for."""
-    future: Future[PlainDict] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(export())
-        except Exception as error:  # for the caller of `update`
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="manyworlds-export", daemon=True).start()
-    return future
-
-
-def _export(request: Request, before: PlainDict | None) -> PlainDict:
-    """Return the files of the model; XML, which some models do not have, only of another scene."""
-    if before is not None:
-        return {**before, "mjb": request.call("export_model")["mjb"]}
-    try:
-        return {**request.call("export_model", sources=True), "mjcf_error": ""}
-    except VerbError as error:  # XML cannot contain everything
-        sources = {"mjcf": "", "files": {}, "mjcf_error": str(error)}
-        return {"mjb": request.call("export_model")["mjb"], **sources}
-
-
-def describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDict:
-    """Return everything that a client needs to know about the world."""
-    roster, mjb, cameras = request.roster, files["mjb"], request.server.camera_topics
-    fresh = request.call("describe_world")["robots"]  # gains change without the model
-    reply: PlainDict = {
-        "mjb": mjb,
-        "mjb_base64": _base64(mjb) if len(mjb) <= _BASE64_BYTES else None,
-        "mjb_size": len(mjb),
-        "mjcf": files["mjcf"],
-        "mjcf_error": files["mjcf_error"],
-        "mjcf_sha256": hashlib.sha256(files["mjcf"].encode()).hexdigest(),
-        "articulations": [
-            _articulation(roster, robot, fresh[robot.name], cameras(robot.name))
-            for robot in roster.articulations
-        ],
-        "entities": {body.name: _entity(body) for body in roster.entities},
-        "global_cameras": {},
-    }
-    if assets:
-        reply |= {"mjcf_compiled": files["mjcf"], "vfs_assets": files["files"]}
-    return reply
-
-
-def _base64(content: bytes) -> str:
-    return base64.b64encode(content).decode()
-
-
-def _articulation(roster: Roster, robot: Member, details: PlainMap, cameras: PlainMap) -> PlainDict:
-    model = roster.model
-    reply: PlainDict = {
-        "prefix": robot.name,
-        "actor_id": robot.id,
-        "default_control_mode": "ue_controller" if details.get("enabled") else "raw",
-        "actuator_types": {
-            name: _actuator_type(model, actuator)
-            for name, actuator in zip(robot.control_names, robot.actuators.tolist(), strict=True)
-        },
-        "original_names": _original_names(roster, robot),
-        "camera_topics": dict(cameras),
-    }
-    if details.get("gains"):
-        params = controller_params(details["gains"])
-        kinds = {True: "scalar", False: "per_joint"}
-        schema = {
-            name: {"type": kinds[name.startswith("default_")], "dtype": "float32", "min": 0}
-            for name in params
-        }
-        reply["controller"] = {"kind": "pd", "params": params, "schema": schema}
-    return reply
-
-
-def _original_names(roster: Roster, robot: Member) -> dict[str, dict[str, str]]:
-    """Return the names of a robot's elements in its own file, by those for clients."""
-    model, begin = roster.model, robot.prefix
-    live = {
-        "joints": {j.name: model.joint(j.id).name for j in robot.joints},
-        "sensors": {s.name: model.sensor(s.id).name for s in robot.sensors},
-        "bodies": {b.name: model.body(b.id).name for b in robot.bodies},
-    }
-    names = {
-        kind: {f"{robot.name}_{short}": name.removeprefix(begin) for short, name in found.items()}
-        for kind, found in live.items()
-    }
-    controls = zip(robot.control_names, robot.controls, strict=True)
-    names["actuators"] = {f"{robot.name}_{short}": name for short, name in controls}
-    return names
-
-
-def _entity(body: Member) -> PlainDict:
-    assert body.free is not None
-    return {
-        "id": body.id,
-        "has_free_base": True,
-        "free_joint": body.free.name,
-        "free_joint_id": body.free.id,
-        "qpos_offset": body.free.start,
-        "qvel_offset": body.free.dof,
-    }
-
-
-def _actuator_type(model: mujoco.MjModel, actuator: int) -> str:
-    """Return the shortcut of MJCF that an actuator corresponds to."""
-    gain, bias = model.actuator_gaintype[actuator], model.actuator_biastype[actuator]
-    if gain == mujoco.mjtGain.mjGAIN_MUSCLE:
-        return "muscle"
-    if model.actuator_trntype[actuator] == mujoco.mjtTrn.mjTRN_BODY:
-        return "adhesion"
-    kp, kv = model.actuator_biasprm[actuator][1:3]
-    if bias == mujoco.mjtBias.mjBIAS_AFFINE and kp:
-        integrates = model.actuator_dyntype[actuator] == mujoco.mjtDyn.mjDYN_INTEGRATOR
-        return "intvelocity" if integrates else "position"
-    if bias == mujoco.mjtBias.mjBIAS_AFFINE and kv:
-        return "velocity"
-    if gain == mujoco.mjtGain.mjGAIN_AFFINE:
-        return "damper"
-    if model.actuator_dyntype[actuator] == mujoco.mjtDyn.mjDYN_FILTER:
-        return "cylinder"
-    return "motor"
+ROLE = Choice(options=("driver", "observer", "takeover"), text="drive if nobody does; watch; drive")
+"""Part that a client asks for."""
 
 
 @operation(
@@ -225,7 +51,6 @@ def _actuator_type(model: mujoco.MjModel, actuator: int) -> str:
     writes=False,
     category="no_manager",
     session_id=Field(text="id to send with each further request"),
-    urlab_version=Field(text="version of the protocol that old clients know"),
     server=Field(text="name and version of this program"),
     protocol=Integer(text="version of this program's additions"),
     ports=Values(text="ports of this server by their use"),
@@ -234,56 +59,37 @@ def _actuator_type(model: mujoco.MjModel, actuator: int) -> str:
     lab_id=Field(text="id of the lab; requests that repeat it are refused by any other lab"),
     manager_present=Flag(text="false while no world is loaded"),
     driver=Flag(text="true if this client drives"),
-    mode=Field(text="mode of the world"),
-    mjb=Content(text="model in MuJoCo's binary format, with `_` after the robot in names"),
-    mjcf=Field(text="XML of the scene, with the same names; empty if XML cannot contain it"),
-    articulations=Listing(text="robots"),
-    entities=Values(text="loose bodies by name"),
 )
 def hello(
     request: Request,
-    observations: Annotated[Level, Choice(options=LEVELS, text="amount of data")] = "standard",
     encoding: Annotated[
-        str, Choice(options=get_args(Encoding), text="format of replies")
+        Encoding, Choice(options=get_args(Encoding), text="format of replies")
     ] = "msgpack",
-    include_assets: Annotated[bool, Flag(text="true to receive the files of the scene")] = False,
-    include_model: Annotated[bool, Flag(text="false to leave out all about the world")] = True,
-    client_version: Annotated[object, Anything(text="version of the client")] = None,
     client: Annotated[str, Field(text="name of the client, for people")] = "",
     heartbeats: Annotated[
         bool, Flag(text="true to end the session after 2 s without a message")
     ] = False,
-    role: Annotated[
-        str | None,
-        Choice(
-            options=("driver", "observer", "takeover"), text="drive if nobody does; watch; drive"
-        ),
-    ] = None,
+    role: Annotated[str | None, ROLE] = None,
 ) -> Reply:
-    """Begin a session, and describe the world."""
+    """Begin a session."""
+    open_session(request, encoding, client, heartbeats, role)
+    return greet(request.server, request)
+
+
+def open_session(
+    request: Request, encoding: Encoding, client: str, heartbeats: bool, role: str | None
+) -> None:
+    """Add the session of a request; see `hello`."""
     session = request.session
-    session.observations, session.encoding = observations, encoding  # type: ignore[assignment]
-    session.name, session.heartbeats = client, heartbeats
+    session.encoding, session.name, session.heartbeats = encoding, client, heartbeats
     drives = {"observer": False, "takeover": True}.get(role or "")
-    described = describe(request.server, request, include_assets) if include_model else {}
     request.server.sessions.open(session, drives)
-    return greet(request.server, request) | described
-
-
-def describe(server: Dispatcher, request: Request, assets: bool = False) -> PlainDict:
-    """Return the part of `hello` that is about the world; there may be none."""
-    if server.face is None:
-        return {"articulations": []}
-    files = server.files.update(request)
-    about = {"shm_session_dir": "", "mode": mode_of(request.face.snapshot)}
-    return about | describe_manager(request, files, assets)
 
 
 def greet(server: Dispatcher, request: Request) -> PlainDict:
     """Return the part of `hello` that is about the session and the server."""
     return {
         "session_id": request.session.id,
-        "urlab_version": "urlab/0.1",
         "server": f"manyworlds/{own_version()}",
         "protocol": PROTOCOL,
         "ports": {port["use"]: port["port"] for port in server.ports()},
@@ -304,7 +110,8 @@ def greet(server: Dispatcher, request: Request) -> PlainDict:
 )
 def meta(request: Request) -> Reply:
     """Return the catalogue of all operations."""
-    return {"ops": [OPERATIONS[name].describe() for name in sorted(OPERATIONS)], "units": UNITS}
+    known = request.server.operations
+    return {"ops": [known[name].describe() for name in sorted(known)], "units": UNITS}
 
 
 UNITS = {
@@ -419,8 +226,8 @@ def call_verb(
         )
     if found.name not in READS:
         request.server.require_driver(request.session, verb)
-    if found.name in DRAWN:
-        result = OPERATIONS[found.name].answer(request, fields or {})
+    if found.name in request.server.carried:
+        result = request.server.operations[found.name].answer(request, fields or {})
     else:
         result = request.call_as_network(verb, fields or {})
     if snapshot_of is None:
@@ -450,46 +257,4 @@ def close_session(request: Request) -> Reply:
     return {}
 
 
-@operation(
-    "sim",
-    state=Field(text="ready"),
-    compile_error=Field(text="empty"),
-    handshake_payload=Values(text="reply of `hello`"),
-)
-def begin_pie(
-    request: Request,
-    timeout_s: Annotated[object, Anything(text="not needed: the world is there already")] = None,
-    level_path: Annotated[object, Anything(text="not needed")] = None,
-) -> Reply:
-    """Let the world run if it is paused."""
-    request.call("set_paused", paused=False)
-    about = greet(request.server, request) | describe(request.server, request)
-    payload = {"op": "hello_ok", **about}
-    return {"state": "ready", "compile_error": "", "handshake_payload": payload}
-
-
-@operation("sim")
-def stop_pie(request: Request) -> Reply:
-    """Pause the world."""
-    request.call("set_paused", paused=True)
-    return {}
-
-
-@operation(
-    "sim",
-    writes=False,
-    state=Field(text="ready, or off while paused"),
-    compile_error=Field(text="reason why the world stopped"),
-    sim_time=Number(unit="s", text="simulated time"),
-)
-def pie_status(request: Request) -> Reply:
-    """Return whether the world runs."""
-    snapshot = request.face.snapshot
-    return {
-        "state": "off" if snapshot.paused else "ready",
-        "compile_error": snapshot.fault,
-        "sim_time": snapshot.time,
-    }
-
-
-add_verbs()
+OPERATIONS.add_verbs()
