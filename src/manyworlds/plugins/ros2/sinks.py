@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from manyworlds.plugins.ros2.definitions import definition
+import numpy as np
+
 from manyworlds.plugins.ros2.world import RosMessage
 from manyworlds.utils.extras import MissingExtraError, require_extra
+
+if TYPE_CHECKING:
+    from mcap.writer import Writer
+    from rosbags.typesys.store import Typestore
 
 
 class Sink(Protocol):
@@ -24,6 +30,52 @@ class Sink(Protocol):
         ...
 
 
+class RosTypes:
+    """Definitions and encoding of ROS 2's messages, by the library `rosbags`.
+
+    Raises:
+        MissingExtraError: the extra 'ros' is not installed.
+    """
+
+    def __init__(self) -> None:
+        library = require_extra("rosbags.typesys", "ros")
+        self._store: Typestore = library.get_typestore(library.Stores.ROS2_JAZZY)
+        self._kinds = require_extra("rosbags.interfaces", "ros").Nodetype
+
+    def definition(self, name: str) -> str:
+        """Return the definition of a type, followed by those of all types in it."""
+        return self._store.generate_msgdef(name, ros_version=2)[0]
+
+    def encode(self, name: str, content: Mapping[str, Any]) -> bytes:
+        """Return a message in ROS's encoding, CDR.
+
+        Args:
+            name: its type.
+            content: all its fields; messages in it are maps, too.
+        """
+        return bytes(self._store.serialize_cdr(self._message(name, content), name))
+
+    def _message(self, name: str, content: Mapping[str, Any]) -> object:
+        """Return a message of the library."""
+        definition = self._store.get_msgdef(name)
+        values: dict[str, object] = {}
+        fields = cast("Sequence[tuple[str, tuple[Any, Any]]]", definition.fields)
+        for field, (kind, what) in fields:
+            value = content[field]
+            if kind == self._kinds.NAME:
+                value = self._message(what, value)
+            elif kind != self._kinds.BASE:  # an array or a sequence
+                inner_kind, inner = what[0]
+                if inner_kind == self._kinds.NAME:
+                    value = [self._message(inner, item) for item in value]
+                elif isinstance(value, bytes):
+                    value = np.frombuffer(value, np.uint8)
+                elif inner[0] != "string":
+                    value = np.asarray(value, inner[0])
+            values[field] = value
+        return definition.cls(**values)
+
+
 class McapSink:
     """MCAP file of the profile `ros2`: `ros2 bag play FILE`, Foxglove, PlotJuggler.
 
@@ -36,7 +88,8 @@ class McapSink:
     """
 
     def __init__(self, path: Path) -> None:
-        library: Any = require_extra("mcap_ros2.writer", "ros")
+        library = require_extra("mcap.writer", "ros")
+        self._types = RosTypes()
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.num_messages = 0
@@ -45,17 +98,23 @@ class McapSink:
             self._stream = path.open("xb")
         except FileExistsError:
             raise FileExistsError(f"{path} exists already: choose another file.") from None
-        self._writer = library.Writer(self._stream)
-        self._schemas: dict[str, Any] = {}
+        self._writer: Writer = library.Writer(self._stream)
+        self._writer.start(profile="ros2")
+        self._schemas: dict[str, int] = {}
+        self._channels: dict[str, int] = {}
 
     def put(self, message: RosMessage, time: float) -> None:
         """Write a message."""
-        schema = self._schemas.get(message.type)
-        if schema is None:
-            schema = self._writer.register_msgdef(message.type, definition(message.type))
-            self._schemas[message.type] = schema
+        topic, kind = message.topic, message.type
+        if kind not in self._schemas:
+            text = self._types.definition(kind).encode()
+            self._schemas[kind] = self._writer.register_schema(kind, "ros2msg", text)
+        if topic not in self._channels:
+            channel = self._writer.register_channel(topic, "cdr", self._schemas[kind])
+            self._channels[topic] = channel
         now = max(0, round(time * 1e9))
-        self._writer.write_message(message.topic, schema, message.content, now, now)
+        content = self._types.encode(kind, message.content)
+        self._writer.add_message(self._channels[topic], now, content, now)
         self.num_messages += 1
 
     def close(self) -> None:
