@@ -101,7 +101,7 @@ ROWS = NETWORK_ROWS | {
         "lab/world/test_world.py::test_one_robots_options_count "
         "lab/world/test_world.py::test_robots_may_disagree_about_options"
     ),
-    "E5": "lab/world/test_wire_model.py::test_clients_know_names_of_their_own",
+    "E5": "plugins/urlab/test_client_model.py::test_clients_know_names_of_their_own",
     "E6": "lab/world/test_world.py::test_classes_must_be_there",
     "E7": "lab/world/test_world.py::test_everything_of_a_model_survives",
     "E8": "lab/world/test_world.py::test_everything_of_a_model_survives",

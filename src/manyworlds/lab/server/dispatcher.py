@@ -19,7 +19,6 @@ from manyworlds.lab.server.held import HeldTwists
 from manyworlds.lab.server.loss import leave_in_order
 from manyworlds.lab.server.messages import Encoding, decode, encode
 from manyworlds.lab.server.operations import (
-    DRAWN,
     OPERATIONS,
     ClientOperation,
     NotYetError,
@@ -88,12 +87,9 @@ class Dispatcher:
         """Plugins of the server."""
         self.operations: dict[str, ClientOperation] = dict(OPERATIONS)
         """Operations that clients may request, by name."""
-        self.carried: set[str] = set(DRAWN)
-        """Verbs that `call_verb` carries out by the operation of the same name."""
         self._codes: dict[str, str] = {}
         for plugin in self.plugins:
             self.operations.update(plugin.operations)
-            self.carried.update(plugin.verbs)
             self._codes.update(plugin.codes)
         self.attach(face)
 

@@ -10,6 +10,7 @@ from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.loop.shared_snapshots import pack_snapshot
 from manyworlds.lab.server.messages import Encoding
 from manyworlds.lab.server.operations import (
+    DRAWN,
     LOCAL,
     OPERATIONS,
     READS,
@@ -226,7 +227,7 @@ def call_verb(
         )
     if found.name not in READS:
         request.server.require_driver(request.session, verb)
-    if found.name in request.server.carried:
+    if found.name in DRAWN:
         result = request.server.operations[found.name].answer(request, fields or {})
     else:
         result = request.call_as_network(verb, fields or {})

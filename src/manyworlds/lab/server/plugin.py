@@ -32,8 +32,6 @@ class ServerPlugin:
 
     operations: Mapping[str, ClientOperation] = {}
     """Operations by name, also in place of those of the lab's own protocol."""
-    verbs: frozenset[str] = frozenset()
-    """Verbs that `call_verb` carries out by the operation of the same name."""
     codes: Mapping[str, str] = {}
     """Codes of errors in replies, by those of verbs that differ."""
 

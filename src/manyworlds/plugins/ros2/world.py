@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from manyworlds.lab.readers.wire import Message as Fields
 from manyworlds.lab.world.model_facts import body_frames, element_names, wire_name
-from manyworlds.lab.world.wire_model import client_names
+from manyworlds.plugins.urlab.names import client_names
 from manyworlds.validation.names import free_name
 
 _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))

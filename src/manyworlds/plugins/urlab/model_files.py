@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.server.operations import NotYetError, Request
 from manyworlds.lab.verbs.fields import PlainDict
+from manyworlds.plugins.urlab.client_model import export_model
 from manyworlds.plugins.urlab.roster import Roster
 
 
@@ -72,9 +73,9 @@ def _start(export: Callable[[], PlainDict]) -> Future[PlainDict]:
 def _export(request: Request, before: PlainDict | None) -> PlainDict:
     """Return the files of the model; XML, which some models do not have, only of another scene."""
     if before is not None:
-        return {**before, "mjb": request.call("export_model")["mjb"]}
+        return {**before, "mjb": export_model(request.call)["mjb"]}
     try:
-        return {**request.call("export_model", sources=True), "mjcf_error": ""}
+        return {**export_model(request.call, sources=True), "mjcf_error": ""}
     except VerbError as error:  # XML cannot contain everything
         sources = {"mjcf": "", "files": {}, "mjcf_error": str(error)}
-        return {"mjb": request.call("export_model")["mjb"], **sources}
+        return {"mjb": export_model(request.call)["mjb"], **sources}

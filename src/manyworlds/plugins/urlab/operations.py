@@ -30,6 +30,7 @@ from manyworlds.lab.verbs.fields import (
 )
 from manyworlds.lab.verbs.registry import ALWAYS, Reply
 from manyworlds.lab.world.options import read_flag
+from manyworlds.plugins.urlab import client_model
 from manyworlds.plugins.urlab.clients import OPERATIONS, clients_of, roster_of
 from manyworlds.plugins.urlab.images import Wishes, read_wishes, take_images
 from manyworlds.plugins.urlab.observations import LEVELS, Level, clocks, observe
@@ -52,6 +53,10 @@ _STATE_REPLY: dict[str, Field] = {
 }
 _ALL_ROBOTS: dict[str, Field] = {"per_articulation": Values(text="state of each robot")}
 _ALL = {**_STATE_REPLY, **_ALL_ROBOTS, "entities": Values(text="state of each loose body")}
+_NAMES = Choice(
+    options=("clients", "lab"),
+    text="names in the model: `robot_hip` as old protocols have it, or the lab's `robot/hip`",
+)
 _CLAMPED = VERBS["set_sim_speed"].fields["percent"]
 _GAINS = {"kp": "kp", "kv": "kd", "torque_limit": "limit"}
 _DEFAULT_GAINS = {"default_kp": 100.0, "default_kv": 5.0, "default_torque_limit": 200.0}
@@ -592,6 +597,18 @@ def _pass_to_verb(
         namespace=namespace,
         verb=source.name,
     )
+
+
+@_operation("lab", writes=False, reply={**VERBS["export_model"].reply, **ALWAYS})
+def export_model(
+    request: Request,
+    sources: Annotated[bool, Flag(text="true to include the XML and its files")] = False,
+    names: Annotated[str, _NAMES] = "clients",
+) -> Reply:
+    """Return the model as files."""
+    if names == "clients":
+        return client_model.export_model(request.call, sources)
+    return request.call("export_model", sources=sources)
 
 
 _POSE = {"body": "body", "pos": "pos", "quat": "quat"}

@@ -15,7 +15,7 @@ from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.verbs.fields import PlainDict, PlainMap
 from manyworlds.lab.world.model_facts import wire_name
-from manyworlds.lab.world.wire_model import ClientNames, client_names
+from manyworlds.plugins.urlab.names import ClientNames, client_names
 from manyworlds.spec.elements import dof_width, qpos_width
 
 _TRIES = 20

@@ -5,8 +5,6 @@ Written by `python tools/write_client_verbs.py`; a test compares them.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from manyworlds.lab.client.caller import Reply, VerbCaller
 
 
@@ -88,18 +86,15 @@ class StatusVerbs(VerbCaller):
     def export_model(
         self,
         sources: bool = False,
-        names: Literal["clients", "lab"] = "clients",
     ) -> Reply:
         """Return the model as files.
 
         Args:
             sources: true to include the XML and its files.
-            names: names in the model: `robot_hip` as old protocols have it, or the lab's
-                `robot/hip`.
 
         Returns:
             `mjb` (bytes, the present model in MuJoCo's binary format), `mjcf` (string, XML of the
             scene; empty unless `sources`), `files` (map, content of each file that the XML refers
             to, by name), `frame_id`, `time`.
         """
-        return self.call("export_model", sources=sources, names=names)
+        return self.call("export_model", sources=sources)

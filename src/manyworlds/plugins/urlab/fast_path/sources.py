@@ -8,6 +8,8 @@ from typing import Literal, Protocol, cast
 import numpy as np
 
 from manyworlds.lab.face import LabFace
+from manyworlds.lab.verbs.fields import PlainDict
+from manyworlds.plugins.urlab.client_model import export_model
 
 Names = Literal["lab", "clients"]
 """Whose names the elements of a model have."""
@@ -146,7 +148,12 @@ class LabSource:
 
     def model(self, names: Names = "clients") -> bytes:
         """Return the present model in MuJoCo's binary format; see `Source.model`."""
-        return cast("bytes", self.face.call("export_model", names=names)["mjb"])
+        if names == "clients":
+            return cast("bytes", export_model(self._call)["mjb"])
+        return cast("bytes", self.face.call("export_model")["mjb"])
+
+    def _call(self, verb: str, **fields: object) -> PlainDict:
+        return dict(self.face.call(verb, **fields))
 
     def push(self, body: int, force: np.ndarray, torque: np.ndarray) -> None:
         """Add a force and a torque on a body for the next step."""

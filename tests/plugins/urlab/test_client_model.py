@@ -1,4 +1,4 @@
-"""The model as network clients know it."""
+"""The model as URLab's clients know it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 
 from manyworlds.lab import world_from_file
 from manyworlds.lab.world.model_facts import element_names
-from manyworlds.lab.world.wire_model import client_names, wire_mjcf
+from manyworlds.lab.world.scene_files import scene_mjcf
+from manyworlds.plugins.urlab.client_model import client_mjcf
+from manyworlds.plugins.urlab.names import client_names
 from tests.robots import robot_file
 from tests.spec.test_export import wavefront
 
@@ -26,7 +28,7 @@ MODEL = """<mujoco model="go"><asset>
 def compiled(path) -> tuple[mujoco.MjModel, mujoco.MjModel]:
     """Return the model of a file, and the one that clients compile."""
     world = world_from_file(path)
-    xml, files = wire_mjcf(world)
+    xml, files = client_mjcf(*scene_mjcf(world), world.robots)
     assert set(files) == {name for name in files if f'"{name}"' in xml}, "no file for nobody"
     return world.model, mujoco.MjSpec.from_string(xml, assets=files).compile()
 
