@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from manyworlds.lab.client import LabClient, LabConnectionError, LabError, SessionError, connect
 from manyworlds.lab.readers.wire import Message
 from manyworlds.plugins.ros2.sinks import Sink
 from manyworlds.plugins.ros2.world import RosMessage, RosWorld
 from manyworlds.plugins.urlab.fast_path.mirror import FastPathMirror, MirrorError
 from manyworlds.plugins.urlab.fast_path.server import STATE
-from manyworlds.utils.extras import require_extra
 
 _WAIT_S = 0.1
 _ROUNDING_S = 1e-9
@@ -21,6 +21,7 @@ _SILENCE_S = 2.0
 _STILL_S = 0.3  # the world stands still
 _BACKLOG = 10_000  # states that wait while a large model is loaded
 _IMAGES_S = 10.0
+_PATIENCE_S = 2.0  # longest time of attempts to connect again
 _IMAGES = 8  # images that wait
 
 
@@ -39,7 +40,8 @@ class RosBridge:
 
     Raises:
         MirrorError: there is no lab at this address.
-        ValueError: a rate is not positive, or there is no such camera.
+        LabError: there is no such camera.
+        ValueError: a rate is not positive.
     """
 
     def __init__(
@@ -154,7 +156,7 @@ class RosBridge:
 
 
 class ImageReader:
-    """Takes images of cameras of a lab by requests, in a thread of its own.
+    """Takes images of cameras of a lab by its client, in a thread of its own.
 
     Args:
         endpoint: endpoint of the lab's requests.
@@ -163,30 +165,25 @@ class ImageReader:
         period: time between two images of a camera [s].
 
     Raises:
-        MirrorError: the lab does not answer.
-        ValueError: there is no such camera.
+        LabError: the lab does not answer, or there is no such camera.
     """
 
     def __init__(
         self, endpoint: str, cameras: Sequence[str], kinds: Sequence[str], period: float
     ) -> None:
-        self._zmq: Any = require_extra("zmq", "net")
-        self._msgpack: Any = require_extra("msgpack", "net")
         self._endpoint, self._cameras, self._kinds = endpoint, cameras, kinds
         self._period = period
         self._found: queue.Queue[tuple[Message, bytes]] = queue.Queue(_IMAGES)
         self._problems: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._stopping = threading.Event()
-        self._context = self._zmq.Context()
-        self._socket: Any = None
-        self._session = ""
+        self._client: LabClient | None = None
         self.added: set[str] = set()
         """Names of the cameras that were added to the lab."""
         try:
             for camera in cameras:
                 self._capture(camera, kinds[0])  # a wrong name fails at once
         except BaseException:
-            self._context.destroy(linger=0)
+            self._disconnect()
             raise
         self._thread = threading.Thread(target=self._run, name="images", daemon=True)
         self._thread.start()
@@ -203,7 +200,7 @@ class ImageReader:
         """Take no more images."""
         self._stopping.set()
         self._thread.join()
-        self._context.destroy(linger=0)
+        self._disconnect()
 
     def _run(self) -> None:
         told = ""
@@ -215,40 +212,29 @@ class ImageReader:
                         self._found.put(self._capture(camera, kind), timeout=_IMAGES_S)
             except queue.Full:
                 continue  # the reader is busy
-            except (MirrorError, ValueError) as error:
+            except LabError as error:
+                if isinstance(error, SessionError | LabConnectionError):
+                    self._disconnect()  # another lab may be there soon
                 if str(error) != told:
                     told = str(error)
                     self._problems.put(told)
             self._stopping.wait(max(0.0, began + self._period - time.monotonic()))
 
     def _capture(self, camera: str, kind: str) -> tuple[Message, bytes]:
-        if not self._session:
-            self._greet()
-        fields = {"camera": camera, "kind": kind}
-        reply = self._ask("call_verb", verb="capture_camera", fields=fields)["result"]
+        if self._client is None:
+            self._client = connect(
+                self._endpoint,
+                role="observer",
+                name="manyworlds ros2",
+                timeout=_IMAGES_S,
+                patience=_PATIENCE_S,
+            )
+            known: Any = self._client.call("list_cameras")["cameras"]
+            self.added = {name for name, cfg in known.items() if cfg["source"] == "added"}
+        reply: Any = self._client.call("capture_camera", camera=camera, kind=kind)
         return reply["header"], reply["data"]
 
-    def _greet(self) -> None:
-        """Begin a session, and learn which cameras were added."""
-        hello = {"role": "observer", "include_model": False, "client": "manyworlds ros2"}
-        self._session = self._ask("hello", **hello)["session_id"]
-        listed = self._ask("call_verb", verb="list_cameras", fields={})["result"]["cameras"]
-        self.added = {name for name, cfg in listed.items() if cfg["source"] == "added"}
-
-    def _ask(self, op: str, **fields: object) -> Message:
-        request = {"op": op, "session_id": self._session or None, **fields}
-        if self._socket is None:
-            self._socket = self._context.socket(self._zmq.REQ)
-            self._socket.setsockopt(self._zmq.LINGER, 0)
-            self._socket.connect(self._endpoint)
-        self._socket.send(self._msgpack.packb(request))
-        if not self._socket.poll(int(1e3 * _IMAGES_S)):
-            self._socket.close()  # it cannot be used again
-            self._socket = None
-            raise MirrorError(f"The lab does not answer at {self._endpoint}: there are no images.")
-        reply = self._msgpack.unpackb(self._socket.recv())
-        if reply["op"] == "error":
-            if reply["code"] == "session_expired":
-                self._session = ""  # the server was started again: say hello with the next request
-            raise ValueError(reply["message"])
-        return reply
+    def _disconnect(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
