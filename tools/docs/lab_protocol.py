@@ -10,8 +10,8 @@ from manyworlds.lab.pictures.camera import KINDS
 from manyworlds.lab.server.config import LabServerCfg
 from manyworlds.lab.server.dispatcher import Dispatcher
 from manyworlds.lab.server.held import HOLD_S
-from manyworlds.lab.server.lifecycle import UNITS
 from manyworlds.lab.server.operations import ClientOperation
+from manyworlds.lab.server.session_operations import UNITS
 from manyworlds.lab.server.sessions import HEARTBEAT_S
 from manyworlds.plugins.urlab.fast_path.registry import REFRESH_S
 from manyworlds.plugins.urlab.plugin import EDITOR

@@ -13,7 +13,7 @@ from typing import Any
 from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.pictures.hub import CameraHub
-from manyworlds.lab.server import images, lifecycle
+from manyworlds.lab.server import images, session_operations
 from manyworlds.lab.server.config import LabServerCfg
 from manyworlds.lab.server.held import HeldTwists
 from manyworlds.lab.server.loss import leave_in_order
@@ -31,7 +31,7 @@ from manyworlds.lab.verbs.fields import PlainMap
 
 _LOG = logging.getLogger(__name__)
 
-_WITH_OPERATIONS = images, lifecycle
+_WITH_OPERATIONS = images, session_operations
 """Modules that register operations of the lab's own protocol."""
 
 _SESSIONLESS = ("hello", "meta")

@@ -8,16 +8,16 @@ from typing import Annotated, get_args
 
 import mujoco
 
-from manyworlds.lab.server.lifecycle import ROLE, greet, open_session
+from manyworlds.lab.server import operations
 from manyworlds.lab.server.messages import Encoding
 from manyworlds.lab.server.operations import Request, mode_of
+from manyworlds.lab.server.session_operations import ROLE, greet, open_session
 from manyworlds.lab.verbs.fields import (
     Anything,
     Choice,
     Content,
     Field,
     Flag,
-    Integer,
     Listing,
     Number,
     PlainDict,
@@ -33,26 +33,20 @@ from manyworlds.plugins.urlab.roster import Member, Roster
 _BASE64_BYTES = 8 * 2**20  # largest model that is sent as text, too
 
 
-@OPERATIONS.operation(
-    "session",
-    writes=False,
-    category="no_manager",
-    session_id=Field(text="id to send with each further request"),
-    urlab_version=Field(text="version of the protocol that old clients know"),
-    server=Field(text="name and version of this program"),
-    protocol=Integer(text="version of this program's additions"),
-    ports=Values(text="ports of this server by their use"),
-    mujoco_version=Field(),
-    mujoco_version_int=Integer(),
-    lab_id=Field(text="id of the lab; requests that repeat it are refused by any other lab"),
-    manager_present=Flag(text="false while no world is loaded"),
-    driver=Flag(text="true if this client drives"),
-    mode=Field(text="mode of the world"),
-    mjb=Content(text="model in MuJoCo's binary format, with `_` after the robot in names"),
-    mjcf=Field(text="XML of the scene, with the same names; empty if XML cannot contain it"),
-    articulations=Listing(text="robots"),
-    entities=Values(text="loose bodies by name"),
-)
+_OWN = operations.OPERATIONS["hello"].reply
+_HELLO: dict[str, Field] = {
+    "session_id": _OWN["session_id"],
+    "urlab_version": Field(text="version of the protocol that old clients know"),
+    **_OWN,
+    "mode": Field(text="mode of the world"),
+    "mjb": Content(text="model in MuJoCo's binary format, with `_` after the robot in names"),
+    "mjcf": Field(text="XML of the scene, with the same names; empty if XML cannot contain it"),
+    "articulations": Listing(text="robots"),
+    "entities": Values(text="loose bodies by name"),
+}
+
+
+@OPERATIONS.operation("session", writes=False, category="no_manager", reply=_HELLO)
 def hello(
     request: Request,
     observations: Annotated[Level, Choice(options=LEVELS, text="amount of data")] = "standard",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, Protocol, cast
 
 import numpy as np
@@ -15,43 +16,24 @@ Names = Literal["lab", "clients"]
 """Whose names the elements of a model have."""
 
 
-class WorldPose(Protocol):
-    """State of a world at one moment, as a snapshot of a lab has it."""
+@dataclass(frozen=True, eq=False)
+class WorldPose:
+    """State of a world at one moment: a snapshot of a lab has these fields, too."""
 
-    @property
-    def frame_id(self) -> int:
-        """Number of the moment."""
-        ...
-
-    @property
-    def time(self) -> float:
-        """Simulated time [s]."""
-        ...
-
-    @property
-    def model_version(self) -> int:
-        """Number of changes of the model."""
-        ...
-
-    @property
-    def xpos(self) -> np.ndarray:
-        """Positions of all bodies [m], shape (nbody, 3)."""
-        ...
-
-    @property
-    def xquat(self) -> np.ndarray:
-        """Orientations of all bodies (wxyz), shape (nbody, 4)."""
-        ...
-
-    @property
-    def qpos(self) -> np.ndarray:
-        """Generalized positions, shape (nq,)."""
-        ...
-
-    @property
-    def qvel(self) -> np.ndarray:
-        """Generalized velocities, shape (nv,)."""
-        ...
+    frame_id: int
+    """Number of the moment."""
+    time: float
+    """Simulated time [s]."""
+    model_version: int
+    """Number of changes of the model."""
+    xpos: np.ndarray
+    """Positions of all bodies [m], shape (nbody, 3)."""
+    xquat: np.ndarray
+    """Orientations of all bodies (wxyz), shape (nbody, 4)."""
+    qpos: np.ndarray
+    """Generalized positions, shape (nq,)."""
+    qvel: np.ndarray
+    """Generalized velocities, shape (nv,)."""
 
 
 class Source(Protocol):

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import socket
 import threading
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from manyworlds.lab.server.config import LabServerCfg
 from manyworlds.lab.server.ports import Port
 from manyworlds.lab.world.world import binary_model
 from manyworlds.plugins.urlab.fast_path.server import FastPathServer
-from manyworlds.plugins.urlab.fast_path.sources import Names
+from manyworlds.plugins.urlab.fast_path.sources import Names, WorldPose
 from manyworlds.utils.extras import require_extra
 from manyworlds.viewer.world_mirror import WorldMirror
 
@@ -27,19 +26,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _JOIN_S = 2.0
 _PERIOD_MS = 20  # a training shows its worlds ten times per second
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingPose:
-    """State of a world of a training at one moment; the fields are those of `WorldPose`."""
-
-    frame_id: int
-    time: float
-    model_version: int
-    xpos: np.ndarray
-    xquat: np.ndarray
-    qpos: np.ndarray
-    qvel: np.ndarray
 
 
 class TrainingSource:
@@ -68,14 +54,14 @@ class TrainingSource:
         self._mirror = WorldMirror(model, self._arrays, fields)
         self._last, self._version = -1, 0
         self._rows: list[bytes] = []
-        self._pose: TrainingPose | None = None
+        self._pose: WorldPose | None = None
 
     @property
     def ngeom(self) -> int:
         """Number of geoms."""
         return int(self._mirror.model.ngeom)
 
-    def pose(self) -> TrainingPose:
+    def pose(self) -> WorldPose:
         """Return the newest state that the training has shown."""
         last, arrays = self._frames.read(self._last)
         while arrays is None and self._pose is None:  # the first one is being written
@@ -104,7 +90,7 @@ class TrainingSource:
     def release(self) -> None:
         """Return at once: nothing is dragged."""
 
-    def _read(self, number: int, arrays: dict[str, np.ndarray]) -> TrainingPose:
+    def _read(self, number: int, arrays: dict[str, np.ndarray]) -> WorldPose:
         world = self._world
         for field in self._fields:
             setattr(self._arrays, field.removeprefix("model."), arrays[field])
@@ -114,7 +100,7 @@ class TrainingSource:
         self._rows = content
         self._mirror.load(SimpleNamespace(**arrays), world)
         data = self._mirror.data
-        return TrainingPose(
+        return WorldPose(
             frame_id=number,
             time=float(arrays["time"][world]),
             model_version=self._version,
