@@ -107,7 +107,7 @@ TRIALS = {
         """,
     "ros": """
         from pathlib import Path
-        from manyworlds.lab.ros.sinks import McapSink
+        from manyworlds.plugins.ros2.sinks import McapSink
         sink = McapSink(Path("messages.mcap"))
         sink.close()
         assert Path("messages.mcap").read_bytes().startswith(b"\\x89MCAP")

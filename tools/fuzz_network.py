@@ -20,8 +20,9 @@ import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
 from manyworlds.lab.server import Dispatcher, HubProcess, LabHub, LabServerCfg
-from manyworlds.lab.server.control_inbox import ControlInbox
-from manyworlds.lab.server.roster import RosterCache
+from manyworlds.plugins.urlab.control_inbox import ControlInbox
+from manyworlds.plugins.urlab.plugin import plugin_of
+from manyworlds.plugins.urlab.roster import RosterCache
 from tests.lab.server.conftest import two_robots
 from tests.lab.server.hostile import (
     put_controls,
@@ -125,7 +126,8 @@ class _Face:
                 put_controls(self._inbox, self._roster, frames, seed)
                 self._inbox.flush(self._lab)
             case "fast_path":
-                server = self._local.fast_path
+                server = plugin_of(self._local.dispatcher).fast_path
+                assert server is not None
                 server._follow()
                 seen = send_pushes(server.answer, frames, seed)
                 self._lab.verbs.release_body()

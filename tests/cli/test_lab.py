@@ -61,7 +61,6 @@ def test_control_c_ends_cleanly(arm, ending, address):
     A page for other machines needs the token of the user's file, which the printed address has.
     """
     pytest.importorskip("viser", reason="the page needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="the page needs the extra 'lab'")
     more = ["--listen", address] if address else []
     settings = {"PYTHONPATH": os.pathsep.join(sys.path), "XDG_CONFIG_HOME": str(arm.parent)}
     process = subprocess.Popen(

@@ -100,7 +100,7 @@ def test_the_terrain_fills_the_picture(tmp_path, options, gl):
 def test_the_page_shows_the_terrain(monkeypatch, capsys):
     """Serve a page until the time is over."""
     pytest.importorskip("viser", reason="the page needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="the page needs the extra 'lab'")
+    pytest.importorskip("viser", reason="the page needs the extra 'lab'")
 
     def wait(seconds: float | None) -> None:
         assert seconds == 0.5

@@ -66,7 +66,7 @@ FILE_ROWS = {
         "spec/test_parity.py::test_robots"
     ),
     "P4": "spec/test_export.py::test_notation",
-    "P5": "lab/world/test_wire_model.py::test_clients_know_names_of_their_own",
+    "P5": "plugins/urlab/test_client_model.py::test_clients_know_names_of_their_own",
     # AA, AD
     "AA2": "cli/test_lab.py::test_doubts_can_be_switched_off",
     "AD2": (
@@ -94,7 +94,7 @@ FILE_ROWS = {
         "lab/edits/test_model_edits.py::test_names_and_types_of_the_file"
     ),
     "BI8": (
-        "lab/world/test_wire_model.py::test_clients_know_names_of_their_own "
+        "plugins/urlab/test_client_model.py::test_clients_know_names_of_their_own "
         "lab/edits/test_model_edits.py::test_names_of_the_robots_files"
     ),
     "BI9": "spec/test_model_kinds.py::test_constraints",

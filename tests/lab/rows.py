@@ -101,7 +101,7 @@ ROWS = NETWORK_ROWS | {
         "lab/world/test_world.py::test_one_robots_options_count "
         "lab/world/test_world.py::test_robots_may_disagree_about_options"
     ),
-    "E5": "lab/world/test_wire_model.py::test_clients_know_names_of_their_own",
+    "E5": "plugins/urlab/test_client_model.py::test_clients_know_names_of_their_own",
     "E6": "lab/world/test_world.py::test_classes_must_be_there",
     "E7": "lab/world/test_world.py::test_everything_of_a_model_survives",
     "E8": "lab/world/test_world.py::test_everything_of_a_model_survives",
@@ -532,7 +532,7 @@ ROWS = NETWORK_ROWS | {
     "lab/page/test_page.py::test_a_drag_of_a_paused_world_poses_a_body",
     "BG6": "lab/page/test_browser.py::test_the_mouse_pulls_a_body",
     "BG7": "not here: viser draws point and arrow of a drag in the browser, from its own events",
-    "BG8": "lab/server/test_conformance.py::test_a_pull_is_told_to_who_integrates",
+    "BG8": "plugins/urlab/test_conformance.py::test_a_pull_is_told_to_who_integrates",
     # BH
     "BI1": (
         "lab/page/test_soft_bodies.py::test_flexes_are_drawn_live "

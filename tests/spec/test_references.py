@@ -12,8 +12,9 @@ import pytest
 from manyworlds.cli.validate import validate_file
 from manyworlds.entity import EntityCfg
 from manyworlds.lab import LiveLab
-from manyworlds.lab.world.wire_model import wire_mjcf
+from manyworlds.lab.world.scene_files import scene_mjcf
 from manyworlds.lab.world.world import CompileError, world_from_file, world_from_spec
+from manyworlds.plugins.urlab.client_model import client_mjcf
 from manyworlds.scene import Scene, SceneCfg
 from manyworlds.spec.edits import export_spec
 from manyworlds.spec.load import load_spec
@@ -127,7 +128,7 @@ def test_keyframes_without_a_name(tmp_path):
     }
     world = world_from_file(path)  # alone, it is as in MuJoCo
     assert [world.model.key(i).name for i in range(2)] == ["", ""]
-    assert "hand_key_1" in wire_mjcf(world)[0]
+    assert "hand_key_1" in client_mjcf(*scene_mjcf(world), world.robots)[0]
 
 
 @pytest.mark.parametrize("source", ["file", "spec"])

@@ -11,7 +11,7 @@ from manyworlds.sim import RecomputeLevel, Simulation
 from manyworlds.viewer.browser import geom_meshes, shapes
 from manyworlds.viewer.browser.per_world_appearance import PerWorldAppearance
 
-pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+pytest.importorskip("viser", reason="needs the extra 'lab'")
 
 MODEL = """
 <mujoco>

@@ -30,7 +30,7 @@ from manyworlds.viewer.viser.viewer import ViserPlayViewer
 from tests.browser import free_port
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")
-pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+pytest.importorskip("viser", reason="needs the extra 'lab'")
 
 pytestmark = pytest.mark.slow_on_warp
 

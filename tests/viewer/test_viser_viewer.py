@@ -23,7 +23,7 @@ from tests.browser import free_port
 from tests.waiting import PATIENCE_S
 
 viser = pytest.importorskip("viser", reason="needs the extra 'lab'")
-pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+pytest.importorskip("viser", reason="needs the extra 'lab'")
 
 
 @pytest.fixture

@@ -82,6 +82,7 @@ PAGES = {
         "manyworlds.lab.client",
         "manyworlds.lab.server",
         "manyworlds.lab.readers.curve_access",
+        "manyworlds.plugins.urlab.fast_path",
     ),
     "math": ("manyworlds.utils.math",),
     "compat": ("manyworlds.compat", "manyworlds.compat.mjlab"),

@@ -8,7 +8,17 @@ from pathlib import Path
 
 import yaml
 
-from tools.docs import api, badges, commands, layers, notebooks, runtime_changes, site, terms
+from tools.docs import (
+    api,
+    badges,
+    commands,
+    lab_protocol,
+    layers,
+    notebooks,
+    runtime_changes,
+    site,
+    terms,
+)
 
 CONFIG = Path("mkdocs.yml")
 LLMS = Path("docs/llms.txt")
@@ -21,6 +31,7 @@ def generated_files() -> dict[Path, str]:
         **badges.badges(),
         **notebooks.notebooks(),
         commands.PAGE: commands.page(),
+        lab_protocol.PAGE: lab_protocol.page(),
         runtime_changes.PAGE: runtime_changes.page(),
         **terms.tables(),
         **api.pages(),

@@ -28,8 +28,12 @@ class PeekOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds peek`."""
     cfg = parse(PeekOptions, argv, "peek")
-    from manyworlds.lab.server.fast_path.mirror import FastPathMirror, describe_owners, find_owner
-    from manyworlds.lab.server.fast_path.window import PeekWindow
+    from manyworlds.plugins.peek import PeekWindow
+    from manyworlds.plugins.urlab.fast_path.mirror import (
+        FastPathMirror,
+        describe_owners,
+        find_owner,
+    )
     from manyworlds.viewer.display import check_display
 
     address = find_owner(cfg.host)

@@ -11,7 +11,7 @@ import tyro
 from manyworlds.cli.options import parse
 
 if TYPE_CHECKING:
-    from manyworlds.lab.ros.sinks import Sink
+    from manyworlds.plugins.ros2.sinks import Sink
 
 
 @dataclass(kw_only=True)
@@ -41,8 +41,8 @@ class RosOptions:
 def main(argv: list[str]) -> int:
     """Run `manyworlds ros2`."""
     cfg = parse(RosOptions, argv, "ros2")
-    from manyworlds.lab.ros.bridge import RosBridge
-    from manyworlds.lab.server.fast_path.mirror import MirrorError, find_owner
+    from manyworlds.plugins.ros2.bridge import RosBridge
+    from manyworlds.plugins.urlab.fast_path.mirror import MirrorError, find_owner
 
     sinks = _open_sinks(cfg)
     try:
@@ -81,7 +81,7 @@ def _open_sinks(cfg: RosOptions) -> list[Sink]:
     """Open the file, and ROS where there is one, or where no file is asked for."""
     import importlib.util
 
-    from manyworlds.lab.ros.sinks import McapSink, RosSink
+    from manyworlds.plugins.ros2.sinks import McapSink, RosSink
 
     sinks: list[Sink] = []
     if cfg.output is None or importlib.util.find_spec("rclpy") is not None:

@@ -103,8 +103,8 @@ class TrainingWatchers:
 
     def _open_page(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         """Serve the page of the worlds."""
-        from manyworlds.lab.server.fast_path.training import TrainingOwner
         from manyworlds.lab.training.warm_lab import WarmLab
+        from manyworlds.plugins.urlab.fast_path.training import TrainingOwner
         from manyworlds.utils.web_access import is_local, served_at
         from manyworlds.viewer.training_view import TrainingView
 

@@ -2143,15 +2143,11 @@ class LabVerbs:
             `batch` (index, variants, terrain, randomized values; empty if it is from no batch).
         """
     @_reads
-    def export_model(
-        self, sources: bool = False, names: Literal["clients", "lab"] = "clients"
-    ) -> ExportModelReply:  # verbs/status.py
+    def export_model(self, sources: bool = False) -> ExportModelReply:  # verbs/status.py
         """Return the model as files.
 
         Args:
             sources: true to include the XML and its files.
-            names: names in the model: `robot_hip` as old protocols have it, or the lab's
-                `robot/hip`.
 
         Returns:
             `mjb` (the present model in MuJoCo's binary format), `mjcf` (XML of the scene; empty

@@ -64,6 +64,17 @@ def test_a_renamed_name_is_found():
     assert callable(scripts.train.main)
 
 
+def test_names_of_another_package_are_that_packages():
+    """Find the conversions that mjlab's viewer has from mjviser."""
+    conversions = pytest.importorskip("mjviser.conversions")
+    from mjlab.viewer.viser import create_site_mesh, merge_geoms
+
+    assert (create_site_mesh, merge_geoms) == (
+        conversions.create_site_mesh,
+        conversions.merge_geoms,
+    )
+
+
 @pytest.mark.parametrize(
     ("statement", "text"),
     [

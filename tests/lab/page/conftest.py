@@ -28,7 +28,7 @@ def press(handle: Any) -> None:
 def open_page():
     """Open pages of MJCF texts; without the physics thread, `iterate_once` moves the world on."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import InProcessPage
 
     opened = []

@@ -30,7 +30,7 @@ def serve(lab: LiveLab, port: int, **options):
 def arm():
     """A lab of the arm that is paused, and its page."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), LabCfg(start_paused=True))
     with lab:
         page = serve(lab, free_port())
@@ -42,7 +42,7 @@ def arm():
 def arm_apart():
     """A lab of the arm that is paused, and its page in a process of its own."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import LabPage
 
     lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), LabCfg(start_paused=True))

@@ -40,7 +40,7 @@ window.plug = () => { window.fakePad = {id: "test pad", connected: true, axes: [
 def driven():
     """A lab of two robots, one of which takes a velocity, and its page."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     with LiveLab(two_robots(), LabCfg(start_paused=True)) as lab:
         lab["go"].controller = Walker()
         page = serve(lab, free_port())
@@ -199,7 +199,7 @@ def test_a_robot_that_cannot_be_stopped_is_told(error, caplog):
 
 def test_other_machines_drive_through_the_gate(monkeypatch):
     """Serve a page to other machines: driving needs the token, and no further port."""
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import InProcessPage
 
     lab = LiveLab(two_robots())

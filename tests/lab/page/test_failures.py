@@ -179,7 +179,7 @@ def test_warnings_of_mujoco_are_on_the_page(page):
 def file(tmp_path):
     """A model file that is no XML."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     path = tmp_path / "arm.xml"
     path.write_text("<mujoco><worldbody>")
     return path

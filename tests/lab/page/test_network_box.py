@@ -21,7 +21,7 @@ from tests.lab.server.waiting import ANY
 from tests.lab.server.waiting import until as wait_until
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")
-pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+pytest.importorskip("viser", reason="needs the extra 'lab'")
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.waiting import PATIENCE_S, until
 def serve():
     """Serve pages of the arm."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import LabPage
 
     made = []

@@ -108,7 +108,7 @@ def test_what_is_gone_is_noted(page):
 
 def test_bodies_without_names_stay():
     """Select and follow legs of the ant that have no names: both stay, or are named as gone."""
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import InProcessPage
 
     assets = Path(pytest.importorskip("gymnasium").__path__[0]) / "envs" / "mujoco" / "assets"
@@ -144,7 +144,7 @@ def test_bodies_without_names_stay():
 @pytest.mark.parametrize("name", SUITE)
 def test_pages_of_the_suite_continue(name):
     """Rebuild robots of dm_control with a box and back: each part shows each world."""
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import InProcessPage
 
     lab = LiveLab(world_from_file(suite_file(name)), LabCfg(mode="direct"))
@@ -218,7 +218,7 @@ class Note:
 
 def test_parts_that_know_nothing_of_rebuilds_are_made_again(world):
     """Rebuild a page with such a part: there is one, in its tab, of the new world."""
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import TABS, InProcessPage
 
     lab = LiveLab(world)
@@ -251,7 +251,7 @@ def test_programs_frame_and_follow(page):
 
 def test_a_page_is_drawn_while_the_world_is_rebuilt(world):
     """Draw a running world without a break while it is rebuilt thirty times: no part fails."""
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import InProcessPage
 
     specs = [mujoco.MjSpec.from_string(ARM.replace(UPPER, b)) for b in (BOX, UPPER)]

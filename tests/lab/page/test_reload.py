@@ -16,7 +16,7 @@ BAD = "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"
 def served(tmp_path):
     """A page of a file that does not compile yet."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import ReloadablePage
 
     path = tmp_path / "arm.xml"

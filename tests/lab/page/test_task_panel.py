@@ -24,7 +24,7 @@ from tests.waiting import PATIENCE_S
 def open_task_page():
     """Open pages of tasks, whose worlds wait for steps."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab.page import InProcessPage
 
     opened, links = [], []

@@ -23,7 +23,7 @@ new MutationObserver(() => {
 def arm(browser):
     """A lab of the arm, its page in a browser, and the verbs by which the page changes it."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+    pytest.importorskip("viser", reason="needs the extra 'lab'")
     lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), LabCfg(start_paused=True))
     calls, call = [], lab.call
 

@@ -28,7 +28,7 @@ from tests.browser import free_port
 from tests.lab.page.conftest import press
 
 pytest.importorskip("viser", reason="needs the extra 'lab'")
-pytest.importorskip("mjviser", reason="needs the extra 'lab'")
+pytest.importorskip("viser", reason="needs the extra 'lab'")
 
 
 @pytest.fixture

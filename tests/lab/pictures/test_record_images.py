@@ -17,6 +17,7 @@ from tests.lab.conftest import ARM
 from tests.lab.protobuf_reader import read_message
 from tests.waiting import until
 
+NAMES = {message.DESCRIPTOR.full_name for message in MESSAGES.values()}
 POS = (1.5, -2.0, 1.2)
 
 
@@ -66,7 +67,7 @@ def test_images_are_recorded_with_the_session(lab, gl, tmp_path):
     for schema, channel, message in messages:
         if not channel.topic.startswith("/camera/"):
             continue
-        assert schema.name in MESSAGES and channel.message_encoding == "protobuf"
+        assert schema.name in NAMES and channel.message_encoding == "protobuf"
         content = read_message(schema, message.data)
         stamp = content["timestamp"]
         assert stamp["seconds"] * 10**9 + stamp["nanos"] == message.log_time

@@ -34,7 +34,7 @@ def read(path: Path, topics: tuple[str, ...] = tuple(TOPICS)) -> dict[str, list[
         for schema, channel, message in make_reader(stream).iter_messages():
             if channel.message_encoding != "protobuf" or channel.topic not in topics:
                 continue
-            assert schema is not None and schema.name == TOPICS[channel.topic]
+            assert schema is not None and schema.name == TOPICS[channel.topic].DESCRIPTOR.full_name
             plain = read_message(schema, message.data)
             messages[channel.topic].append((message.log_time, plain))
     return messages

@@ -9,7 +9,7 @@ import pytest
 from manyworlds.entity import PropCfg
 from manyworlds.lab import LiveLab, world_from_spec
 from manyworlds.lab.scene.places import _geom_box
-from manyworlds.lab.world.wire_model import scene_mjcf
+from manyworlds.lab.world.scene_files import scene_mjcf
 from tests.robots import robot_file
 from tests.spec.parity import find_model
 

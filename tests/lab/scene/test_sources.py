@@ -14,7 +14,7 @@ import pytest
 
 from manyworlds.lab import CompileError, LiveLab, world_from_spec
 from manyworlds.lab.scene import menagerie_names, registered_names
-from manyworlds.lab.world.wire_model import wire_mjcf
+from manyworlds.lab.world.scene_files import scene_mjcf
 from tests.compat.names import shared_file
 from tests.lab.conftest import ARM
 
@@ -281,7 +281,7 @@ def test_a_room_of_foreign_robots_is_saved_and_opened(lab, tmp_path):
     for field in ("body_pos", "body_quat", "body_mass", "geom_pos", "geom_rbound", "mesh_vert"):
         ours, theirs = getattr(lab.model, field), getattr(plain, field)
         np.testing.assert_allclose(theirs, ours, rtol=2e-5, atol=1e-6, err_msg=field)
-    xml, files = wire_mjcf(lab.world)
+    xml, files = scene_mjcf(lab.world)
     sent = mujoco.MjSpec.from_string(xml, assets=files).compile()
     np.testing.assert_array_equal(sent.mesh_vert, lab.model.mesh_vert)
     scene.open(saved)

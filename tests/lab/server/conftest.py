@@ -8,7 +8,7 @@ import pytest
 from manyworlds.entity import EntityCfg
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, World, world_from_scene
 from manyworlds.lab.server import HubProcess, LabServerCfg
-from manyworlds.lab.server.roster import RosterCache
+from manyworlds.plugins.urlab.roster import RosterCache
 from manyworlds.scene import SceneCfg
 
 GO = """

@@ -13,10 +13,10 @@ import msgpack
 import zmq
 
 from manyworlds.lab.readers.curve_access import ClientKeys
-from manyworlds.lab.server import OPERATIONS
-from manyworlds.lab.server.control_inbox import ControlInbox
-from manyworlds.lab.server.roster import Roster
-from manyworlds.lab.server.streams import pack_control
+from manyworlds.plugins.urlab.control_inbox import ControlInbox
+from manyworlds.plugins.urlab.roster import Roster
+from manyworlds.plugins.urlab.streams import pack_control
+from tests.lab.server.all_operations import OPERATIONS
 
 SLOW = {"export_model", "hello", "begin_pie"}  # correct, but many of them take long
 STEPS = {"step", "show_state", "call_verb"}  # may make many steps, if a number says so

@@ -5,28 +5,28 @@ from __future__ import annotations
 NETWORK_ROWS = {
     # Q
     "Q1": (
-        "lab/server/test_streams.py::test_all_rows_of_a_world "
+        "plugins/urlab/test_streams.py::test_all_rows_of_a_world "
         "lab/server/test_hub.py::test_a_program_of_twenty_lines_moves_a_joint"
     ),
     "Q2": (
-        "lab/server/test_streams.py::test_bytes_are_those_of_the_protocol "
-        "lab/server/test_streams.py::test_all_rows_of_a_world"
+        "plugins/urlab/test_streams.py::test_bytes_are_those_of_the_protocol "
+        "plugins/urlab/test_streams.py::test_all_rows_of_a_world"
     ),
     "Q3": (
-        "lab/server/test_streams.py::test_bytes_are_those_of_the_protocol "
-        "lab/server/test_streams.py::test_all_rows_of_a_world"
+        "plugins/urlab/test_streams.py::test_bytes_are_those_of_the_protocol "
+        "plugins/urlab/test_streams.py::test_all_rows_of_a_world"
     ),
     "Q4": (
-        "lab/server/test_streams.py::test_bytes_are_those_of_the_protocol "
-        "lab/server/test_streams.py::test_all_rows_of_a_world"
+        "plugins/urlab/test_streams.py::test_bytes_are_those_of_the_protocol "
+        "plugins/urlab/test_streams.py::test_all_rows_of_a_world"
     ),
     "Q5": (
-        "lab/server/test_streams.py::test_bytes_are_those_of_the_protocol "
-        "lab/server/test_streams.py::test_twist_and_actions_are_published_when_there_are_any"
+        "plugins/urlab/test_streams.py::test_bytes_are_those_of_the_protocol "
+        "plugins/urlab/test_streams.py::test_twist_and_actions_are_published_when_there_are_any"
     ),
     "Q6": (
         "lab/server/test_hub.py::test_a_program_of_twenty_lines_moves_a_joint "
-        "lab/server/test_streams.py::test_gains_reach_one_robot"
+        "plugins/urlab/test_streams.py::test_gains_reach_one_robot"
     ),
     "Q7": (
         "lab/server/test_process.py::test_steps_over_a_process_are_those_of_mujoco "
@@ -35,24 +35,24 @@ NETWORK_ROWS = {
         "lab/server/test_hub.py::test_clients_that_do_not_read_delay_nobody"
     ),
     "Q8": "lab/server/test_hub.py::test_programs_may_come_first",
-    "Q9": "lab/server/test_streams.py::test_the_last_of_many_commands_wins",
+    "Q9": "plugins/urlab/test_streams.py::test_the_last_of_many_commands_wins",
     "Q10": (
-        "lab/server/test_streams.py::test_targets_of_others_are_told "
-        "lab/server/test_conformance.py::test_live_steps_stage_targets "
+        "plugins/urlab/test_streams.py::test_targets_of_others_are_told "
+        "plugins/urlab/test_conformance.py::test_live_steps_stage_targets "
         "lab/page/test_page.py::test_sliders_are_locked_while_another_steers"
     ),
-    "Q11": "lab/server/test_conformance.py::test_control_sources",
+    "Q11": "plugins/urlab/test_conformance.py::test_control_sources",
     "Q12": (
-        "lab/server/test_streams.py::test_the_list_comes_often_at_first "
+        "plugins/urlab/test_streams.py::test_the_list_comes_often_at_first "
         "lab/server/test_hub.py::test_lists_of_actuators"
     ),
-    "Q13": "lab/server/test_streams.py::test_the_list_of_actuators",
+    "Q13": "plugins/urlab/test_streams.py::test_the_list_of_actuators",
     "Q14": (
-        "lab/server/test_streams.py::test_robots_are_matched_by_their_whole_names "
-        "lab/server/test_streams.py::test_gains_reach_one_robot"
+        "plugins/urlab/test_streams.py::test_robots_are_matched_by_their_whole_names "
+        "plugins/urlab/test_streams.py::test_gains_reach_one_robot"
     ),
     "Q15": (
-        "lab/server/test_streams.py::test_bad_messages_are_counted_and_change_nothing "
+        "plugins/urlab/test_streams.py::test_bad_messages_are_counted_and_change_nothing "
         "lab/server/test_fuzz.py::test_hostile_controls"
     ),
     # BC
@@ -60,7 +60,7 @@ NETWORK_ROWS = {
         "lab/client/test_outlasting.py::test_sessions_outlast_reloads_and_edits "
         "lab/server/test_process.py::test_the_process_outlives_labs_and_rebuilds "
         "lab/server/test_hub.py::test_the_hub_outlives_labs "
-        "lab/server/test_conformance.py::test_without_a_world"
+        "plugins/urlab/test_conformance.py::test_without_a_world"
     ),
     "BC2": "cli/test_lab.py::test_programs_reach_the_world",
     "BC3": (
@@ -70,17 +70,17 @@ NETWORK_ROWS = {
     ),
     "BC4": (
         "lab/server/test_hub.py::test_requests_over_a_socket "
-        "lab/server/test_conformance.py::test_a_thousand_direct_steps_are_those_of_mujoco"
+        "plugins/urlab/test_conformance.py::test_a_thousand_direct_steps_are_those_of_mujoco"
     ),
-    "BC6": "lab/server/test_served_models.py::test_a_hundred_robots",
+    "BC6": "plugins/urlab/test_served_models.py::test_a_hundred_robots",
     "BC7": (
-        "lab/server/test_conformance.py::test_a_thousand_direct_steps_are_those_of_mujoco "
-        "lab/server/test_conformance.py::test_the_catalogue "
+        "plugins/urlab/test_conformance.py::test_a_thousand_direct_steps_are_those_of_mujoco "
+        "plugins/urlab/test_conformance.py::test_the_catalogue "
         "lab/server/test_web.py::test_requests_are_those_of_the_other_face"
     ),
-    "BC8": "lab/server/test_conformance.py::test_json_sessions",
+    "BC8": "plugins/urlab/test_conformance.py::test_json_sessions",
     "BC9": (
-        "lab/server/test_conformance.py::test_the_catalogue "
+        "plugins/urlab/test_conformance.py::test_the_catalogue "
         "lab/server/test_dispatcher.py::test_replies_have_the_fields_that_are_declared"
     ),
     "BC10": (
@@ -93,7 +93,7 @@ NETWORK_ROWS = {
         "lab/server/test_curve_access.py::test_others_are_not_answered "
         "lab/server/test_curve_access.py::test_old_protocols_stay_on_this_machine "
         "lab/server/test_web.py::test_other_machines_need_the_token "
-        "lab/server/test_conformance.py::test_recordings"
+        "plugins/urlab/test_conformance.py::test_recordings"
     ),
     "BC12": "lab/server/test_dispatcher.py::test_each_request_is_logged_and_counted",
     # Z
@@ -104,42 +104,43 @@ NETWORK_ROWS = {
     ),
     # BD
     "BD1": (
-        "lab/server/test_conformance.py::test_the_model_is_the_lab_s_with_names_of_clients "
+        "plugins/urlab/test_conformance.py::test_the_model_is_the_lab_s_with_names_of_clients "
         "lab/client/test_client.py::test_the_model_is_the_lab_s "
         "lab/client/test_client.py::test_another_version_of_mujoco"
     ),
     "BD2": (
         "lab/client/test_client.py::test_another_version_of_mujoco "
-        "lab/server/test_conformance.py::test_the_greeting "
-        "lab/server/test_served_models.py::test_robots"
+        "plugins/urlab/test_conformance.py::test_the_greeting "
+        "plugins/urlab/test_served_models.py::test_robots"
     ),
-    "BD3": "lab/server/test_conformance.py::test_levels_of_observation",
+    "BD3": "plugins/urlab/test_conformance.py::test_levels_of_observation",
     "BD4": (
-        "lab/server/test_conformance.py::test_a_wrench_lasts_for_its_steps_only "
-        "lab/server/test_conformance.py::test_names_as_well_as_arrays"
+        "plugins/urlab/test_conformance.py::test_a_wrench_lasts_for_its_steps_only "
+        "plugins/urlab/test_conformance.py::test_names_as_well_as_arrays"
     ),
     "BD5": (
-        "lab/server/test_conformance.py::test_resets lab/server/test_conformance.py::test_seeds"
+        "plugins/urlab/test_conformance.py::test_resets "
+        "plugins/urlab/test_conformance.py::test_seeds"
     ),
     "BD6": (
-        "lab/server/test_conformance.py::test_forward_reads_what_was_written "
-        "lab/server/test_conformance.py::test_forward_changes_no_step"
+        "plugins/urlab/test_conformance.py::test_forward_reads_what_was_written "
+        "plugins/urlab/test_conformance.py::test_forward_changes_no_step"
     ),
     "BD7": (
-        "lab/server/test_conformance.py::test_pauses_and_fast_forward "
-        "lab/server/test_conformance.py::test_speeds_and_options"
+        "plugins/urlab/test_conformance.py::test_pauses_and_fast_forward "
+        "plugins/urlab/test_conformance.py::test_speeds_and_options"
     ),
-    "BD8": "lab/server/test_conformance.py::test_control_sources",
-    "BD9": "lab/server/test_conformance.py::test_velocities",
-    "BD10": "lab/server/test_conformance.py::test_teleports",
-    "BD11": "lab/server/test_served_models.py::test_unnamed_elements_have_names_for_clients",
-    "BD12": "lab/server/test_conformance.py::test_contacts",
-    "BD13": "lab/server/test_conformance.py::test_resets",
+    "BD8": "plugins/urlab/test_conformance.py::test_control_sources",
+    "BD9": "plugins/urlab/test_conformance.py::test_velocities",
+    "BD10": "plugins/urlab/test_conformance.py::test_teleports",
+    "BD11": "plugins/urlab/test_served_models.py::test_unnamed_elements_have_names_for_clients",
+    "BD12": "plugins/urlab/test_conformance.py::test_contacts",
+    "BD13": "plugins/urlab/test_conformance.py::test_resets",
     "BD14": (
-        "lab/server/test_conformance.py::test_gains "
+        "plugins/urlab/test_conformance.py::test_gains "
         "lab/server/test_dispatcher.py::test_wrong_requests_are_one_sentence"
     ),
-    "BD15": "lab/server/test_conformance.py::test_speeds_and_options",
+    "BD15": "plugins/urlab/test_conformance.py::test_speeds_and_options",
     # BK
     "BK1": (
         "lab/client/test_faces.py::test_each_verb_is_a_method "
@@ -183,10 +184,10 @@ NETWORK_ROWS = {
         "lab/page/test_camera_images.py::test_the_page_shows_a_camera"
     ),
     "BK11": (
-        "lab/ros/test_ros.py::test_third_party_robots "
-        "lab/ros/test_ros.py::test_imus_and_cameras "
-        "lab/ros/test_ros.py::test_the_file_is_read_by_ros_tools "
-        "lab/ros/test_ros.py::test_rosbags_reads_the_file"
+        "plugins/ros2/test_ros.py::test_third_party_robots "
+        "plugins/ros2/test_ros.py::test_imus_and_cameras "
+        "plugins/ros2/test_ros.py::test_the_file_is_read_by_ros_tools "
+        "plugins/ros2/test_ros.py::test_rosbags_reads_the_file"
     ),
     "BK12": "lab/client/test_examples.py::test_an_arm_follows_the_sticks",
     "BK13": "test_examples.py::test_each_example_has_a_number_and_a_test",

@@ -15,8 +15,11 @@ from manyworlds.lab.client import connect as connect_client
 from manyworlds.lab.readers.curve_access import ClientKeys, CurveAccess, read_client_keys
 from manyworlds.lab.server import LabHub, LabServerCfg
 from tests.lab.server.client import Client
+from tests.lab.server.conftest import lab
 from tests.lab.server.test_hub import connect
 from tests.lab.server.waiting import ANY, until
+
+__all__ = ["lab"]
 
 
 @pytest.fixture

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab
-from manyworlds.lab.server import OPERATIONS, Dispatcher, LabServerCfg, Limits
-from manyworlds.lab.server.operations import EDITOR, LOCAL
+from manyworlds.lab.server import Dispatcher, LabServerCfg, Limits
+from manyworlds.lab.server.operations import LOCAL
 from manyworlds.lab.verbs import VERBS
+from manyworlds.plugins.urlab.plugin import EDITOR, plugin_of
+from tests.lab.server.all_operations import OPERATIONS
 from tests.lab.server.client import Client, ReplyError
 from tests.lab.server.conftest import two_robots
 from tests.waiting import PATIENCE_S
@@ -346,7 +348,7 @@ def test_unexpected_errors_are_told_and_logged(server, monkeypatch, caplog):
     def fail(*_, **__):
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(server, "refresh", fail)
+    monkeypatch.setattr(plugin_of(server), "refresh", fail)
     error = error_of_raw(client, "step")
     assert error.code == "internal_error" and "ZeroDivisionError: oh" in str(error)
     assert "Traceback" in caplog.text

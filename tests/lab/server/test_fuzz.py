@@ -8,8 +8,8 @@ import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
 from manyworlds.lab.server import Dispatcher, HubProcess, LabServerCfg
-from manyworlds.lab.server.control_inbox import ControlInbox
-from manyworlds.lab.server.roster import RosterCache
+from manyworlds.plugins.urlab.control_inbox import ControlInbox
+from manyworlds.plugins.urlab.roster import RosterCache
 from tests.lab.server.conftest import two_robots
 from tests.lab.server.hostile import TARGETS, put_controls, send_requests, send_subscriptions
 from tests.lab.server.hostile_keys import FAR, door_of, send_keyed

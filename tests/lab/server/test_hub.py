@@ -24,7 +24,7 @@ from manyworlds.lab.client.request_socket import unpack_values
 from manyworlds.lab.loop.shared_snapshots import unpack_snapshot
 from manyworlds.lab.server import LabHub, LabServerCfg, Limits
 from manyworlds.lab.server.ports import holder_of
-from manyworlds.lab.server.streams import pack_control
+from manyworlds.plugins.urlab.streams import pack_control
 from tests.lab.server.client import Client, ReplyError
 from tests.lab.server.conftest import two_robots
 from tests.lab.server.waiting import ANY, WAIT_S, until
@@ -143,14 +143,14 @@ def test_only_what_is_asked_for_is_encoded(lab, hub, context):
     """Subscribe to nothing, then to loose bodies: nothing else is sent."""
     lab.step(5)
     time.sleep(0.1)
-    assert hub.streams.state.messages == 0
+    assert hub.streams.states[0].messages == 0
     peer = connect(context, hub.ports["state"], zmq.SUB, b"scene/")
-    until(lambda: hub.streams.state.wanted, "the subscription does not come")
+    until(lambda: hub.streams.states[0].wanted, "the subscription does not come")
     lab.step()
     topics = {peer.recv_multipart()[0] for _ in range(4)}
     assert topics == {b"scene/box/" + f for f in (b"xpos", b"xquat", b"qpos", b"qvel")}
     peer.close()
-    until(lambda: not hub.streams.state.wanted, "the subscription does not end")
+    until(lambda: not hub.streams.states[0].wanted, "the subscription does not end")
 
 
 def test_whole_snapshots_are_for_those_who_name_them(lab, hub, context):
@@ -183,7 +183,7 @@ def test_all_modes_are_published(lab, hub, context):
     peer = connect(context, hub.ports["state"], zmq.SUB, b"state/full")
     client = client_of(context, hub)
     client.hello()
-    until(lambda: hub.streams.state.wanted, "the subscription does not come")
+    until(lambda: hub.streams.states[0].wanted, "the subscription does not come")
     state = {"qpos": lab.snapshot.qpos.tolist(), "qvel": lab.snapshot.qvel.tolist(), "time": 1.0}
     for mode, fields in (("direct", {}), ("puppet", {"mode": "puppet", **state}), ("live", {})):
         client.ask("set_mode", mode=mode)
@@ -347,7 +347,7 @@ def test_rebuilds_reach_clients(lab, hub, context):
     assert np.size(reply["per_articulation"]["go"]["qpos"]) == lab.model.nq
     assert [r["prefix"] for r in client.hello()["articulations"]] == ["go"]
     peer = connect(context, hub.ports["state"], zmq.SUB, b"state/full")
-    until(lambda: hub.streams.state.wanted, "the subscription does not come")
+    until(lambda: hub.streams.states[0].wanted, "the subscription does not come")
     lab.step()
     assert set(msgpack.unpackb(peer.recv_multipart()[1])["per_articulation"]) == {"go"}
 

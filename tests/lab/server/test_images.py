@@ -16,8 +16,8 @@ from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_file, world_fr
 from manyworlds.lab.pictures import LabCameraCfg, decode_image, quat_to_look
 from manyworlds.lab.server import Dispatcher, HubProcess, LabServerCfg
 from manyworlds.lab.server.camera_server import CameraServer
-from manyworlds.lab.server.images import robot_cameras
-from manyworlds.lab.server.roster import RosterCache
+from manyworlds.plugins.urlab.images import robot_cameras
+from manyworlds.plugins.urlab.roster import RosterCache
 from manyworlds.scene import SceneCfg
 from tests.lab.server.client import Client, ReplyError
 from tests.lab.server.conftest import BOX, GO, add_floor, entity
@@ -302,15 +302,16 @@ def test_a_model_that_is_edited_often_is_listed_later(monkeypatch):
         new_outlets=lambda *_, **__: [], pause=lambda seconds: None, report=reports.append
     )
     server = CameraServer(stub)  # type: ignore[arg-type]
-    server._present = server._next = object(), object()  # type: ignore[assignment]
-    port = SimpleNamespace(poll=lambda now: True)
+    painter = SimpleNamespace(cameras={})
+    server._present = server._next = object(), painter  # type: ignore[assignment]
+    port = SimpleNamespace(poll=lambda now: True, read_subscriptions=lambda: False)
     monkeypatch.setattr(CameraServer, "ports", [port])
     looks: list[Exception] = []
 
-    def look(painter) -> None:
+    def look(cameras) -> None:
         raise looks[-1]
 
-    monkeypatch.setattr(server, "_list", look)
+    server.add(SimpleNamespace(list=look))  # type: ignore[arg-type]
     looks.append(VerbError("not_ready", "The model changes all the time: try again later."))
     for expected in (0, 0, 0, 0, 1, 1):
         server._listed = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab.server import LabHub, LabServerCfg
-from manyworlds.lab.server.streams import pack_control
+from manyworlds.plugins.urlab.streams import pack_control
 from tests.lab.server.waiting import ANY, WAIT_S, until
 
 _FILLER = 3 * 256

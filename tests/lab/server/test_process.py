@@ -17,7 +17,7 @@ import zmq
 from manyworlds.lab import LabCfg, LiveLab, world_from_scene
 from manyworlds.lab.client import connect as lab_client
 from manyworlds.lab.server import HubProcess, LabServerCfg
-from manyworlds.lab.server.fast_path.registry import find_owners
+from manyworlds.plugins.urlab.fast_path.registry import find_owners
 from manyworlds.scene import SceneCfg
 from tests.lab.server.client import Client, ReplyError
 from tests.lab.server.conftest import GO, entity, two_robots
@@ -75,7 +75,7 @@ def test_streams_and_targets_through_the_process(lab, served, context):
     lab.modes.set("live")
     states = connect(context, served.ports["state"], zmq.SUB, b"go/joint/hip")
     control = connect(context, served.ports["control"], zmq.PUB)
-    from manyworlds.lab.server.streams import pack_control
+    from manyworlds.plugins.urlab.streams import pack_control
 
     start = read_joint(states, b"go/joint/hip")
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from manyworlds.lab.server import OPERATIONS, LabServerCfg
-from manyworlds.lab.server.protocol_page import CODES, protocol_page
+from manyworlds.lab.server import LabServerCfg
+from tests.lab.server.all_operations import OPERATIONS
+from tools.docs.lab_protocol import codes, page
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_the_page_is_that_of_the_registry():
     """Write the page again: it is the committed one, and has each operation."""
-    page = protocol_page()
-    assert (ROOT / "docs" / "lab_protocol.md").read_text() == page, (
-        "run python tools/write_protocol_page.py"
-    )
-    assert set(re.findall(r"^\| `(\w+)`(?: \*)?: ", page, re.MULTILINE)) == set(OPERATIONS)
-    rows = [line for line in page.splitlines() if line.startswith("|")]
+    text = page()
+    assert (ROOT / "docs" / "lab_protocol.md").read_text() == text, "python -m tools.docs"
+    assert set(re.findall(r"^\| `(\w+)`(?: \*)?: ", text, re.MULTILINE)) == set(OPERATIONS)
+    rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} <= {3, 4, 5}
 
 
@@ -26,18 +25,18 @@ def test_all_codes_are_explained():
     """Find the codes in the source: the page explains each of them."""
     folder = ROOT / "src" / "manyworlds" / "lab"
     found = set()
-    for part in ("verbs", "network", "."):
+    for part in ("verbs", "server", "."):
         for path in (folder / part).glob("*.py"):
             text = path.read_text()
             found |= set(re.findall(r'VerbError\(\s*"(\w+)"', text))
             found |= set(re.findall(r'(?:code=|_error\()"(\w+)"', text))
     renamed = {"unknown_robot", "unknown_entity"}  # `unknown_articulation` for clients
-    assert found - renamed <= set(CODES), found - set(CODES)
+    assert found - renamed <= codes(), found - codes()
 
 
 def test_ports_are_local_and_documented():
     """Take the server's settings: this machine only, seven ports, each on the page."""
-    cfg, page = LabServerCfg(), protocol_page()
+    cfg, text = LabServerCfg(), page()
     assert cfg.listen == "" and len(set(cfg.ports.values())) == len(cfg.ports)
     for port in cfg.ports.values():
-        assert str(port) in page, port
+        assert str(port) in text, port

@@ -13,9 +13,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from manyworlds.lab import Controller, LabCfg, LiveLab, VerbError
-from manyworlds.lab.server import OPERATIONS, Dispatcher, LabHub, LabServerCfg, Limits
+from manyworlds.lab.server import Dispatcher, LabHub, LabServerCfg, Limits
 from manyworlds.lab.server.notes import Notes
 from manyworlds.utils.web_access import WebAccess
+from tests.lab.server.all_operations import OPERATIONS
 from tests.lab.server.client import Client, ReplyError
 from tests.lab.server.conftest import two_robots
 from tests.lab.server.hostile_web import HANDSHAKE

@@ -223,6 +223,14 @@ NAMES: dict[str, object] = {
         }.items()
         for name in names
     },
+    # Another package, which `pip install mjviser` brings.
+    **{
+        f"mjlab.viewer.viser:{name}": f"mjviser.conversions:{name}"
+        for name in (
+            *("create_site_mesh", "get_geom_texture_id", "group_geoms_by_visual_compat"),
+            *("merge_geoms", "merge_sites", "mujoco_mesh_to_trimesh"),
+        )
+    },
     "mjlab.viewer.viser:RewardBarPanel": (
         "manyworlds.viewer.browser.reward_bar_panel:RewardBarPanel"
     ),

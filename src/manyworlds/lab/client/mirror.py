@@ -115,7 +115,7 @@ class ClientMirror:
     def _load(self) -> mujoco.MjModel:
         lab, own = self._mujoco(), mujoco.mj_versionString()
         if lab == own:
-            mjb = self._verbs.export_model(names="lab")["mjb"]
+            mjb = self._verbs.export_model()["mjb"]
             return mujoco.MjModel.from_binary_path("lab.mjb", {"lab.mjb": mjb})
         warnings.warn(
             f"The lab has MuJoCo {lab}, and this program {own}: the model is compiled from the "
@@ -123,7 +123,7 @@ class ClientMirror:
             stacklevel=2,
         )
         try:
-            answer = self._verbs.export_model(names="lab", sources=True)
+            answer = self._verbs.export_model(sources=True)
             return mujoco.MjModel.from_xml_string(answer["mjcf"], answer["files"])
         except ValueError as error:
             raise LabVersionError(

@@ -15,22 +15,20 @@ from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike
+from foxglove_schemas_protobuf.CameraCalibration_pb2 import CameraCalibration
+from foxglove_schemas_protobuf.CompressedImage_pb2 import CompressedImage
+from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
 
 from manyworlds.lab.pictures.frame import JpegFrame
 from manyworlds.lab.pictures.subscription import Subscription
-from manyworlds.lab.recording.protobuf import Value, descriptors, encode
+from manyworlds.lab.recording.foxglove import descriptors, stamp, transform
 from manyworlds.validation.names import free_name
 
 if TYPE_CHECKING:
     from mcap.writer import Writer
 
-MESSAGES = ("foxglove.CompressedImage", "foxglove.CameraCalibration")
-"""Messages of each camera."""
-WORLD = "world"
-"""Frame of the poses."""
-TRANSFORMS = "foxglove.FrameTransforms"
-"""Message of poses."""
+MESSAGES = {"image": CompressedImage, "calibration": CameraCalibration}
+"""Messages of each camera, by the end of their topic."""
 _OPTICAL = np.array([0.0, 1.0, 0.0, 0.0])  # half a turn about x: from MuJoCo's cameras
 
 
@@ -60,12 +58,14 @@ class ImageTracks:
             self._frames[camera] = free_name(f"{camera}_optical_frame", others)
         self._last = dict.fromkeys(self.num_written, -math.inf)
         self._channels: dict[tuple[str, str], int] = {}
-        if streams:
-            number = writer.register_schema(TRANSFORMS, "protobuf", descriptors(TRANSFORMS))
-            self._poses = writer.register_channel("/tf", "protobuf", number)
-        for name in MESSAGES if streams else ():
-            number = writer.register_schema(name, "protobuf", descriptors(name))
-            topic = "image" if name.endswith("Image") else "calibration"
+        if not streams:
+            return
+        name = FrameTransforms.DESCRIPTOR.full_name
+        number = writer.register_schema(name, "protobuf", descriptors(FrameTransforms))
+        self._poses = writer.register_channel("/tf", "protobuf", number)
+        for topic, kind in MESSAGES.items():
+            name = kind.DESCRIPTOR.full_name
+            number = writer.register_schema(name, "protobuf", descriptors(kind))
             for camera in self.num_written:
                 channel = writer.register_channel(f"/camera/{camera}/{topic}", "protobuf", number)
                 self._channels[camera, topic] = channel
@@ -83,89 +83,42 @@ class ImageTracks:
         self._last[name] = time
         nanoseconds = max(0, round(time * 1e9))
         count, frame_id = self.num_written[name], self._frames[name]
-        poses = camera_pose(frame, frame_id, nanoseconds)
-        self._writer.add_message(self._poses, nanoseconds, poses, nanoseconds, count)
-        for topic, message in (
-            ("calibration", calibration(frame, frame_id, nanoseconds)),
-            ("image", compressed_image(frame, frame_id, nanoseconds)),
+        for channel, message in (
+            (self._poses, camera_pose(frame, frame_id, nanoseconds)),
+            (self._channels[name, "calibration"], calibration(frame, frame_id, nanoseconds)),
+            (self._channels[name, "image"], compressed_image(frame, frame_id, nanoseconds)),
         ):
-            self._writer.add_message(
-                self._channels[name, topic],
-                nanoseconds,
-                message,
-                nanoseconds,
-                count,
-            )
+            content = message.SerializeToString()
+            self._writer.add_message(channel, nanoseconds, content, nanoseconds, count)
         self.num_written[name] += 1
 
 
-def compressed_image(frame: JpegFrame, frame_id: str, nanoseconds: int) -> bytes:
-    """Return the message `foxglove.CompressedImage` of a frame, with a JPEG file."""
-    values: dict[str, Value] = {
-        "timestamp": stamp(nanoseconds),
-        "frame_id": frame_id,
-        "data": frame.data,
-        "format": "jpeg",
-    }
-    return encode("foxglove.CompressedImage", values)
+def compressed_image(frame: JpegFrame, frame_id: str, nanoseconds: int) -> CompressedImage:
+    """Return the message of a frame, with a JPEG file."""
+    return CompressedImage(
+        timestamp=stamp(nanoseconds), frame_id=frame_id, data=frame.data, format="jpeg"
+    )
 
 
-def calibration(frame: JpegFrame, frame_id: str, nanoseconds: int) -> bytes:
-    """Return the message `foxglove.CameraCalibration` of a frame, which has no distortion."""
+def calibration(frame: JpegFrame, frame_id: str, nanoseconds: int) -> CameraCalibration:
+    """Return the calibration of a frame, which has no distortion."""
     fx, fy, cx, cy = frame.intrinsics
-    values: dict[str, Value] = {
-        "timestamp": stamp(nanoseconds),
-        "frame_id": frame_id,
-        "width": frame.width,
-        "height": frame.height,
-        "distortion_model": "plumb_bob",
-        "D": [0.0] * 5,
-        "K": [fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
-        "R": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-        "P": [fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
-    }
-    return encode("foxglove.CameraCalibration", values)
+    return CameraCalibration(
+        timestamp=stamp(nanoseconds),
+        frame_id=frame_id,
+        width=frame.width,
+        height=frame.height,
+        distortion_model="plumb_bob",
+        D=[0.0] * 5,
+        K=[fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
+        R=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+        P=[fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
+    )
 
 
-def camera_pose(frame: JpegFrame, frame_id: str, nanoseconds: int) -> bytes:
-    """Return the message `foxglove.FrameTransforms` with the pose of an image's frame."""
+def camera_pose(frame: JpegFrame, frame_id: str, nanoseconds: int) -> FrameTransforms:
+    """Return the pose of an image's frame."""
     turned = np.empty(4)
     mujoco.mju_mulQuat(turned, np.array(frame.quat), _OPTICAL)
     pose = transform(stamp(nanoseconds), frame_id, frame.pos, turned)
-    return encode(TRANSFORMS, {"transforms": [pose]})
-
-
-def transform(moment: Value, child: str, pos: ArrayLike, quat: ArrayLike) -> dict[str, Value]:
-    """Return a `foxglove.FrameTransform` from a frame to the world.
-
-    Args:
-        moment: time, as `stamp` returns it.
-        child: name of the frame.
-        pos: its position in the world [m], shape [3].
-        quat: its orientation in the world (wxyz), shape [4].
-    """
-    return {
-        "timestamp": moment,
-        "parent_frame_id": WORLD,
-        "child_frame_id": child,
-        "translation": vector(pos),
-        "rotation": quaternion(quat),
-    }
-
-
-def vector(values: ArrayLike) -> dict[str, Value]:
-    """Return three numbers by their names."""
-    x, y, z = np.asarray(values, float).tolist()
-    return {"x": x, "y": y, "z": z}
-
-
-def quaternion(quat: ArrayLike) -> dict[str, Value]:
-    """Return MuJoCo's quaternion (wxyz) by the names of its numbers."""
-    w, x, y, z = np.asarray(quat, float).tolist()
-    return {"x": x, "y": y, "z": z, "w": w}
-
-
-def stamp(nanoseconds: int) -> dict[str, Value]:
-    """Return a time as the messages have it."""
-    seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    return {"seconds": seconds, "nanos": rest}
+    return FrameTransforms(transforms=[pose])

@@ -27,14 +27,15 @@ import numpy as np
 from manyworlds.lab.moments.recording import Recording, RecordingError, join_segments
 from manyworlds.lab.pictures.frame import JpegFrame
 from manyworlds.lab.pictures.subscription import Subscription
-from manyworlds.lab.recording.images import ImageTracks
-from manyworlds.lab.recording.scene_messages import SceneTracks
 from manyworlds.lab.world.model_facts import body_frames, element_names
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
 
 if TYPE_CHECKING:
     from mcap.writer import Writer
+
+    from manyworlds.lab.recording.images import ImageTracks
+    from manyworlds.lab.recording.scene_messages import SceneTracks
 
 FLUSH_S = 0.25
 """Period of the writes to the operating system; a killed process loses at most this much."""
@@ -82,7 +83,8 @@ class RecordingFile:
         self._stream = path.open("xb")
         self._file = _Frames(self._stream, empty, model, scene_rate)
         taken = () if model is None else body_frames(element_names(model, "body"))
-        self._images = ImageTracks(self._file.writer, streams, clock, taken)
+        tracks = require_extra("manyworlds.lab.recording.images", "lab")
+        self._images: ImageTracks = tracks.ImageTracks(self._file.writer, streams, clock, taken)
         self._thread = threading.Thread(target=self._run, name="manyworlds-recorder", daemon=True)
         self._thread.start()
 
@@ -149,7 +151,10 @@ class _Frames:
         self.writer: Writer = library.Writer(stream, compression=library.CompressionType.LZ4)
         self.writer.start(profile="manyworlds")
         self._count = self._segments = 0
-        self._scene = SceneTracks(self.writer, scene_rate) if scene_rate > 0.0 else None
+        tracks = require_extra("manyworlds.lab.recording.scene_messages", "lab")
+        self._scene: SceneTracks | None = None
+        if scene_rate > 0.0:
+            self._scene = tracks.SceneTracks(self.writer, scene_rate)
         self.begin(recording, model)
         self.flush()
 

@@ -58,7 +58,7 @@ class LabServerCfg:
     `step_port`."""
     fast_path_bus_port: int | None = None
     """Port that publishes poses for programs which draw the world; None takes the one 2 after
-    `step_port`. See `manyworlds.lab.server.fast_path`."""
+    `step_port`. See `manyworlds.plugins.urlab.fast_path`."""
     fast_path_port: int | None = None
     """Port that answers these programs; None takes the one 12 after `step_port`."""
     web_port: int | None = None
@@ -82,6 +82,8 @@ class LabServerCfg:
     """True to give the robots of the panel to the network at the start."""
     limits: Limits = field(default_factory=Limits)
     """Bounds on what one client may send."""
+    plugins: tuple[str, ...] = ("manyworlds.plugins.urlab.plugin",)
+    """Modules that add services, as `manyworlds.lab.server.plugin` says: URLab's protocols."""
 
     def __post_init__(self) -> None:
         if not is_local(self.host):
@@ -139,6 +141,7 @@ class LabServerCfg:
         settings["key_folder"] = None if folder is None else Path(folder)
         settings["limits"] = Limits(**settings["limits"])
         settings["web_origins"] = tuple(settings["web_origins"])
+        settings["plugins"] = tuple(settings["plugins"])
         return cls(**settings)
 
 

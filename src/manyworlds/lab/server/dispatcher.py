@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
 import time
@@ -14,29 +13,28 @@ from typing import Any
 from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.pictures.hub import CameraHub
+from manyworlds.lab.server import images, session_operations
 from manyworlds.lab.server.config import LabServerCfg
 from manyworlds.lab.server.held import HeldTwists
-from manyworlds.lab.server.lifecycle import ModelFiles
 from manyworlds.lab.server.loss import leave_in_order
 from manyworlds.lab.server.messages import Encoding, decode, encode
-from manyworlds.lab.server.observations import mode_of
 from manyworlds.lab.server.operations import (
-    EDITOR,
     OPERATIONS,
     ClientOperation,
     NotYetError,
     Request,
+    mode_of,
 )
-from manyworlds.lab.server.roster import Roster, RosterCache
+from manyworlds.lab.server.plugin import load_plugins
 from manyworlds.lab.server.sessions import LeaseClock, Session, Sessions, label
 from manyworlds.lab.verbs.fields import PlainMap
 
 _LOG = logging.getLogger(__name__)
 
-_CODES = {"unknown_robot": "unknown_articulation", "unknown_entity": "unknown_articulation"}
-"""Codes of the protocol, by those of verbs that differ."""
+_WITH_OPERATIONS = images, session_operations
+"""Modules that register operations of the lab's own protocol."""
+
 _SESSIONLESS = ("hello", "meta")
-_STATUS_S = 0.1  # age of the robots' status from which it is read again
 
 
 class Dispatcher:
@@ -46,9 +44,12 @@ class Dispatcher:
         face: the world; None while there is none.
         cfg: settings; not modified.
         clock: function that returns the time [s].
-        waits: whether a request waits until the model is exported for it; see `handle`.
+        waits: whether a request waits for an answer that takes long; see `handle`.
         lab_id: id of the lab, by which clients notice that another one answers at a port; empty
             for a new one.
+
+    Raises:
+        ValueError: there is no such plugin.
     """
 
     def __init__(
@@ -62,7 +63,9 @@ class Dispatcher:
         self.lab_id = lab_id or str(uuid.uuid4())
         """Id of the lab."""
         self.cfg = LabServerCfg() if cfg is None else cfg
-        self._clock, self._waits = clock, waits
+        self._clock = clock
+        self.waits = waits
+        """True if a request waits for an answer that takes long."""
         self.lease = LeaseClock(clock)
         """Clock of the leases of sessions."""
         self.sessions = Sessions(self.cfg.limits, self.cfg.takeover, self._lost, self._mode)
@@ -72,8 +75,6 @@ class Dispatcher:
         """Number of errors, by code."""
         self.closing = False
         """True while the server ends: further requests are refused."""
-        self.camera_topics: Callable[[str], PlainMap] = lambda robot: {}
-        """Function that returns the streams of a robot's cameras, by name."""
         self.ports: Callable[[], list[dict[str, object]]] = list
         """Function that returns the ports of the server as plain data."""
         self.cameras: CameraHub | None = None
@@ -82,6 +83,14 @@ class Dispatcher:
         """Velocities that end by themselves."""
         self.face: LabFace | None = None
         self._allowance: dict[Hashable, tuple[float, float]] = {}
+        self.plugins = load_plugins(self, self.cfg.plugins)
+        """Plugins of the server."""
+        self.operations: dict[str, ClientOperation] = dict(OPERATIONS)
+        """Operations that clients may request, by name."""
+        self._codes: dict[str, str] = {}
+        for plugin in self.plugins:
+            self.operations.update(plugin.operations)
+            self._codes.update(plugin.codes)
         self.attach(face)
 
     def attach(self, face: LabFace | None) -> None:
@@ -89,11 +98,8 @@ class Dispatcher:
         self.close()
         self.face = face
         self.cameras = CameraHub(face) if face is not None else None
-        self.files = ModelFiles(self._waits)
-        self.control_sources: dict[str, str] = {}
-        """Control source of each robot that a client set by itself."""
-        self._cache = RosterCache(face) if face is not None else None
-        self._status: tuple[float, PlainMap] = (-1e9, {})
+        for plugin in self.plugins:
+            plugin.attach(face)
 
     def close(self) -> None:
         """End the drawing of cameras, and velocities that are held."""
@@ -101,30 +107,12 @@ class Dispatcher:
         if self.cameras is not None:
             self.cameras.close()
 
-    def refresh(self) -> Roster:
-        """Return the members of the present world.
-
-        Raises:
-            VerbError: there is no world, or it does not stay the same for long enough.
-        """
-        self._world()
-        assert self._cache is not None
-        return self._cache.get()
-
-    def status(self) -> PlainMap:
-        """Return `robots` of the verb `read_status`, at most a tenth of a second old."""
-        now = self._clock()
-        if self.face is not None and now - self._status[0] > _STATUS_S:
-            robots = self.face.verbs.read_status()["robots"]
-            self._status = now, robots
-        return self._status[1]
-
     def prepare(self) -> None:
-        """Begin to export the model, so that the first client does not wait for it."""
+        """Begin what takes long, so that the first client does not wait for it."""
         if self.face is not None:
             request = Request(self, self.face, Session(peer=None))
-            with contextlib.suppress(VerbError):  # for the clients that ask for the model
-                self.files.update(request)
+            for plugin in self.plugins:
+                plugin.prepare(request)
 
     @property
     def now(self) -> float:
@@ -173,7 +161,7 @@ class Dispatcher:
         except VerbError as error:
             if again and isinstance(error, NotYetError):
                 raise
-            code = _CODES.get(error.code, error.code)
+            code = self._codes.get(error.code, error.code)
             content = encode(self._error(code, str(error)), encoding)
         except Exception as error:
             # A defect of this program: the client and the log know of it, and the world goes on.
@@ -230,8 +218,8 @@ class Dispatcher:
             self._world().sync_model()  # it may have been rebuilt
         if operation.writes:
             self.require_driver(session, name)
-            if name != "step":  # so many that they would defeat the purpose
-                self._status = (-1e9, {})
+            for plugin in self.plugins:
+                plugin.before_write(name)
         face: Any = self.face
         return operation.answer(Request(self, face, session), fields)
 
@@ -246,15 +234,14 @@ class Dispatcher:
         return self.face
 
     def _find(self, name: str) -> ClientOperation:
-        if name in OPERATIONS:
-            return OPERATIONS[name]
-        if name in EDITOR:
-            raise VerbError(
-                "not_in_editor",
-                f"{name}: verbs such as add_item and move_item edit scenes.",
-            )
+        known = self.operations
+        if name in known:
+            return known[name]
+        for plugin in self.plugins:
+            if refused := plugin.refuse(name):
+                raise refused
         raise VerbError(
-            "unknown_op", f"There is no operation '{name[:80]}'{near(name[:80], OPERATIONS)}"
+            "unknown_op", f"There is no operation '{name[:80]}'{near(name[:80], known)}"
         )
 
     def _check_lab(self, name: str, lab_id: object) -> None:

@@ -75,10 +75,10 @@ def hold_twist(
     angular: Annotated[np.ndarray, _TWIST["angular"]],
 ) -> Reply:
     """Set a velocity that ends 0.5 s later, and with the session; send it again to keep it."""
-    robot, server = request.roster.articulation(articulation).name, request.server
-    reply = request.verbs.set_twist(robot=robot, linear=linear, angular=angular)
+    server = request.server
+    reply = request.verbs.set_twist(robot=articulation, linear=linear, angular=angular)
     if linear.any() or angular.any():
-        server.held.hold(robot, request.session, server.now + HOLD_S)
+        server.held.hold(articulation, request.session, server.now + HOLD_S)
     else:
-        server.held.forget(robot)
+        server.held.forget(articulation)
     return {"linear": reply["linear"], "angular": reply["angular"], "hold_s": HOLD_S}

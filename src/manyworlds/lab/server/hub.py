@@ -6,8 +6,8 @@ import atexit
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.loop.scheduling import prefer_wakeups
@@ -17,10 +17,9 @@ from manyworlds.lab.robots.control import NET, PANEL
 from manyworlds.lab.server.camera_server import CameraServer
 from manyworlds.lab.server.config import LabServerCfg
 from manyworlds.lab.server.dispatcher import Dispatcher
-from manyworlds.lab.server.fast_path.server import FastPathServer
-from manyworlds.lab.server.fast_path.sources import LabSource
 from manyworlds.lab.server.messages import Encoding
 from manyworlds.lab.server.notes import Notes
+from manyworlds.lab.server.plugin import Server
 from manyworlds.lab.server.ports import Outlet, Port
 from manyworlds.lab.server.request_server import RequestServer
 from manyworlds.lab.server.sessions import Session, label
@@ -34,23 +33,6 @@ _PAUSE_S = 0.05  # after a failure of a thread
 _POLL_S = 0.005
 _JOIN_S = 10.0
 _P = TypeVar("_P", bound=Port)
-
-
-class _Server(Protocol):
-    """Sockets that one thread serves."""
-
-    @property
-    def ports(self) -> Sequence[Port]:
-        """All ports."""
-        ...
-
-    def run_once(self) -> None:
-        """Do what there is to do, or wait a moment for it."""
-        ...
-
-    def close(self) -> None:
-        """Close the sockets."""
-        ...
 
 
 class LabHub:
@@ -67,6 +49,7 @@ class LabHub:
 
     Raises:
         MissingExtraError: the extra 'net' is not installed.
+        ValueError: there is no such plugin.
     """
 
     def __init__(
@@ -93,26 +76,21 @@ class LabHub:
         """Called before the reply to a request by which another client drives, or has changed the
         mode."""
         self.dispatcher = Dispatcher(None, self.cfg, waits=False, lab_id=lab_id)
-        self.dispatcher.camera_topics = lambda robot: self.cameras.topics(robot)
         self.dispatcher.ports = lambda: [port.describe() for port in self._ports()]
         self.cameras = CameraServer(self)
         self.streams = StreamServer(self)
         self.web = WebFace(self)
-        self.fast_path = FastPathServer(self.new_port, self.report, self.cfg.limits)
-        self.fast_path.requests = lambda: f"tcp://{self.cfg.host}:{self.ports['step']}"
+        self._servers: dict[str, Server] = {}
         ports = [self.new_port("step", self.zmq.ROUTER)]
         if self.access is not None:
             ports.append(self.new_secure_port("step", self.zmq.ROUTER))
-        self._servers: dict[str, _Server] = {
-            **{f"{port.use} requests": RequestServer(self, port) for port in ports},
-            "streams": self.streams,
-            "cameras": self.cameras,
-            "fast path": self.fast_path,
-        }
-        self._threads = [
-            threading.Thread(target=self._run, args=(server,), name=name, daemon=True)
-            for name, server in self._servers.items()
-        ]
+        for port in ports:
+            self.add_server(f"{port.use} requests", RequestServer(self, port))
+        self.add_server("streams", self.streams)
+        self.add_server("cameras", self.cameras)
+        self._threads: list[threading.Thread] = []
+        for plugin in self.dispatcher.plugins:
+            plugin.open(self)
 
     def __enter__(self) -> LabHub:
         """Start the threads."""
@@ -126,9 +104,15 @@ class LabHub:
     def start(self) -> None:
         """Start the threads; ports in use are tried again until they are free."""
         atexit.register(self.stop)  # sockets that are in use when Python ends can crash it
-        for thread in self._threads:
+        for name, server in self._servers.items():
+            thread = threading.Thread(target=self._run, args=(server,), name=name, daemon=True)
+            self._threads.append(thread)
             thread.start()
         self.web.start()
+
+    def add_server(self, name: str, server: Server) -> None:
+        """Let a plugin serve sockets in a thread of their own, from the start on."""
+        self._servers[name] = server
 
     def stop(self) -> None:
         """Close all sockets, and end the threads."""
@@ -159,7 +143,6 @@ class LabHub:
             self.dispatcher.attach(face)
             self.streams.attach(face)
             self.cameras.attach(face, self.dispatcher.cameras)
-            self.fast_path.attach(None if face is None else LabSource(face))
             if face is None:
                 return
             view = getattr(face, "server", None)
@@ -249,7 +232,11 @@ class LabHub:
         """Return ports, clients, counters and reports as plain data."""
         sessions = self.dispatcher.sessions
         driver = sessions.driver
+        described: dict[str, object] = {}
+        for plugin in self.dispatcher.plugins:
+            described.update(plugin.describe())
         return {
+            **described,
             "ports": [port.describe() for port in self._ports()],
             "clients": [session.describe(drives=session is driver) for session in sessions],
             "driver": label(driver) if driver is not None else "",
@@ -258,10 +245,8 @@ class LabHub:
             "events": list(sessions.events),
             "requests": dict(self.dispatcher.requests),
             "errors": dict(self.dispatcher.errors),
-            "control": dict(self.streams.inbox.stats),
             "images": self.cameras.counts(),
             "refused_keys": 0 if self.access is None else self.access.num_refused,
-            "fast_path": dict(self.fast_path.counts),
             "reports": list(self.reports),
             "problems": self.port_errors(),
         }
@@ -316,7 +301,7 @@ class LabHub:
         own = [port for server in self._servers.values() for port in server.ports]
         return [*own, self.web]
 
-    def _run(self, server: _Server) -> None:
+    def _run(self, server: Server) -> None:
         if isinstance(server, RequestServer):
             prefer_wakeups()  # a client waits, perhaps with the next step
         while not self._stopping.is_set():

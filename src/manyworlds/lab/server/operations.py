@@ -1,21 +1,21 @@
-"""Operations that clients request: rows that map the protocol's names onto verbs.
+"""Operations that clients request.
 
-An operation is a verb under its own name, or a function with typed fields that calls verbs and
-translates names. All are in `OPERATIONS`; `meta` and `docs/lab_protocol.md` are made from it.
+An operation is a verb under its own name, or a function with typed fields. Those of the lab's own
+protocol are in `OPERATIONS`; plugins of a server add theirs. `meta` and `docs/lab_protocol.md` are
+made from them.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.face import LabFace
+from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.robots.control import NET
-from manyworlds.lab.server.observations import mode_of
-from manyworlds.lab.server.roster import Roster
 from manyworlds.lab.verb_methods import LabVerbs
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs.fields import Field, FilePath, PlainDict
@@ -45,21 +45,6 @@ LOCAL = frozenset(
 )
 """Verbs that name any file of the lab's machine, which are for programs in its process only."""
 
-EDITOR = frozenset(
-    {
-        *("import_xml", "create_level", "load_level", "save_level"),
-        *("current_level", "ensure_manager", "destroy_asset", "snapshot"),
-        *("duplicate_actor", "actor_hierarchy", "spawn_actor", "spawn_grid"),
-        *("spawn_light", "destroy_actor", "set_actor_transform", "find_actors"),
-        *("list_actors", "list_blueprints", "get_actor_bounds", "select_actor"),
-        *("add_quick_convert", "remove_quick_convert", "draw_marker", "draw_line"),
-        *("draw_box", "draw_axes", "draw_arrow", "clear_markers"),
-        *("set_overlay_text", "set_camera", "get_camera", "frame_actor"),
-        *("set_viewport_mode", "track_actor", "untrack"),
-    }
-)
-"""Operations of URLab that edit scenes; a lab has verbs of other names for that."""
-
 
 class NotYetError(VerbError):
     """Error of a request whose answer is being prepared: the same request has it a little later."""
@@ -77,11 +62,8 @@ class Request:
     server: Dispatcher
     face: LabFace
     session: Session
-
-    @functools.cached_property
-    def roster(self) -> Roster:
-        """Members of the world, for operations of URLab; verbs of the lab do not need them."""
-        return self.server.refresh()
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What plugins keep until the request is answered."""
 
     @functools.cached_property
     def verbs(self) -> LabVerbs:
@@ -183,108 +165,67 @@ class ClientOperation:
         }
 
 
-OPERATIONS: dict[str, ClientOperation] = {}
-"""All operations, by name."""
-
 _Call = TypeVar("_Call", bound=Callable[..., Reply])
 
 
-def operation(
-    namespace: str = "runtime",
-    *,
-    writes: bool = True,
-    category: Category = "manager_required",
-    reply: Mapping[str, Field] | None = None,
-    **replies: Field,
-) -> Callable[[_Call], _Call]:
-    """Register a function of a request as an operation of the same name.
+class Registry(dict[str, ClientOperation]):
+    """Operations by name."""
 
-    Args:
-        namespace: group of the operation, under which clients offer it.
-        writes: whether only the client that drives may request it.
-        category: whether it needs a world.
-        reply: fields of the reply, besides `op`.
-        **replies: further ones.
-    """
+    def operation(
+        self,
+        namespace: str = "runtime",
+        *,
+        writes: bool = True,
+        category: Category = "manager_required",
+        reply: Mapping[str, Field] | None = None,
+        **replies: Field,
+    ) -> Callable[[_Call], _Call]:
+        """Register a function of a request as an operation of the same name.
 
-    def register(call: _Call) -> _Call:
-        fields, defaults = declared_fields(call)
-        told = {**(reply or {}), **replies}
-        name = getattr(call, "__name__", "").removesuffix("_")
-        text = (call.__doc__ or "").partition("\n")[0]
-        OPERATIONS[name] = ClientOperation(
-            name, text, fields, defaults, told, call, writes, namespace, category
-        )
-        return call
+        Args:
+            namespace: group of the operation, under which clients offer it.
+            writes: whether only the client that drives may request it.
+            category: whether it needs a world.
+            reply: fields of the reply, besides `op`.
+            **replies: further ones.
+        """
 
-    return register
+        def register(call: _Call) -> _Call:
+            fields, defaults = declared_fields(call)
+            told = {**(reply or {}), **replies}
+            name = getattr(call, "__name__", "").removesuffix("_")
+            text = (call.__doc__ or "").partition("\n")[0]
+            self[name] = ClientOperation(
+                name, text, fields, defaults, told, call, writes, namespace, category
+            )
+            return call
 
+        return register
 
-def pass_to_verb(
-    name: str,
-    verb: str = "",
-    fields: Mapping[str, str] | None = None,
-    reply: Mapping[str, str] | None = None,
-    echo: Sequence[str] = (),
-    namespace: str = "runtime",
-    **convert: Callable[[Request, object], object],
-) -> None:
-    """Register an operation that is a verb with other names of fields.
-
-    Args:
-        name: name of the operation.
-        verb: name of the verb; the same by default.
-        fields: names of the verb's fields by those of the operation; the same by default.
-        reply: names of the verb's reply fields by those of the operation; the same by default.
-        echo: fields of the operation that the reply repeats.
-        namespace: group of the operation.
-        **convert: functions that turn values of the operation's fields into those of the verb.
-    """
-    source = VERBS[verb or name]
-    fields = {field: field for field in source.fields} if fields is None else fields
-    told = {field: field for field in source.reply} if reply is None else reply
-    back = {old: new for new, old in fields.items()}
-    declared = {new: source.fields[old] for new, old in fields.items()}
-
-    def call(request: Request, given: Mapping[str, object]) -> Reply:
-        values = {
-            fields[key]: convert[key](request, value) if key in convert else value
-            for key, value in given.items()
-            if key in fields and value is not None
-        }
-        answer = request.call(source.name, **values)
-        repeated = {key: given.get(key) for key in echo}
-        return repeated | {new: answer[old] for new, old in told.items()}
-
-    OPERATIONS[name] = ClientOperation(
-        name=name,
-        text=source.text,
-        fields=declared,
-        defaults={back[old]: v for old, v in source.defaults.items() if old in back},
-        reply={key: declared[key] for key in echo}
-        | {new: {**source.reply, **ALWAYS}[old] for new, old in told.items()},
-        call=call,
-        writes=not source.reads,
-        namespace=namespace,
-        verb=source.name,
-    )
-
-
-def add_verbs() -> None:
-    """Register all verbs under their own names, except where the protocol has an operation."""
-    for name, verb in VERBS.items():
-        if name not in OPERATIONS and name not in LOCAL:
-            OPERATIONS[name] = ClientOperation(
+    def add_verbs(self) -> None:
+        """Register all verbs under their own names, except where there is an operation."""
+        for name, verb in VERBS.items():
+            if name in self or name in LOCAL:
+                continue
+            defaults = dict(verb.defaults)
+            if "owner" in verb.fields:
+                defaults["owner"] = NET
+            self[name] = ClientOperation(
                 name=name,
                 text=verb.text,
                 fields=verb.fields,
-                defaults={**verb.defaults, **({"owner": NET} if "owner" in verb.fields else {})},
+                defaults=defaults,
                 reply={**verb.reply, **ALWAYS},
                 call=_caller(name),
                 writes=not verb.reads,
                 namespace="lab",
                 verb=name,
             )
+
+
+OPERATIONS = Registry()
+"""Operations of the lab's own protocol, by name."""
+operation = OPERATIONS.operation
 
 
 def _caller(verb: str) -> Callable[..., Reply]:
@@ -301,3 +242,8 @@ def as_network(verb: str, fields: Mapping[str, object]) -> dict[str, object]:
     if "owner" in declared.fields and (values.get("owner") is None or "owner" in declared.defaults):
         values["owner"] = NET
     return values
+
+
+def mode_of(snapshot: Snapshot) -> str:
+    """Return the mode of the world: `live`, `direct` or `puppet`."""
+    return "puppet" if snapshot.driver == "puppet" else snapshot.mode

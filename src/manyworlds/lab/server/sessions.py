@@ -11,7 +11,6 @@ from typing import Protocol, runtime_checkable
 from manyworlds.lab.server.config import Limits
 from manyworlds.lab.server.messages import Encoding
 from manyworlds.lab.server.notes import Notes
-from manyworlds.lab.server.observations import Level
 
 HEARTBEAT_S = 2.0
 """Time without a message after which a session with heartbeats ends [s]."""
@@ -79,7 +78,6 @@ class Session:
     name: str = ""
     """Name of the client, for people."""
     encoding: Encoding = "msgpack"
-    observations: Level = "standard"
     heartbeats: bool = False
     """True if it ends after `HEARTBEAT_S` of silence; false if it ends with its connection."""
     seen: float = 0.0

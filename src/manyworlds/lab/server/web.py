@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from manyworlds.lab.server.messages import Encoding, encode
-from manyworlds.lab.server.observations import mode_of
-from manyworlds.lab.server.operations import NotYetError
+from manyworlds.lab.server.operations import NotYetError, mode_of
 from manyworlds.lab.server.ports import FIRST_S, LONGEST_S, State, why_waiting
 from manyworlds.lab.server.sessions import label
 from manyworlds.lab.server.web_peer import WebPeer

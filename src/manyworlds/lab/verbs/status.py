@@ -28,15 +28,11 @@ from manyworlds.lab.verbs.fields import (
 )
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.lab.world.model_facts import binary_model
-from manyworlds.lab.world.wire_model import scene_mjcf, wire_mjb, wire_mjcf
+from manyworlds.lab.world.scene_files import scene_mjcf
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
-_NAMES = Choice(
-    options=("clients", "lab"),
-    text="names in the model: `robot_hip` as old protocols have it, or the lab's `robot/hip`",
-)
 _EXPORT_S = 10.0  # longest wait for a copy of the model
 
 
@@ -235,13 +231,8 @@ def _member(lab: LiveLab, name: str) -> Reply:
 def export_model(
     lab: LiveLab,
     sources: Annotated[bool, Flag(text="true to include the XML and its files")] = False,
-    names: Annotated[str, _NAMES] = "clients",
 ) -> Reply:
     """Return the model as files."""
     model = lab.read(lambda model, data: copy.copy(model)).result(_EXPORT_S)
-    if names == "lab":
-        mjcf, files = scene_mjcf(lab.world) if sources else ("", {})
-        return {"mjb": binary_model(model), "mjcf": mjcf, "files": files}
-    mjb = wire_mjb(lab.world, model)
-    mjcf, files = wire_mjcf(lab.world) if sources else ("", {})
-    return {"mjb": mjb, "mjcf": mjcf, "files": files}
+    mjcf, files = scene_mjcf(lab.world) if sources else ("", {})
+    return {"mjb": binary_model(model), "mjcf": mjcf, "files": files}

@@ -10,28 +10,8 @@ from typing import TYPE_CHECKING
 from manyworlds.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from mjviser.conversions import (
-        create_site_mesh,
-        get_geom_texture_id,
-        group_geoms_by_visual_compat,
-        merge_geoms,
-        merge_sites,
-        mujoco_mesh_to_trimesh,
-    )
-
     from manyworlds.viewer.viser.viewer import CheckpointManager, ViserPlayViewer
 
-__all__ = [
-    "CheckpointManager",
-    "ViserPlayViewer",
-    "create_site_mesh",
-    "get_geom_texture_id",
-    "group_geoms_by_visual_compat",
-    "merge_geoms",
-    "merge_sites",
-    "mujoco_mesh_to_trimesh",
-]
+__all__ = ["CheckpointManager", "ViserPlayViewer"]
 
-_OURS = dict.fromkeys(("CheckpointManager", "ViserPlayViewer"), "manyworlds.viewer.viser.viewer")
-
-__getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "mjviser.conversions") | _OURS)
+__getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "manyworlds.viewer.viser.viewer"))

@@ -1,0 +1,1 @@
+"""A live world as ROS 2 messages, from a process of its own."""

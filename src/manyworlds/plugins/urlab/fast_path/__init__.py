@@ -1,0 +1,16 @@
+"""Fast path: the owner of a world serves programs that draw it, such as MuJoCo's window."""
+
+from manyworlds.plugins.urlab.fast_path.mirror import FastPathMirror, MirrorError
+from manyworlds.plugins.urlab.fast_path.registry import Owner, find_owners
+from manyworlds.plugins.urlab.fast_path.server import FastPathServer
+from manyworlds.plugins.urlab.fast_path.sources import LabSource, Source
+
+__all__ = [
+    "FastPathMirror",
+    "FastPathServer",
+    "LabSource",
+    "MirrorError",
+    "Owner",
+    "Source",
+    "find_owners",
+]

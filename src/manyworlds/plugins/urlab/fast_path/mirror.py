@@ -1,0 +1,276 @@
+"""Mirror's side of the fast path: the model and the newest poses of an owner, and pushes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from manyworlds.lab.readers.wire import Message
+from manyworlds.plugins.urlab.fast_path.registry import Owner, find_owners
+from manyworlds.plugins.urlab.fast_path.server import GEOMS, VIEWER
+from manyworlds.utils.extras import require_extra
+
+DEFAULT_PORT = 5571
+_TIMEOUT_S = 5.0
+_HELLO_S = 30.0  # a large model takes long to export
+
+
+class MirrorError(RuntimeError):
+    """An owner does not answer, or refuses; the message is one sentence."""
+
+
+@dataclass(frozen=True)
+class MirroredScene:
+    """World of an owner, as its answer to `fastpath_hello` describes it."""
+
+    scene: str
+    model: mujoco.MjModel
+    model_id: str
+    """Id of this state of the model, for comparison; empty if the owner has none."""
+    note: str
+    """Reason why nothing can be pushed; empty if everything can, or if it is not known."""
+    robots: Mapping[str, str] = field(default_factory=dict)
+    """Prefix of the elements of each robot in the model, by the robot's name."""
+    has_state: bool = False
+    """True if it publishes controls and sensors, too."""
+    requests: str = ""
+    """Endpoint of the lab's other requests; empty if there is none."""
+
+
+@dataclass
+class Newest:
+    """The newest messages of an owner; their arrays are not checked."""
+
+    viewer: Message | None = None
+    geoms: Message | None = None
+
+
+class FastPathMirror:
+    """Connection to an owner.
+
+    Args:
+        address: endpoint of its requests, such as `tcp://127.0.0.1:5571`.
+        timeout: longest wait for an answer [s].
+        topics: topics to listen to.
+        backlog: number of messages that wait for a slow reader before further ones are dropped.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        timeout: float = _TIMEOUT_S,
+        topics: Sequence[bytes] = (GEOMS, VIEWER),
+        backlog: int = 100,
+    ) -> None:
+        self._zmq: Any = require_extra("zmq", "net")
+        self._msgpack: Any = require_extra("msgpack", "net")
+        self.address, self._timeout = address, timeout
+        self._topics, self._backlog = topics, backlog
+        self._context = self._zmq.Context()
+        self._requests: Any = None
+        self._poses: Any = None
+        self._bus = ""
+
+    def hello(self) -> MirroredScene:
+        """Ask for the model, and listen to the poses.
+
+        Raises:
+            MirrorError: there is no answer, no world, or a model of another MuJoCo.
+        """
+        # A quick question first: the export of a large model takes long, no owner takes forever.
+        self.is_there(raise_error=True)
+        reply = self.request("fastpath_hello", timeout=_HELLO_S, names="lab")
+        if "error" in reply:
+            raise MirrorError(f"The owner at {self.address} has nothing to show: {reply['error']}")
+        model = _load(reply, self.address)
+        bus = str(reply.get("bus", "")).replace("://*", "://127.0.0.1")
+        if bus != self._bus:
+            self._listen(bus)
+        return MirroredScene(
+            scene=str(reply.get("scene", "")),
+            model=model,
+            model_id=str(reply.get("model_id", "")),
+            note=str(reply.get("note", "")),
+            robots=dict(reply.get("prefixes", {})),
+            has_state="state" in reply.get("capabilities", ()),
+            requests=str(reply.get("requests", "")),
+        )
+
+    def is_there(self, *, raise_error: bool = False) -> bool:
+        """Return True if the owner answers.
+
+        Raises:
+            MirrorError: it does not, and `raise_error` is on.
+        """
+        try:
+            self.request("ping")  # answered by an error, as everything is
+        except MirrorError:
+            if raise_error:
+                raise
+            return False
+        return True
+
+    def request(self, op: str, timeout: float | None = None, **fields: object) -> Message:
+        """Send a request, and return the reply, which may be an error.
+
+        Raises:
+            MirrorError: there is no answer.
+        """
+        zmq, timeout = self._zmq, self._timeout if timeout is None else timeout
+        if self._requests is None:
+            self._requests = self._context.socket(zmq.REQ)
+            self._requests.setsockopt(zmq.LINGER, 0)
+            self._requests.connect(self.address)
+        self._requests.send(self._msgpack.packb({"op": op, **fields}))
+        if not self._requests.poll(int(1e3 * timeout)):
+            self._requests.close()  # a socket that missed a reply cannot be used again
+            self._requests = None
+            raise MirrorError(
+                f"No owner answers at {self.address} within {timeout:g} s: start `manyworlds lab "
+                "TARGET --serve` or `manyworlds train TASK --view`, or name another HOST:PORT."
+            )
+        try:
+            reply = self._msgpack.unpackb(self._requests.recv())
+        except ValueError as error:
+            raise MirrorError(f"{self.address} is no owner: {error}.") from error
+        if not isinstance(reply, dict):
+            raise MirrorError(f"{self.address} is no owner: it answers {reply!r:.40}.")
+        return reply
+
+    def read(self, newest: Newest) -> bool:
+        """Read all messages that have come; return False if there were none."""
+        came = False
+        for topic, message in self.receive():
+            if topic == GEOMS:
+                newest.geoms = message
+            else:
+                newest.viewer = message
+            came = True
+        return came
+
+    def receive(self, timeout: float = 0.0) -> Iterator[tuple[bytes, Message]]:
+        """Yield the topics and contents of all messages that have come.
+
+        Args:
+            timeout: longest wait for the first one [s].
+        """
+        wait = int(1e3 * timeout)
+        while self._poses is not None and self._poses.poll(wait):
+            topic, content = self._poses.recv_multipart()
+            yield topic, self._msgpack.unpackb(content)
+            wait = 0
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._context.destroy(linger=0)
+
+    def _listen(self, bus: str) -> None:
+        if self._poses is not None:
+            self._poses.close()
+        self._poses = self._context.socket(self._zmq.SUB)
+        self._poses.setsockopt(self._zmq.RCVHWM, self._backlog)
+        for topic in self._topics:
+            self._poses.setsockopt(self._zmq.SUBSCRIBE, topic)
+        self._poses.connect(bus)
+        self._bus = bus
+
+
+def find_owner(host: str = "") -> str:
+    """Return the endpoint of an owner's requests.
+
+    Args:
+        host: HOST, HOST:PORT, PORT or an endpoint; empty takes the owner on this machine that
+            started last.
+
+    Raises:
+        MirrorError: there is none on this machine.
+        ValueError: the port is no port.
+    """
+    if not host:
+        owners = find_owners()
+        if not owners:
+            raise MirrorError(
+                "No world is served on this machine: start `manyworlds lab TARGET --serve` or "
+                "`manyworlds train TASK --view`, or name its HOST:PORT."
+            )
+        return owners[0].control
+    name, colon, port = host.removeprefix("tcp://").rpartition(":")
+    if not colon:
+        name, port = ("", host) if host.isdigit() else (host, str(DEFAULT_PORT))
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(f"'{host}' must be HOST, HOST:PORT or PORT, with a port up to 65535.")
+    name = "127.0.0.1" if name in ("", "localhost") else name
+    return f"tcp://{name}:{port}"
+
+
+def describe_owners(but: str) -> list[str]:
+    """Return a line for each owner on this machine except one.
+
+    Args:
+        but: endpoint of that owner's requests.
+    """
+    return [_line(owner) for owner in find_owners() if owner.control != but]
+
+
+def _line(owner: Owner) -> str:
+    age = max(0, round(time.time() - owner.started_at)) // 60
+    return f"{owner.host}:{owner.control_port}  {owner.scene} (process {owner.pid}, {age} min)"
+
+
+def _load(reply: Message, address: str) -> mujoco.MjModel:
+    """Return the compiled model of an owner.
+
+    Raises:
+        MirrorError: it is none of this version of MuJoCo.
+    """
+    kind, content = str(reply.get("format", "mjb")), reply.get("mjb")
+    theirs, ours = str(reply.get("mujoco_version", "")), mujoco.mj_versionString()
+    if theirs not in ("", ours):
+        raise MirrorError(
+            f"The owner at {address} has MuJoCo {theirs} and this program {ours}: install the same "
+            "version, because compiled models cannot be read by another one."
+        )
+    if kind != "mjb" or not isinstance(content, bytes):
+        raise MirrorError(f"The owner at {address} sends no compiled model, but '{kind}'.")
+    try:
+        return mujoco.MjModel.from_binary_path("owner.mjb", {"owner.mjb": content})
+    except (ValueError, mujoco.FatalError) as error:
+        raise MirrorError(
+            f"MuJoCo {ours} cannot read the model of the owner at {address}, probably because the "
+            f"owner has another version: {' '.join(str(error).split())}"
+        ) from error
+
+
+def pose_bodies(
+    model: mujoco.MjModel, data: mujoco.MjData, xpos: np.ndarray, xquat: np.ndarray
+) -> None:
+    """Put bodies, and the geoms and sites on them, where an owner has the bodies.
+
+    Args:
+        model: the model.
+        data: data to write, for drawing only.
+        xpos: positions of all bodies [m], shape (nbody, 3).
+        xquat: orientations of all bodies (wxyz), shape (nbody, 4).
+    """
+    data.xpos[:], data.xquat[:] = xpos, xquat
+    matrix = np.empty(9)
+    for body in range(model.nbody):
+        mujoco.mju_quat2Mat(matrix, data.xquat[body])
+        data.xmat[body] = matrix
+    parts = (
+        (range(model.nbody), model.body_ipos, model.body_iquat, data.xipos, data.ximat),
+        (model.geom_bodyid, model.geom_pos, model.geom_quat, data.geom_xpos, data.geom_xmat),
+        (model.site_bodyid, model.site_pos, model.site_quat, data.site_xpos, data.site_xmat),
+    )
+    for bodies, local, turns, positions, matrices in parts:
+        for i, body in enumerate(bodies):
+            rotation = data.xmat[body].reshape(3, 3)
+            mujoco.mju_quat2Mat(matrix, turns[i])
+            positions[i] = data.xpos[body] + rotation @ local[i]
+            matrices[i] = (rotation @ matrix.reshape(3, 3)).ravel()
+    mujoco.mj_camlight(model, data)

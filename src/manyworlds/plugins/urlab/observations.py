@@ -1,0 +1,94 @@
+"""States in replies and in the topic `state/full`."""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+import numpy as np
+
+from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.server.operations import mode_of
+from manyworlds.lab.verbs.fields import PlainDict, PlainMap
+from manyworlds.plugins.urlab.roster import Member, Roster
+
+Level = Literal["minimal", "standard", "full"]
+"""`minimal` has positions and velocities; `standard` also controls and sensors; `full` also
+bodies and forces."""
+LEVELS: tuple[Level, ...] = ("minimal", "standard", "full")
+
+
+def observe(roster: Roster, snapshot: Snapshot, level: Level, status: PlainMap) -> PlainDict:
+    """Return the state of a world at one moment.
+
+    Args:
+        roster: members of the world.
+        snapshot: the moment.
+        level: amount of data.
+        status: `robots` of the verb `read_status`, or `inputs` of the verb `step`.
+    """
+    return {
+        **clocks(snapshot),
+        "per_articulation": {
+            robot.name: articulation(robot, snapshot, level, status.get(robot.name, {}))
+            for robot in roster.articulations
+        },
+        "entities": {body.name: _entity(body, snapshot) for body in roster.entities},
+    }
+
+
+def clocks(snapshot: Snapshot) -> PlainDict:
+    """Return times and counters of a moment."""
+    now = time.time_ns()
+    return {
+        "time": snapshot.time,
+        "step": snapshot.step,
+        "sim_time": _clock(round(snapshot.time * 1e9)),
+        "wall_time": _clock(now),
+        "server_time": now * 1e-9,
+        "frame_id": snapshot.frame_id,
+        "mode": mode_of(snapshot),
+    }
+
+
+def _clock(nanoseconds: int) -> dict[str, int]:
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return {"sec": seconds, "nsec": rest}
+
+
+def articulation(robot: Member, snapshot: Snapshot, level: Level, status: PlainMap) -> PlainDict:
+    """Return the state of a robot; arrays are in the order of joints and controls."""
+    state: PlainDict = {
+        "qpos": snapshot.qpos[robot.qpos],
+        "qvel": snapshot.qvel[robot.qvel],
+    }
+    if level == "minimal":
+        return state
+    act = np.zeros(snapshot.act.size + 1)  # stateless actuators have index -1
+    act[:-1] = snapshot.act
+    state["ctrl"], state["act"] = snapshot.ctrl[robot.ctrl], act[robot.act]
+    state["sensors"] = {
+        sensor.name: snapshot.sensordata[sensor.start : sensor.start + sensor.size]
+        for sensor in robot.sensors
+    }
+    if twist := status.get("twist"):
+        forward, left, yaw = twist
+        state["twist"] = {"linear": [forward, left, 0.0], "angular": [0.0, 0.0, yaw]}
+    if actions := status.get("actions"):
+        state["actions"] = actions
+    if level == "full":
+        state["bodies"] = {
+            body.name: {"xpos": snapshot.xpos[body.id], "xquat": snapshot.xquat[body.id]}
+            for body in robot.bodies
+        }
+        state["actuator_force"] = snapshot.actuator_force[robot.actuators]
+    return state
+
+
+def _entity(body: Member, snapshot: Snapshot) -> PlainDict:
+    return {
+        "xpos": snapshot.xpos[body.id],
+        "xquat": snapshot.xquat[body.id],
+        "qpos": snapshot.qpos[body.qpos],
+        "qvel": snapshot.qvel[body.qvel],
+    }

@@ -1,0 +1,84 @@
+"""The page of the lab's protocol: a template, filled with numbers and operations of the server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from manyworlds.lab.pictures.camera import KINDS
+from manyworlds.lab.server.config import LabServerCfg
+from manyworlds.lab.server.dispatcher import Dispatcher
+from manyworlds.lab.server.held import HOLD_S
+from manyworlds.lab.server.operations import ClientOperation
+from manyworlds.lab.server.session_operations import UNITS
+from manyworlds.lab.server.sessions import HEARTBEAT_S
+from manyworlds.plugins.urlab.fast_path.registry import REFRESH_S
+from manyworlds.plugins.urlab.plugin import EDITOR
+
+PAGE = Path("docs/lab_protocol.md")
+TEMPLATE = Path(__file__).with_suffix(".md")
+
+_TITLES = {
+    "session": "Sessions",
+    "runtime": "The world",
+    "sim": "Start and stop",
+    "recording": "Recordings",
+    "replay": "Replays",
+    "lab": "Verbs of the lab",
+}
+
+
+def page() -> str:
+    """Return the text of the page: the template with a value in place of each `{{name}}`."""
+    values = _values()
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], TEMPLATE.read_text())
+
+
+def codes() -> set[str]:
+    """Return the codes of errors that the page explains."""
+    (table,) = re.findall(r"^\| code \| meaning \|\n(.*?)\n\n", page(), re.MULTILINE | re.DOTALL)
+    return set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+
+
+def _values() -> dict[str, str]:
+    limits = LabServerCfg().limits
+    secure = LabServerCfg(listen="0.0.0.0").secure_ports
+    return {
+        **{use: str(port) for use, port in LabServerCfg().ports.items()},
+        **{f"{use}_far": str(port) for use, port in secure.items()},
+        "kinds": ", ".join(f"`{kind}`" for kind in KINDS),
+        "refresh": f"{REFRESH_S:g}",
+        "heartbeat": f"{HEARTBEAT_S:g}",
+        "hold": f"{HOLD_S:g}",
+        "num_editor": str(len(EDITOR)),
+        "max_bytes": str(limits.max_bytes),
+        "max_depth": str(limits.max_depth),
+        "max_items": str(limits.max_items),
+        "max_rate": f"{limits.max_rate:g}",
+        "max_sessions": str(limits.max_sessions),
+        "units": "; ".join(f"{key} {value}" for key, value in UNITS.items()),
+        "operations": "".join(_tables()),
+    }
+
+
+def _tables() -> Iterable[str]:
+    """Yield a table of operations for each of their groups."""
+    operations = Dispatcher(None).operations
+    for namespace, title in _TITLES.items():
+        yield f"\n### {title}\n\n| operation | fields | reply |\n|---|---|---|\n"
+        for _, operation in sorted(operations.items()):
+            if operation.namespace == namespace:
+                yield _row(operation)
+
+
+def _row(operation: ClientOperation) -> str:
+    mark = "" if operation.writes else " *"
+    fields = []
+    for name, field in operation.fields.items():
+        optional = "" if name in operation.required else "?"
+        unit = f" [{field.unit}]" if field.unit else ""
+        text = f"`{name}{optional}` {field.type}: {field.text}{unit}"
+        fields.append(text.replace("|", "/"))
+    reply = ", ".join(f"`{name}`" for name in operation.reply)
+    return f"| `{operation.name}`{mark}: {operation.text} | {'<br>'.join(fields)} | {reply} |\n"
