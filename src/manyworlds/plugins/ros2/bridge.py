@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from manyworlds.lab.client import LabClient, LabConnectionError, LabError, SessionError, connect
+from manyworlds.lab.pictures.camera import Kind
 from manyworlds.lab.readers.wire import Message
 from manyworlds.plugins.ros2.sinks import Sink
 from manyworlds.plugins.ros2.world import RosMessage, RosWorld
@@ -69,7 +70,7 @@ class RosBridge:
         try:
             self._greet()
             if cameras:
-                kinds = ("rgb", "depth") if depth else ("rgb",)
+                kinds: tuple[Kind, ...] = ("rgb", "depth") if depth else ("rgb",)
                 endpoint = self._scene.requests
                 self._images = ImageReader(endpoint, cameras, kinds, 1.0 / camera_rate)
         except BaseException:
@@ -168,7 +169,7 @@ class ImageReader:
     """
 
     def __init__(
-        self, endpoint: str, cameras: Sequence[str], kinds: Sequence[str], period: float
+        self, endpoint: str, cameras: Sequence[str], kinds: Sequence[Kind], period: float
     ) -> None:
         self._endpoint, self._cameras, self._kinds = endpoint, cameras, kinds
         self._period = period
@@ -219,7 +220,7 @@ class ImageReader:
                     self._problems.put(told)
             self._stopping.wait(max(0.0, began + self._period - time.monotonic()))
 
-    def _capture(self, camera: str, kind: str) -> tuple[Message, bytes]:
+    def _capture(self, camera: str, kind: Kind) -> tuple[Message, bytes]:
         if self._client is None:
             self._client = connect(
                 self._endpoint,
