@@ -83,7 +83,11 @@ class LabVerbs:
             raise AttributeError(text, name=name, obj=self)
 
         def method(*values: object, **fields: object) -> Mapping[str, Any]:
-            return self._call_verb(name, **verb.signature.bind(*values, **fields).arguments)
+            try:
+                given = verb.signature.bind(*values, **fields).arguments
+            except TypeError as error:
+                raise TypeError(f"{name}{verb.signature}: {error}.") from None
+            return self._call_verb(name, **given)
 
         method.__name__ = name
         method.__qualname__ = f"LabVerbs.{name}"
