@@ -101,14 +101,20 @@ def _commands(logs: Path, motion: Path, extra: list[str]) -> dict[str, list[str]
     }
 
 
-def _run(folder: Path, extra: list[str]) -> dict[str, dict]:
+def _run(folder: Path, engine: str) -> dict[str, dict]:
     motion, site, results = folder / "motion.npz", folder / "site", folder / "results.json"
     _install(site)
     _write_motion(motion)
+    extra: list[str] = []
+    if engine == "warp":  # on the CPU, the default is the native engine
+        extra = ["--env.sim.engine", "warp"]
+    commands = _commands(folder / "logs", motion, extra)
+    if engine == "warp":  # the others use the default, as on the native engine
+        commands = {name: line for name, line in commands.items() if name.startswith("train")}
     paths = [str(PACKAGES), str(site), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, HERE / "run_programs.py", results],
-        input=json.dumps(_commands(folder / "logs", motion, extra)),
+        input=json.dumps(commands),
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
@@ -118,16 +124,32 @@ def _run(folder: Path, extra: list[str]) -> dict[str, dict]:
     return json.loads(results.read_text())
 
 
+@pytest.fixture(scope="module")
+def run_on(tmp_path_factory):
+    """Run the programs once on an engine: all of them on the native one, trainings on Warp."""
+    done = {}
+
+    def run(engine: str) -> tuple[Path, dict[str, dict]]:
+        if engine not in done:
+            folder = tmp_path_factory.mktemp(engine)
+            done[engine] = folder / "logs", _run(folder, engine)
+        return done[engine]
+
+    return run
+
+
+@pytest.fixture(params=[pytest.param("native", marks=pytest.mark.slow)])
+def ran(request, run_on):
+    """All programs, on the native engine."""
+    return run_on(request.param)
+
+
 @pytest.fixture(
-    scope="module",
-    params=[pytest.param(engine, marks=pytest.mark.slow) for engine in ("native", "warp")],
+    params=[pytest.param(engine, marks=pytest.mark.slow) for engine in ("native", "warp")]
 )
-def ran(request, tmp_path_factory):
-    """Run all programs once on an engine."""
-    folder = tmp_path_factory.mktemp(request.param)
-    # On the CPU, the default is the native engine.
-    engine = ["--env.sim.engine", "warp"] if request.param == "warp" else []
-    return folder / "logs", _run(folder, engine)
+def trained(request, run_on):
+    """The trainings, on an engine."""
+    return run_on(request.param)
 
 
 def _succeeded(results: dict[str, dict], program: str) -> str:
@@ -146,18 +168,18 @@ def _succeeded(results: dict[str, dict], program: str) -> str:
         ("train picker from depth", "picker_lift_depth"),
     ],
 )
-def test_a_project_trains(ran, program, experiment):
+def test_a_project_trains(trained, program, experiment):
     """Train two iterations, with the overrides of the command line, and keep a checkpoint."""
-    logs, results = ran
+    logs, results = trained
     assert "iteration 2/2" in _succeeded(results, program)
     (run,) = (logs / experiment).iterdir()
     assert list(run.glob("model_*.pt")) and (run / "policy.onnx").is_file()
 
 
 @pytest.mark.parametrize("experiment", ["trotter_velocity", "mimic_biped", "picker_lift"])
-def test_training_is_filmed(ran, experiment):
+def test_training_is_filmed(trained, experiment):
     """Record videos while a project trains."""
-    logs, _ = ran
+    logs, _ = trained
     films = list(logs.glob(f"{experiment}/*/videos/train/*"))
     assert films and all(film.stat().st_size > 1000 for film in films)
 
