@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import mujoco
 import numpy as np
 import pytest
@@ -139,3 +142,19 @@ def test_values_may_change_during_an_export(rebuilds):
         renamed = export_model(LabVerbs(call))["mjb"]
         model = mujoco.MjModel.from_binary_path("go.mjb", {"go.mjb": renamed})
         assert model.body("go_base").id == 1
+
+
+def test_the_end_of_a_program_waits_for_an_export():
+    """End a program while the model is exported: it is exported to the end, and nothing crashes."""
+    program = """
+import time
+from manyworlds.plugins.urlab import model_files
+
+def export():
+    time.sleep(0.3)
+    print("exported")
+
+model_files._start(export)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "exported\n"), ended.stderr
