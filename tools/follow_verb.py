@@ -179,13 +179,14 @@ class Stage:
 
 Way = Literal["friction", "push", "step", "recording", "prop", "key"]
 """What is done, by the method of `Stage`."""
+_WAYS: tuple[Way, ...] = get_args(Way)
 
 
 @dataclass
 class Options:
     """Print the files between what a user does and MuJoCo, and back."""
 
-    names: tyro.conf.Positional[tuple[Way, ...]] = get_args(Way)
+    names: tyro.conf.Positional[tuple[Way, ...]] = _WAYS
     """What is done."""
     calls: bool = False
     """True to print the functions, too."""
