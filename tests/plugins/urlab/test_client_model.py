@@ -147,14 +147,16 @@ def test_values_may_change_during_an_export(rebuilds):
 def test_the_end_of_a_program_waits_for_an_export():
     """End a program while the model is exported: it is exported to the end, and nothing crashes."""
     program = """
-import time
+import threading, time
 from manyworlds.plugins.urlab import model_files
 
 def export():
     time.sleep(0.3)
     print("exported")
 
-model_files._start(export)
+server = threading.Thread(target=model_files._start, args=(export,), daemon=True)
+server.start()
+server.join()
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (0, "exported\n"), ended.stderr
