@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Literal, get_args
 
 import tyro
 import zmq
@@ -177,15 +177,17 @@ class Stage:
         return lambda: part.socket._reply("browser 1", message)
 
 
-_WAYS = ("friction", "push", "step", "recording", "prop", "key")
+Way = Literal["friction", "push", "step", "recording", "prop", "key"]
+"""What is done, by the method of `Stage`."""
+_WAYS: tuple[Way, ...] = get_args(Way)
 
 
 @dataclass
 class Options:
     """Print the files between what a user does and MuJoCo, and back."""
 
-    names: tyro.conf.Positional[tuple[str, ...]] = _WAYS
-    """What is done: friction, push, step, recording, prop, key."""
+    names: tyro.conf.Positional[tuple[Way, ...]] = _WAYS
+    """What is done."""
     calls: bool = False
     """True to print the functions, too."""
 

@@ -79,15 +79,15 @@ class LabVerbs:
         """Return a verb as a method."""
         verb = None if name.startswith("_") else declared_verbs().get(name)
         if verb is None:
-            text = f"'{type(self).__name__}' object has no attribute '{name}'"
-            raise AttributeError(text, name=name, obj=self)
+            return super().__getattribute__(name)  # raises, for a property its own error
 
         def method(*values: object, **fields: object) -> Mapping[str, Any]:
             try:
-                given = verb.signature.bind(*values, **fields).arguments
+                given = verb.signature.bind(*values, **fields)
             except TypeError as error:
-                raise TypeError(f"{name}{verb.signature}: {error}.") from None
-            return self._call_verb(name, **given)
+                known = ", ".join(verb.signature.parameters) or "none"
+                raise TypeError(f"{name}: {error}; fields: {known}.") from None
+            return self._call_verb(name, **given.arguments)
 
         method.__name__ = name
         method.__qualname__ = f"LabVerbs.{name}"

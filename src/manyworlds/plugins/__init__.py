@@ -1,1 +1,1 @@
-"""Programs and services around a lab, which import its face, its client and its readers only."""
+"""Programs and services around a lab, which does not know them."""

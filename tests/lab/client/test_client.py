@@ -361,3 +361,22 @@ def test_a_world_that_loads_is_waited_for():
                 assert lab.snapshot.step == 3 and client.model.nq == lab.model.nq
                 later.join()
         hub.attach(None)
+
+
+def test_states_wait_for_another_world(lab, hub):
+    """Take the world away while states are followed: they wait, and follow it when it is back."""
+    try:
+        with connect(address(hub), patience=0.1) as client:
+            endless, patient = client.states(), client.states(timeout=1.0)
+            next(endless)
+            next(patient)
+            hub.attach(None)
+            with pytest.raises(LabTimeoutError, match="no new state for 1 s"):
+                next(patient)
+            later = threading.Timer(0.5, lambda: (hub.attach(lab), lab.step()))
+            later.start()
+            assert next(endless).frame_id > 0
+            later.join()
+            endless.close()
+    finally:
+        hub.attach(lab)

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LiveLab, world_from_scene
+from manyworlds.lab.page.camera_controls import find_target
 from manyworlds.lab.robots.control import POLICY
+from manyworlds.lab.world.elements import RobotElements
 from manyworlds.tasks import load_env_cfg
 from manyworlds.viewer.browser.framing import frame_all, frame_body
 from tests.browser import free_port
@@ -190,3 +192,12 @@ def test_a_world_without_actuators_says_what_to_do(open_page, monkeypatch):
     pull, still = (text for text in said if "actuators" in text or "joints" in text)
     assert "Ctrl" in pull and "Mocap handles" in pull and "States" not in pull
     assert "no joints" in still and "Ctrl" not in still
+
+
+def test_a_robot_without_bodies_is_no_target():
+    """Look at the robot of a world that has a floor only: one sentence says what to do."""
+    floor = "<mujoco><worldbody><geom type='plane' size='1 1 .1'/></worldbody></mujoco>"
+    elements = RobotElements(mujoco.MjModel.from_xml_string(floor), {"robot": ""})
+    assert find_target(elements, "") == 0
+    with pytest.raises(KeyError, match="'robot' has no body to look at: leave the name out"):
+        find_target(elements, "robot")

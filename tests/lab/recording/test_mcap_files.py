@@ -15,6 +15,7 @@ from mcap.reader import make_reader
 
 from manyworlds.lab.moments.recording import Recording, RecordingError
 from manyworlds.lab.recording.mcap_files import RecordingFile, read_mcap, write_mcap
+from manyworlds.utils.extras import MissingExtraError
 
 RECORD = """
 import sys, time
@@ -187,3 +188,23 @@ def test_a_killed_process_loses_at_most_a_second(tmp_path):
     assert last - 500 <= len(recording) <= last + 50
     assert np.diff(recording.times) == pytest.approx(0.002)
     assert recording.times[0] == pytest.approx(0.002)
+
+
+def test_a_missing_package_leaves_no_file(monkeypatch, tmp_path):
+    """Hide Foxglove's messages: a recording says what to install, and begins no file.
+
+    A recording that is only written, without messages for other programs, needs none of them.
+    """
+    for module in [name for name in sys.modules if name.startswith("foxglove_schemas_protobuf")]:
+        monkeypatch.delitem(sys.modules, module)
+    for module in ("images", "scene_messages", "foxglove"):
+        monkeypatch.delitem(sys.modules, f"manyworlds.lab.recording.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, "foxglove_schemas_protobuf", None)
+    whole = make_recording(3)
+    with pytest.raises(
+        MissingExtraError, match=r"'foxglove_schemas_protobuf.*manyworlds-rl\[lab\]"
+    ):
+        RecordingFile(tmp_path / "a.mcap", whole, 10)
+    assert not (tmp_path / "a.mcap").exists()
+    write_mcap(tmp_path / "b.mcap", whole)
+    assert_begins(read_mcap(tmp_path / "b.mcap"), whole)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import mujoco
 import numpy as np
 import pytest
 
 from manyworlds.lab import world_from_file
-from manyworlds.lab.world.model_facts import element_names
+from manyworlds.lab.errors import VerbError
+from manyworlds.lab.verb_methods import LabVerbs
+from manyworlds.lab.world.model_facts import binary_model, element_names
 from manyworlds.lab.world.scene_files import scene_mjcf
-from manyworlds.plugins.urlab.client_model import client_mjcf
+from manyworlds.plugins.urlab.client_model import client_mjcf, export_model
 from manyworlds.plugins.urlab.names import client_names
 from tests.robots import robot_file
 from tests.spec.test_export import wavefront
@@ -116,3 +121,42 @@ def test_only_what_clients_mix_up_is_refused(robots, reason):
             names.check(model)
     else:
         names.check(model)
+
+
+@pytest.mark.parametrize("rebuilds", [False, True])
+def test_values_may_change_during_an_export(rebuilds):
+    """Change the model, or the robots, between any two verbs: only the robots matter."""
+    mjb = binary_model(mujoco.MjModel.from_xml_string(PAIR))
+    names = ["go"]
+
+    def call(verb, **fields):
+        if verb == "export_model":
+            return {"mjb": mjb, "mjcf": "", "files": {}}
+        names.append(names[-1] + "x" if rebuilds else "go")
+        return {"robots": {names[-1]: {"prefix": "go/"}}, "model_version": len(names)}
+
+    if rebuilds:
+        with pytest.raises(VerbError, match="rebuilt all the time"):
+            export_model(LabVerbs(call))
+    else:
+        renamed = export_model(LabVerbs(call))["mjb"]
+        model = mujoco.MjModel.from_binary_path("go.mjb", {"go.mjb": renamed})
+        assert model.body("go_base").id == 1
+
+
+def test_the_end_of_a_program_waits_for_an_export():
+    """End a program while the model is exported: it is exported to the end, and nothing crashes."""
+    program = """
+import threading, time
+from manyworlds.plugins.urlab import model_files
+
+def export():
+    time.sleep(0.3)
+    print("exported")
+
+server = threading.Thread(target=model_files._start, args=(export,), daemon=True)
+server.start()
+server.join()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "exported\n"), ended.stderr

@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.client.connection import Connection, Role
-from manyworlds.lab.client.errors import LabTimeoutError, UnknownNameError
+from manyworlds.lab.client.errors import LabTimeoutError, NotReadyError, UnknownNameError
 from manyworlds.lab.client.mirror import ClientMirror
 from manyworlds.lab.client.robot import ClientRobot
 from manyworlds.lab.errors import near
@@ -165,13 +165,22 @@ class LabClient(LabVerbs):
                     return
                 else:
                     # The push may have come before the subscription; the lab may have ended, or
-                    # have been started again at other ports.
-                    snapshot = self._newer(self._fetch(), last)
+                    # have been started again at other ports, or have no world at present.
+                    snapshot = self._look(last)
                 if connection.restarts != sessions:
                     stream.close()
                     stream, sessions = connection.open_stream(), connection.restarts
         finally:
             stream.close()
+
+    def _look(self, last: int) -> Snapshot | None:
+        """Return the newest snapshot; None if it is the last one again, or there is no world."""
+        try:
+            return self._newer(self._fetch(waits=False), last)
+        except NotReadyError as error:
+            if error.code != "no_active_manager":
+                raise
+            return None
 
     def _newer(self, fresh: Snapshot, last: int) -> Snapshot | None:
         """Return a snapshot that was pushed, or a newer one; None if it is the last one again."""
@@ -249,9 +258,9 @@ class LabClient(LabVerbs):
         snapshot = self._mirror.snapshot
         return -1 if snapshot is None else snapshot.model_version
 
-    def _fetch(self) -> Snapshot:
+    def _fetch(self, waits: bool = True) -> Snapshot:
         known = self._known_layout()
-        reply = self.connection.ask("read_snapshot", repeat=True, snapshot_of=known)
+        reply = self.connection.ask("read_snapshot", repeat=True, waits=waits, snapshot_of=known)
         return self._unpack(reply["snapshot"])
 
     def _unpack(self, plain: Reply) -> Snapshot:

@@ -103,19 +103,20 @@ class Connection:
         self._thread = threading.Thread(target=self._beat, name="manyworlds-client", daemon=True)
         self._thread.start()
 
-    def ask(self, op: str, *, repeat: bool = False, **fields: object) -> Reply:
+    def ask(self, op: str, *, repeat: bool = False, waits: bool = True, **fields: object) -> Reply:
         """Request an operation, and return its reply.
 
         Args:
             op: name of the operation.
             repeat: whether to request it again if the connection ends before the reply comes, even
                 though it may have been carried out.
+            waits: whether to wait up to `patience` seconds for a world that is being loaded.
             **fields: fields of the operation.
 
         Raises:
             LabError: the lab refuses, or does not answer.
         """
-        end = time.monotonic() + self.patience
+        end = time.monotonic() + (self.patience if waits else 0.0)
         while True:
             try:
                 return self._ask(op, fields, repeat)

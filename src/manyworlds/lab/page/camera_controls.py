@@ -89,14 +89,17 @@ def find_target(elements: RobotElements, name: str) -> int:
         name: name of the robot or body.
 
     Raises:
-        KeyError: there is no such robot or body.
+        KeyError: there is no such robot or body, or the robot has no body.
     """
     if not name:
         return 0
     names = element_names(elements.model, "body")
     robots = elements.robots
     if name in robots:
-        return _floating_root(elements, name) or int(elements.ids(name, "body")[0])
+        own = elements.ids(name, "body").tolist()
+        if not own:
+            raise KeyError(f"'{name}' has no body to look at: leave the name out to see all.")
+        return _floating_root(elements, name) or own[0]
     if name not in names:
         known = near(name, [*robots, *names], f": choose one of {', '.join(robots)}, or a body.")
         raise KeyError(f"There is no robot or body '{name}'{known}")

@@ -61,6 +61,7 @@ class RecordingFile:
 
     Raises:
         FileExistsError: there is such a file.
+        MissingExtraError: the extra 'lab' is not installed.
     """
 
     def __init__(
@@ -80,10 +81,10 @@ class RecordingFile:
         self._max_rows = max_rows
         self._rows: queue.SimpleQueue[np.ndarray | _Begin] = queue.SimpleQueue()
         self._closing = threading.Event()
+        tracks = require_extra("manyworlds.lab.recording.images", "lab")  # before there is a file
         self._stream = path.open("xb")
         self._file = _Frames(self._stream, empty, model, scene_rate)
         taken = () if model is None else body_frames(element_names(model, "body"))
-        tracks = require_extra("manyworlds.lab.recording.images", "lab")
         self._images: ImageTracks = tracks.ImageTracks(self._file.writer, streams, clock, taken)
         self._thread = threading.Thread(target=self._run, name="manyworlds-recorder", daemon=True)
         self._thread.start()
@@ -151,9 +152,9 @@ class _Frames:
         self.writer: Writer = library.Writer(stream, compression=library.CompressionType.LZ4)
         self.writer.start(profile="manyworlds")
         self._count = self._segments = 0
-        tracks = require_extra("manyworlds.lab.recording.scene_messages", "lab")
         self._scene: SceneTracks | None = None
         if scene_rate > 0.0:
+            tracks = require_extra("manyworlds.lab.recording.scene_messages", "lab")
             self._scene = tracks.SceneTracks(self.writer, scene_rate)
         self.begin(recording, model)
         self.flush()

@@ -39,13 +39,12 @@ def export_model(verbs: LabVerbs, sources: bool = False) -> PlainDict:
             binary format is another one than this program knows.
     """
     for _ in range(_TRIES):
-        world = verbs.describe_world()
+        robots = _robots(verbs)
         answer = verbs.export_model(sources=sources)
-        if verbs.describe_world()["model_version"] == world["model_version"]:
+        if robots == _robots(verbs):  # names do not depend on values, which may change all the time
             break
     else:
-        raise VerbError("not_ready", "The model changes all the time: try again later.")
-    robots = {name: robot["prefix"] for name, robot in world["robots"].items()}
+        raise VerbError("not_ready", "The world is rebuilt all the time: try again later.")
     try:
         mjb = client_mjb(answer["mjb"], robots)
         if not sources:
@@ -56,6 +55,11 @@ def export_model(verbs: LabVerbs, sources: bool = False) -> PlainDict:
     except RuntimeError as error:
         raise VerbError("not_ready", str(error)) from error
     return {**answer, "mjb": mjb, "mjcf": mjcf, "files": files}
+
+
+def _robots(verbs: LabVerbs) -> dict[str, str]:
+    """Return the prefix of the elements of each robot, by the robot's name."""
+    return {name: robot["prefix"] for name, robot in verbs.describe_world()["robots"].items()}
 
 
 def client_mjb(mjb: bytes, robots: Mapping[str, str]) -> bytes:

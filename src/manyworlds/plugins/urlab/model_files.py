@@ -57,7 +57,10 @@ class ModelFiles:
 
 
 def _start(export: Callable[[], PlainDict]) -> Future[PlainDict]:
-    """Run an export in a thread that the end of the program does not wait for."""
+    """Run an export in a thread, for which the end of the program waits.
+
+    Python crashes where it ends while MuJoCo works in another thread.
+    """
     future: Future[PlainDict] = Future()
 
     def run() -> None:
@@ -66,7 +69,7 @@ def _start(export: Callable[[], PlainDict]) -> Future[PlainDict]:
         except Exception as error:  # for the caller of `update`
             future.set_exception(error)
 
-    threading.Thread(target=run, name="manyworlds-export", daemon=True).start()
+    threading.Thread(target=run, name="manyworlds-export", daemon=False).start()
     return future
 
 
