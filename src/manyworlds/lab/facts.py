@@ -7,6 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from manyworlds.lab.verb_methods import only_reads
+
+FACTS_S = 0.1
+"""Longest time after which a change that no verb made is in the facts [s]."""
+
+_STREAMED = frozenset(
+    {"step", "show_state", "set_targets", "drive", "push_body", "drag_body", "set_recording_view"}
+)
+"""Verbs that programs call many times a second: reading all facts after each costs too much."""
+
+
+def changes_facts(verb: str) -> bool:
+    """Return True if the facts are older than the reply of a verb, and must be read again."""
+    return not only_reads(verb) and verb not in _STREAMED
+
 
 @dataclass(frozen=True)
 class DriverFacts:
@@ -166,11 +181,11 @@ class LabFacts:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> LabFacts:
-        """Return the facts that `plain` was called for."""
+        """Return the facts of `plain`, or of a reply of `read_status`."""
         robots = {name: RobotFacts(**robot) for name, robot in plain["robots"].items()}
         timeline = dict(plain["timeline"])
         timeline["marks"] = [MarkFacts(**mark) for mark in timeline["marks"]]
-        fields = dict(plain)
+        fields = {field.name: plain[field.name] for field in dataclasses.fields(cls)}
         fields["driver"] = DriverFacts(**plain["driver"])
         fields["robots"] = robots
         fields["recording"] = RecordingFacts(**plain["recording"])

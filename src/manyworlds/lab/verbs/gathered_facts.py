@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import threading
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from manyworlds.lab.facts import DriverFacts, LabFacts, RecordingFacts, ReplayFacts, RobotFacts
+from manyworlds.lab.facts import (
+    FACTS_S,
+    DriverFacts,
+    LabFacts,
+    RecordingFacts,
+    ReplayFacts,
+    RobotFacts,
+)
 from manyworlds.lab.moments.timeline_parts import describe
 from manyworlds.lab.robots.control import RobotControl
 from manyworlds.lab.robots.twist import read_twist
@@ -15,6 +25,44 @@ if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
     from manyworlds.lab.recording.recorder import Recorder
     from manyworlds.lab.recording.replay import Replay
+    from manyworlds.lab.world.world import World
+
+
+class GatheredFacts:
+    """The newest facts of a lab, gathered once for all its readers.
+
+    Parts of a lab do not count their changes, and half of the facts change with each step. So the
+    facts are gathered and compared, only when somebody reads them, and only if the last ones are
+    of another world, older than `max_age`, or older than a verb that may have changed them.
+
+    Args:
+        lab: the lab.
+    """
+
+    def __init__(self, lab: LiveLab) -> None:
+        self.max_age = FACTS_S
+        """Age from which facts are gathered again [s]."""
+        self._lab = lab
+        self._lock = threading.Lock()
+        self._gathered_at = -math.inf
+        self._world: World | None = None
+        self._facts: LabFacts | None = None
+
+    def read(self) -> LabFacts:
+        """Return the newest facts: the same object until one of them changes."""
+        with self._lock:
+            now = time.monotonic()
+            if self._lab.world is not self._world or now >= self._gathered_at + self.max_age:
+                self._world, self._gathered_at = self._lab.world, now  # before what may follow
+                facts = gather_facts(self._lab)
+                if facts != self._facts:
+                    self._facts = facts
+            assert self._facts is not None
+            return self._facts
+
+    def expire(self) -> None:
+        """Gather the facts anew for the next reader, because something may have changed."""
+        self._gathered_at = -math.inf
 
 
 def gather_facts(lab: LiveLab) -> LabFacts:
