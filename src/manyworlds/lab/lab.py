@@ -369,6 +369,7 @@ class LiveLab(LabDiagnostics):
                     robot.take(self._cfg.start_owner)
         for call in list(self._rebuild_calls):
             self.loop.reports.attempt(call)
+        self.gathered.expire()
         return result
 
     @property

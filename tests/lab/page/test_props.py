@@ -105,7 +105,7 @@ def test_hulls_are_drawn_as_wires(parts, tmp_path):
         start = model.mesh_graphadr[model.geom_dataid[geom]]
         vertices, faces = model.mesh_graph[start : start + 2]
         assert len(wireframe_points(model, geom)) == vertices + faces - 2
-    show(parts, lambda: parts.context.lab.world.model.ngeom == model.ngeom)
+    show(parts, lambda: parts.context.lab.model.ngeom == model.ngeom)
     overlays = parts.parts["OverlayPart"]
     overlays.boxes["collision"].value = True
     show(parts, lambda: {*hulls} <= {*overlays.overlays.wireframes.handles})

@@ -178,7 +178,7 @@ class FilmPart:
                 target = snapshot.xpos[body]
             else:
                 poses = cast("Poses", snapshot)  # its fields are those of `mujoco.MjData`
-                target = everything(self._ctx.lab.face.model, poses).mean(axis=0)
+                target = everything(self._ctx.lab.model, poses).mean(axis=0)
             aim = self._orbit.ease(np.array(target, float), elapsed)
             pos = aim + self._orbit.around(elapsed)
         for client in list(self._ctx.server.get_clients().values()):
@@ -187,7 +187,7 @@ class FilmPart:
                 client.camera.look_at = aim + offset
 
     def _fit(self, body: int) -> float:
-        model = self._ctx.lab.face.model
+        model = self._ctx.lab.model
         data = mujoco.MjData(model)
         mujoco.mj_kinematics(model, data)
         return fit_radius(model, data, model.body(body).name if body else "")

@@ -113,9 +113,14 @@ class LabMirror:
     def facts(self) -> LabFacts:
         """The newest facts of the world that the page shows."""
         fresh = self.face.facts
-        if fresh.robots.keys() == self.controls.keys():  # else the world was rebuilt
+        if fresh.model_hash == self._facts.model_hash:  # else the page shows the new world soon
             self._facts = fresh
         return self._facts
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """A copy of the compiled model, or in the lab's process the model itself."""
+        return self.world.model
 
     @property
     def snapshot(self) -> Snapshot:
