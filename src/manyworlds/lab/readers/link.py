@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
 _LOG = logging.getLogger(__name__)
+_AGAIN_S = 1.0  # time after which facts that could not be read are read again
 
 
 class LabLink:
@@ -178,6 +179,7 @@ class LabLink:
                 return  # the reader ended; `ended` tells it
             except Exception:
                 _LOG.exception("The facts of a world cannot be shown to another process.")
+                self._is_over.wait(_AGAIN_S)
 
     def _send_facts(self) -> int:
         """Send the facts unless the reader has them; return how many were sent."""
