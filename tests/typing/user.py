@@ -126,6 +126,10 @@ def verbs(lab: LiveLab, client: LabClient, ctx: PageContext) -> None:
     lab.verbs.set_paused(paused=True)
     assert_type(lab.verbs.step(10, targets={"arm": [0.0, 1.0]})["step"], int)
     assert_type(lab.verbs.read_status()["states"], list[str])
+    assert_type(lab.facts.robots["arm"].targets["elbow"], float)
+    assert_type(client.facts.recording.is_recording, bool)
+    assert_type(ctx.lab.facts.timeline.ago, float)
+    ctx.lab.facts.robots["arm"].ownr  # pyright: ignore[reportAttributeAccessIssue]
     assert_type(client.list_items(search="cup")["undo"], list[str])
     assert_type(client.verbs.pick_body([0.0, 0.0, 1.0], [0.0, 0.0, -1.0])["distance"], float)
     assert_type(ctx.verbs.undo()["label"], str)

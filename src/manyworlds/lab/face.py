@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import mujoco
 
+    from manyworlds.lab.facts import LabFacts
     from manyworlds.lab.loop.snapshot import Snapshot
     from manyworlds.lab.verb_methods import LabVerbs
 
 
 @runtime_checkable
 class LabFace(Protocol):
-    """A live world: its snapshots, its model, and its verbs.
+    """A live world: its snapshots, its facts, its model, and its verbs.
 
     `LiveLab` is one; `RemoteLab` is one in another process, which reads snapshots from shared
     memory. Pages, network servers and clients use only this, so that they work in both.
@@ -23,6 +24,15 @@ class LabFace(Protocol):
     @property
     def snapshot(self) -> Snapshot:
         """The newest snapshot of the world; it is never older than the reply of a `call`."""
+        ...
+
+    @property
+    def facts(self) -> LabFacts:
+        """The state that snapshots do not contain: owners, targets, recording, failures ...
+
+        It is never older than the reply of a `call`, but for verbs that programs call many times a
+        second (`step`, `set_targets`, `drive` ...). What changes otherwise is in it within 0.1 s.
+        """
         ...
 
     @property

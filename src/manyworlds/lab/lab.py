@@ -15,6 +15,7 @@ import mujoco
 from numpy.typing import ArrayLike
 
 from manyworlds.lab.edits.model_edits import ModelEdits
+from manyworlds.lab.facts import LabFacts, changes_facts
 from manyworlds.lab.lab_cfg import LabCfg
 from manyworlds.lab.loop.commands import CommandFuture
 from manyworlds.lab.loop.modes import Modes
@@ -44,6 +45,7 @@ from manyworlds.lab.scene.conversions import Conversions
 from manyworlds.lab.scene.rebuild import Rebuilt, Replacement, Transition, keep_names
 from manyworlds.lab.verb_methods import LabVerbs
 from manyworlds.lab.verbs import Reply, describe_verbs, find_verb
+from manyworlds.lab.verbs.gathered_facts import GatheredFacts
 from manyworlds.lab.world.diagnostics import LabDiagnostics
 from manyworlds.lab.world.options import changed_options, check_option, read_options, set_option
 from manyworlds.lab.world.views import ElementView, make_view
@@ -109,6 +111,8 @@ class LiveLab(LabDiagnostics):
         """Opens a lab of the same model file, task or run, for `reload`; None if not known."""
         self.server = ServerView()
         """Server for programs, if one serves this lab."""
+        self.gathered = GatheredFacts(self)
+        """Keeps `facts` for all readers."""
         self._cfg = dataclasses.replace(cfg)
         self._rebuild_calls: list[Callable[[], None]] = []
         self._views: weakref.WeakSet[ElementView] = weakref.WeakSet()
@@ -365,6 +369,7 @@ class LiveLab(LabDiagnostics):
                     robot.take(self._cfg.start_owner)
         for call in list(self._rebuild_calls):
             self.loop.reports.attempt(call)
+        self.gathered.expire()
         return result
 
     @property
@@ -419,7 +424,11 @@ class LiveLab(LabDiagnostics):
         Raises:
             VerbError: there is no such verb, a field is missing or wrong, or the lab refuses.
         """
-        return find_verb(verb)(self, fields)
+        try:
+            return find_verb(verb)(self, fields)
+        finally:
+            if changes_facts(verb):
+                self.gathered.expire()
 
     def describe_verbs(self) -> list[dict[str, object]]:
         """Return the catalogue of the verbs as plain data."""
@@ -433,6 +442,11 @@ class LiveLab(LabDiagnostics):
     def snapshot(self) -> Snapshot:
         """The newest snapshot of the world."""
         return self.loop.snapshot
+
+    @property
+    def facts(self) -> LabFacts:
+        """The state that snapshots do not contain, at most 0.1 s old; see `LabFace.facts`."""
+        return self.gathered.read()
 
     @property
     def model(self) -> mujoco.MjModel:

@@ -108,6 +108,7 @@ def test_the_client_is_a_face(client, lab):
     assert client.robots == lab.robots and client.model.nq == lab.model.nq
     assert client.describe_verbs() == lab.describe_verbs()
     assert client.verbs.read_robot("go")["neutral"] == lab.verbs.read_robot("go")["neutral"]
+    assert client.facts.robots == lab.facts.robots and client.facts.mode == "direct"
     reply = client.call("step", n_steps=2)
     assert isinstance(reply["frame_id"], int) and reply["frame_id"] <= client.snapshot.frame_id
     assert (client.snapshot.block == lab.snapshot.block).all()

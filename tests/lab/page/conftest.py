@@ -44,7 +44,7 @@ def open_page():
         page._due = dict.fromkeys(page._due, float("-inf"))
         for part in page.parts.values():
             part.period = float("-inf")  # each update shows everything
-        page.context.lab.max_age = float("-inf")
+        lab.gathered.max_age = float("-inf")
         opened.append(page)
         return page
 

@@ -15,7 +15,7 @@ class HeightPart:
     def update(self, snapshot) -> None:
         """Show the height; tell the program that started the page by a saved state."""
         self.text.value = f"{snapshot.xpos[1, 2]:.3f}"
-        if "told" not in self._ctx.lab.states.names:
+        if "told" not in self._ctx.lab.facts.states:
             self._ctx.verbs.capture_state(label="told")
 
 

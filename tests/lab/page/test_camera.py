@@ -145,7 +145,7 @@ def test_a_robot_with_a_policy_is_followed(task, floats):
     page = InProcessPage(lab, port=free_port())
     try:
         camera, overlays = page.parts["CameraPart"], page.parts["OverlayPart"]
-        page.context.lab.max_age = float("-inf")
+        lab.gathered.max_age = float("-inf")
         camera.update(lab.snapshot)
         assert page.context.view.follow == 0
         next(iter(lab.controls)).take(POLICY)

@@ -44,7 +44,7 @@ def open_task_page():
         page = InProcessPage(link(lab) if linked else lab, port=free_port())
         for part in page.parts.values():
             part.period = float("-inf")
-        page.context.lab.max_age = float("-inf")
+        lab.gathered.max_age = float("-inf")
         show(page)
         if linked:
             page.lab_and_link = links[-1]

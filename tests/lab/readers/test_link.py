@@ -16,6 +16,7 @@ import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_spec
 from manyworlds.lab.face import LabFace
+from manyworlds.lab.facts import LabFacts
 from manyworlds.lab.readers.link import LabLink
 from manyworlds.lab.readers.remote_lab import RemoteLab
 from manyworlds.lab.readers.wire import Wire, pack, unpack
@@ -207,6 +208,54 @@ def test_a_rebuilt_world_arrives(linked):
     assert remote.snapshot.xpos.shape == lab.snapshot.xpos.shape
     remote.call("step", n_steps=3)
     assert remote.snapshot.block.tobytes() == lab.snapshot.block.tobytes()
+
+
+def test_facts_follow_verbs_at_once(linked):
+    """Call verbs through the link: the facts after each reply have its effect, in any thread."""
+    pair = linked()
+    remote, lab = pair.open(), pair.lab
+    for count in range(10):
+        owner = f"client {count}"
+        remote.call("take_robot", robot="arm", owner=owner)
+        assert remote.facts.robots["arm"].owner == owner == lab.facts.robots["arm"].owner
+    with ThreadPoolExecutor(4) as pool:
+
+        def save(label: str) -> bool:
+            remote.call("capture_state", label=label)
+            return label in remote.facts.states
+
+        assert all(pool.map(save, (f"state {i}" for i in range(20))))
+    with pytest.raises(VerbError):
+        remote.call("hold_keyframe", robot="arm", keyframe_name="none")
+    plain = lab.call("read_status")
+    for changing in ("real_time_factor", "behind_s", "timeline"):
+        plain[changing] = remote.facts.plain()[changing]
+    assert remote.facts == LabFacts.from_plain(plain)
+
+
+def test_changed_facts_are_pushed(linked, monkeypatch):
+    """Change an owner in the lab's process: it arrives, and the reader does not ask again."""
+    pair = linked()
+    remote, lab = pair.open(), pair.lab
+    assert remote.facts.robots["arm"].owner == "panel"
+    monkeypatch.setattr(remote, "_ask", None)
+    lab["arm"].take("script")
+    until(lambda: remote.facts.robots["arm"].owner == "script", "the owner does not come")
+    lab.pause()
+    until(lambda: remote.facts.paused, "the pause does not come")
+    before = remote.facts
+    time.sleep(0.3)
+    assert remote.facts is before, "what does not change is not sent"
+
+
+def test_facts_of_a_rebuilt_world_arrive(linked):
+    """Rebuild without actuators: the facts have no robot any more."""
+    pair = linked()
+    remote, lab = pair.open(), pair.lab
+    assert [*remote.facts.robots] == ["arm"]
+    assert lab.rebuild(world_from_spec(mujoco.MjSpec.from_string("<mujoco/>")))
+    assert not lab.facts.robots
+    until(lambda: not remote.facts.robots, "the facts do not come")
 
 
 def test_a_call_needs_no_other_thread(linked):

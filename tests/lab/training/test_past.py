@@ -220,7 +220,7 @@ def test_the_page_sends_back(training, entered):
     lab = entered.lab
     page = InProcessPage(lab, port=free_port())
     try:
-        page.context.lab.max_age = float("-inf")
+        lab.gathered.max_age = float("-inf")
 
         def show() -> None:
             page._due = dict.fromkeys(page.parts, float("-inf"))

@@ -17,6 +17,7 @@ from manyworlds.lab.client.errors import LabTimeoutError, NotReadyError, Unknown
 from manyworlds.lab.client.mirror import ClientMirror
 from manyworlds.lab.client.robot import ClientRobot
 from manyworlds.lab.errors import near
+from manyworlds.lab.facts import LabFacts
 from manyworlds.lab.loop.shared_snapshots import unpack_snapshot
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.pictures.frame import decode_image
@@ -124,6 +125,11 @@ class LabClient(LabVerbs):
         snapshot = self._fetch()
         self._mirror.take(snapshot)
         return snapshot
+
+    @property
+    def facts(self) -> LabFacts:
+        """The state that snapshots do not contain, asked for at each access."""
+        return LabFacts.from_plain(self.read_status())
 
     def states(self, timeout: float | None = None) -> Iterator[Snapshot]:
         """Yield the present snapshot of the world, and then each newer one as the lab pushes it.

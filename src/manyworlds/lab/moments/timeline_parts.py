@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
+from manyworlds.lab.facts import MarkFacts, TimelineFacts
 from manyworlds.lab.loop.physics_loop import PhysicsLoop
 from manyworlds.lab.moments.frames import FrameStore
 from manyworlds.lab.moments.model_log import ModelChange
@@ -246,19 +247,18 @@ class Resimulation:
                 )
 
 
-def describe(timeline: Timeline) -> dict[str, object]:
-    """Return the state of a timeline as plain data."""
-    marks = [{"ago": ago, "kind": m.kind, "label": m.label} for ago, m in timeline.marks_ago()]
-    return {
-        "is_active": timeline.is_active,
-        "duration_s": timeline.duration,
-        "ago": timeline.ago,
-        "world_time": timeline.world_time,
-        "num_frames": timeline.num_frames,
-        "has_other": timeline.has_other,
-        "notes": list(timeline.notes),
-        "marks": marks,
-    }
+def describe(timeline: Timeline) -> TimelineFacts:
+    """Return the state of a timeline."""
+    return TimelineFacts(
+        is_active=timeline.is_active,
+        duration_s=timeline.duration,
+        ago=timeline.ago,
+        world_time=timeline.world_time,
+        num_frames=timeline.num_frames,
+        has_other=timeline.has_other,
+        notes=list(timeline.notes),
+        marks=[MarkFacts(ago, mark.kind, mark.label) for ago, mark in timeline.marks_ago()],
+    )
 
 
 def put_forces(data: mujoco.MjData, forces: Forces) -> None:

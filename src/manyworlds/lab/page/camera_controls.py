@@ -54,12 +54,12 @@ class CameraPart:
         """Follow the first robot that a policy controls, once, unless a user follows a body."""
         if self._followed:
             return
-        for robot in self._ctx.lab.controls:
+        for name, robot in self._ctx.lab.facts.robots.items():
             if robot.owner != POLICY:
                 continue
             self._followed = True
             if not self._ctx.view.follow:
-                self._ctx.view.follow = self._root_of(robot.name)
+                self._ctx.view.follow = self._root_of(name)
             return
 
     def toggle_follow(self) -> None:

@@ -76,7 +76,7 @@ class DriveControls:
         self.bindings.visible = bool(ctx.robot)
         if not ctx.robot:
             return
-        names = ctx.lab[ctx.robot].actuators.names
+        names = ctx.lab.controls[ctx.robot].actuators.names
         if tuple(self.actuator.options) != names:
             self.actuator.options = names
         rows = [

@@ -74,7 +74,7 @@ class DrivePart(BoxPart):
 
     def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
         """Carry out the message of a browser; runs in a thread of its own."""
-        verbs, what = self._ctx.lab.face.verbs, str(message.get("ask"))
+        verbs, what = self._ctx.verbs, str(message.get("ask"))
         if what in self._ctx.answers:
             return self._ctx.answers[what](browser, message)
         if what == "list":
@@ -118,7 +118,7 @@ class DrivePart(BoxPart):
             if driver == browser:
                 self._robots.pop(robot, None)
                 try:
-                    self._ctx.lab.face.verbs.stop_driving(robot=robot, driver=browser)
+                    self._ctx.verbs.stop_driving(robot=robot, driver=browser)
                 except VerbError as error:
                     # The world was rebuilt without the robot, or has stopped.
                     if error.code not in ("unknown_robot", "not_ready"):

@@ -122,9 +122,9 @@ class InProcessPage:
             self.server.gui.main_panel.set_width(width)
             wait_for_commits(self.server.gui)
             keep_tabs(self.server.gui)
-            view = WorldView(self.server, lab.model, lab.snapshot)
+            view = WorldView(self.server, lab.world.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
-            self.context.note = "; ".join(lab.world.warnings)
+            self.context.note = "; ".join(lab.facts.world_warnings)
             top_bar, pull = TopBar(self.context), PullPart(self.context)
             first: dict[str, Part] = {"WorldView": view, "TopBar": top_bar, "PullPart": pull}
             first["DrivePart"] = drive = DrivePart(self.context)
@@ -146,14 +146,14 @@ class InProcessPage:
             self.server.gui.main_panel.set_width(width)
             self.server.scene.reset()
             self.server.scene.remove_click_callback()
-            view = WorldView(self.server, lab.model, snapshot, self.context.view)
+            view = WorldView(self.server, lab.world.model, snapshot, self.context.view)
             gone = self.context.renew(lab, view)
             self.parts["WorldView"] = view
             self._due = dict.fromkeys(self.parts, 0.0)
             gone += self._parts.renew({**_task_tabs(lab), **self._tabs})
             self._due = dict.fromkeys(self.parts, 0.0)
-        notes = lab.status["rebuild_notes"]
-        self.context.note = "; ".join(["the world was rebuilt", *gone, *notes])
+        notes = ["the world was rebuilt", *gone, *lab.facts.rebuild_notes]
+        self.context.note = "; ".join(notes)
 
     def _welcome(self, client: viser.ClientHandle) -> None:
         """Point the camera of a new browser at the present state; play when it has drawn that."""

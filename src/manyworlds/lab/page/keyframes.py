@@ -25,6 +25,8 @@ class KeyframePart:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
+        self._known: dict[str, tuple[str, ...]] = {}
+        """Names of the keyframes by robot."""
         gui = ctx.gui
         names = self._names()
         self.folder = gui.add_folder("Keyframes", visible=bool(names))
@@ -40,8 +42,7 @@ class KeyframePart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show whether the robot is held."""
-        held = self._ctx.lab.keyframes.is_holding(self._ctx.robot)
-        label = "Stop holding" if held else "Hold"
+        label = "Stop holding" if self._ctx.robot in self._ctx.lab.facts.held else "Hold"
         relabel(self.hold, label)
         names = self._names()
         if names and names != tuple(self.choice.options):
@@ -51,10 +52,17 @@ class KeyframePart:
 
     def renew(self) -> list[str]:
         """Keep the chosen keyframe; `update` lists those of the new world."""
+        self._known.clear()
         return []
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(self._ctx.lab.keyframes.names(self._ctx.robot)) if self._ctx.robot else ()
+        """Return the keyframes of the selected robot, which change only with a rebuild."""
+        robot = self._ctx.robot
+        if not robot:
+            return ()
+        if robot not in self._known:
+            self._known[robot] = tuple(self._ctx.verbs.list_keyframes(robot=robot)["keyframes"])
+        return self._known[robot]
 
     def _put(self) -> None:
         root = _ROOTS[self.root.value]
@@ -65,7 +73,7 @@ class KeyframePart:
 
     def _hold(self) -> None:
         robot = self._ctx.robot
-        if self._ctx.lab.keyframes.is_holding(robot):
+        if robot in self._ctx.lab.facts.held:
             self._ctx.verbs.stop_hold(robot=robot)
         else:
             reply = self._ctx.verbs.hold_keyframe(robot=robot, keyframe_name=self.choice.value)

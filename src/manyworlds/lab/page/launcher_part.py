@@ -209,8 +209,8 @@ class AppliedPart:
         ctx = self._ctx
         if not self.box.value or not ctx.robot:
             return
-        robot = ctx.lab[ctx.robot]
-        actuators, targets = robot.actuators, robot.command.targets
+        actuators = ctx.lab.controls[ctx.robot].actuators
+        targets = ctx.lab.facts.robots[ctx.robot].targets.values()
         controls, forces = (
             snapshot.ctrl[actuators.ids],
             snapshot.actuator_force[actuators.actuator_ids],

@@ -86,7 +86,7 @@ class PageContext:
         self._list_robots()
 
     def _list_robots(self) -> None:
-        self.robots = [robot.name for robot in self.lab.controls]
+        self.robots = [*self.lab.controls]
         """Robots that have controls."""
         if self.robot not in self.robots:
             self.robot = self.robots[0] if self.robots else ""
@@ -164,18 +164,18 @@ class PageContext:
     @property
     def running(self) -> bool:
         """True while time advances: the world is not paused, nor is a replay that drives it."""
-        replay = self.lab.replay
-        return not self.lab.paused and (replay.playing or not replay.is_active)
+        replay = self.lab.facts.replay
+        return not self.lab.snapshot.paused and (replay.playing or not replay.is_active)
 
     def toggle_pause(self) -> None:
         """Pause or play: the replay if there is one, which can be sought while it is paused."""
-        running, replay = self.running, self.lab.replay
+        running, replay = self.running, self.lab.facts.replay
         if replay.is_active:
             if running:
                 self.verbs.replay_pause()
             else:
                 self.verbs.replay_play()
-        if self.lab.paused or not replay.is_active:
+        if self.lab.snapshot.paused or not replay.is_active:
             self.verbs.set_paused(paused=running)
 
     def note_ended_replay(self, session: str) -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import mujoco
+import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
@@ -51,7 +52,7 @@ class OptionsPart:
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
         self._option = ctx.lab.world.model.opt
-        self._model = _shown_values(SimpleNamespace(**ctx.lab.model_options))
+        self._model = _model_values(ctx)
         """Values of the compiled model, by name."""
         self.inputs: dict[str, viser.GuiInputHandle[Any]] = {}
         self._shown: dict[str, ShownValue[Any]] = {}
@@ -93,9 +94,8 @@ class OptionsPart:
 
     def renew(self) -> list[str]:
         """Show the options of the new world."""
-        lab = self._ctx.lab
-        self._option = lab.world.model.opt
-        self._model = _shown_values(SimpleNamespace(**lab.model_options))
+        self._option = self._ctx.lab.world.model.opt
+        self._model = _model_values(self._ctx)
         for name in _NUMBERS:
             handle: Any = self.inputs[name]
             value, own = getattr(self._option, name), self._model[name]
@@ -126,6 +126,13 @@ class OptionsPart:
 
 def _names_of(kind: Any, prefix: str) -> tuple[str, ...]:
     return tuple(name.removeprefix(prefix).lower() for name in kind.__members__)
+
+
+def _model_values(ctx: PageContext) -> dict[str, Any]:
+    """Return the values of the compiled model, before all changes."""
+    options = ctx.verbs.read_sim_options()["model_options"]
+    arrays = {name: np.array(value) for name, value in options.items()}
+    return _shown_values(SimpleNamespace(**arrays))
 
 
 def _shown_values(option: Any) -> dict[str, Any]:

@@ -50,9 +50,9 @@ class SequencePart:
 
     def _is_playing(self) -> bool:
         """Return True while a sequence controls the selected robot."""
-        robot = self._ctx.lab.controls.find(self._ctx.robot)
+        robot = self._ctx.lab.facts.robots.get(self._ctx.robot)
         return robot is not None and robot.owner == SEQUENCE
 
     def _names(self) -> tuple[str, ...]:
-        robot = self._ctx.lab.controls.find(self._ctx.robot)
+        robot = self._ctx.lab.controls.get(self._ctx.robot)
         return () if robot is None else tuple(find_presets(robot.actuators.names))

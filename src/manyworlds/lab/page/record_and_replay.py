@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from manyworlds.lab.facts import RecordingFacts, ReplayFacts
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.lab_mirror import MirroredRecorder, MirroredReplay
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import PLAY, Section, add_choice, relabel
@@ -68,8 +68,8 @@ class RecordPart:
 
     def _add_replay(self, gui: viser.GuiApi) -> None:
         ctx, replay = self._ctx, self._replay
-        names = tuple(self._recorder.sessions)
-        self.session = gui.add_dropdown("Session", names, initial_value=self._recorder.active)
+        active = self._recording.active_session
+        self.session = gui.add_dropdown("Session", self._sessions(), initial_value=active)
         ctx.on_change(self.session, self._choose)
         self.start = ctx.on_click(gui.add_button("Start replay", icon=PLAY), self._start)
         self.stop = ctx.on_click(
@@ -97,12 +97,16 @@ class RecordPart:
         self.report = gui.add_html("")
 
     @property
-    def _recorder(self) -> MirroredRecorder:
-        return self._ctx.lab.recorder
+    def _recording(self) -> RecordingFacts:
+        return self._ctx.lab.facts.recording
 
     @property
-    def _replay(self) -> MirroredReplay:
-        return self._ctx.lab.replay
+    def _replay(self) -> ReplayFacts:
+        return self._ctx.lab.facts.replay
+
+    def _sessions(self) -> tuple[str, ...]:
+        """Return the names of the recordings."""
+        return tuple(self._ctx.verbs.replay_list_sessions()["sessions"])
 
     def _add_roles(self) -> None:
         """Add a choice for each robot; robots of the same name keep theirs."""
@@ -127,45 +131,36 @@ class RecordPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the progress of recording and replay; record or show the view."""
-        recorder, replay, now = self._recorder, self._replay, time.monotonic()
+        recording, replay, now = self._recording, self._replay, time.monotonic()
         if now - self._scanned > _SCAN_S:
             self._scanned = now
             self._list()
-        label, icon = ("Stop recording", _STOP) if recorder.is_recording else ("Record", _RECORD)
+        label, icon = ("Stop recording", _STOP) if recording.is_recording else ("Record", _RECORD)
         relabel(self.record, label, icon)
-        self.recorded.content = note_html(self._told(), error=bool(recorder.error))
+        self.recorded.content = note_html(_told(recording), error=bool(recording.error))
         for handle in (self.stop, self.scrub):
             if handle.disabled == replay.is_active:
                 handle.disabled = not replay.is_active
         self.frame.visible = replay.is_active
         if replay.is_active and now - self._touched > _HOLD_S:
-            end = max(replay.duration, self.scrub.step)
+            end = max(replay.duration_s, self.scrub.step)
             if self.scrub.max != end:
                 self.scrub.max = end
-            self.scrub.value = replay.time
+            self.scrub.value = replay.replay_time
         self.report.content = note_html(
             f"{replay.label}\n{replay.report}" if replay.is_active else ""
         )
         self._look()
 
-    def _told(self) -> str:
-        recorder = self._recorder
-        if recorder.error:
-            return recorder.error
-        if not recorder.num_frames:
-            return ""
-        where = f", {recorder.file}" if recorder.file else ""
-        return f"{recorder.num_frames} frames, {recorder.duration:.2f} s{where}"
-
     def _list(self) -> None:
-        names = tuple(self._recorder.sessions)
+        names = self._sessions()
         if tuple(self.session.options) != names:
             chosen = self.session.value
             self.session.options = names
             self.session.value = chosen if chosen in names else names[0]
 
     def _toggle_recording(self) -> None:
-        if self._recorder.is_recording:
+        if self._recording.is_recording:
             self._ctx.verbs.recording_stop()
         else:
             self._ctx.verbs.recording_start(name=self.file.value.strip())
@@ -212,7 +207,7 @@ class RecordPart:
             self.look.disabled = recorded is None
         clients = list(self._ctx.server.get_clients().values())
         if recorded is not None and self.look.value:
-            position = recorded[:3] + offset
+            position = np.array(recorded[:3]) + offset
             for client in clients:
                 with client.atomic():
                     client.camera.position = position
@@ -231,7 +226,17 @@ class RecordPart:
         view = (*(position - self._ctx.view.offset).tolist(), pitch, yaw, 0.0)
         if view != self._view:
             self._view = view
-            self._ctx.lab.face.verbs.set_recording_view(view=view)
+            self._ctx.verbs.set_recording_view(view=view)
+
+
+def _told(recording: RecordingFacts) -> str:
+    """Return how much was recorded, or why it is incomplete."""
+    if recording.error:
+        return recording.error
+    if not recording.num_frames:
+        return ""
+    where = f", {recording.file}" if recording.file else ""
+    return f"{recording.num_frames} frames, {recording.duration_s:.2f} s{where}"
 
 
 def _direction(pitch: float, yaw: float) -> np.ndarray:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
+from manyworlds.lab.facts import RobotFacts
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.lab_mirror import MirroredRobot
+from manyworlds.lab.page.lab_mirror import ShownControls
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.robots.control import NOBODY, PANEL, POLICY
 from manyworlds.spec.elements import joint_of
@@ -60,7 +61,7 @@ class RobotPart:
         if not ctx.robots:
             gui.add_markdown(_without_actuators(lab.world.model))
             return
-        self._owners = {PANEL, NOBODY, *(robot.owner for robot in lab.controls)}
+        self._owners = {PANEL, NOBODY, *(robot.owner for robot in lab.facts.robots.values())}
         owners: tuple[str, ...] = tuple(sorted(self._owners))
         self.owner = gui.add_dropdown(
             "Owner",
@@ -81,9 +82,9 @@ class RobotPart:
             "Reset targets", hint="Set all targets to their initial values."
         )
         ctx.on_click(self.reset_targets, self._reset_targets)
-        self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls}
+        self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls.values()}
         self._ranges = _ranges(lab.world.model)
-        self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls}
+        self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls.values()}
 
     def update(self, snapshot: Snapshot) -> None:
         """Show owner and targets."""
@@ -94,31 +95,32 @@ class RobotPart:
         if ranges != self._ranges:
             self._ranges = ranges
             self._follow_edits()
-        owner = ctx.lab[ctx.robot].owner
+        robot = ctx.lab.facts.robots[ctx.robot]
+        owner = robot.owner
         if owner not in self._owners:
             self._owners.add(owner)
             self.owner.options = tuple(sorted(self._owners))
         self._owner.show(owner)
-        self._enabled.show(ctx.lab[ctx.robot].enabled)
+        self._enabled.show(robot.enabled)
         for name, sliders in self.sliders.items():
             sliders.folder.visible = name == ctx.robot
             commands = self.commands[name]
             commands.folder.visible = (
                 bool(commands.handles) and sliders.folder.visible and (owner == POLICY)
             )
-        self._show(ctx.lab[ctx.robot], self.sliders[ctx.robot], snapshot)
+        self._show(robot, self.sliders[ctx.robot], snapshot)
 
-    def _show(self, robot: MirroredRobot, sliders: _Sliders, snapshot: Snapshot) -> None:
+    def _show(self, robot: RobotFacts, sliders: _Sliders, snapshot: Snapshot) -> None:
         locked = robot.owner != PANEL
         self.reset_targets.disabled = locked
-        command = robot.command
         if locked:
-            values, sliders.seen = snapshot.ctrl[robot.actuators.ids], -1
-        elif command.number <= sliders.seen:
+            ids = self._ctx.lab.controls[self._ctx.robot].actuators.ids
+            values, sliders.seen = snapshot.ctrl[ids].tolist(), -1
+        elif robot.command_number <= sliders.seen:
             # Keep the position of a slider that the user is moving.
             values = None
         else:
-            values, sliders.seen = command.targets, command.number
+            values, sliders.seen = [*robot.targets.values()], robot.command_number
         for i, handle in enumerate(sliders.handles):
             # Setting `disabled` is slow even if the value does not change.
             if handle.disabled != locked:
@@ -126,30 +128,29 @@ class RobotPart:
             if values is not None:
                 handle.value = float(np.clip(np.nan_to_num(values[i]), handle.min, handle.max))
 
-    def _add_commands(self, robot: MirroredRobot) -> _Sliders:
+    def _add_commands(self, robot: ShownControls) -> _Sliders:
         """Add sliders for the values of a policy's commands."""
-        gui = self._ctx.gui
+        gui, lab = self._ctx.gui, self._ctx.lab
         folder = gui.add_folder("Commands of the policy", visible=False)
         handles = []
         with folder:
-            for name, values in robot.commands.items():
+            for name, values in lab.facts.robots[robot.name].commands.items():
                 # Long commands are poses and motions, for which sliders are of no use.
-                for i, value in enumerate(values.tolist() if values.size <= _MOST_COMMANDS else []):
+                for i, value in enumerate(values if len(values) <= _MOST_COMMANDS else []):
                     reach = max(1.0, abs(value))
                     handle = gui.add_slider(
-                        command_labels(name, values.size)[i], -reach, reach, 0.05, value
+                        command_labels(name, len(values))[i], -reach, reach, 0.05, value
                     )
 
                     def send(value: float, name=name, i=i) -> None:
-                        fresh = robot.commands[name].copy()
+                        fresh = [*self._ctx.lab.facts.robots[robot.name].commands[name]]
                         fresh[i] = value
                         self._ctx.verbs.set_command(robot=robot.name, command=name, values=fresh)
-                        robot.commands[name] = fresh
 
                     handles.append(self._ctx.on_change(handle, send))
         return _Sliders(folder, handles, -1)
 
-    def _add_sliders(self, robot: MirroredRobot) -> _Sliders:
+    def _add_sliders(self, robot: ShownControls) -> _Sliders:
         gui = self._ctx.gui
         folder = gui.add_folder(f"Actuators of {robot.name}")
         handles = []
@@ -164,7 +165,7 @@ class RobotPart:
                 handles.append(handle)
         return _Sliders(folder, handles, -1)
 
-    def _range(self, robot: MirroredRobot, i: int) -> tuple[float, float, float, str]:
+    def _range(self, robot: ShownControls, i: int) -> tuple[float, float, float, str]:
         """Return range, step and hint of a slider, which reaches the initial target."""
         low, high, step, hint = slider_range(
             self._ctx.lab.world.model,
@@ -178,7 +179,7 @@ class RobotPart:
     def _follow_edits(self) -> None:
         """Give the sliders the ranges that the model has after an edit."""
         for name, sliders in self.sliders.items():
-            robot = self._ctx.lab[name]
+            robot = self._ctx.lab.controls[name]
             for i, handle in enumerate(sliders.handles):
                 low, high, step, hint = self._range(robot, i)
                 if (handle.min, handle.max) != (low, high):
@@ -187,7 +188,7 @@ class RobotPart:
                     handle.value = float(np.clip(handle.value, low, high))
                     sliders.seen = -1  # a target that was outside may be inside now
 
-    def _write(self, robot: MirroredRobot, targets: dict[str, float]) -> None:
+    def _write(self, robot: ShownControls, targets: dict[str, float]) -> None:
         reply = self._ctx.verbs.set_targets(robot=robot.name, targets=targets)
         if reply["accepted"]:
             self.sliders[robot.name].seen = reply["command_number"]

@@ -38,7 +38,7 @@ class SavedStatePart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the names of the saved states."""
-        names = tuple(self._ctx.lab.states.names) or _NO_STATES
+        names = tuple(self._ctx.lab.facts.states) or _NO_STATES
         if tuple(self.choice.options) != names:
             self.choice.options = names
             self.choice.value = names[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from manyworlds.lab.facts import to_plain
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_boxes import BoxPart
 from manyworlds.lab.page.page_context import PageContext
@@ -23,7 +24,7 @@ class TimelinePart(BoxPart):
 
     def __init__(self, ctx: PageContext, address: str) -> None:
         super().__init__(ctx)
-        self._state: dict[str, Any] = ctx.lab.status["timeline"]
+        self._state = ctx.lab.facts.timeline
         self._add_box("timeline_box", address)
         ctx.answers["timeline"] = self._answer
 
@@ -33,7 +34,7 @@ class TimelinePart(BoxPart):
 
     def update(self, snapshot: Snapshot) -> None:
         """Take over how far back the world can go, what happened when, and what is shown."""
-        self._state = self._ctx.lab.status["timeline"]
+        self._state = self._ctx.lab.facts.timeline
 
     def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
         """Carry out what a browser asks for, if anything, and return the state of the timeline.
@@ -43,10 +44,10 @@ class TimelinePart(BoxPart):
             message: `seek`, the time before now [s]; `step`, a number of moments; or True for
                 `branch`, `leave` or `swap`.
         """
-        verbs = self._ctx.lab.face.verbs
+        verbs = self._ctx.verbs
         shown: dict[str, object] = {}
         if "seek" in message:
-            most = max(0.0, self._state["duration_s"] - _MARGIN_S)
+            most = max(0.0, self._state.duration_s - _MARGIN_S)
             moment = verbs.timeline_seek(ago=min(max(0.0, float(message["seek"])), most))
             shown = {"is_active": True, **moment}
         elif "step" in message:
@@ -60,4 +61,4 @@ class TimelinePart(BoxPart):
             if name in message:
                 action()
                 shown = {"is_active": False, "ago": 0.0}
-        return {"timeline": {**self._state, **shown}}
+        return {"timeline": {**to_plain(self._state), **shown}}

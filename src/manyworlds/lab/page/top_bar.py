@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from manyworlds.lab.loop.drivers import ENVIRONMENT, PHYSICS
+from manyworlds.lab.loop.faults import explain_warnings
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.robots.control import POLICY
@@ -54,7 +55,7 @@ class TopBar:
         actions = {"Step": lambda: ctx.verbs.step(), "Reset": self.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(
-            "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.loop.speed)
+            "Speed", tuple(SPEEDS), initial_value=_speed_name(lab.facts.percent)
         )
         self._speed = ShownValue(self.speed)
         ctx.on_change(self.speed, self._set_speed)
@@ -75,7 +76,7 @@ class TopBar:
 
     def change_speed(self, steps: int) -> None:
         """Set a speed that is some places further in the list of speeds."""
-        speeds, now = [*SPEEDS.values()], self._ctx.lab.loop.speed
+        speeds, now = [*SPEEDS.values()], self._ctx.lab.facts.percent / 100.0
         at = sum(speed < now for speed in speeds)  # between two of them, the next one up
         if steps > 0 and at < len(speeds) and speeds[at] > now:
             at -= 1
@@ -86,21 +87,21 @@ class TopBar:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the state of the world."""
-        ctx, lab = self._ctx, self._ctx.lab
+        ctx, facts = self._ctx, self._ctx.lab.facts
         show_playing(self.play, ctx.running)
         self.banner.content = _banner(snapshot, ctx.running)
-        name = _speed_name(lab.loop.speed)
+        name = _speed_name(facts.percent)
         if name not in self.speed.options:
             self.speed.options = (*SPEEDS, name)
         self._speed.show(name)
         rows = [
             ("Time", f"{snapshot.time:.3f} s"),
-            ("Speed", _pace(snapshot, lab.loop.pace.real_time_factor)),
+            ("Speed", _pace(snapshot, facts.real_time_factor)),
             ("Steps", f"{snapshot.step:,}".replace(",", " ")),
         ]
-        notes = lab.explain_warnings()
+        notes = explain_warnings(snapshot.warnings)
         if ctx.robot:
-            owner = lab[ctx.robot].owner
+            owner = facts.robots[ctx.robot].owner
             labels = POLICY_DRIVERS if owner == POLICY else DRIVERS
             rows.append(("Owner", owner))
             rows.append(("Driver", labels.get(snapshot.driver, snapshot.driver)))
@@ -110,8 +111,8 @@ class TopBar:
         if ctx.note:
             notes.insert(0, ctx.note)
         notes = [note[:1].upper() + note[1:] for note in notes]
-        wrong = [f"{name} was left out: {why}" for name, why in lab.world.errors.items()]
-        wrong += [*ctx.failures, *lab.loop.reports.lines]
+        wrong = [f"{name} was left out: {why}" for name, why in facts.left_out.items()]
+        wrong += [*ctx.failures, *facts.failures]
         if ctx.message:
             wrong.append(ctx.message)
         if snapshot.fault:
@@ -127,13 +128,14 @@ class TopBar:
         owners = lab.world.elements.owners["body"]
         own = [owners[body] == robot for body in lab.world.model.dof_bodyid.tolist()]
         speed = np.abs(snapshot.qvel[own]).max(initial=0.0)
-        reasons = lab.why_not_moving(robot)
+        reasons = [*lab.facts.robots[robot].reasons]
         if reasons and (speed <= _STILL or snapshot.paused):
             reasons[0] = f"not moving: {reasons[0]}"
         return reasons
 
 
-def _speed_name(speed: float) -> str:
+def _speed_name(percent: float) -> str:
+    speed = percent / 100.0
     for name, value in SPEEDS.items():
         if value == speed:
             return name

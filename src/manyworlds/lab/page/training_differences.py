@@ -33,7 +33,7 @@ class DifferencesPart:
     def _read(self) -> tuple[list[str], str]:
         """Return the differences, and a note about them."""
         lab = self._ctx.lab
-        robot = lab.controls.find(self._ctx.robot)
+        robot = lab.facts.robots.get(self._ctx.robot)
         if robot is not None and robot.differences:
             taken = "timestep and gains" if robot.adopts_gains else "timestep"
             return robot.differences, f"The world has taken over the {taken} of training."

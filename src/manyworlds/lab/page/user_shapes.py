@@ -34,7 +34,7 @@ class UserShapesPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Draw new shapes, and remove old ones."""
-        count = self._ctx.lab.status["drawings"]
+        count = self._ctx.lab.facts.drawings
         if not count and not self.drawn:
             return
         reply = self._ctx.verbs.read_drawings()

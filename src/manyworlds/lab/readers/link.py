@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.errors import VerbError
+from manyworlds.lab.facts import FACTS_S, LabFacts
 from manyworlds.lab.loop.shared_snapshots import layout_to_plain
 from manyworlds.lab.readers.call_channels import CallServer
 from manyworlds.lab.readers.wire import Message, Wire
@@ -25,14 +26,15 @@ if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
 _LOG = logging.getLogger(__name__)
+_AGAIN_S = 1.0  # time after which facts that could not be read are read again
 
 
 class LabLink:
     """Shows a lab to a reader, and carries out the reader's verbs.
 
     Snapshots go through shared memory, verbs and their replies through sockets of their own, see
-    `CallChannels`. The wire carries the compiled model, at first and after each rebuild, and
-    events.
+    `CallChannels`. The wire carries the compiled model, at first and after each rebuild, events,
+    and facts, from the time when the reader first asks for them.
 
     Args:
         wire: wire to the reader.
@@ -55,6 +57,13 @@ class LabLink:
         self._num_sent = 0
         """Number of worlds that were sent."""
         self._sent = threading.Condition()
+        self._facts: LabFacts | None = None
+        """Facts that were sent last."""
+        self._num_facts = 0
+        """Number of facts that were sent."""
+        self._sending_facts = threading.Lock()  # otherwise older facts could follow newer ones
+        self._pusher: threading.Thread | None = None
+        self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="manyworlds-link", daemon=True)
         self._thread.start()
 
@@ -157,6 +166,42 @@ class LabLink:
         finally:
             os.close(descriptor)
 
+    def _push_facts(self) -> None:
+        """Send the facts whenever they differ from the last ones, ten times a second at most.
+
+        A reader that has called a verb asks, see `RemoteLab.facts`: nothing is sent with replies,
+        which programs wait for.
+        """
+        while not self._is_over.wait(FACTS_S):
+            try:
+                self._send_facts()
+            except OSError:
+                return  # the reader ended; `ended` tells it
+            except Exception:
+                _LOG.exception("The facts of a world cannot be shown to another process.")
+                self._is_over.wait(_AGAIN_S)
+
+    def _send_facts(self) -> int:
+        """Send the facts unless the reader has them; return how many were sent."""
+        with self._sending_facts:
+            lab = self._lab
+            facts = self._facts if lab is None else lab.facts
+            if facts is not None and facts is not self._facts:
+                self._wire.send({"event": "facts", "facts": facts.plain()})
+                self._facts = facts
+                self._num_facts += 1
+            return self._num_facts
+
+    def _answer_facts(self) -> dict[str, object]:
+        """Send the facts, from now on also when they change."""
+        count = self._send_facts()
+        with self._sending_facts:
+            if self._pusher is None:
+                name = "manyworlds-link-facts"
+                self._pusher = threading.Thread(target=self._push_facts, name=name, daemon=True)
+                self._pusher.start()
+        return {"num_facts": count}
+
     def _listen(self) -> None:
         try:
             while True:
@@ -168,6 +213,7 @@ class LabLink:
         except EOFError:
             pass
         finally:
+            self._is_over.set()
             self._calls.close()
             self._workers.shutdown(wait=False, cancel_futures=True)
             self._worlds.shutdown(wait=False)
@@ -196,6 +242,8 @@ class LabLink:
             return lab.call(message["verb"], **message["fields"])
         if "catalogue" in message:
             return {"verbs": lab.describe_verbs()}
+        if "facts" in message:
+            return self._answer_facts()
         fields = self._fields
         return lab.loop.do(lambda model, data: _values(lab, model, fields), edits_model=False)
 

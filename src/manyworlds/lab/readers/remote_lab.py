@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import mujoco
 
 from manyworlds.lab.errors import LabEndedError, VerbError
+from manyworlds.lab.facts import LabFacts, changes_facts
 from manyworlds.lab.loop.shared_snapshots import SnapshotReader, layout_from_plain
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.readers.call_channels import CallChannels
@@ -51,6 +52,14 @@ class RemoteLab:
         self._syncing = threading.Lock()  # otherwise older values could follow newer ones
         self._num_worlds = 0
         """Number of worlds that have arrived."""
+        self._facts: LabFacts | None = None
+        self._num_facts = 0
+        """Number of facts that have arrived."""
+        self._num_changes = 1
+        """Number of reasons for newer facts: verbs that were called, worlds that have arrived."""
+        self._num_known = 0
+        """The number of them that the facts contain."""
+        self._asking = threading.Lock()  # one thread asks for the facts
         self._ended = False
         self._world: _World | None = None
         self._next: _World | None = None
@@ -61,6 +70,18 @@ class RemoteLab:
     def snapshot(self) -> Snapshot:
         """The newest snapshot of the world."""
         return self._present.reader.read()
+
+    @property
+    def facts(self) -> LabFacts:
+        """The state that snapshots do not contain; see `LabFace.facts`.
+
+        The lab sends it when it has changed. Only after a verb, or a new world, the lab is asked.
+        """
+        if self._num_known != self._num_changes:
+            self._ask_for_facts()
+        if self._facts is None:
+            raise LabEndedError
+        return self._facts
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -74,7 +95,11 @@ class RemoteLab:
 
     def call(self, verb: str, **fields: object) -> dict[str, object]:
         """Carry out a verb of the lab, and wait for its effect; see `LabFace.call`."""
-        return self._ask({"verb": verb, "fields": fields})
+        try:
+            return self._ask({"verb": verb, "fields": fields})
+        finally:
+            if changes_facts(verb):
+                self._note_change()
 
     def describe_verbs(self) -> list[dict[str, object]]:
         """Return the catalogue of the verbs as plain data."""
@@ -112,6 +137,22 @@ class RemoteLab:
             # Otherwise the world was rebuilt in between, and comes as a whole.
             world.version = version
 
+    def _note_change(self) -> None:
+        with self._arrived:
+            self._num_changes += 1
+
+    def _ask_for_facts(self) -> None:
+        """Wait for facts that contain all changes up to now."""
+        with self._asking:
+            changes = self._num_changes
+            if self._num_known == changes:
+                return  # another thread has just done it
+            count = self._ask({"facts": True})["num_facts"]
+            assert isinstance(count, int)
+            with self._arrived:
+                self._arrived.wait_for(lambda: self._ended or self._num_facts >= count)
+            self._num_known = changes
+
     @property
     def _present(self) -> _World:
         if self._world is None:
@@ -147,11 +188,18 @@ class RemoteLab:
         self._calls.close()
 
     def _take(self, message: Message) -> None:
+        if message["event"] == "facts":
+            with self._arrived:
+                self._facts = LabFacts.from_plain(message["facts"])
+                self._num_facts += 1
+                self._arrived.notify_all()
+            return
         if "model" in message:
             world = _read_world(message)
             with self._arrived:
                 self._next = world
                 self._num_worlds += 1
+                self._num_changes += 1
                 self._arrived.notify_all()
         if message["event"] != "world":
             self._heard(message)

@@ -218,8 +218,6 @@ class Dispatcher:
             self._world().sync_model()  # it may have been rebuilt
         if operation.writes:
             self.require_driver(session, name)
-            for plugin in self.plugins:
-                plugin.before_write(name)
         face: Any = self.face
         return operation.answer(Request(self, face, session), fields)
 

@@ -47,9 +47,6 @@ class ServerPlugin:
     def prepare(self, request: Request) -> None:
         """Begin what takes long before the first client asks for it."""
 
-    def before_write(self, name: str) -> None:
-        """Note that an operation is about to be carried out that may change the world."""
-
     def open(self, hub: LabHub) -> None:
         """Create sockets: by `hub.add_server`, `hub.streams.add` and `hub.cameras.add`."""
 

@@ -6,11 +6,8 @@ import copy
 from typing import TYPE_CHECKING, Annotated
 
 import mujoco
-import numpy as np
 
 from manyworlds.lab.errors import VerbError
-from manyworlds.lab.moments.timeline_parts import describe
-from manyworlds.lab.robots.control import RobotControl
 from manyworlds.lab.robots.controllers import PdController
 from manyworlds.lab.robots.twist import read_twist
 from manyworlds.lab.verbs.fields import (
@@ -26,6 +23,7 @@ from manyworlds.lab.verbs.fields import (
     Texts,
     Values,
 )
+from manyworlds.lab.verbs.gathered_facts import gather_facts
 from manyworlds.lab.verbs.registry import Reply, verb
 from manyworlds.lab.world.model_facts import binary_model
 from manyworlds.lab.world.scene_files import scene_mjcf
@@ -64,54 +62,7 @@ _EXPORT_S = 10.0  # longest wait for a copy of the model
 )
 def read_status(lab: LiveLab) -> Reply:
     """Return the state of the loop, the robots' owners, recordings, and all failures."""
-    loop, recorder, replay = lab.loop, lab.recorder, lab.replay
-    pace, top = loop.pace, loop.drivers.top
-    return {
-        "state": loop.state,
-        "fault": loop.fault,
-        "paused": loop.paused,
-        "mode": lab.modes.mode,
-        "driver": {"name": top.driver.name, "owner": top.owner},
-        "has_task": lab.environment is not None,
-        "percent": 100.0 * pace.speed,
-        "real_time_factor": pace.real_time_factor,
-        "behind_s": pace.behind_s,
-        "model_version": loop.model_version,
-        "model_hash": lab.world.model_hash,
-        "drawings": len(lab.drawings.shapes),
-        "rebuild_notes": list(lab.rebuild_notes),
-        "warnings": loop.warnings,
-        "left_out": dict(lab.errors),
-        "world_warnings": list(lab.world.warnings),
-        "failures": [*loop.reports.lines, *lab.server.problems, *lab.cameras.problems],
-        "robots": {robot.name: _robot(lab, robot) for robot in lab.controls},
-        "held": [robot for robot in lab.world.robots if lab.keyframes.is_holding(robot)],
-        "states": lab.states.names,
-        "recording": {
-            "is_recording": recorder.is_recording,
-            "num_frames": recorder.num_frames,
-            "num_segments": recorder.num_segments,
-            "duration_s": recorder.duration,
-            "file": recorder.path.name if recorder.path else "",
-            "error": recorder.error,
-            "active_session": recorder.active,
-            "images": recorder.images,
-        },
-        "replay": {
-            "is_active": replay.is_active,
-            "playing": replay.playing,
-            "session": replay.session,
-            "segment": replay.segment,
-            "replay_time": replay.time,
-            "duration_s": replay.duration,
-            "rate": replay.rate,
-            "loop": replay.loop,
-            "label": replay.label,
-            "report": str(replay.report) if replay.is_active else "",
-            "camera": None if replay.camera is None else replay.camera.tolist(),
-        },
-        "timeline": describe(lab.timeline),
-    }
+    return gather_facts(lab).plain()
 
 
 @verb(
@@ -158,28 +109,6 @@ def read_robot(
         "actuator_ids": control.actuators.actuator_ids.tolist(),
         "types": [lab.world.actuator_types[i] for i in control.actuators.actuator_ids.tolist()],
         "neutral": control.neutral.tolist(),
-    }
-
-
-def _robot(lab: LiveLab, robot: RobotControl) -> Reply:
-    names, targets = robot.actuators.names, robot.command.targets.tolist()
-    commands: dict[str, np.ndarray] = getattr(robot.controller, "commands", {})
-    law = robot.controller.base  # that of a policy, also beneath a pose sequence
-    return {
-        "owner": robot.owner,
-        "enabled": robot.enabled,
-        "law": robot.controller.name,
-        "targets": dict(zip(names, targets, strict=True)),
-        "targets_time": robot.command.time,
-        "command_number": robot.command.number,
-        "commands": {name: values.ravel().tolist() for name, values in commands.items()},
-        "ignored": dict(robot.ignored),
-        "twist": read_twist(lab, robot),
-        "actions": robot.actions,
-        "asleep": robot.asleep,
-        "differences": list(getattr(law, "differences", [])),
-        "adopts_gains": bool(getattr(law, "adopts_gains", False)),
-        "reasons": lab.why_not_moving(robot.name),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from manyworlds.lab.facts import to_plain
 from manyworlds.lab.moments.timeline_parts import describe
 from manyworlds.lab.verbs.fields import Field, Flag, Integer, Number, Texts, Values
 from manyworlds.lab.verbs.registry import Reply, verb
@@ -22,7 +23,7 @@ def _shown(lab: LiveLab) -> Reply:
 @verb(reads=True, timeline=Values(text="length, moment that is shown, and marks"))
 def read_timeline(lab: LiveLab) -> Reply:
     """Return how far back the world can go, and what happened when."""
-    return {"timeline": describe(lab.timeline)}
+    return {"timeline": to_plain(describe(lab.timeline))}
 
 
 @verb(ago=_AGO, world_time=_WORLD_TIME)

@@ -18,7 +18,6 @@ from manyworlds.plugins.urlab.roster import Roster, RosterCache
 
 OPERATIONS = Registry()
 """Operations of URLab's protocol, by name."""
-_STATUS_S = 0.1  # age of the robots' status from which it is read again
 
 
 class Clients(ServerPlugin):
@@ -39,7 +38,6 @@ class Clients(ServerPlugin):
     def attach(self, face: LabFace | None) -> None:
         """Serve another world, or none until the next call."""
         self._cache = None if face is None else RosterCache(face)
-        self._status: tuple[float, PlainMap] = (-1e9, {})
         self.files = ModelFiles(self.server.waits)
         self.control_sources: dict[str, str] = {}
         """Control source of each robot that a client set by itself."""
@@ -51,11 +49,6 @@ class Clients(ServerPlugin):
         except VerbError:
             return  # for the clients that ask for the model
 
-    def before_write(self, name: str) -> None:
-        """Forget the status of the robots, which the operation may change."""
-        if name != "step":  # so many that they would defeat the purpose
-            self._status = (-1e9, {})
-
     def refresh(self) -> Roster:
         """Return the members of the present world.
 
@@ -65,14 +58,6 @@ class Clients(ServerPlugin):
         if self._cache is None:
             raise VerbError("no_active_manager", "There is no world at present: try again later.")
         return self._cache.get()
-
-    def status(self) -> PlainMap:
-        """Return `robots` of the verb `read_status`, at most a tenth of a second old."""
-        face, now = self.server.face, self.server.now
-        if face is not None and now - self._status[0] > _STATUS_S:
-            robots = face.verbs.read_status()["robots"]
-            self._status = now, robots
-        return self._status[1]
 
 
 def clients_of(server: Dispatcher) -> Clients:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from manyworlds.lab.facts import LabFacts
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.server.operations import mode_of
 from manyworlds.lab.verbs.fields import PlainDict, PlainMap
@@ -18,22 +19,30 @@ bodies and forces."""
 LEVELS: tuple[Level, ...] = ("minimal", "standard", "full")
 
 
-def observe(roster: Roster, snapshot: Snapshot, level: Level, status: PlainMap) -> PlainDict:
+def observe(roster: Roster, snapshot: Snapshot, level: Level, inputs: PlainMap) -> PlainDict:
     """Return the state of a world at one moment.
 
     Args:
         roster: members of the world.
         snapshot: the moment.
         level: amount of data.
-        status: `robots` of the verb `read_status`, or `inputs` of the verb `step`.
+        inputs: twist and actions by robot, as `robot_inputs` or the verb `step` returns them.
     """
     return {
         **clocks(snapshot),
         "per_articulation": {
-            robot.name: articulation(robot, snapshot, level, status.get(robot.name, {}))
+            robot.name: articulation(robot, snapshot, level, inputs.get(robot.name, {}))
             for robot in roster.articulations
         },
         "entities": {body.name: _entity(body, snapshot) for body in roster.entities},
+    }
+
+
+def robot_inputs(facts: LabFacts) -> PlainDict:
+    """Return twist and actions of each robot that has actuators."""
+    return {
+        name: {"twist": robot.twist, "actions": robot.actions}
+        for name, robot in facts.robots.items()
     }
 
 
@@ -56,7 +65,7 @@ def _clock(nanoseconds: int) -> dict[str, int]:
     return {"sec": seconds, "nsec": rest}
 
 
-def articulation(robot: Member, snapshot: Snapshot, level: Level, status: PlainMap) -> PlainDict:
+def articulation(robot: Member, snapshot: Snapshot, level: Level, inputs: PlainMap) -> PlainDict:
     """Return the state of a robot; arrays are in the order of joints and controls."""
     state: PlainDict = {
         "qpos": snapshot.qpos[robot.qpos],
@@ -71,10 +80,10 @@ def articulation(robot: Member, snapshot: Snapshot, level: Level, status: PlainM
         sensor.name: snapshot.sensordata[sensor.start : sensor.start + sensor.size]
         for sensor in robot.sensors
     }
-    if twist := status.get("twist"):
+    if twist := inputs.get("twist"):
         forward, left, yaw = twist
         state["twist"] = {"linear": [forward, left, 0.0], "angular": [0.0, 0.0, yaw]}
-    if actions := status.get("actions"):
+    if actions := inputs.get("actions"):
         state["actions"] = actions
     if level == "full":
         state["bodies"] = {

@@ -33,7 +33,7 @@ from manyworlds.lab.world.options import read_flag
 from manyworlds.plugins.urlab import client_model
 from manyworlds.plugins.urlab.clients import OPERATIONS, clients_of, roster_of
 from manyworlds.plugins.urlab.images import Wishes, read_wishes, take_images
-from manyworlds.plugins.urlab.observations import LEVELS, Level, clocks, observe
+from manyworlds.plugins.urlab.observations import LEVELS, Level, clocks, observe, robot_inputs
 from manyworlds.plugins.urlab.roster import Member, Roster
 
 _operation = OPERATIONS.operation
@@ -134,7 +134,7 @@ def _state(
     inputs: PlainMap | None = None,
     **more: object,
 ) -> PlainDict:
-    """Return the present state; without `inputs` of the robots, their status is asked for."""
+    """Return the present state; without `inputs` of the robots, those of the facts."""
     clients = clients_of(request.server)
     level = clients.levels.get(request.session, "standard")
     roster = clients.refresh()  # the world may have been rebuilt since the request came
@@ -142,7 +142,7 @@ def _state(
     if cameras is not None:
         more["cameras"] = take_images(request, cameras, snapshot)
     if inputs is None:
-        inputs = {} if level == "minimal" else clients.status()
+        inputs = {} if level == "minimal" else robot_inputs(request.face.facts)
     return {**observe(roster, snapshot, level, inputs), **more}
 
 

@@ -12,11 +12,10 @@ from manyworlds.lab.server.ports import Outlet
 from manyworlds.lab.verbs.fields import PlainMap
 from manyworlds.plugins.urlab.clients import Clients
 from manyworlds.plugins.urlab.control_inbox import ControlInbox
-from manyworlds.plugins.urlab.observations import observe
+from manyworlds.plugins.urlab.observations import observe, robot_inputs
 from manyworlds.plugins.urlab.roster import Roster, RosterCache
 from manyworlds.plugins.urlab.streams import Message, StateEncoder, info_is_due, info_message
 
-_STATUS_S = 0.1  # age of the robots' status from which it is read again
 _MOST = 10_000  # messages that are read before anything else is done
 
 
@@ -42,7 +41,6 @@ class StatePublisher:
         self._cache = None if face is None else RosterCache(face)
         self._encoder: tuple[Roster, StateEncoder] | None = None
         self._frame = self._last = -1
-        self._status: tuple[float, PlainMap] = (-1e9, {})
         self._full: tuple[int, PlainMap, bytes] = (-1, {}, b"")
 
     def exchange(
@@ -60,7 +58,7 @@ class StatePublisher:
             return
         web = self._hub.web
         if web.is_due(snapshot.frame_id):
-            full, packed = self._full_state(snapshot, roster, self._robots(face, now))
+            full, packed = self._full_state(snapshot, roster, robot_inputs(face.facts))
             web.publish(snapshot.frame_id, full, packed)
         if snapshot.frame_id == self._frame:
             return
@@ -69,18 +67,12 @@ class StatePublisher:
             self._encoder = roster, StateEncoder(roster)
         wanted = [outlet for outlet in outlets if outlet.wanted]
         if wanted:
-            self._publish(wanted, snapshot, self._encoder[1], roster, self._robots(face, now))
+            self._publish(wanted, snapshot, self._encoder[1], roster, robot_inputs(face.facts))
         if self.info.state == "open" and info_is_due(self._last, self._frame):
             for robot in roster.articulations:
                 cameras = self._clients.camera_topics(robot.name)
                 self.info.send(info_message(roster, robot, cameras))
         self._last = self._frame
-
-    def _robots(self, face: LabFace, now: float) -> PlainMap:
-        if now - self._status[0] > _STATUS_S:
-            robots = face.verbs.read_status()["robots"]
-            self._status = now, robots
-        return self._status[1]
 
     def _publish(
         self,
@@ -88,21 +80,21 @@ class StatePublisher:
         snapshot: Snapshot,
         encoder: StateEncoder,
         roster: Roster,
-        status: PlainMap,
+        inputs: PlainMap,
     ) -> None:
         if any(outlet.wants(topic) for outlet in outlets for topic in encoder.topics):
-            _send(outlets, encoder.encode(snapshot, status))
+            _send(outlets, encoder.encode(snapshot, inputs))
         if any(outlet.wants(b"scene/") for outlet in outlets):
             _send(outlets, encoder.encode_entities(snapshot))
         if any(outlet.wants(b"state/full") for outlet in outlets):
-            _send(outlets, [(b"state/full", self._full_state(snapshot, roster, status)[1])])
+            _send(outlets, [(b"state/full", self._full_state(snapshot, roster, inputs)[1])])
 
     def _full_state(
-        self, snapshot: Snapshot, roster: Roster, status: PlainMap
+        self, snapshot: Snapshot, roster: Roster, inputs: PlainMap
     ) -> tuple[PlainMap, bytes]:
         """Return a whole state, and the same as msgpack; each is made once for all who ask."""
         if self._full[0] != snapshot.frame_id:
-            full = {"op": "state_full", **observe(roster, snapshot, "standard", status)}
+            full = {"op": "state_full", **observe(roster, snapshot, "standard", inputs)}
             self._full = snapshot.frame_id, full, encode(full, "msgpack")
         return self._full[1:]
 

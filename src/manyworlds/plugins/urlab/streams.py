@@ -116,7 +116,7 @@ class StateEncoder:
 
         Args:
             snapshot: a snapshot of the model.
-            robots: `robots` of the verb `read_status`.
+            robots: twist and actions of the robots, see `robot_inputs`.
         """
         rows = self._rows
         with np.errstate(over="ignore"):  # beyond float32: infinity
