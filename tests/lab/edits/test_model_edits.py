@@ -333,6 +333,11 @@ def test_names_of_the_robots_files():
     hip = names["FR_hip_joint"]
     assert (hip["robot"], hip["original"], hip["source"]) == ("go1", "hip_joint", "go1.xml")
     assert names["FL_hip_joint"]["robot"] == "" and len(names) == lab.model.njnt
+    unnamed = [g for g in lab.call("read_names", kind="geom")["names"] if not g["name"]]
+    of_body = lab.world.elements.owners["body"]
+    assert unnamed
+    for geom in unnamed:
+        assert geom["robot"] == (of_body[lab.model.geom_bodyid[geom["id"]]] or "")
     lab.stop()
 
 

@@ -304,14 +304,16 @@ def test_a_model_that_is_edited_often_is_listed_later(monkeypatch):
     server = CameraServer(stub)  # type: ignore[arg-type]
     painter = SimpleNamespace(cameras={})
     server._present = server._next = object(), painter  # type: ignore[assignment]
-    port = SimpleNamespace(poll=lambda now: True, read_subscriptions=lambda: False)
+    port = SimpleNamespace(
+        poll=lambda now: True, read_subscriptions=lambda: False, wanted=frozenset()
+    )
     monkeypatch.setattr(CameraServer, "ports", [port])
     looks: list[Exception] = []
 
     def look(cameras) -> None:
         raise looks[-1]
 
-    server.add(SimpleNamespace(list=look))  # type: ignore[arg-type]
+    server.add(SimpleNamespace(list=look, wanted=set))  # type: ignore[arg-type]
     looks.append(VerbError("not_ready", "The model changes all the time: try again later."))
     for expected in (0, 0, 0, 0, 1, 1):
         server._listed = 0.0

@@ -7,9 +7,11 @@ from types import ModuleType
 from typing import Annotated
 
 import pytest
+import zmq
 
-from manyworlds.lab import LiveLab
+from manyworlds.lab import LiveLab, VerbError
 from manyworlds.lab.client import LabClient, UnknownNameError, connect
+from manyworlds.lab.pictures import LabCameraCfg
 from manyworlds.lab.server import OPERATIONS, Dispatcher, LabHub, LabServerCfg
 from manyworlds.lab.server.operations import Registry, Request
 from manyworlds.lab.server.plugin import ServerPlugin
@@ -91,3 +93,44 @@ def test_a_module_that_is_no_plugin_is_refused(name, reason):
     """Name modules that are not there, or have no plugin."""
     with pytest.raises(ValueError, match=reason):
         Dispatcher(None, LabServerCfg(plugins=(name,)))
+
+
+def test_a_plugin_lacks_a_package(tmp_path, monkeypatch):
+    """Name a plugin whose own import fails: the error is of what is missing, not of the plugin."""
+    (tmp_path / "half_plugin.py").write_text("import a_package_that_is_not_there\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="a_package_that_is_not_there"):
+        Dispatcher(None, LabServerCfg(plugins=("half_plugin",)))
+
+
+def test_images_go_on_where_a_publisher_of_a_plugin_fails(lab):
+    """Let a plugin fail to list cameras: other images come, and the reason is told."""
+
+    class Failing:
+        ports = ()
+
+        def attach(self, face) -> None:
+            pass
+
+        def list(self, cameras) -> None:
+            raise VerbError("bad_value", "No name suits this plugin.")
+
+        def wanted(self):
+            return set()
+
+        def publish(self, frame) -> int:
+            return 0
+
+    with LabHub(LabServerCfg(**ANY, plugins=())) as hub:
+        told = []
+        hub.report = told.append
+        hub.cameras._publishers.insert(0, Failing())
+        hub.attach(lab)
+        until(hub.is_open, "the ports are not open")
+        lab.cameras.add(LabCameraCfg(name="eye"))
+        socket = zmq.Context.instance().socket(zmq.SUB)
+        socket.setsockopt(zmq.SUBSCRIBE, b"")
+        socket.connect(f"tcp://127.0.0.1:{hub.ports['image']}")
+        until(lambda: lab.step(5) and socket.poll(20), "there is no image")
+        socket.close(0)
+        assert told == ["Images are not published: No name suits this plugin."]

@@ -56,3 +56,5 @@ def test_unnamed_elements_belong_to_what_carries_them():
     assert elements.owners["actuator"] == elements.owners["sensor"] == ["go"]
     assert elements.names("go", "body") == {"arm": 1}
     assert np.array_equal(elements.ids("go", "body"), [1, 2])
+    with pytest.raises(KeyError, match="There is no robot 'gone'; available: go."):
+        elements.ids("gone", "body")

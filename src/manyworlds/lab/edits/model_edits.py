@@ -23,7 +23,7 @@ from manyworlds.lab.edits.editable_fields import (
 from manyworlds.lab.edits.spec_writes import Former, SpecWriter, restore
 from manyworlds.lab.errors import UnknownElementError, near
 from manyworlds.lab.moments.history import Edit
-from manyworlds.lab.world.model_facts import STATE
+from manyworlds.lab.world.model_facts import STATE, robot_of
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -181,9 +181,13 @@ class ModelEdits:
         """Return the names of elements, all kinds by default, and those in the robots' files."""
         world, found = self._lab.world, []
         for each in [kind] if kind else EDITABLE:
+            owners = world.elements.owners.get({"joint": "jnt", "camera": "cam"}.get(each, each))
             for i in range(number_of(world.model, each)):
                 name = accessor(world.model, each, i).name
-                robot = world.robot_of(name) if name else None
+                if owners is not None:
+                    robot = owners[i]
+                else:  # materials, equalities ... belong to the robot of their name
+                    robot = robot_of(name, world.robots) if name else None
                 prefix = "" if robot is None else world.robots[robot]
                 found.append(
                     {

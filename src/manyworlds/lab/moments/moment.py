@@ -149,8 +149,8 @@ class ControlStates:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Moment:
-    """Everything of a moment but the values of the model, from which a world continues."""
+class WorldState:
+    """State from which physics, controllers and a task continue, whoever controls the robots."""
 
     state: np.ndarray
     """`mjSTATE_INTEGRATION`, shape [num_values]."""
@@ -162,8 +162,6 @@ class Moment:
     """The `law` of each robot by its name, and the law's internal `state`, as plain data."""
     driver: np.ndarray = field(default_factory=NO_DRIVER.copy)
     """Memory of a task's environment that drives the world, uint8, shape [num_bytes]."""
-    controls: ControlStates = field(default_factory=lambda: ControlStates({}))
-    """Owners, controllers and commands of the robots; none in what was read from a file."""
 
     @property
     def time(self) -> float:
@@ -174,6 +172,36 @@ class Moment:
     def num_bytes(self) -> int:
         """Memory of the state."""
         return self.state.nbytes + self.sensordata.nbytes + self.driver.nbytes
+
+    def put_state(self, loop: PhysicsLoop, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Return to the state, whoever controls the robots now, and clear a fault.
+
+        Runs in the physics thread.
+        """
+        loop.clear_fault()
+        task = loop.drivers.with_memory
+        if task is not None and self.driver.size:
+            task.recall(self.driver.tobytes(), model)
+        mujoco.mj_setState(model, data, self.state, STATE)
+        # Compute derived fields for readers before the next step. This would change the solver's
+        # warm start, which is part of the state and is set again.
+        mujoco.mj_forward(model, data)
+        mujoco.mj_setState(model, data, self.state, STATE)
+        data.sensordata[:] = self.sensordata
+        for name, targets in self.targets.items():
+            robot, memory = loop.controls[name], self.memory[name]
+            robot.restore(targets)
+            robot.controller.reset()
+            if robot.controller.name == memory["law"]:
+                robot.controller.load_state_dict(memory["state"])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Moment(WorldState):
+    """Everything of a moment but the values of the model, from which a world continues."""
+
+    controls: ControlStates
+    """Owners, controllers and commands of the robots."""
 
     @classmethod
     def capture(cls, loop: PhysicsLoop, model: mujoco.MjModel, data: mujoco.MjData) -> Moment:
@@ -200,25 +228,3 @@ class Moment:
         self.controls.put(loop)  # the controllers that `memory` is of
         self.put_state(loop, model, data)
         self.controls.put(loop)  # commands of that time, and what was set after the last step
-
-    def put_state(self, loop: PhysicsLoop, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Return to the state, whoever controls the robots now, and clear a fault.
-
-        Runs in the physics thread.
-        """
-        loop.clear_fault()
-        task = loop.drivers.with_memory
-        if task is not None and self.driver.size:
-            task.recall(self.driver.tobytes(), model)
-        mujoco.mj_setState(model, data, self.state, STATE)
-        # Compute derived fields for readers before the next step. This would change the solver's
-        # warm start, which is part of the state and is set again.
-        mujoco.mj_forward(model, data)
-        mujoco.mj_setState(model, data, self.state, STATE)
-        data.sensordata[:] = self.sensordata
-        for name, targets in self.targets.items():
-            robot, memory = loop.controls[name], self.memory[name]
-            robot.restore(targets)
-            robot.controller.reset()
-            if robot.controller.name == memory["law"]:
-                robot.controller.load_state_dict(memory["state"])

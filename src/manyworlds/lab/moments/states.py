@@ -15,7 +15,7 @@ import numpy as np
 
 from manyworlds.lab.loop.controls import RobotControls
 from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
-from manyworlds.lab.moments.moment import NO_DRIVER, Moment
+from manyworlds.lab.moments.moment import NO_DRIVER, Moment, WorldState
 from manyworlds.lab.moments.recording import Recording, carry_values, state_columns
 from manyworlds.lab.world.model_facts import STATE
 from manyworlds.utils.files import write_atomic
@@ -31,7 +31,7 @@ _NAME = re.compile(r"[\w][\w .-]{0,99}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SavedState(Moment):
+class SavedState(WorldState):
     """State of a world from which MuJoCo continues bit for bit."""
 
     name: str
@@ -279,7 +279,7 @@ class SavedStates:
         )
 
 
-def _shapes(saved: Moment) -> tuple[object, ...]:
+def _shapes(saved: WorldState) -> tuple[object, ...]:
     targets = {robot: values.shape for robot, values in saved.targets.items()}
     return saved.state.shape, saved.sensordata.shape, targets, set(saved.memory)
 

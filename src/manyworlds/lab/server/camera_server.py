@@ -89,18 +89,12 @@ class CameraServer:
             if changed or now - self._listed > _LIST_S:
                 self._listed = now
                 self._cameras = painter.cameras
-                for publisher in self._publishers:
-                    publisher.list(self._cameras)
+                self._list()
                 self._subscribe(painter)
         except (VerbError, ValueError) as error:
-            # A model that is edited many times a second is listed a little later.
-            busy = isinstance(error, VerbError) and error.code == "not_ready"
-            self._misses = self._misses + 1 if busy else _MOST_MISSES
-            if self._misses >= _MOST_MISSES:
-                self._tell(str(error))
+            self._note_miss(error)
             self._hub.pause(1.0)
             return
-        self._misses = 0
         self._arrived.wait(_IDLE_S)
         self._arrived.clear()
         for stream in list(self._streams.values()):
@@ -109,6 +103,25 @@ class CameraServer:
                     self._num_sent += publisher.publish(frame)
             if stream.error:
                 self._tell(stream.error)
+
+    def _list(self) -> None:
+        """Tell all publishers which cameras there are, also after one of them has failed."""
+        failed = False
+        for publisher in self._publishers:
+            try:
+                publisher.list(self._cameras)
+            except (VerbError, ValueError) as error:
+                self._note_miss(error)
+                failed = True
+        if not failed:
+            self._misses = 0
+
+    def _note_miss(self, error: VerbError | ValueError) -> None:
+        """Report why cameras are not listed; if the model is being edited, only if that lasts."""
+        busy = isinstance(error, VerbError) and error.code == "not_ready"
+        self._misses = self._misses + 1 if busy else _MOST_MISSES
+        if self._misses >= _MOST_MISSES:
+            self._tell(str(error))
 
     def _switch(self) -> None:
         self._present = self._next

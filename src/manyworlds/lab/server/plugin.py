@@ -142,6 +142,8 @@ def load_plugins(server: Dispatcher, modules: Sequence[str]) -> list[ServerPlugi
         try:
             kind = getattr(importlib.import_module(name), "Plugin", None)
         except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                raise  # what the plugin itself imports is missing
             raise ValueError(f"There is no plugin '{name}' of the server: {error}.") from error
         if not (isinstance(kind, type) and issubclass(kind, ServerPlugin)):
             raise ValueError(f"'{name}' has no class Plugin derived from ServerPlugin.")

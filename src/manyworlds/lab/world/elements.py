@@ -64,7 +64,14 @@ class RobotElements:
         self._add("sensor", self._at(_MEASURED, model.sensor_objtype, model.sensor_objid))
 
     def ids(self, robot: str, kind: str) -> np.ndarray:
-        """Return the ids of a robot's elements of a kind in ascending order, shape [num_ids]."""
+        """Return the ids of a robot's elements of a kind in ascending order, shape [num_ids].
+
+        Raises:
+            KeyError: there is no such robot.
+        """
+        if robot not in self.robots:
+            known = ", ".join(self.robots) or "none"
+            raise KeyError(f"There is no robot '{robot}'; available: {known}.")
         return np.array([i for i, owner in enumerate(self.owners[kind]) if owner == robot], int)
 
     def names(self, robot: str, kind: str) -> dict[str, int]:

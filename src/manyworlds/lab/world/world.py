@@ -23,7 +23,6 @@ from manyworlds.lab.world.model_facts import (
     binary_model,
     has_prefix,
     hash_model,
-    robot_of,
 )
 from manyworlds.lab.world.options import resolve_options
 from manyworlds.spec.edits import add_ground_plane, export_spec, set_options
@@ -119,10 +118,6 @@ class World:
     def elements(self) -> RobotElements:
         """Which elements of the model belong to which robot."""
         return RobotElements(self.model, self.robots)
-
-    def robot_of(self, name: str) -> str | None:
-        """Return the robot that an element belongs to by its name, or None."""
-        return robot_of(name, self.robots)
 
     def reset(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Put data into the initial state: `start`, the keyframe `init_state`, or the model's."""
