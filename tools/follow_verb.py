@@ -96,7 +96,7 @@ class Stage:
         remote.sync_model()
         self.page = InProcessPage(remote, port=free_port())
         exits.callback(self.page.close)
-        self.page.context.lab.max_age = -1.0
+        self.lab.gathered.max_age = -1.0
         self.hub = exits.enter_context(LabHub(LabServerCfg(**ANY)))
         self.hub.attach(self.lab)
         until(self.hub.is_open, "the ports are not open")
