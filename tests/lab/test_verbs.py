@@ -254,6 +254,24 @@ def test_the_status_has_what_snapshots_have_not(lab):
     assert status["driver"] == {"name": "replay", "owner": "replay"}
 
 
+def test_facts_are_gathered_when_they_may_have_changed(lab):
+    """Read facts without an age: a verb that changes something expires them, and a rebuild."""
+    lab.gathered.max_age = 1e9
+    before = lab.facts
+    lab["arm"].take("script")
+    lab.call("read_status")
+    lab.call("step", n_steps=2)  # at the rate of control
+    assert lab.facts is before and before.robots["arm"].owner == "panel"
+    lab.call("capture_state", label="here")
+    assert lab.facts.robots["arm"].owner == "script" and lab.facts.states == ["here"]
+    lab["arm"].take("panel")
+    assert lab.rebuild(lab.world)
+    assert lab.facts.robots["arm"].owner == "panel"
+    lab.gathered.max_age = -math.inf
+    lab["arm"].take("net")
+    assert lab.facts.robots["arm"].owner == "net"
+
+
 WRONG = (
     ("fly", {}, "unknown_op", "There is no verb 'fly'"),
     ("rset", {}, "unknown_op", r"no verb 'rset'; did you mean 'reset'\?"),

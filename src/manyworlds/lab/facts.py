@@ -196,6 +196,8 @@ class LabFacts:
 
 def to_plain(value: Any) -> Any:
     """Return dataclasses, dictionaries and lists as plain data; faster than `asdict`."""
+    if isinstance(value, str | float | int) or value is None:  # most are
+        return value
     if dataclasses.is_dataclass(value):
         return {name: to_plain(part) for name, part in vars(value).items()}
     if isinstance(value, dict):
