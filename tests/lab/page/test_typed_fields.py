@@ -6,6 +6,7 @@ import mujoco
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, world_from_spec
+from manyworlds.lab.verb_methods import LabVerbs
 from tests.browser import free_port
 from tests.lab.conftest import ARM
 from tests.lab.page.test_browser import after_label, serve, until
@@ -23,7 +24,6 @@ new MutationObserver(() => {
 def arm(browser):
     """A lab of the arm, its page in a browser, and the verbs by which the page changes it."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    pytest.importorskip("viser", reason="needs the extra 'lab'")
     lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(ARM)), LabCfg(start_paused=True))
     calls, call = [], lab.call
 
@@ -32,7 +32,7 @@ def arm(browser):
             calls.append((verb, fields))
         return call(verb, **fields)
 
-    lab.call = note
+    lab.verbs = LabVerbs(note)
     with lab:
         page = serve(lab, free_port())
         browser.set_viewport_size({"width": 900, "height": 1000})
