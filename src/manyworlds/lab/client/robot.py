@@ -53,6 +53,7 @@ class ClientRobot(EntityReads):
         self.name = name
         self._client = client
         self._elements = elements
+        self._has_bodies = len(elements.ids(name, "body")) > 0
         starts = client.model.actuator_ctrladr
         owners = np.searchsorted(starts, described["ids"], side="right") - 1
         self._actuators = dict(zip(described["controls"], owners.tolist(), strict=True))
@@ -150,8 +151,9 @@ class ClientRobot(EntityReads):
 
     def _read(self, name: str) -> np.ndarray:
         data = self._client.data
-        if not len(self._elements.ids(self.name, "body")):
+        if not self._has_bodies:
             raise UnknownNameError("unknown_body", f"'{self.name}' has no body, and so no state.")
         if self._entity is None or self._data is not data:
-            self._data, self._entity = data, entity_data(self._elements, self.name, data)
+            self._data = data
+            self._entity = entity_data(self._elements, self.name, data)
         return getattr(self._entity, name)[0].numpy()

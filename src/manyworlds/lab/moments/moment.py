@@ -189,7 +189,8 @@ class WorldState:
         mujoco.mj_setState(model, data, self.state, STATE)
         data.sensordata[:] = self.sensordata
         for name, targets in self.targets.items():
-            robot, memory = loop.controls[name], self.memory[name]
+            robot = loop.controls[name]
+            memory = self.memory[name]
             robot.restore(targets)
             robot.controller.reset()
             if robot.controller.name == memory["law"]:
@@ -208,7 +209,8 @@ class Moment(WorldState):
         """Return the present moment; runs in the physics thread."""
         state = np.empty(mujoco.mj_stateSize(model, STATE))
         mujoco.mj_getState(model, data, state, STATE)
-        targets, memory = {}, {}
+        targets = {}
+        memory = {}
         for robot in loop.controls:
             law = robot.controller
             targets[robot.name] = robot.command.targets

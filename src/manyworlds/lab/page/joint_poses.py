@@ -76,7 +76,8 @@ class JointPosePart:
 
     def _build(self, model: mujoco.MjModel, robot: str) -> None:
         world = self._ctx.lab.world
-        prefix, owners = world.robots[robot], world.elements.owners
+        prefix = world.robots[robot]
+        owners = world.elements.owners
         self.sliders, self._joints = {}, _posed_joints(model)
         with self._section.empty():
             for joint in self._joints:

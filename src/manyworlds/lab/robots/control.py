@@ -293,15 +293,20 @@ def _actuators_of(model: mujoco.MjModel, prefix: str, own: Sequence[int]) -> Rob
         prefix: prefix of the names of its elements.
         own: ids of its actuators.
     """
-    names, ids, actuators, trees = [], [], [], set()
+    names: list[str] = []
+    ids: list[int] = []
+    actuators: list[int] = []
+    trees: set[int] = set()
     for actuator in own:
         name = model.actuator(actuator).name or f"actuator_{actuator}"
-        start, count = int(model.actuator_ctrladr[actuator]), int(model.actuator_ctrlnum[actuator])
+        start = int(model.actuator_ctrladr[actuator])
+        count = int(model.actuator_ctrlnum[actuator])
         short = name.removeprefix(prefix)
         names += [short] if count == 1 else [f"{short}[{i}]" for i in range(count)]
         ids += range(start, start + count)
         actuators += [actuator] * count
-        if (joint := joint_of(model, actuator)) >= 0:
+        joint = joint_of(model, actuator)
+        if joint >= 0:
             trees.add(int(model.body_treeid[model.jnt_bodyid[joint]]))
     return RobotActuators(
         tuple(names), np.array(ids, int), np.array(actuators, int), np.array(sorted(trees), int)

@@ -130,7 +130,8 @@ class CameraServer:
         self._streams.clear()
         for publisher in self._publishers:
             publisher.attach(self._present[0])
-        self._listed, self._error = 0.0, ""
+        self._listed = 0.0
+        self._error = ""
 
     def _subscribe(self, painter: CameraHub) -> None:
         """Draw what clients want, and nothing else."""

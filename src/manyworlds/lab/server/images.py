@@ -46,8 +46,10 @@ def capture_camera(
 ) -> Reply:
     """Take one image now, of the newest snapshot, in the server's process."""
     painter = painter_of(request)
-    if camera not in painter.cameras and camera not in (known := painter.list_cameras()):
-        raise unknown_camera(camera, known)  # none was added a moment ago, either
+    if camera not in painter.cameras:
+        known = painter.list_cameras()  # one may have been added a moment ago
+        if camera not in known:
+            raise unknown_camera(camera, known)
     frame = painter.render(camera, kind)
     shown = frame if format == "raw" else frame.to_jpeg()
     return {**verbs.encode(shown), "frame_id": frame.frame_id, "time": frame.time}

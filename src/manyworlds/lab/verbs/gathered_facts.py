@@ -53,7 +53,8 @@ class GatheredFacts:
         with self._lock:
             now = time.monotonic()
             if self._lab.world is not self._world or now >= self._gathered_at + self.max_age:
-                self._world, self._gathered_at = self._lab.world, now  # before what may follow
+                self._world = self._lab.world
+                self._gathered_at = now  # before what may follow
                 facts = gather_facts(self._lab)
                 if facts != self._facts:
                     self._facts = facts
@@ -67,7 +68,9 @@ class GatheredFacts:
 
 def gather_facts(lab: LiveLab) -> LabFacts:
     """Return the present facts of a lab."""
-    loop, pace, top = lab.loop, lab.loop.pace, lab.loop.drivers.top
+    loop = lab.loop
+    pace = loop.pace
+    top = loop.drivers.top
     return LabFacts(
         state=loop.state,
         fault=loop.fault,

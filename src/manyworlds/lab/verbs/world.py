@@ -216,13 +216,13 @@ _Place = tuple[list[int], list[int]]
 
 def _places(lab: LiveLab, target: str) -> tuple[list[int], list[int], _Place | None]:
     """Return the places of an entity's positions and velocities, and those of its free base."""
-    model, elements = lab.model, lab.world.elements
-    bodies = elements.ids(target, "body")
+    model = lab.model
+    bodies = set(lab.world.elements.ids(target, "body").tolist())
     q: list[int] = []
     v: list[int] = []
     base = None
     for joint in range(model.njnt):
-        if model.jnt_bodyid[joint] not in bodies:
+        if int(model.jnt_bodyid[joint]) not in bodies:
             continue
         kind, start = int(model.jnt_type[joint]), int(model.jnt_qposadr[joint])
         speed = int(model.jnt_dofadr[joint])
