@@ -1277,7 +1277,7 @@ class LabVerbs:
         pos: ArrayLike | None = None,
         quat: ArrayLike | None = None,
     ) -> AddPropReply:  # verbs/props.py
-        """Add a primitive to the world, which goes on.
+        """Add a primitive to the running world.
 
         Args:
             shape: kind of primitive.
@@ -1850,7 +1850,7 @@ class LabVerbs:
         quat: ArrayLike | None = None,
         id: str = "",
     ) -> AddItemReply:  # verbs/scene.py
-        """Add a robot or prop by its name; the world goes on meanwhile.
+        """Add a robot or prop by its name; the world keeps running meanwhile.
 
         Args:
             source: name of an entity of the package or of a robot of MuJoCo Menagerie.

@@ -1,4 +1,4 @@
-"""Entering of a running training: one of its worlds goes on in a lab."""
+"""Entering a running training: one of its worlds continues in a lab."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def add_prop(
     pos: _Pos = _ORIGIN,
     quat: _Quat = _UPRIGHT,
 ) -> Reply:
-    """Add a primitive to the world, which goes on."""
+    """Add a primitive to the running world."""
     from manyworlds.entity import PropCfg
 
     cfg = PropCfg.primitive(shape, size.tolist(), _mode(mode), mass=mass or None)

@@ -61,7 +61,7 @@ def add_item(
     quat: _Quat = None,
     id: _Id = "",
 ) -> Reply:
-    """Add a robot or prop by its name; the world goes on meanwhile."""
+    """Add a robot or prop by its name; the world keeps running meanwhile."""
     if source not in registered_names() and ("/" in source or "\\" in source or "." in source):
         raise VerbError(
             "bad_value", f"add_item: source must be a name, got '{source}'; see add_item_file."
