@@ -1,6 +1,6 @@
 """Record ten episodes of a task to MCAP files.
 
-    manyworlds lab Cartpole-Balance --driver environment --serve --headless
+    manyworlds lab Cartpole-Balance --stepper environment --serve --headless
     python examples/15_record_episodes.py episodes
 
 The files are opened by Foxglove, by the page of the lab, and by `manyworlds lab` for a replay.

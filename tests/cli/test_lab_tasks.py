@@ -99,14 +99,14 @@ def test_every_run_opens(task, tmp_path, motion_file, capsys):
     lab.loop.mode = "direct"
     out = capsys.readouterr().out
     assert (lab.environment is None) == (task in PLAIN), out
-    assert ("drives the world" in out) == (task not in PLAIN)
+    assert ("steps the world" in out) == (task not in PLAIN)
     assert all(robot.owner == "policy" for robot in lab.controls)
     before = lab.snapshot
     period = 1 if lab.environment is None else lab.environment.env.cfg.decimation
     after = lab.step(2 * period + 1)
     assert np.isfinite(after.qpos).all() and (after.qpos != before.qpos).any()
     if lab.environment is not None:
-        assert after.driver == "environment" and lab.environment.report.step == 2
+        assert after.stepper == "environment" and lab.environment.report.step == 2
     lab.stop()
 
 
@@ -116,7 +116,7 @@ def test_a_lab_lists_differences_from_training(tmp_path, motion_file):
     run = write_run("Velocity-Flat-Quadruped", tmp_path, motion_file)
     params = run / "params" / "env.yaml"
     params.write_text(params.read_text().replace("decimation:", "absent_setting: 1\ndecimation:"))
-    lab = open_lab(LabOptions(target=str(run), driver="environment", paused=True))
+    lab = open_lab(LabOptions(target=str(run), stepper="environment", paused=True))
     assert lab.environment is not None
     found = lab.environment.differences
     assert "events.push_robot: only in training" in found

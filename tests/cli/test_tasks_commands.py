@@ -517,7 +517,7 @@ def test_runs_remember_the_file_of_their_task(tmp_path, monkeypatch, capsys):
         ["report", "My-Balance", *root, *page],
         ["export", str(run.path), "--output", "scene"],
         ["lab", f"{run.path}/model_1.pt", *headless],
-        ["lab", str(run.path), "--driver", "environment", *headless],
+        ["lab", str(run.path), "--stepper", "environment", *headless],
         ["lab", "My-Balance", *root, *headless],
         ["train", "My-Balance", "--resume", *root, *more],
     ):

@@ -46,7 +46,7 @@ def test_what_nobody_uses_costs_nothing(lab, tmp_path):
     """Look at a fresh lab: only the timeline and the perturbation are called; there is no file."""
     assert len(lab.loop._post) == 1 and len(lab.loop._pre) == 2
     assert not lab.recorder.is_recording and lab.recorder.path is None
-    assert not lab.replay.is_active and lab.loop.drivers.top.driver.name == "physics"
+    assert not lab.replay.is_active and lab.loop.steppers.top.stepper.name == "physics"
 
 
 def test_robots_are_found_by_name(lab):

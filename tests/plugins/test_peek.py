@@ -1,4 +1,4 @@
-"""MuJoCo's window on an owner: its logic on a handle that opens none, and under Xvfb."""
+"""MuJoCo's window on a publisher: its logic on a handle that opens none, and under Xvfb."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from manyworlds.lab import LabCfg, LiveLab, World, world_from_spec
 from manyworlds.plugins.peek import PeekWindow
 from manyworlds.plugins.urlab.fast_path import FastPathMirror, MirrorError
 from manyworlds.plugins.urlab.fast_path.mirror import MirroredScene
-from manyworlds.plugins.urlab.fast_path.registry import find_owners
+from manyworlds.plugins.urlab.fast_path.registry import find_publishers
 from tests.lab.server.waiting import WAIT_S, until
-from tests.plugins.urlab.owners import fast_path_of, hub, lab, mirror, registry, shared
+from tests.plugins.urlab.publishers import fast_path_of, hub, lab, mirror, registry, shared
 
 __all__ = ["hub", "lab", "mirror", "registry", "shared"]
 TOY = """<mujoco model="toy"><worldbody><geom type="plane" size="1 1 1"/>
@@ -138,7 +138,7 @@ def test_the_window_follows_the_model(hub, mirror):
         hub.attach(None)
 
 
-class OldOwner:
+class OldPublisher:
     """Owner of the first revision: forces only, poses of bodies only, no ids of models."""
 
     def __init__(self, reply=None) -> None:
@@ -165,8 +165,8 @@ class OldOwner:
 
 def test_owners_of_the_first_revision():
     """Show poses of bodies alone, and push by forces where drags are not known."""
-    owner = OldOwner()
-    window, _ = open_window(owner)
+    publisher = OldPublisher()
+    window, _ = open_window(publisher)
     window.tick()
     assert window.data.geom("ball").xpos.tolist() == [0.0, 0.0, 2.0]
     pert = window._handle.perturb
@@ -177,26 +177,28 @@ def test_owners_of_the_first_revision():
     mujoco.mjv_initPerturb(window.model, window.data, scene, pert)
     pert.active, pert.refselpos[:] = 1, [0.0, 0.0, 3.0]
     window.tick()
-    drag, force = owner.requests
+    drag, force = publisher.requests
     assert drag["select"] == 1 and force["body"] == 1 and force["force"][2] > 0.0
     window.tick()
-    assert "force" in owner.requests[-1] and len(owner.requests) == 3  # drags are not tried again
+    assert (
+        "force" in publisher.requests[-1] and len(publisher.requests) == 3
+    )  # drags are not tried again
 
 
 def test_owners_that_end_and_come_back():
-    """End the owner: the window says so once, stays, and goes on with what comes back."""
-    owner, now = OldOwner(), [0.0]
+    """End the publisher: the window says so once, stays, and goes on with what comes back."""
+    publisher, now = OldPublisher(), [0.0]
     told: list[str] = []
-    window = PeekWindow(owner, told.append, Handle, clock=lambda: now[0])
-    owner.there = False
+    window = PeekWindow(publisher, told.append, Handle, clock=lambda: now[0])
+    publisher.there = False
     for _ in range(5):
         now[0] += 1.1
         window.tick()
-    assert told == ["The owner at tcp://127.0.0.1:1 does not answer."]
+    assert told == ["The publisher at tcp://127.0.0.1:1 does not answer."]
     assert told[0] in window._handle.texts[3]
     model = mujoco.MjModel.from_xml_string(TOY.format(more="<body><geom size='.1'/></body>"))
-    owner.there, owner.scene = True, MirroredScene("new", model, "x", "")
-    owner.read = lambda newest: False
+    publisher.there, publisher.scene = True, MirroredScene("new", model, "x", "")
+    publisher.read = lambda newest: False
     now[0] += 1.1
     window.tick()
     assert window.model.nbody == 4 and "does not answer" not in window._handle.texts[3]
@@ -204,17 +206,17 @@ def test_owners_that_end_and_come_back():
 
 def test_worlds_that_cannot_be_pushed():
     """Drag a world that is only shown: no request is sent, and the window says why."""
-    owner = OldOwner()
-    owner.scene = MirroredScene("old", owner.scene.model, "", "It is only shown.")
-    window, told = open_window(owner)
+    publisher = OldPublisher()
+    publisher.scene = MirroredScene("old", publisher.scene.model, "", "It is only shown.")
+    window, told = open_window(publisher)
     window._handle.perturb.select = window._handle.perturb.active = 1
     window.tick()
-    assert owner.requests == [] and told == ["It is only shown."]
+    assert publisher.requests == [] and told == ["It is only shown."]
     assert "It is only shown." in window._handle.texts[3]
 
 
 def test_what_is_wrong_is_one_sentence(registry, monkeypatch, capsys):
-    """Peek without an owner, without a display, and at a silent port."""
+    """Peek without a publisher, without a display, and at a silent port."""
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     assert main(["peek"]) == 1
@@ -230,7 +232,7 @@ def test_what_is_wrong_is_one_sentence(registry, monkeypatch, capsys):
     monkeypatch.undo()
     assert main(["peek", "box:x"]) == 1
     assert "must be HOST, HOST:PORT or PORT" in capsys.readouterr().err
-    with pytest.raises(MirrorError, match="No owner answers at tcp://127.0.0.1:1 within"):
+    with pytest.raises(MirrorError, match="No publisher answers at tcp://127.0.0.1:1 within"):
         PeekWindow(FastPathMirror("tcp://127.0.0.1:1", timeout=0.1), print, Handle)
 
 
@@ -315,7 +317,7 @@ def test_the_command_opens_a_window(lab, hub, monkeypatch, capsys):
     monkeypatch.setenv("DISPLAY", ":77")
     monkeypatch.setattr(glfw, "init", lambda: True)
     monkeypatch.setattr(mujoco.viewer, "launch_passive", Handle)
-    until(lambda: find_owners(fast_path_of(hub)._registry.path.parent), "no owner is found")
+    until(lambda: find_publishers(fast_path_of(hub)._registry.path.parent), "no publisher is found")
     assert main(["peek", "--seconds", "0.1"]) == 0
     assert "go, go2, box of 127.0.0.1:" in capsys.readouterr().out
 

@@ -55,13 +55,14 @@ class LabOptions:
     """World of the training whose variant and randomization are used; None uses none."""
     policy: Path | None = None
     """ONNX file or checkpoint of a policy that controls the robot; None uses that of the run."""
-    driver: Annotated[
+    stepper: Annotated[
         Literal["auto", "plain", "environment"],
         tyro.conf.arg(
+            aliases=["--driver"],
             help="`plain` runs a policy in plain MuJoCo, as a check of its deployment; "
             "`environment` steps the environment of the task, with its commands, rewards, "
             "terminations and randomization; `auto` uses the environment for policies that plain "
-            "MuJoCo cannot run."
+            "MuJoCo cannot run.",
         ),
     ] = "auto"
     command: Command = field(default_factory=dict)
@@ -253,11 +254,11 @@ def open_lab(cfg: LabOptions) -> LiveLab:
         ValueError: the world does not compile, or the policy does not fit it.
     """
     target = find_target(cfg)
-    if cfg.command and target.policy is None and cfg.driver != "environment":
+    if cfg.command and target.policy is None and cfg.stepper != "environment":
         raise ValueError(
             "--command sets commands of a policy, and there is none: name a run, or give --policy."
         )
-    if cfg.driver == "environment":
+    if cfg.stepper == "environment":
         return open_environment(cfg, target)
     if target.policy is None:  # what runs policies needs torch
         return _open_plain(cfg, target)
@@ -266,9 +267,9 @@ def open_lab(cfg: LabOptions) -> LiveLab:
     try:
         return _open_plain(cfg, target)
     except NeedsEnvironmentError as error:
-        if cfg.driver == "plain" or not target.task or cfg.world is not None:
+        if cfg.stepper == "plain" or not target.task or cfg.world is not None:
             raise
-        print(f"{error}\nThe environment of {target.task} drives the world.", flush=True)
+        print(f"{error}\nThe environment of {target.task} steps the world.", flush=True)
         return open_environment(cfg, target)
 
 

@@ -28,13 +28,13 @@ def open_environment(cfg: LabOptions, target: Target) -> LiveLab:
 
     if not target.task:
         raise ValueError(
-            f"--driver environment needs a task or a run, but '{cfg.target}' is a model file: "
+            f"--stepper environment needs a task or a run, but '{cfg.target}' is a model file: "
             "leave it out."
         )
     if cfg.world is not None:
         raise ValueError(
             "--world opens a world of a batch in plain MuJoCo, and an environment in the lab has "
-            "one world: leave --world or --driver environment out."
+            "one world: leave --world or --stepper environment out."
         )
     policy = None
     checkpoint, run = _checkpoint(target)

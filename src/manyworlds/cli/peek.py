@@ -31,12 +31,12 @@ def main(argv: list[str]) -> int:
     from manyworlds.plugins.peek import PeekWindow
     from manyworlds.plugins.urlab.fast_path.mirror import (
         FastPathMirror,
-        describe_owners,
-        find_owner,
+        describe_publishers,
+        find_publisher,
     )
     from manyworlds.viewer.display import check_display
 
-    address = find_owner(cfg.host)
+    address = find_publisher(cfg.host)
     mirror = FastPathMirror(address)
     try:
         mirror.is_there(raise_error=True)  # without a world, a display is of no use
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
         window = PeekWindow(mirror, lambda text: print(text, flush=True))
         print(f"{window.scene.scene} of {address.removeprefix('tcp://')}", flush=True)
         if not cfg.host:
-            others = describe_owners(address)
+            others = describe_publishers(address)
             if others:
                 print("also served here: " + "; ".join(others), flush=True)
         try:

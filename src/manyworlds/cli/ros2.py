@@ -42,12 +42,12 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds ros2`."""
     cfg = parse(RosOptions, argv, "ros2")
     from manyworlds.plugins.ros2.bridge import RosBridge
-    from manyworlds.plugins.urlab.fast_path.mirror import MirrorError, find_owner
+    from manyworlds.plugins.urlab.fast_path.mirror import MirrorError, find_publisher
 
     sinks = _open_sinks(cfg)
     try:
         bridge = RosBridge(
-            find_owner(cfg.host),
+            find_publisher(cfg.host),
             sinks,
             rate=cfg.rate,
             cameras=cfg.cameras,

@@ -104,7 +104,7 @@ class TrainingWatchers:
     def _open_page(self, runner: OnPolicyRunner, run: RunFolder) -> None:
         """Serve the page of the worlds."""
         from manyworlds.lab.training.warm_lab import WarmLab
-        from manyworlds.plugins.urlab.fast_path.training import TrainingOwner
+        from manyworlds.plugins.urlab.fast_path.training import TrainingPublisher
         from manyworlds.utils.web_access import is_local, served_at
         from manyworlds.viewer.training_view import TrainingView
 
@@ -123,7 +123,7 @@ class TrainingWatchers:
             options.view_worlds,
             options.host,
             options.port,
-            functools.partial(TrainingOwner, world=options.peek_world, name=run.path.name),
+            functools.partial(TrainingPublisher, world=options.peek_world, name=run.path.name),
             walk_in,
             web_origins=options.web_origin,
         )

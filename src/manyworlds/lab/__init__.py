@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from manyworlds.lab.lab_cfg import LabCfg
     from manyworlds.lab.loop.commands import CommandFuture
     from manyworlds.lab.loop.controls import RobotControls
-    from manyworlds.lab.loop.drivers import Driver, Puppet
     from manyworlds.lab.loop.physics_loop import FaultError, PhysicsLoop
     from manyworlds.lab.loop.snapshot import Snapshot
+    from manyworlds.lab.loop.steppers import Driver, Puppet, Stepper
     from manyworlds.lab.moments.recording import LIVE, Recording, RecordingError
     from manyworlds.lab.moments.states import SavedState, SavedStates
     from manyworlds.lab.moments.timeline import Timeline
@@ -78,6 +78,7 @@ __all__ = [
     "SavedStates",
     "Snapshot",
     "StaleViewError",
+    "Stepper",
     "Timeline",
     "TimelineCfg",
     "VerbError",
@@ -96,7 +97,7 @@ _MODULES = {
     "CommandFuture": "manyworlds.lab.loop.commands",
     "CompileError": "manyworlds.lab.world.world",
     "Controller": "manyworlds.lab.robots.controllers",
-    "Driver": "manyworlds.lab.loop.drivers",
+    "Driver": "manyworlds.lab.loop.steppers",
     "ElementView": "manyworlds.lab.world.views",
     "FaultError": "manyworlds.lab.loop.physics_loop",
     "LIVE": "manyworlds.lab.moments.recording",
@@ -111,7 +112,8 @@ _MODULES = {
     "PhysicsLoop": "manyworlds.lab.loop.physics_loop",
     "Pose": "manyworlds.lab.robots.sequence",
     "PoseSequencer": "manyworlds.lab.robots.sequence",
-    "Puppet": "manyworlds.lab.loop.drivers",
+    "Puppet": "manyworlds.lab.loop.steppers",
+    "Stepper": "manyworlds.lab.loop.steppers",
     "Rebuilt": "manyworlds.lab.scene.rebuild",
     "Recorder": "manyworlds.lab.recording.recorder",
     "RecorderCfg": "manyworlds.lab.recording.recorder",

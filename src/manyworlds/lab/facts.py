@@ -24,7 +24,7 @@ def changes_facts(verb: str) -> bool:
 
 
 @dataclass(frozen=True)
-class DriverFacts:
+class StepperFacts:
     """What advances the world."""
 
     name: str
@@ -90,7 +90,7 @@ class ReplayFacts:
     """Progress of the replay."""
 
     is_active: bool
-    """True while a recording drives the world, playing or not."""
+    """True while a recording replaces physics, playing or not."""
     playing: bool
     session: str
     segment: int
@@ -105,7 +105,7 @@ class ReplayFacts:
     """True to restart after the last frame."""
     label: str
     report: str
-    """Recorded and moved joints, as text; empty if no recording drives the world."""
+    """Recorded and moved joints, as text; empty if no recording replaces physics."""
     camera: list[float] | None
     """Recorded pose of the camera: position [m], pitch, yaw, roll [degrees]; None if none."""
 
@@ -153,7 +153,7 @@ class LabFacts:
     fault: str
     paused: bool
     mode: Literal["live", "direct", "puppet"]
-    driver: DriverFacts
+    driver: StepperFacts
     has_task: bool
     percent: float
     """Requested speed [%]."""
@@ -186,7 +186,7 @@ class LabFacts:
         timeline = dict(plain["timeline"])
         timeline["marks"] = [MarkFacts(**mark) for mark in timeline["marks"]]
         fields = {field.name: plain[field.name] for field in dataclasses.fields(cls)}
-        fields["driver"] = DriverFacts(**plain["driver"])
+        fields["driver"] = StepperFacts(**plain["driver"])
         fields["robots"] = robots
         fields["recording"] = RecordingFacts(**plain["recording"])
         fields["replay"] = ReplayFacts(**plain["replay"])

@@ -55,8 +55,8 @@ from manyworlds.utils.newton import avoid_sparse_newton
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.lab.robots.policy import PolicyController
-    from manyworlds.lab.task.env_driver import EnvironmentDriver
     from manyworlds.lab.task.env_policies import EnvironmentPolicy
+    from manyworlds.lab.task.env_stepper import EnvironmentStepper
     from manyworlds.lab.training.entered_world import EnteredWorld
 
 _T = TypeVar("_T")
@@ -87,8 +87,8 @@ class LiveLab(LabDiagnostics):
         """Reason why the last `rebuild` failed; empty if it did not."""
         self.rebuild_notes: tuple[str, ...] = ()
         """Sentences about what the last rebuild did not keep, see `Rebuilt.notes`."""
-        self.environment: EnvironmentDriver | None = None
-        """The task's environment that drives the world; None in plain MuJoCo."""
+        self.environment: EnvironmentStepper | None = None
+        """The task's environment that steps the world; None in plain MuJoCo."""
         self.entered: EnteredWorld | None = None
         """The world of a running training that goes on here; None for another world."""
         self.cameras = LabCameras(self)
@@ -187,7 +187,7 @@ class LiveLab(LabDiagnostics):
         """Open an environment of one world as a lab that the environment drives.
 
         The world then has the task's commands, rewards, terminations and randomization; see
-        `EnvironmentDriver`. The owner of all robots is `policy`.
+        `EnvironmentStepper`. The owner of all robots is `policy`.
 
         Args:
             env: the environment; `stop` closes it.
@@ -197,12 +197,12 @@ class LiveLab(LabDiagnostics):
         Raises:
             ValueError: the environment has several worlds, or its engine is not bit-exact.
         """
-        from manyworlds.lab.task.env_driver import EnvironmentDriver, world_of_environment
+        from manyworlds.lab.task.env_stepper import EnvironmentStepper, world_of_environment
 
-        driver = EnvironmentDriver(env, policy)
+        stepper = EnvironmentStepper(env, policy)
         lab = cls(world_of_environment(env), cfg)
-        driver.start(lab.loop)
-        lab.environment = driver
+        stepper.start(lab.loop)
+        lab.environment = stepper
         return lab
 
     @classmethod
@@ -293,7 +293,7 @@ class LiveLab(LabDiagnostics):
         """Replace the world by a changed one that continues from the present state.
 
         Joints, actuators and mocap bodies of the same name keep their state; robots keep their
-        names, owners, targets, controllers and holds; callbacks, drivers, time, mode and speed
+        names, owners, targets, controllers and holds; callbacks, steppers, time, mode and speed
         stay. Saved states are converted by name, see `SavedStates.convert`, and a recording
         continues in a new segment. A replay ends, and element views expire. A task's environment
         stops driving: plain MuJoCo advances the new world.
@@ -330,24 +330,24 @@ class LiveLab(LabDiagnostics):
                 "The source of this lab is not known: set LiveLab.source, or call rebuild."
             )
 
-        def build() -> tuple[World, EnvironmentDriver | None]:
+        def build() -> tuple[World, EnvironmentStepper | None]:
             fresh = source()
-            driver, fresh.environment = fresh.environment, None  # `stop` would close it
+            stepper, fresh.environment = fresh.environment, None  # `stop` would close it
             fresh.stop()
-            return fresh.world, driver
+            return fresh.world, stepper
 
         return self._rebuild(build)
 
     def _rebuild(
         self,
-        build: Callable[[], tuple[World, EnvironmentDriver | None]],
+        build: Callable[[], tuple[World, EnvironmentStepper | None]],
         is_edit: bool = False,
         transition: Transition | None = None,
     ) -> Rebuilt:
         self.last_compile_error = ""
         with self.history.lock:  # not while an edit is made
             try:
-                fresh, driver = build()
+                fresh, stepper = build()
             except (ValueError, OSError, mujoco.FatalError) as error:
                 self.last_compile_error = str(error)
                 return Rebuilt(error=str(error))
@@ -356,7 +356,7 @@ class LiveLab(LabDiagnostics):
             self._set_options(fresh)
             for name, value in changed.items():
                 set_option(fresh.model.opt, name, value)
-            replacement = Replacement(self, fresh, driver, transition)
+            replacement = Replacement(self, fresh, stepper, transition)
             known = {robot.name for robot in self.controls}
             result = replacement.run()
             self.last_compile_error = result.error
@@ -488,7 +488,7 @@ class LiveLab(LabDiagnostics):
             ValueError: the policy does not fit it, or there are several robots and none is named.
             FileNotFoundError: there is no such policy.
             MissingExtraError: the extra 'train' is not installed.
-            RuntimeError: a task's environment drives the world.
+            RuntimeError: a task's environment steps the world.
         """
         from manyworlds.lab.robots.policy import start_policy
 
@@ -590,10 +590,10 @@ class LiveLab(LabDiagnostics):
         self._rebuild_calls.append(call)
 
     def leave_environment(self) -> None:
-        """End and close the task's environment, if one drives the world."""
-        driver, self.environment = self.environment, None
-        if driver is not None:
-            driver.close()
+        """End and close the task's environment, if one steps the world."""
+        stepper, self.environment = self.environment, None
+        if stepper is not None:
+            stepper.close()
 
     def only_robot(self, robot: str = "") -> RobotControl:
         """Return the controls of the named robot, or of the only one.

@@ -2091,9 +2091,9 @@ class LabVerbs:
         Returns:
             `state` (string), `fault` (reason why the world stopped; empty if it can advance),
             `paused` (bool), `mode` (string), `driver` (name and owner of the driver that advances
-            the world), `has_task` (true if a task's environment drives the world, or is replaced
-            for now), `percent` (requested speed [%]), `real_time_factor` (achieved speed over the
-            last second), `behind_s` (delay behind the wall clock [s]), `model_version` (number of
+            the world), `has_task` (true if a task's environment steps the world, or is replaced for
+            now), `percent` (requested speed [%]), `real_time_factor` (achieved speed over the last
+            second), `behind_s` (delay behind the wall clock [s]), `model_version` (number of
             changes of the model), `model_hash` (hash of the compiled model, before later changes),
             `drawings` (number of shapes that programs draw into the view), `rebuild_notes`
             (sentences about what the last rebuild did not keep), `warnings` (MuJoCo's warnings
@@ -2138,8 +2138,8 @@ class LabVerbs:
         Returns:
             `robots` (prefix, controls and gains by robot, also of those without actuators),
             `model_version` (number of changes of the model), `model_hash` (hash of the compiled
-            model, before later changes), `environment` (true if the environment of a task drives
-            the world), `option_sources` (robot that set each option that is not MuJoCo's default),
+            model, before later changes), `environment` (true if the environment of a task steps the
+            world), `option_sources` (robot that set each option that is not MuJoCo's default),
             `batch` (index, variants, terrain, randomized values; empty if it is from no batch).
         """
     @_reads

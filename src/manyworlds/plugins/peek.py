@@ -1,4 +1,4 @@
-"""World of an owner in MuJoCo's own window, whose mouse pushes back."""
+"""World of a publisher in MuJoCo's own window, whose mouse pushes back."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 _FRAME_S = 1.0 / 60.0
 _CLOSE_S = 5.0
-_SILENCE_S = 1.0  # time without poses after which the owner is asked if it is there
+_SILENCE_S = 1.0  # time without poses after which the publisher is asked if it is there
 _HELLO_S = 0.5  # shortest time between two requests for the model
 
 
 class PeekWindow:
-    """Shows what an owner publishes, until the window is closed.
+    """Shows what a publisher publishes, until the window is closed.
 
     Args:
-        mirror: connection to the owner.
+        mirror: connection to the publisher.
         tell: receives sentences for people.
         launch: opens a window on a model and its data; None takes MuJoCo's.
         clock: function that returns the wall clock's time [s].
 
     Raises:
-        MirrorError: the owner does not answer, or has nothing to show.
+        MirrorError: the publisher does not answer, or has nothing to show.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class PeekWindow:
                 self._show(self._mirror.hello())
             elif now - self._heard >= _SILENCE_S:
                 self._heard = now
-                self._look_for_the_owner()
+                self._look_for_the_publisher()
             self._drag()
         except MirrorError as error:
             self._problem = str(error)
@@ -134,17 +134,17 @@ class PeekWindow:
         if geoms is not None:
             told = str(geoms.get("model_id", self.scene.model_id))
             if told != self.scene.model_id or len(geoms.get("bxpos", ())) not in (
-                0,  # some owners send poses of geoms
+                0,  # some publishers send poses of geoms
                 3 * model.nbody,
             ):
                 return True
         return viewer is not None and len(viewer["qpos"]) != model.nq
 
-    def _look_for_the_owner(self) -> None:
-        """Ask an owner that is silent; it may have been started again, with another world."""
+    def _look_for_the_publisher(self) -> None:
+        """Ask a publisher that is silent; it may have been started again, with another world."""
         was_gone = bool(self._problem)
         if not self._mirror.is_there():
-            self._problem = f"The owner at {self._mirror.address} does not answer."
+            self._problem = f"The publisher at {self._mirror.address} does not answer."
             self._note(self._problem)
         elif was_gone:
             self._show(self._mirror.hello())
@@ -199,11 +199,11 @@ class PeekWindow:
             reply = self._mirror.request("fastpath_perturb", **drag)
             if "error" not in reply:
                 return
-            if self.scene.model_id:  # an owner that knows drags has a reason
+            if self.scene.model_id:  # a publisher that knows drags has a reason
                 self._problem = str(reply["error"])
                 self._note(self._problem)
                 return
-            self._takes_drags = False  # an older owner, which knows forces only
+            self._takes_drags = False  # an older publisher, which knows forces only
         self._push(body)
 
     def _push(self, body: int) -> None:
@@ -229,7 +229,7 @@ class PeekWindow:
             self._tell(text)
 
     def _texts(self) -> tuple[int, int, str, str]:
-        rows = {"World": self.scene.scene, "Owner": self._mirror.address.removeprefix("tcp://")}
+        rows = {"World": self.scene.scene, "Publisher": self._mirror.address.removeprefix("tcp://")}
         if self._newest.viewer is not None:
             rows["Time"] = f"{self._newest.viewer['t']:.2f} s"
         if self._problem:

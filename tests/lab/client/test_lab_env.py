@@ -120,6 +120,6 @@ def test_plain_worlds_have_no_task():
     with (
         LiveLab(world, LabCfg(mode="direct")) as lab,
         serve(lab) as hub,
-        pytest.raises(NotReadyError, match="--driver environment"),
+        pytest.raises(NotReadyError, match="--stepper environment"),
     ):
         LabEnv(address(hub))

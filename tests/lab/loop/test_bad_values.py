@@ -122,7 +122,7 @@ def test_drivers_that_show_bad_states(lab, fields, what):
     lab.step(3)
     good = lab.snapshot
     puppet = Puppet()
-    lab.loop.drive(puppet, "alice")
+    lab.loop.push_stepper(puppet, "alice")
     ((name, where),) = fields.items()
     value = np.nan if name == "time" else np.full_like(getattr(lab.loop.data, name), np.nan)
     puppet.show(**{name: value})
@@ -130,14 +130,14 @@ def test_drivers_that_show_bad_states(lab, fields, what):
     assert lab.loop.state == "faulted" and "'puppet' of 'alice'" in lab.loop.fault
     assert where in lab.loop.fault and what in lab.loop.fault
     assert np.array_equal(lab.snapshot.block, good.block)
-    lab.loop.drivers.remove(lab.loop.drivers.top)
+    lab.loop.steppers.remove(lab.loop.steppers.top)
     lab.states.save("mine")
     lab.states.restore("mine")
     assert lab.loop.state == "ready" and lab.step(5).time == pytest.approx(good.time + 0.01)
 
 
 class Whirl:
-    """Driver that breaks velocities and makes a step."""
+    """Stepper that breaks velocities and makes a step."""
 
     name = "whirl"
 
@@ -148,9 +148,9 @@ class Whirl:
 
 
 def test_drivers_that_let_the_world_diverge(lab):
-    """Make steps in a driver that break the world: the fault names the driver and its owner."""
-    lab.loop.drive(Whirl(), "me")
-    with pytest.raises(FaultError, match="diverged at .*, while the driver 'whirl' of 'me' adv"):
+    """Make steps in a stepper that break the world: the fault names the stepper and its owner."""
+    lab.loop.push_stepper(Whirl(), "me")
+    with pytest.raises(FaultError, match="diverged at .*, while the stepper 'whirl' of 'me' adv"):
         lab.step()
 
 

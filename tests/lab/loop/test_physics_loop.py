@@ -161,23 +161,23 @@ def test_control_laws_that_fail_are_faults(world):
 
 
 def test_puppets_show_states_and_give_the_world_back(lab):
-    """Stack two drivers: the upper one shows, physics waits, and each leaves on its own."""
+    """Stack two steppers: the upper one shows, physics waits, and each leaves on its own."""
     puppet, other = Puppet(), Puppet()
-    drive = lab.loop.drive(puppet, "alice")
-    upper = lab.loop.drive(other, "bob")
-    lab.loop.release(drive)
+    drive = lab.loop.push_stepper(puppet, "alice")
+    upper = lab.loop.push_stepper(other, "bob")
+    lab.loop.remove_stepper(drive)
     qpos = lab.snapshot.qpos.copy()
     qpos[0] = 0.7
     other.show(qpos=qpos, time=12.5)
     lab.loop.iterate_once()
-    assert lab.snapshot.driver == "puppet" and lab.snapshot.time == 12.5
+    assert lab.snapshot.stepper == "puppet" and lab.snapshot.time == 12.5
     assert np.array_equal(lab.snapshot.qpos, qpos)
     lab.loop.iterate_once()
     assert np.array_equal(lab.snapshot.qpos, qpos) and lab.snapshot.step == 1
     with pytest.raises(RuntimeError, match="already advances this world, for 'bob'"):
-        lab.loop.drive(other, "carol")
-    lab.loop.release(upper)
-    assert lab.step().driver == "physics" and lab.snapshot.time > 12.5
+        lab.loop.push_stepper(other, "carol")
+    lab.loop.remove_stepper(upper)
+    assert lab.step().stepper == "physics" and lab.snapshot.time > 12.5
     with pytest.raises(ValueError, match="no colour"):
         puppet.show(colour=1.0)
 
@@ -185,7 +185,7 @@ def test_puppets_show_states_and_give_the_world_back(lab):
 def test_a_wrong_puppet_is_a_fault(lab):
     """Show a state of the wrong size: the loop says so and goes on after a reset."""
     puppet = Puppet()
-    lab.loop.drive(puppet, "alice")
+    lab.loop.push_stepper(puppet, "alice")
     puppet.show(qpos=np.zeros(2))
     lab.loop.iterate_once()
     assert lab.loop.state == "faulted" and "The puppet failed" in lab.loop.fault
@@ -567,11 +567,11 @@ def test_publishers_hear_all_modes(world):
         lab.loop.mode = mode
         lab.step(3)
     puppet = Puppet()
-    lab.loop.drive(puppet, "me")
+    lab.loop.push_stepper(puppet, "me")
     puppet.show(time=1.0)
     lab.step()
     assert seen == [("live", True)] * 3 + [("direct", True)] * 4
-    assert lab.snapshot.driver == "puppet" and lab.snapshot.frame_id > 7
+    assert lab.snapshot.stepper == "puppet" and lab.snapshot.frame_id > 7
     lab.stop()
 
 

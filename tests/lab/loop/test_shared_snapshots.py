@@ -33,7 +33,7 @@ def numbered(number: int) -> Snapshot:
         time=float(number),
         paused=bool(number % 2),
         mode="live",
-        driver="physics",
+        stepper="physics",
         fault=f"fault {number}" if number % 3 else "",
         warnings={"contactfull": number},
         model_version=number,

@@ -129,9 +129,9 @@ class Hammer:
 
     def show(self) -> None:
         """Be a puppet for a moment."""
-        drive = self.lab.loop.drive(self.puppet, "hammer")
+        drive = self.lab.loop.push_stepper(self.puppet, "hammer")
         self.puppet.show(time=1.0)
-        self.lab.loop.release(drive)
+        self.lab.loop.remove_stepper(drive)
 
     def work(self, who: int, until: float) -> None:
         """Do something until it is time, and count commands that go in and come to pass."""

@@ -12,7 +12,7 @@ from manyworlds.lab.moments.moment import ControlState, Moment
 from manyworlds.lab.robots.control import RobotControl
 from manyworlds.lab.robots.controllers import PdController
 from tests.lab.scene.test_rebuild import suite_file
-from tests.lab.task.test_env_driver import open_task
+from tests.lab.task.test_env_stepper import open_task
 
 NOT_STATE = {
     "name": "of the world",
@@ -25,7 +25,7 @@ NOT_STATE = {
 }
 """Attributes of a robot's control that a moment does not have, with the reason."""
 NAMES = {"_command": "command", "_controller": "controller"}
-UNLIKE = ("number", "driver")
+UNLIKE = ("number", "task_memory")
 """Counter of commands; and the memory of a task as a file, whose bytes differ for equal values."""
 
 

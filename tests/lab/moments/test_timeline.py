@@ -9,7 +9,7 @@ import pytest
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg, TimelineCfg, world_from_file
 from manyworlds.lab.world.model_facts import STATE
 from tests.lab.scene.test_rebuild import suite_file
-from tests.lab.task.test_env_driver import open_task
+from tests.lab.task.test_env_stepper import open_task
 from tests.robots import robot_file
 
 
@@ -104,11 +104,11 @@ def test_frames_are_the_states(world):
             lab.timeline.step_frames(-1)
             assert np.array_equal(lab.snapshot.qpos, snapshots[20 - number].qpos)
             assert lab.snapshot.time == snapshots[20 - number].time == lab.timeline.world_time
-        assert lab.timeline.ago == pytest.approx(0.006) and lab.snapshot.driver == "timeline"
+        assert lab.timeline.ago == pytest.approx(0.006) and lab.snapshot.stepper == "timeline"
         # Steps play what was, up to the present, and then go on.
         steps = [lab.step().qpos for _ in range(5)]
         assert np.array_equal(steps[2], snapshots[20].qpos) and not lab.timeline.is_active
-        assert lab.snapshot.time == pytest.approx(0.044) and lab.snapshot.driver == "physics"
+        assert lab.snapshot.time == pytest.approx(0.044) and lab.snapshot.stepper == "physics"
         assert lab.timeline.num_frames == 23
 
 

@@ -16,7 +16,7 @@ from tests.lab.moments.test_timeline import bits, still
 from tests.lab.policies import export_policy_of
 from tests.lab.robots.test_driving import Walker
 from tests.lab.scene.test_rebuild import suite_file
-from tests.lab.task.test_env_driver import LinearPolicy, make_env
+from tests.lab.task.test_env_stepper import LinearPolicy, make_env
 from tests.robots import robot_file
 
 Script = Mapping[int, Sequence[float]]

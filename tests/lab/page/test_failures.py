@@ -139,7 +139,7 @@ def test_a_reset_of_a_replay_is_told(page):
         page.update()
         page.context.attempt(action)
         assert "ended the replay of &#x27;Live&#x27;" in status(page)
-        assert page.lab.snapshot.driver == "physics"
+        assert page.lab.snapshot.stepper == "physics"
 
 
 @pytest.fixture

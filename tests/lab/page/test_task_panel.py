@@ -1,4 +1,4 @@
-"""The tab of a task whose environment drives the world, without a browser."""
+"""The tab of a task whose environment steps the world, without a browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from manyworlds.lab.readers.wire import Wire
 from manyworlds.viewer import requests
 from tests.browser import free_port
 from tests.lab.page.conftest import give, press
-from tests.lab.task.test_env_driver import open_task
+from tests.lab.task.test_env_stepper import open_task
 from tests.waiting import PATIENCE_S
 
 
@@ -75,20 +75,20 @@ def show(page, num_steps: int = 0) -> None:
 def test_commands_rewards_and_ends_are_shown(open_task_page):
     """Steer a quadruped with the sliders of the play page; see rewards and the end of episodes."""
     page = open_task_page("Velocity-Flat-Quadruped", reach=0.1, episode_s=0.2)
-    part, driver = page.parts["TaskPart"], page.lab.environment
+    part, stepper = page.parts["TaskPart"], page.lab.environment
     text = html.unescape(page.parts["TopBar"].status.content)
     assert "Policy runs in the task's environment" in text
     part.request_action("gui_reset")
     part.request(requests.SteerCommand("twist", (0.5, 0.0, 0.25)))
     show(page, 2)
-    assert driver.report.commands["twist"] == (0.5, 0.0, 0.25)
+    assert stepper.report.commands["twist"] == (0.5, 0.0, 0.25)
     assert "0.50, 0.00, 0.25" in part.status.content
-    assert all(name in part._panels[0][1]._html.content for name in driver.report.rewards)
+    assert all(name in part._panels[0][1]._html.content for name in stepper.report.rewards)
     show(page, 10)
     assert "1 ended before" in part.status.content and "time_out" in part.status.content
     give(part.auto_reset, False)
     show(page, 10)
-    assert not driver.auto_reset and driver.report.episodes == 1
+    assert not stepper.auto_reset and stepper.report.episodes == 1
     part.request(requests.NextEnv())
     assert "The lab has no action NextEnv()" in page.context.message
 
@@ -106,22 +106,22 @@ def test_debug_shapes_are_drawn(open_task_page):
 
 
 def test_a_task_is_shown_through_a_link(open_task_page):
-    """Show a task of a lab behind a link: reports, commands and shapes are those of its driver."""
+    """Show a task of a lab behind a link: reports, commands and shapes are those of its stepper."""
     page = open_task_page("Velocity-Flat-Quadruped", linked=True)
     (_, lab), part = page.lab_and_link, page.parts["TaskPart"]
-    driver = lab.environment
+    stepper = lab.environment
     part.request(requests.SteerCommand("twist", (0.5, 0.0, 0.25)))
     show(page, 2)
-    assert driver.report.commands["twist"] == (0.5, 0.0, 0.25)
+    assert stepper.report.commands["twist"] == (0.5, 0.0, 0.25)
     assert "0.50, 0.00, 0.25" in part.status.content
-    assert part._task.report == driver.report
-    drawn, shapes = part._overlays.debug.scn, driver.debug_shapes()
+    assert part._task.report == stepper.report
+    drawn, shapes = part._overlays.debug.scn, stepper.debug_shapes()
     assert drawn.ngeom == len(shapes["type"]) > 0
     offset = page.context.view.offset
     for geom, position in zip(drawn.geoms[: drawn.ngeom], shapes["pos"], strict=True):
         np.testing.assert_allclose(geom.pos, position + offset, atol=1e-6)
     give(part.auto_reset, False)
-    assert not driver.auto_reset
+    assert not stepper.auto_reset
     part.request_action("single_step")
     assert not page.context.message and lab.snapshot.paused
 

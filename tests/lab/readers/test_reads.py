@@ -72,7 +72,7 @@ def faulted(lab: LiveLab) -> None:
 
 def puppet(lab: LiveLab) -> None:
     """Let a puppet with nothing to show replace physics."""
-    lab.loop.drive(Puppet(), "me")
+    lab.loop.push_stepper(Puppet(), "me")
 
 
 @pytest.mark.parametrize("enter", [paused, direct, faulted, puppet])

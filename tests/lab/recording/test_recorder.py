@@ -113,7 +113,7 @@ def test_a_puppets_steps_are_recorded(make_lab):
     lab = make_lab(recorder={"to_file": False})
     lab.recorder.start()
     puppet = Puppet()
-    lab.loop.drive(puppet, "test")
+    lab.loop.push_stepper(puppet, "test")
     for angle in (0.1, 0.2, 0.3):
         puppet.show(qpos=[angle, 0, 0, 0, 1, 1, 0, 0, 0])
         lab.loop.iterate_once()

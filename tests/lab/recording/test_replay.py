@@ -87,7 +87,7 @@ def test_each_frame_is_shown_as_it_was(lab):
     data = lab.loop.data
     for frame in range(100):
         assert lab.replay.time == lab.snapshot.time == pytest.approx(0.002 * frame)
-        assert lab.snapshot.driver == "replay"
+        assert lab.snapshot.stepper == "replay"
         for joint in ("shoulder", "elbow", "ball:0"):
             id = {"shoulder": 0, "elbow": 1, "ball:0": 2}[joint]
             start = lab.world.model.jnt_qposadr[id]
@@ -142,14 +142,14 @@ def test_the_world_comes_back(lab, mode, threaded, paused):
     lab.replay.start("arm.mcap")
     assert not lab.recorder.is_recording
     lab.step(5)
-    assert not lab.paused and lab.snapshot.driver == "replay"
+    assert not lab.paused and lab.snapshot.stepper == "replay"
     lab["arm"].write("panel", {"elbow": 9.0})
     lab.replay.stop()
     lab.replay.stop()
     assert lab.paused is (paused or threaded)
     assert np.array_equal(state_of(lab), before)
     assert np.array_equal(lab["arm"].command.targets, targets)
-    assert lab.loop.drivers.top.driver.name == "physics" and lab.replay.label == ""
+    assert lab.loop.steppers.top.stepper.name == "physics" and lab.replay.label == ""
     assert lab.step(3).time == pytest.approx(before[0] + 0.006)
 
 
@@ -165,16 +165,16 @@ def test_physics_goes_on_from_a_frame(lab):
 
 def test_drivers_below_come_back(lab):
     """Replay on top of a puppet, which is taken away meanwhile or afterwards."""
-    puppet = lab.loop.drive(Puppet(), "test")
+    puppet = lab.loop.push_stepper(Puppet(), "test")
     lab.replay.start()
-    assert lab.step().driver == "replay"
+    assert lab.step().stepper == "replay"
     lab.replay.stop()
-    assert lab.loop.drivers.top is puppet
+    assert lab.loop.steppers.top is puppet
     lab.replay.start()
-    lab.loop.release(puppet)
-    assert lab.step().driver == "replay"
+    lab.loop.remove_stepper(puppet)
+    assert lab.step().stepper == "replay"
     lab.replay.stop()
-    assert lab.step().driver == "physics"
+    assert lab.step().stepper == "physics"
 
 
 def test_seeking_is_exact(lab):
@@ -274,7 +274,7 @@ def test_a_reset_ends_a_replay_and_says_so(lab, paused):
         lab.step(10)
         assert lab.call(verb, **fields)["ended_replay"] == LIVE
         assert not lab.replay.is_active and not lab.replay.playing and lab.paused is paused
-        assert lab.snapshot.driver == "physics" and lab.snapshot.time == moment
+        assert lab.snapshot.stepper == "physics" and lab.snapshot.time == moment
         lab.replay.stop()
         assert lab.snapshot.time == moment and lab.call(verb, **fields)["ended_replay"] == ""
     lab.replay.start()
@@ -287,7 +287,7 @@ def test_a_running_world_replays(lab):
     lab.replay.start()
     while lab.replay.time < 0.05:
         time.sleep(0.002)
-    assert lab.snapshot.driver == "replay" and lab.loop.state == "running"
+    assert lab.snapshot.stepper == "replay" and lab.loop.state == "running"
     lab.replay.stop()
 
 
@@ -303,7 +303,7 @@ def test_another_replay_takes_over(lab):
     lab.step(7)
     assert lab.replay.session == "arm.mcap" and not lab.paused
     lab.replay.stop()
-    assert np.array_equal(state_of(lab), before) and lab.loop.drivers.top.owner == "engine"
+    assert np.array_equal(state_of(lab), before) and lab.loop.steppers.top.owner == "engine"
     assert lab.paused
 
 
@@ -462,7 +462,7 @@ def test_what_cannot_be_played_is_refused(lab, tmp_path):
         other.replay.start("none.mcap")
     with pytest.raises(RuntimeError, match="Nothing is played"):
         other.replay.seek(0.0)
-    assert other.step().driver == "physics"
+    assert other.step().stepper == "physics"
     other.stop()
 
 

@@ -142,9 +142,9 @@ def test_a_keyframe_ends_a_replay(lab, verb, threaded):
         lab.loop.mode = "direct"
         lab.start()
     lab.replay.start()
-    assert lab.step().driver == "replay"
+    assert lab.step().stepper == "replay"
     reply = lab.call(verb, robot="b", keyframe_name="flat")
     assert reply["ended_replay"] == "Live" and not lab.replay.is_active
     after = lab.step()
-    assert after.driver == "physics" and after.qpos[8] == pytest.approx(0.2, abs=1e-3)
+    assert after.stepper == "physics" and after.qpos[8] == pytest.approx(0.2, abs=1e-3)
     assert lab.call(verb, robot="b", keyframe_name="up")["ended_replay"] == ""

@@ -18,7 +18,7 @@ def test_an_edit_ends_the_tasks_driving_and_says_so():
     lab.step(20)
     qpos, masses = lab.snapshot.qpos.copy(), lab.model.body_mass.copy()
     lab.scene.add_prop(PropCfg.primitive("sphere", (0.1,)), pos=(0.0, 2.0, 1.0))
-    assert lab.environment is None and "no longer drives" in " ".join(lab.scene.notes)
+    assert lab.environment is None and "no longer steps" in " ".join(lab.scene.notes)
     assert np.array_equal(lab.snapshot.qpos[: len(qpos)], qpos)
     assert np.array_equal(lab.model.body_mass[: len(masses)], masses), "what was randomized stays"
     assert np.isfinite(lab.step(20).qpos).all()

@@ -17,7 +17,7 @@ import zmq
 from manyworlds.lab import LabCfg, LiveLab, world_from_scene
 from manyworlds.lab.client import connect as lab_client
 from manyworlds.lab.server import HubProcess, LabServerCfg
-from manyworlds.plugins.urlab.fast_path.registry import find_owners
+from manyworlds.plugins.urlab.fast_path.registry import find_publishers
 from manyworlds.scene import SceneCfg
 from tests.lab.server.client import Client, ReplyError
 from tests.lab.server.conftest import GO, entity, two_robots
@@ -285,7 +285,7 @@ def test_the_server_ends_with_its_lab(tmp_path, monkeypatch, killed):
     lab = subprocess.Popen([sys.executable, "-c", LAB], stdin=pipe, stdout=pipe, text=True)
     assert lab.stdin is not None and lab.stdout is not None
     pid, port = map(int, lab.stdout.readline().split())
-    until(lambda: find_owners(tmp_path), "the world is not in the registry")
+    until(lambda: find_publishers(tmp_path), "the world is not in the registry")
     with socket.create_connection(("127.0.0.1", port)):
         pass
     if killed:

@@ -27,22 +27,22 @@ DIRECT = LabCfg(mode="direct", recorder=RecorderCfg(to_file=False))
 def test_the_lab_does_what_the_training_did(training):
     """Enter world 5, and repeat its next 80 control steps in the lab: equal to the bit."""
     entered = enter_run(training.folder, 5, DIRECT, record=80)
-    lab, driver = entered.lab, entered.lab.environment
+    lab, stepper = entered.lab, entered.lab.environment
     assert (entered.env_id, entered.snapshot.env_id) == (5, 5)
     card = lab.world.card.plain(lab.loop.model)
     assert (card["env_id"], card["num_envs"]) == (5, 12)
     friction = next(row for row in card["randomized"] if row["field"] == "geom_friction")
     assert friction["low"][0] <= friction["value"][0] <= friction["high"][0]
-    lab.step(3 * driver.env.cfg.decimation)  # the present policy acts, with its own random numbers
+    lab.step(3 * stepper.env.cfg.decimation)  # the present policy acts, with its own random numbers
     replay = entered.repeat()
     assert (replay.done, replay.ended) == (0, "")
     for i in range(80):
-        lab.step(driver.env.cfg.decimation)
+        lab.step(stepper.env.cfg.decimation)
         assert replay.done == i + 1, replay.ended
     assert replay.ended == "All 80 recorded steps are repeated."
-    before = driver.env.common_step_counter
-    lab.step(2 * driver.env.cfg.decimation)
-    assert driver.env.common_step_counter == before + 2  # and goes on by itself
+    before = stepper.env.common_step_counter
+    lab.step(2 * stepper.env.cfg.decimation)
+    assert stepper.env.common_step_counter == before + 2  # and goes on by itself
     lab.stop()
 
 

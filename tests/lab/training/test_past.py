@@ -19,7 +19,7 @@ from manyworlds.live.edits import AddRandomization, RecordedPush, SetValue, edit
 from manyworlds.rl.progress import read_edits
 from tests.browser import free_port
 from tests.lab.page.conftest import give, press
-from tests.lab.task.test_env_driver import make_env
+from tests.lab.task.test_env_stepper import make_env
 from tests.waiting import PATIENCE_S, until
 
 DIRECT = LabCfg(mode="direct", recorder=RecorderCfg(to_file=False))
@@ -48,10 +48,10 @@ def rewound(entered, seconds, *args, **kwargs):
 @pytest.mark.slow
 def test_what_the_policy_sees_and_expects(entered):
     """Read observations by term, actions with deviations, and the value of the critic."""
-    lab, driver = entered.lab, entered.lab.environment
+    lab, stepper = entered.lab, entered.lab.environment
     lab.step(8)
     found = lab.call("read_task_details")
-    env, policy = driver.env, driver.policy
+    env, policy = stepper.env, stepper.policy
     terms = [f"actor/{name}" for name in env.observation_manager.active_terms["actor"]]
     assert set(terms) <= set(found["observations"])
     joined = [value for name in terms for value in found["observations"][name]]
@@ -72,14 +72,14 @@ def test_what_the_policy_sees_and_expects(entered):
 @pytest.mark.slow
 def test_go_back_and_repeat(entered):
     """Go back: the world repeats what it did in the training, to the bit, from any moment."""
-    lab, driver = entered.lab, entered.lab.environment
+    lab, stepper = entered.lab, entered.lab.environment
     for seconds in (0.1, 2.0, 600.0):
         replay = rewound(entered, seconds)
         begun = replay.done
         while not replay.ended:
-            lab.step(driver.env.cfg.decimation)
+            lab.step(stepper.env.cfg.decimation)
         assert replay.ended == f"All {replay.done} recorded steps are repeated."
-        assert replay.done - begun <= max(1, round(seconds / driver.env.step_dt))
+        assert replay.done - begun <= max(1, round(seconds / stepper.env.step_dt))
     assert rewound(entered, 1.0, follow=False).ended == "The policy acts."
     with pytest.raises(ValueError, match="at least 0 s, got -1"):
         entered.rewind(-1.0)
@@ -88,7 +88,7 @@ def test_go_back_and_repeat(entered):
     lab.set_model("body:robot/trunk", "mass", 2.0 * mass)
     replay = rewound(entered, 1.0)
     while not replay.ended:
-        lab.step(driver.env.cfg.decimation)
+        lab.step(stepper.env.cfg.decimation)
     assert "repeated" in replay.ended
     assert lab.model.body("robot/trunk").mass[0] != 2.0 * mass
 
@@ -100,11 +100,11 @@ def test_go_back_into_a_worst_episode(training, entered):
         training.wait_for_iterations(2)
     end = worst[-1]
     replay = entered.rewind(1.0, end["env_id"], end["step"])
-    lab, driver = entered.lab, entered.lab.environment
+    lab, stepper = entered.lab, entered.lab.environment
     assert entered.env_id == end["env_id"] == lab.world.card.env_id
     left = len(replay._steps) - replay.done
-    lab.step(left * driver.env.cfg.decimation)
-    assert list(driver.report.ended_by) == end["ended_by"] and not driver.auto_reset
+    lab.step(left * stepper.env.cfg.decimation)
+    assert list(stepper.report.ended_by) == end["ended_by"] and not stepper.auto_reset
     with pytest.raises(ValueError, match="No episode of world 3 that ended after step 1 is kept"):
         entered.rewind(1.0, 3, 1)
 

@@ -57,19 +57,19 @@ def test_the_lab_goes_on_as_the_batch_would(task):
     """Walk into world 2: state, observations and commands of its next control steps are equal."""
     env, actions = make_env(task)
     lab = open_lab(env, 2, Replayed(actions[:, 2:3]))
-    driver, period = lab.environment, env.cfg.decimation
-    assert driver is not None
-    assert state_of(driver.env, 0) == state_of(env, 2)
+    stepper, period = lab.environment, env.cfg.decimation
+    assert stepper is not None
+    assert state_of(stepper.env, 0) == state_of(env, 2)
     assert lab.snapshot.qpos.tobytes() == world_from_env(env, 2).new_data().qpos.tobytes()
     for action in actions:
         obs = env.step(action)[0]
         lab.step(period)
-        assert state_of(driver.env, 0) == state_of(env, 2)
+        assert state_of(stepper.env, 0) == state_of(env, 2)
         assert lab.snapshot.time == float(world_from_env(env, 2).new_data().time)
-        for name, group in driver.env.obs_buf.items():
+        for name, group in stepper.env.obs_buf.items():
             assert torch.equal(group[0], obs[name][2]), name
         terms = dict(env.command_manager.get_active_iterable_terms(2))
-        assert driver.report.commands == {name: tuple(values) for name, values in terms.items()}
+        assert stepper.report.commands == {name: tuple(values) for name, values in terms.items()}
     lab.stop()
     env.close()
 

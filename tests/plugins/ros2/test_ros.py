@@ -23,7 +23,7 @@ from manyworlds.plugins.urlab.fast_path.server import _STATE_FIELDS
 from manyworlds.tasks import list_tasks, load_env_cfg
 from tests.lab.server.conftest import two_robots
 from tests.lab.server.waiting import until
-from tests.plugins.urlab.owners import fast_path_of, hub, lab, mirror, registry, shared
+from tests.plugins.urlab.publishers import fast_path_of, hub, lab, mirror, registry, shared
 from tests.robots import robot_file
 
 __all__ = ["hub", "lab", "mirror", "registry", "shared"]
@@ -48,7 +48,7 @@ IMU = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
 
 
 def state_of(data: mujoco.MjData) -> dict:
-    """Return a state as the owner publishes it."""
+    """Return a state as the publisher publishes it."""
     return {"t": data.time, **{name: getattr(data, name).ravel() for name in _STATE_FIELDS}}
 
 

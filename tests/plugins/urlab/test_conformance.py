@@ -225,7 +225,7 @@ def test_states_that_are_shown(client, lab):
         assert reply["time"] == 4.0 and reply["per_articulation"]["go"]["qpos"][7] == 0.3
         assert np.array_equal(lab.snapshot.qpos, qpos) and reply["mode"] == "puppet"
     assert client.ask("set_mode", mode="live")["previous_mode"] == "puppet"
-    assert lab.loop.mode == "live" and lab.snapshot.driver == "physics"
+    assert lab.loop.mode == "live" and lab.snapshot.stepper == "physics"
 
 
 def test_a_pull_is_told_to_who_integrates(client, lab):

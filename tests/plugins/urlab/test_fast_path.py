@@ -1,4 +1,4 @@
-"""Fast path: an owner of a world, and programs that draw it."""
+"""Fast path: a publisher of a world, and programs that draw it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import pytest
 import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, World, world_from_file, world_from_spec
-from manyworlds.plugins.urlab.fast_path import FastPathMirror, MirrorError, find_owners
-from manyworlds.plugins.urlab.fast_path.mirror import Newest, find_owner, pose_bodies
-from manyworlds.plugins.urlab.fast_path.registry import STALE_S, Owner, RegistryFile
+from manyworlds.plugins.urlab.fast_path import FastPathMirror, MirrorError, find_publishers
+from manyworlds.plugins.urlab.fast_path.mirror import Newest, find_publisher, pose_bodies
+from manyworlds.plugins.urlab.fast_path.registry import STALE_S, Publisher, RegistryFile
 from tests.lab.server.hostile import send_pushes
 from tests.lab.server.waiting import WAIT_S, until
-from tests.plugins.urlab.owners import fast_path_of, hub, lab, mirror, registry, shared
+from tests.plugins.urlab.publishers import fast_path_of, hub, lab, mirror, registry, shared
 
 __all__ = ["hub", "lab", "mirror", "registry", "shared"]
 ROBOTS = ["ant.xml", "humanoid.xml", "half_cheetah.xml"]
@@ -236,15 +236,15 @@ def test_hostile_requests(lab, hub):
 
 
 def test_odd_frames_and_no_world(hub):
-    """Send several frames, and greet an owner without a world."""
+    """Send several frames, and greet a publisher without a world."""
     hello = msgpack.packb({"op": "fastpath_hello"})
     assert "one frame, not 2" in ask_raw(hub, hello, b"more")["error"]
     assert "no world at present" in ask_raw(hub, hello)["error"]
-    assert find_owners() == []
+    assert find_publishers() == []
 
 
 def test_readers_that_do_not_read_delay_nobody(lab, hub, mirror):
-    """Leave poses unread: the owner answers, and the next reader sees the newest ones."""
+    """Leave poses unread: the publisher answers, and the next reader sees the newest ones."""
     scene = mirror.hello()
     assert scene.model_id
     with zmq.Context() as context, context.socket(zmq.SUB) as stuck:
@@ -278,7 +278,7 @@ def test_the_next_hello_has_the_changed_model(hub, mirror):
 
 
 def test_the_registry(lab, hub, registry, monkeypatch):
-    """Read the file of an owner: its fields, its refreshing, and its end."""
+    """Read the file of a publisher: its fields, its refreshing, and its end."""
     path = until(lambda: next(registry.glob("fastpath_*.json"), None), "there is no file")
     assert path.name == f"fastpath_{fast_path_of(hub).instance}_{os.getpid()}.json"
     fields = json.loads(path.read_text())
@@ -293,46 +293,49 @@ def test_the_registry(lab, hub, registry, monkeypatch):
     assert (fields["host"], fields["pid"]) == ("127.0.0.1", os.getpid())
     assert (fields["scene"], fields["ngeom"]) == ("go, go2, box", lab.model.ngeom)
     assert abs(fields["registry_written_at"] - time.time()) < 12.0
-    assert find_owner() == fields["control"]
+    assert find_publisher() == fields["control"]
     hub.attach(None)
     until(lambda: not path.exists(), "the file stays")
 
 
 def test_registry_files_of_others(tmp_path, monkeypatch):
-    """Find the newest owner; leave out files that are old, damaged, or of killed processes."""
+    """Find the newest publisher; leave out files that are old, damaged, or of killed processes."""
     now = time.time()
     rest = {"host": "127.0.0.1", "scene": "s", "ngeom": 1, "bus_port": 2}
     mine = RegistryFile("a", tmp_path)
-    owner = Owner(instance_id="a", pid=os.getpid(), control_port=1, started_at=5, **rest)
-    mine.write(owner)
-    (found,) = find_owners(tmp_path)
+    publisher = Publisher(instance_id="a", pid=os.getpid(), control_port=1, started_at=5, **rest)
+    mine.write(publisher)
+    (found,) = find_publishers(tmp_path)
     assert found.control == "tcp://127.0.0.1:1" and abs(found.registry_written_at - now) < 5
     written = mine.path.stat().st_mtime_ns
-    mine.write(owner)
+    mine.write(publisher)
     assert mine.path.stat().st_mtime_ns == written  # not due yet
     monkeypatch.setattr(time, "time", lambda: now + 6.0)
-    mine.write(owner)
+    mine.write(publisher)
     assert mine.path.stat().st_mtime_ns != written
     RegistryFile("b", tmp_path).write(
-        Owner(instance_id="b", pid=os.getpid(), control_port=3, started_at=9, **rest)
+        Publisher(instance_id="b", pid=os.getpid(), control_port=3, started_at=9, **rest)
     )
     for name, text in (
-        ("killed", json.dumps({**vars(owner), "pid": 2**22 + 1, "registry_written_at": int(now)})),
+        (
+            "killed",
+            json.dumps({**vars(publisher), "pid": 2**22 + 1, "registry_written_at": int(now)}),
+        ),
         ("damaged", '{"pid": '),
         ("other", '{"role": "x"}'),
         ("list", "[]"),
     ):
         (tmp_path / f"fastpath_{name}_1.json").write_text(text)
-    assert [o.instance_id for o in find_owners(tmp_path)] == ["b", "a"]
+    assert [o.instance_id for o in find_publishers(tmp_path)] == ["b", "a"]
     monkeypatch.setattr(time, "time", lambda: now + STALE_S + 10.0)
-    assert find_owners(tmp_path) == []
+    assert find_publishers(tmp_path) == []
     mine.remove()
     mine.remove()
     assert not mine.path.exists()
 
 
 def test_where_an_owner_is(registry):
-    """Name an owner in all ways, wrongly, and not at all where there is none."""
+    """Name a publisher in all ways, wrongly, and not at all where there is none."""
     for given, found in (
         ("localhost", "tcp://127.0.0.1:5571"),
         ("10.0.0.7", "tcp://10.0.0.7:5571"),
@@ -340,26 +343,26 @@ def test_where_an_owner_is(registry):
         ("5600", "tcp://127.0.0.1:5600"),
         ("tcp://127.0.0.1:5572", "tcp://127.0.0.1:5572"),
     ):
-        assert find_owner(given) == found
+        assert find_publisher(given) == found
     for wrong in ("box:", "box:x", "box:99999"):
         with pytest.raises(ValueError, match="HOST:PORT"):
-            find_owner(wrong)
+            find_publisher(wrong)
     with pytest.raises(MirrorError, match="No world is served on this machine"):
-        find_owner()
+        find_publisher()
 
 
 def test_mirrors_of_nothing(hub):
-    """Mirror a silent port, an owner of another MuJoCo, and none of this protocol."""
+    """Mirror a silent port, a publisher of another MuJoCo, and none of this protocol."""
     with zmq.Context() as context, context.socket(zmq.REP) as other:
         port = other.bind_to_random_port("tcp://127.0.0.1")
         mirror = FastPathMirror(f"tcp://127.0.0.1:{port}", timeout=0.2)
-        with pytest.raises(MirrorError, match="No owner answers"):
+        with pytest.raises(MirrorError, match="No publisher answers"):
             mirror.hello()
         other.recv()
         other.send(b"")  # to the socket that was thrown away
         for reply, times, text in (
-            (msgpack.packb("hi"), 1, "is no owner"),
-            (b"\xc1", 1, "is no owner"),
+            (msgpack.packb("hi"), 1, "is no publisher"),
+            (b"\xc1", 1, "is no publisher"),
             # The quick question, and the greeting.
             (msgpack.packb({"error": "no"}), 2, "nothing to show: no"),
             (msgpack.packb({"mujoco_version": "3.1.0"}), 2, "has MuJoCo 3.1.0 and this program"),

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from manyworlds.plugins.ros2.bridge import RosBridge
-from manyworlds.plugins.urlab.fast_path import FastPathMirror, MirrorError, find_owners
+from manyworlds.plugins.urlab.fast_path import FastPathMirror, MirrorError, find_publishers
 from manyworlds.plugins.urlab.fast_path.mirror import Newest
-from manyworlds.plugins.urlab.fast_path.training import TrainingOwner, TrainingSource
+from manyworlds.plugins.urlab.fast_path.training import TrainingPublisher, TrainingSource
 from manyworlds.viewer.training_view import Frames, TrainingView
 from tests.browser import free_port
 from tests.lab.server.waiting import until
-from tests.plugins.urlab.owners import registry
+from tests.plugins.urlab.publishers import registry
 from tests.waiting import PATIENCE_S
 
 __all__ = ["registry"]
@@ -85,13 +85,13 @@ def test_one_world_is_shown(env):
 def test_a_training_is_found_and_cannot_be_pushed(env, registry, caplog):
     """Train with a page: its world is found, is shown, and says why it cannot be pushed."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    share = functools.partial(TrainingOwner, world=1, name="run")
+    share = functools.partial(TrainingPublisher, world=1, name="run")
     view = TrainingView(env, num_shown=2, port=free_port(), share=share)
     try:
-        (owner,) = until(find_owners, "no owner is there")
-        assert f"{owner.host}:{owner.control_port}" == view.shared_at
-        assert owner.scene == "run, world 1" and owner.pid == view._process.pid
-        mirror = FastPathMirror(owner.control, timeout=PATIENCE_S)
+        (publisher,) = until(find_publishers, "no publisher is there")
+        assert f"{publisher.host}:{publisher.control_port}" == view.shared_at
+        assert publisher.scene == "run, world 1" and publisher.pid == view._process.pid
+        mirror = FastPathMirror(publisher.control, timeout=PATIENCE_S)
         scene = mirror.hello()
         assert scene.model.nbody == env.sim.mj_model.nbody and not scene.has_state
         refused = mirror.request("fastpath_perturb", body=1, force=[1.0, 0.0, 0.0])["error"]
@@ -108,23 +108,23 @@ def test_a_training_is_found_and_cannot_be_pushed(env, registry, caplog):
 
         until(moved, "no poses come")
         with pytest.raises(MirrorError, match="publishes poses only, as trainings do"):
-            RosBridge(owner.control, [])
+            RosBridge(publisher.control, [])
         mirror.close()
     finally:
         view.finish()
-    assert find_owners() == [] and not list(registry.glob("*.json"))
+    assert find_publishers() == [] and not list(registry.glob("*.json"))
 
 
 def test_several_trainings_run_at_once(env, registry):
-    """Open two owners: both have ports, and each says where it is."""
+    """Open two publishers: both have ports, and each says where it is."""
     frames, _ = frames_of(env)
-    owners = [TrainingOwner(frames, env.sim.mj_model, i, "run") for i in range(2)]
+    publishers = [TrainingPublisher(frames, env.sim.mj_model, i, "run") for i in range(2)]
     try:
-        until(lambda: len(find_owners()) == 2, "an owner is missing")
-        assert owners[0].address != owners[1].address
-        assert {o.scene for o in find_owners()} == {"run, world 0", "run, world 1"}
+        until(lambda: len(find_publishers()) == 2, "a publisher is missing")
+        assert publishers[0].address != publishers[1].address
+        assert {o.scene for o in find_publishers()} == {"run, world 0", "run, world 1"}
     finally:
-        for owner in owners:
-            owner.close()
+        for publisher in publishers:
+            publisher.close()
         frames.close()
-    assert find_owners() == []
+    assert find_publishers() == []

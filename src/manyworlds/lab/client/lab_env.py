@@ -25,7 +25,7 @@ Arrays: TypeAlias = "np.ndarray | dict[str, Arrays]"
 class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
     """Task of a lab that its environment drives, as an environment that the caller resets.
 
-    The lab runs `manyworlds lab TASK --driver environment --serve`. It computes observations,
+    The lab runs `manyworlds lab TASK --stepper environment --serve`. It computes observations,
     rewards and ends of episodes; here are only arrays. Results are those of `GymEnv` of the same
     configuration, bit for bit, with the same seed of `reset` and the same actions; only events of
     the mode `startup` are drawn when the lab starts, from the seed of the configuration. The page
@@ -39,7 +39,7 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
 
     Raises:
         ValueError: the task has no such observation group.
-        LabError: there is no connection, another client drives, or no environment drives the world.
+        LabError: there is no connection, another client drives, or no environment steps the world.
     """
 
     def __init__(

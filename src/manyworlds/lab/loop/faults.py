@@ -11,11 +11,11 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.controls import RobotControls
-from manyworlds.lab.loop.drivers import PHYSICS
+from manyworlds.lab.loop.steppers import PHYSICS
 
 if TYPE_CHECKING:
     from manyworlds.lab.loop.commands import Command
-    from manyworlds.lab.loop.drivers import Drive
+    from manyworlds.lab.loop.steppers import StackedStepper
 
 REMEDY = "reset the world, or restore a saved state"
 _MOST = 1e6
@@ -61,7 +61,7 @@ def explain_failure(who: str, time: float, error: Exception) -> str:
     """Return a sentence about an error that stops a world; log it, unless it is a bad value.
 
     Args:
-        who: what raised it: a driver or a controller, often from outside this package.
+        who: what raised it: a stepper or a controller, often from outside this package.
         time: simulated time [s].
         error: the error.
     """
@@ -161,7 +161,11 @@ def _source(model: mujoco.MjModel, control: int, controls: RobotControls) -> str
 
 
 def find_divergence(
-    model: mujoco.MjModel, data: mujoco.MjData, kinds: list[str], time: float, drive: Drive
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    kinds: list[str],
+    time: float,
+    stacked: StackedStepper,
 ) -> str:
     """Return a sentence about the divergence that MuJoCo warned of; empty if it did not.
 
@@ -170,10 +174,10 @@ def find_divergence(
         data: the data, which MuJoCo has reset.
         kinds: types of the new warnings.
         time: time before the step [s].
-        drive: what made the step.
+        stacked: what made the step.
     """
-    stepped = drive.driver.name in PHYSICS
-    who = "" if stepped else f", while {_name_driver(drive)} advanced the world"
+    stepped = stacked.stepper.name in PHYSICS
+    who = "" if stepped else f", while {_name_stepper(stacked)} advanced the world"
     for kind, what in _DIVERGED.items():
         if kind in kinds:
             number = int(data.warning[_KINDS.index(kind)].lastinfo)
@@ -182,16 +186,16 @@ def find_divergence(
     return ""
 
 
-def name_writers(commands: Iterable[Command], drive: Drive) -> str:
-    """Return the possible writers of a bad state, for a message: commands, and the driver."""
+def name_writers(commands: Iterable[Command], stacked: StackedStepper) -> str:
+    """Return the possible writers of a bad state, for a message: commands, and the stepper."""
     writers = [f"the command '{command.name}'" for command in commands]
-    if drive.driver.name != "physics":
-        writers.append(_name_driver(drive))
+    if stacked.stepper.name != "physics":
+        writers.append(_name_stepper(stacked))
     return " or ".join(writers) or "a callback"
 
 
-def _name_driver(drive: Drive) -> str:
-    return f"the driver '{drive.driver.name}' of '{drive.owner}'"
+def _name_stepper(stacked: StackedStepper) -> str:
+    return f"the stepper '{stacked.stepper.name}' of '{stacked.owner}'"
 
 
 def find_bad_state(model: mujoco.MjModel, data: mujoco.MjData, who: str) -> str:

@@ -6,16 +6,16 @@ from typing import Literal
 
 import numpy as np
 
-from manyworlds.lab.loop.drivers import Drive, Puppet
 from manyworlds.lab.loop.physics_loop import PhysicsLoop
 from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.loop.steppers import Puppet, StackedStepper
 
 WorldMode = Literal["live", "direct", "puppet"]
 """`live` and `direct` as for the loop; `puppet` shows states that a client sends."""
 
 
 class Modes:
-    """Mode of one world, and the driver that its mode `puppet` needs.
+    """Mode of one world, and the stepper that its mode `puppet` needs.
 
     Args:
         loop: loop of the world.
@@ -24,12 +24,12 @@ class Modes:
     def __init__(self, loop: PhysicsLoop) -> None:
         self._loop = loop
         self._puppet = Puppet()
-        self._drive: Drive | None = None
+        self._stacked: StackedStepper | None = None
 
     @property
     def mode(self) -> WorldMode:
         """The present mode."""
-        return self._loop.mode if self._drive is None else "puppet"
+        return self._loop.mode if self._stacked is None else "puppet"
 
     def set(self, mode: WorldMode | Literal["auto"]) -> None:
         """Change the mode.
@@ -45,12 +45,12 @@ class Modes:
                 f"The mode is locked to '{self.mode}' (LabCfg.mode_lock): it cannot be '{mode}'."
             )
         self._loop.mode = "direct" if mode == "puppet" else mode
-        if self._drive is not None:
-            self._loop.release(self._drive)
-            self._drive = None
+        if self._stacked is not None:
+            self._loop.remove_stepper(self._stacked)
+            self._stacked = None
         if mode == "puppet":
             self._puppet = Puppet()
-            self._drive = self._loop.drive(self._puppet, "net")
+            self._stacked = self._loop.push_stepper(self._puppet, "net")
 
     def show(self, **fields: np.ndarray | float) -> Snapshot:
         """Show a state in the mode `puppet`, and return its snapshot.
@@ -59,7 +59,7 @@ class Modes:
             RuntimeError: the mode is another one.
             ValueError: a field is unknown, or of another size than the world's.
         """
-        if self._drive is None:
+        if self._stacked is None:
             raise RuntimeError(f"The mode is '{self.mode}': states are shown in 'puppet' only.")
         for name, value in fields.items():
             shape = np.shape(getattr(self._loop.data, name))

@@ -24,7 +24,6 @@ from manyworlds.lab.loop.commands import (
     StepRequest,
 )
 from manyworlds.lab.loop.controls import RobotControls
-from manyworlds.lab.loop.drivers import Drive, Driver, DriverStack, Physics
 from manyworlds.lab.loop.faults import (
     ControlLimits,
     FaultError,
@@ -38,6 +37,7 @@ from manyworlds.lab.loop.pacing import Pace, Pacer
 from manyworlds.lab.loop.scheduling import prefer_wakeups
 from manyworlds.lab.loop.shared_snapshots import SnapshotPublisher
 from manyworlds.lab.loop.snapshot import Snapshot, SnapshotTaker
+from manyworlds.lab.loop.steppers import Physics, StackedStepper, Stepper, StepperStack
 from manyworlds.lab.loop.world_lock import WorldLock
 from manyworlds.utils.newton import avoid_sparse_newton
 
@@ -88,7 +88,7 @@ class PhysicsLoop:
     ) -> None:
         self.model = model
         self.controls = RobotControls({}) if controls is None else controls
-        self.drivers = DriverStack()
+        self.steppers = StepperStack()
         self.pacer = Pacer()
         self._reset_data = reset_data or mujoco.mj_resetData
         self._lock = WorldLock()
@@ -297,17 +297,17 @@ class PhysicsLoop:
         finally:
             request.left = 0
 
-    def drive(self, driver: Driver, owner: str) -> Drive:
-        """Add a driver, which advances the world until `release`.
+    def push_stepper(self, stepper: Stepper, owner: str) -> StackedStepper:
+        """Add a stepper, which advances the world until `remove_stepper`.
 
         Raises:
             RuntimeError: it is on the stack already.
         """
-        return self.do(lambda model, data: self.drivers.push(driver, owner), edits_model=False)
+        return self.do(lambda model, data: self.steppers.push(stepper, owner), edits_model=False)
 
-    def release(self, drive: Drive) -> None:
-        """Remove a driver; the one below it continues."""
-        self.do(lambda model, data: self.drivers.remove(drive), edits_model=False)
+    def remove_stepper(self, stacked: StackedStepper) -> None:
+        """Remove a stepper; the one below it continues."""
+        self.do(lambda model, data: self.steppers.remove(stacked), edits_model=False)
 
     def start(self) -> None:
         """Start the physics thread.
@@ -363,7 +363,7 @@ class PhysicsLoop:
         controls: RobotControls,
         reset_data: WorldEdit,
     ) -> None:
-        """Replace the world for commands, whose snapshot then shows it; callbacks, drivers stay."""
+        """Replace the world in a command, whose snapshot shows it; callbacks and steppers stay."""
         self.model, self.controls = model, controls
         self._reset_data = reset_data
         self._bind(data)
@@ -438,7 +438,7 @@ class PhysicsLoop:
             return False
         calls = [handle.call for handle in self._pre + self._post]
         laws = [type(law) for r in self.controls for law in (r.controller, r.controller.base)]
-        return isinstance(self.drivers.top.driver, Physics) and all(map(is_ours, calls + laws))
+        return isinstance(self.steppers.top.stepper, Physics) and all(map(is_ours, calls + laws))
 
     def _let_others(self) -> None:
         if self._lock.is_wanted:
@@ -486,12 +486,12 @@ class PhysicsLoop:
             self._halt(bad)
 
     def _move(self) -> bool:
-        driver, time = self.drivers.top.driver, self.data.time
+        stepper, time = self.steppers.top.stepper, self.data.time
         avoid_sparse_newton(self.model)  # commands and callbacks may have changed its options
         try:
-            moved = driver.step(self.model, self.data)
-        except Exception as error:  # of MuJoCo, or of a driver from outside this package
-            self.fail(f"The {driver.name}", error)
+            moved = stepper.step(self.model, self.data)
+        except Exception as error:  # of MuJoCo, or of a stepper from outside this package
+            self.fail(f"The {stepper.name}", error)
             return False
         moved = not self._diverged(time) and moved  # also counts warnings
         self.num_steps += moved
@@ -499,8 +499,8 @@ class PhysicsLoop:
 
     def _diverged(self, time: float) -> bool:
         """Count MuJoCo's new warnings; stop the world if it has reset bad data."""
-        kinds, drive = self._warnings.update(), self.drivers.top
-        reason = find_divergence(self.model, self.data, kinds, time, drive) if kinds else ""
+        kinds, stacked = self._warnings.update(), self.steppers.top
+        reason = find_divergence(self.model, self.data, kinds, time, stacked) if kinds else ""
         if reason:
             self._halt(reason)
         return bool(reason)
@@ -576,7 +576,7 @@ class PhysicsLoop:
         self._diverged(self.data.time)  # in a command, a controller or a callback
         block = self._taker.take()
         if not self._keep(block):
-            who = name_writers(self._ran, self.drivers.top)
+            who = name_writers(self._ran, self.steppers.top)
             self._halt(find_bad_state(self.model, self.data, who))
             block = self._taker.take()
         self._snapshot = Snapshot(
@@ -585,7 +585,7 @@ class PhysicsLoop:
             time=float(self.data.time),
             paused=self._paused,
             mode=self._mode,
-            driver=self.drivers.top.driver.name,
+            stepper=self.steppers.top.stepper.name,
             fault=self._fault,
             warnings=self._warnings.counts,
             model_version=self.model_version,

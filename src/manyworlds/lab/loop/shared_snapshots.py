@@ -23,14 +23,14 @@ from manyworlds.lab.loop.snapshot import Layout, Snapshot
 _SLOTS = 8
 """Number of snapshots in the memory; a reader has the time of all but one of them for a copy."""
 _TEXT = 8192
-"""Space for the mode, the driver, the fault and the warnings of a snapshot [bytes]."""
+"""Space for the mode, the stepper, the fault and the warnings of a snapshot [bytes]."""
 _NEWEST = struct.Struct("<q")
 _SEQUENCE = struct.Struct("<q")
 _HEAD = struct.Struct("<qqqqdq")  # frame id, step, model version, length of the text, time, paused
 _SLOT_HEAD = 64  # sequence number and head; keeps the block aligned
 
 Texts = tuple[str, str, str, Mapping[str, int]]
-"""Mode, driver, fault and warnings of a snapshot."""
+"""Mode, stepper, fault and warnings of a snapshot."""
 
 
 class _Memory:
@@ -121,11 +121,11 @@ class SnapshotWriter:
 
     def _encoded(self, snapshot: Snapshot) -> bytes:
         """Return the texts of a snapshot, which rarely change, as bytes."""
-        texts = (snapshot.mode, snapshot.driver, snapshot.fault, snapshot.warnings)
+        texts = (snapshot.mode, snapshot.stepper, snapshot.fault, snapshot.warnings)
         if texts != self._texts:
-            mode, driver, fault, warnings = self._texts = texts
+            mode, stepper, fault, warnings = self._texts = texts
             # MuJoCo's kinds of warnings are few; a fault may quote anything.
-            told = (mode, driver[:200], fault[: _TEXT // 12], dict(warnings))
+            told = (mode, stepper[:200], fault[: _TEXT // 12], dict(warnings))
             self._text = json.dumps(told).encode()
         return self._text
 
@@ -180,7 +180,7 @@ class SnapshotReader:
             return None
         if text != self._text[0]:
             self._text = text, json.loads(text)
-        mode, driver, fault, warnings = self._text[1]
+        mode, stepper, fault, warnings = self._text[1]
         block.flags.writeable = False
         return Snapshot(
             frame_id=frame_id,
@@ -188,7 +188,7 @@ class SnapshotReader:
             time=time,
             paused=bool(paused),
             mode=mode,
-            driver=driver,
+            stepper=stepper,
             fault=fault,
             warnings=warnings,
             model_version=version,

@@ -50,8 +50,8 @@ class Snapshot:
     paused: bool
     mode: str
     """`live`, or `direct` if the world advances by calls of `step` only."""
-    driver: str
-    """Name of the driver that advanced the world: `physics`, `puppet`, `replay` ..."""
+    stepper: str
+    """Name of the stepper that advanced the world: `physics`, `puppet`, `replay` ..."""
     fault: str
     """Reason why the world stopped; empty if it can advance."""
     warnings: Mapping[str, int]
@@ -61,6 +61,11 @@ class Snapshot:
     block: np.ndarray
     """All fields, one after the other, float64."""
     layout: Layout
+
+    @property
+    def driver(self) -> str:
+        """Former name of `stepper`."""
+        return self.stepper
 
     def __getattr__(self, name: str) -> np.ndarray:
         """Return a field of `FIELDS`, in the shape that `mujoco.MjData` has it in."""

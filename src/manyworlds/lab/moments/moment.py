@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from manyworlds.lab.loop.drivers import TaskSettings
 from manyworlds.lab.loop.physics_loop import PhysicsLoop
+from manyworlds.lab.loop.steppers import TaskSettings
 from manyworlds.lab.robots.control import RobotControl, TargetCommand
 from manyworlds.lab.robots.controllers import Controller
 from manyworlds.lab.world.model_facts import STATE
@@ -18,7 +18,7 @@ from manyworlds.lab.world.model_facts import STATE
 if TYPE_CHECKING:
     from manyworlds.lab.robots.driving import DriverInputs
 
-NO_DRIVER = np.zeros(0, np.uint8)
+NO_TASK_MEMORY = np.zeros(0, np.uint8)
 """Memory of no task."""
 
 
@@ -111,7 +111,7 @@ class ControlStates:
     @classmethod
     def of(cls, loop: PhysicsLoop) -> ControlStates:
         """Return the present control of a loop's robots."""
-        task = loop.drivers.with_memory
+        task = loop.steppers.with_memory
         return cls(
             {robot.name: ControlState.of(robot) for robot in loop.controls},
             None if task is None else task.settings(),
@@ -123,14 +123,14 @@ class ControlStates:
         for robot in loop.controls:
             if not robots[robot.name].is_of(robot):
                 return False
-        task = loop.drivers.with_memory
+        task = loop.steppers.with_memory
         return task is None or task.settings() == self.task
 
     def put(self, loop: PhysicsLoop) -> None:
         """Give the robots and the task this control."""
         for robot in loop.controls:
             self.robots[robot.name].put(robot)
-        task = loop.drivers.with_memory
+        task = loop.steppers.with_memory
         if task is not None and self.task is not None:
             task.put_settings(self.task)
 
@@ -138,7 +138,7 @@ class ControlStates:
         """Give the robots and the task what of this control is another one than earlier."""
         for robot in loop.controls:
             self.robots[robot.name].put_changes(robot, since.robots[robot.name])
-        task = loop.drivers.with_memory
+        task = loop.steppers.with_memory
         if task is not None and self.task is not None and self.task != since.task:
             task.put_settings(self.task)
 
@@ -160,8 +160,8 @@ class WorldState:
     """Targets of each robot, by its name, each of shape [num_actuators]."""
     memory: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The `law` of each robot by its name, and the law's internal `state`, as plain data."""
-    driver: np.ndarray = field(default_factory=NO_DRIVER.copy)
-    """Memory of a task's environment that drives the world, uint8, shape [num_bytes]."""
+    task_memory: np.ndarray = field(default_factory=NO_TASK_MEMORY.copy)
+    """Memory of the task's environment that steps the world, uint8, shape [num_bytes]."""
 
     @property
     def time(self) -> float:
@@ -171,7 +171,7 @@ class WorldState:
     @property
     def num_bytes(self) -> int:
         """Memory of the state."""
-        return self.state.nbytes + self.sensordata.nbytes + self.driver.nbytes
+        return self.state.nbytes + self.sensordata.nbytes + self.task_memory.nbytes
 
     def put_state(self, loop: PhysicsLoop, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Return to the state, whoever controls the robots now, and clear a fault.
@@ -179,9 +179,9 @@ class WorldState:
         Runs in the physics thread.
         """
         loop.clear_fault()
-        task = loop.drivers.with_memory
-        if task is not None and self.driver.size:
-            task.recall(self.driver.tobytes(), model)
+        task = loop.steppers.with_memory
+        if task is not None and self.task_memory.size:
+            task.recall(self.task_memory.tobytes(), model)
         mujoco.mj_setState(model, data, self.state, STATE)
         # Compute derived fields for readers before the next step. This would change the solver's
         # warm start, which is part of the state and is set again.
@@ -215,13 +215,13 @@ class Moment(WorldState):
             law = robot.controller
             targets[robot.name] = robot.command.targets
             memory[robot.name] = {"law": law.name, "state": law.state_dict()}
-        task = loop.drivers.with_memory
+        task = loop.steppers.with_memory
         return cls(
             state=state,
             sensordata=data.sensordata.copy(),
             targets=targets,
             memory=memory,
-            driver=NO_DRIVER if task is None else np.frombuffer(task.memory(), np.uint8),
+            task_memory=NO_TASK_MEMORY if task is None else np.frombuffer(task.memory(), np.uint8),
             controls=ControlStates.of(loop),
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from manyworlds.lab.loop.controls import RobotControls
 from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
-from manyworlds.lab.moments.moment import NO_DRIVER, Moment, WorldState
+from manyworlds.lab.moments.moment import NO_TASK_MEMORY, Moment, WorldState
 from manyworlds.lab.moments.recording import Recording, carry_values, state_columns
 from manyworlds.lab.world.model_facts import STATE
 from manyworlds.utils.files import write_atomic
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from manyworlds.lab.world.world import World
 
 _META = ("name", "memory", "actuators", "converted")
-_ARRAYS = ("state", "sensordata", "driver")
+_ARRAYS = ("state", "sensordata", "task_memory")
 _COLUMNS = ("index", "joint_types", "model_hash")
 _NO_MEMORY: dict[str, Any] = {"law": "", "state": {}}
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
@@ -118,7 +118,7 @@ class SavedStates:
             sensordata=moment.sensordata,
             targets=moment.targets,
             memory=moment.memory,
-            driver=moment.driver,
+            task_memory=moment.task_memory,
             columns=self._columns,
             actuators={robot.name: list(robot.actuators.names) for robot in self._loop.controls},
         )
@@ -189,6 +189,8 @@ class SavedStates:
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 meta = json.loads(str(archive["meta"]))
                 arrays = {key: archive[key] for key in _ARRAYS if key in archive.files}
+                if "driver" in archive.files:  # the name of `task_memory` in older files
+                    arrays["task_memory"] = archive["driver"]
                 targets = {
                     key.removeprefix("target:"): archive[key]
                     for key in archive.files
@@ -273,7 +275,7 @@ class SavedStates:
             actuators=actuators,
             memory=memory,
             columns=columns,
-            driver=NO_DRIVER,
+            task_memory=NO_TASK_MEMORY,
             converted=f"converted from model {saved.model_hash[:12]}: {len(kept)} joints kept"
             + lost,
         )

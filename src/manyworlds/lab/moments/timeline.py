@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
-from manyworlds.lab.loop.drivers import Drive
 from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
+from manyworlds.lab.loop.steppers import StackedStepper
 from manyworlds.lab.moments.frames import StepRows
 from manyworlds.lab.moments.model_log import ModelLog
 from manyworlds.lab.moments.moment import ControlStates, Moment
@@ -45,7 +45,7 @@ _CHECKPOINT_SHARE = 0.003  # of the time at most, to keep the memory of a task
 _BRANCH_S = 300.0  # longest wait for steps that are made again, which may be slow in a task
 _REPLAY = "replay"
 _SHOWN = ("timeline", _REPLAY)
-"""Names of drivers whose frames are not kept, because they are shown again."""
+"""Names of steppers whose frames are not kept, because they are shown again."""
 _SNAP_S = 1e-6  # far above the rounding errors of clocks that add up timesteps
 
 
@@ -54,7 +54,7 @@ class Timeline:
 
     A frame is the state after a step, with the inputs of that step: controls, forces, mocap bodies.
     States that a command sets, as a reset does, are frames, too. Going back shows frames in place
-    of physics, as the driver of the world, and changes nothing: `leave` returns to the present.
+    of physics, as the stepper of the world, and changes nothing: `leave` returns to the present.
     `branch` continues from the frame that is shown: the world, its model's values and options, the
     robots' targets and controllers, and the memory of a task's environment are those of that
     moment, to the bit; see `branch`. The future that was is kept until the next branch, see `swap`.
@@ -84,7 +84,7 @@ class Timeline:
         """Called in the physics thread where the world continues from another moment."""
         self._loop, self._rows, self._edits = loop, rows, edits
         self._buffer = FrameBuffer(state_columns(loop.model), self.cfg, loop.model.opt)
-        self._drive: Drive | None = None
+        self._stacked: StackedStepper | None = None
         self._other: Future | None = None
         self._end = 0
         loop.on_reset(self._on_reset)
@@ -101,7 +101,7 @@ class Timeline:
         """
         self._pulls = pulls
         model = world.model
-        self._drop_drive()
+        self._drop_stepper()
         self._buffer.frames.begin(state_columns(model, world.model_hash))
         self._rows.renew()
         self._base = self._end  # number of the first frame of this model
@@ -131,7 +131,7 @@ class Timeline:
     @property
     def is_active(self) -> bool:
         """True while a moment of the past is shown."""
-        return self._drive is not None
+        return self._stacked is not None
 
     @property
     def duration(self) -> float:
@@ -259,7 +259,7 @@ class Timeline:
     def give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """End showing the past, as for a reset; the model has its present values again."""
         if self.is_active:
-            self._drop_drive()
+            self._drop_stepper()
             self._set_model(self._end)
             self._loop.set_paused(self._was_paused)
 
@@ -330,7 +330,7 @@ class Timeline:
         else:
             self._was_paused = self._loop.paused
             self.return_to_present(model, data)
-            return self._loop.drivers.top.driver.step(model, data)
+            return self._loop.steppers.top.stepper.step(model, data)
         self._shown = True
         return True
 
@@ -343,7 +343,7 @@ class Timeline:
             if self.cfg.max_duration <= 0.0:
                 why = "TimelineCfg.max_duration is 0"
             raise ValueError(f"The timeline has no moment to go back to: {why}.")
-        if (top := self._loop.drivers.top).driver.name == "replay":
+        if (top := self._loop.steppers.top).stepper.name == "replay":
             raise ValueError(f"The timeline is not there while '{top.owner}' plays: stop it first.")
 
     def _enter(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> None:
@@ -351,7 +351,7 @@ class Timeline:
             self._note_commands()
             self._present = self._capture(model, data)
             self._was_paused = self._loop.paused
-            self._drive = self._loop.drivers.push(self, "timeline")
+            self._stacked = self._loop.steppers.push(self, "timeline")
         self._loop.set_paused(True)
         self._loop.clear_fault()
         self._show(model, data, frame)
@@ -378,10 +378,11 @@ class Timeline:
             self._version = self._loop.model_version
             self._loop.limits.read(self._loop.model)
 
-    def _drop_drive(self) -> None:
-        drive, self._drive = self._drive, None
-        if drive is not None:
-            self._loop.drivers.remove(drive)
+    def _drop_stepper(self) -> None:
+        stacked = self._stacked
+        self._stacked = None
+        if stacked is not None:
+            self._loop.steppers.remove(stacked)
         self._present = None
 
     def _on_reset(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
@@ -391,7 +392,7 @@ class Timeline:
     def _before_step(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         """Keep what commands have changed since the last step, or a hand while it was paused."""
         loop = self._loop
-        if (self._moved and not loop.touched) or self._drive is not None:
+        if (self._moved and not loop.touched) or self._stacked is not None:
             return
         loop.touched = False
         self._note_commands()
@@ -407,7 +408,7 @@ class Timeline:
         self._moved = moved
         if not moved:
             return
-        if self._shown or self._loop.drivers.top.driver.name in _SHOWN:
+        if self._shown or self._loop.steppers.top.stepper.name in _SHOWN:
             self._shown = False
             return
         if self._jump is not None:
@@ -430,7 +431,7 @@ class Timeline:
 
     @property
     def _is_replay(self) -> bool:
-        return self._loop.drivers.top.driver.name == _REPLAY
+        return self._loop.steppers.top.stepper.name == _REPLAY
 
     def _add_jump(self, model: mujoco.MjModel) -> None:
         """Keep the state before a step that did not begin where the last one ended."""
@@ -478,7 +479,7 @@ class Timeline:
             return
         begun = time.thread_time()
         self._keep_checkpoint(frame, self._capture(model, data))
-        if self._loop.drivers.with_memory is not None:
+        if self._loop.steppers.with_memory is not None:
             rest = (time.thread_time() - begun) / _CHECKPOINT_SHARE
             self._checkpoint_time = time.monotonic() + rest
 
@@ -519,14 +520,14 @@ class Timeline:
         frame, present = self._at, self._present
         controls = ControlStates.of(self._loop)
         edits = self._log.take_back()  # made while the past was shown: they are kept
-        self._drop_drive()
+        self._drop_stepper()
         try:
             self.notes = self._resimulate(model, data, frame)
         except Exception as error:
             self._set_model(self._end)
             controls.put(self._loop)
             present.put_state(self._loop, model, data)
-            self._present, self._drive = present, self._loop.drivers.push(self, "timeline")
+            self._present, self._stacked = present, self._loop.steppers.push(self, "timeline")
             self._show(model, data, frame)
             self._log.edit(edits)
             at = self._row(frame)[0]

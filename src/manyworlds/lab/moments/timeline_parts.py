@@ -193,7 +193,7 @@ class Resimulation:
 
     def __init__(self, loop: PhysicsLoop) -> None:
         self._loop = loop
-        self.has_task = loop.drivers.with_memory is not None
+        self.has_task = loop.steppers.with_memory is not None
         """True if the environment of a task makes the steps."""
         self._notes: dict[str, str] = {}
 
@@ -222,7 +222,7 @@ class Resimulation:
         mujoco.mj_setState(model, data, part, inputs)
         self._compare_controls(ctrl, data)
         if self.has_task:
-            self._loop.drivers.top.driver.step(model, data)
+            self._loop.steppers.top.stepper.step(model, data)
         else:
             mujoco.mj_step(model, data)
         again = np.empty_like(row)

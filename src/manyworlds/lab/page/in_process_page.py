@@ -277,7 +277,7 @@ def _fits(snapshot: Snapshot, model: mujoco.MjModel) -> bool:
 
 
 def _task_tabs(lab: LabMirror) -> dict[str, tuple[PartMaker, ...]]:
-    """Return the tabs of the task whose environment drives the world, and of its training."""
+    """Return the tabs of the task whose environment steps the world, and of its training."""
     task = lab.environment
     if task is None:
         return {}

@@ -19,7 +19,7 @@ from manyworlds.lab.world.elements import RobotElements
 
 if TYPE_CHECKING:
     from manyworlds.lab.face import LabFace
-    from manyworlds.lab.task.env_driver import EnvironmentDriver
+    from manyworlds.lab.task.env_stepper import EnvironmentStepper
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,16 @@ class ShownControls:
 
 
 class MirroredTask:
-    """The environment that drives the world.
+    """The environment that steps the world.
 
     Args:
         lab: the lab.
-        driver: the environment's driver, if it is in this process.
+        stepper: the environment's stepper, if it is in this process.
     """
 
-    def __init__(self, lab: LabMirror, driver: EnvironmentDriver | None) -> None:
-        self.driver = driver
-        self.env = None if driver is None else driver.env
+    def __init__(self, lab: LabMirror, stepper: EnvironmentStepper | None) -> None:
+        self.stepper = stepper
+        self.env = None if stepper is None else stepper.env
         self._lab = lab
         task = lab.face.verbs.read_task()
         self.differences: list[str] = task["differences"]
@@ -105,7 +105,7 @@ class LabMirror:
         self.controls = {name: self._read_controls(name) for name in self._facts.robots}
         """Controls of the robots that have actuators, by name."""
         self.environment: MirroredTask | None = None
-        """The task whose environment drives the world."""
+        """The task whose environment steps the world."""
         if self._facts.has_task:
             self.environment = MirroredTask(self, getattr(face, "environment", None))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NONE = "none"
 _FILES = ",".join((*MODEL_SUFFIXES, *MESH_SUFFIXES, ".zip"))
 _ENDS_TASK = (
-    "A task's environment drives this world. The first edit ends that: plain MuJoCo goes on, "
+    "A task's environment steps this world. The first edit ends that: plain MuJoCo steps it then, "
     "without the task's commands, rewards and resets."
 )
 

@@ -27,11 +27,11 @@ _OWN_WIDGETS = (
 
 
 class TaskPart:
-    """The task of the environment that drives the world, with the panels of the play page.
+    """The task of the environment that steps the world, with the panels of the play page.
 
     Args:
         ctx: context of the page.
-        task: task that drives the world.
+        task: task that steps the world.
     """
 
     period = 0.1
@@ -80,9 +80,9 @@ class TaskPart:
         """Show the last control step."""
         task = self._task
         task.update()
-        if snapshot.paused != self._paused and task.driver is not None:
+        if snapshot.paused != self._paused and task.stepper is not None:
             self._paused = snapshot.paused
-            task.driver.show_pause(snapshot.paused)
+            task.stepper.show_pause(snapshot.paused)
         self.commands.update()
         self._auto_reset.show(task.auto_reset)
         report = task.report
@@ -120,8 +120,8 @@ class TaskPart:
                 verbs.steer_command(term=term, values=values)
             case SeekMotion(term, frame):
                 verbs.seek_motion(term=term, frame=frame)
-            case requests.ApplyGuiReset() if self._task.driver is not None:
-                self._task.driver.apply_gui_reset()
+            case requests.ApplyGuiReset() if self._task.stepper is not None:
+                self._task.stepper.apply_gui_reset()
             case requests.Reset():
                 verbs.reset()
             case requests.TogglePause():

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from manyworlds.lab.loop.drivers import ENVIRONMENT, PHYSICS
 from manyworlds.lab.loop.faults import explain_warnings
 from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.loop.steppers import ENVIRONMENT, PHYSICS
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.robots.control import POLICY
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
@@ -22,13 +22,13 @@ DRIVERS = {
     ENVIRONMENT: "the task's environment",
     "timeline": "a moment of the past",
 }
-"""Labels of drivers, by name; the others are shown by their names."""
+"""Labels of steppers, by name; the others are shown by their names."""
 POLICY_DRIVERS = {
     "physics": "Policy runs in plain MuJoCo (deployment check)",
     ENVIRONMENT: "Policy runs in the task's environment",
     "timeline": DRIVERS["timeline"],
 }
-"""Sentences about what steps the world of a policy, by name of the driver."""
+"""Sentences about what steps the world of a policy, by name of the stepper."""
 
 _STILL = 0.01  # speed below which a robot counts as not moving [m/s or rad/s]
 PANEL_PX = 360
@@ -104,7 +104,7 @@ class TopBar:
             owner = facts.robots[ctx.robot].owner
             labels = POLICY_DRIVERS if owner == POLICY else DRIVERS
             rows.append(("Owner", owner))
-            rows.append(("Driver", labels.get(snapshot.driver, snapshot.driver)))
+            rows.append(("Stepper", labels.get(snapshot.stepper, snapshot.stepper)))
             notes = notes if snapshot.fault else self._notes(snapshot)
         if snapshot.fault:
             notes.insert(0, snapshot.fault)
@@ -153,7 +153,7 @@ def _banner(snapshot: Snapshot, running: bool) -> str:
         return banner_html("STOPPED", ERROR_COLOR, PANEL_PX)
     if snapshot.paused:
         return banner_html("PAUSED", "rgba(33,37,41,.82)", PANEL_PX)
-    text = "" if snapshot.driver in PHYSICS else snapshot.driver.upper()
+    text = "" if snapshot.stepper in PHYSICS else snapshot.stepper.upper()
     if not running:
         text = f"{text} PAUSED".lstrip()
     return banner_html(text, "rgba(25,113,194,.82)", PANEL_PX) if text else ""

@@ -151,7 +151,7 @@ class TrainingPart:
         )
 
     def _compare(self) -> None:
-        """Simulate and film two futures beside the page, which goes on."""
+        """Simulate and film two futures beside the page, which stays usable."""
         if self._comparison is not None and self._comparison.is_alive():
             raise RuntimeError("Two futures are being simulated: wait for them.")
         chosen = self.second.value

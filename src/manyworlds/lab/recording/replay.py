@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.callbacks import Handle
-from manyworlds.lab.loop.drivers import Drive
 from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
+from manyworlds.lab.loop.steppers import StackedStepper
 from manyworlds.lab.moments.moment import Moment
 from manyworlds.lab.moments.recording import LIVE, Recording, joint_types, state_index
 from manyworlds.lab.moments.states import SavedStates
@@ -93,7 +93,7 @@ class Track:
 
 
 class Replay:
-    """Plays recordings, as the driver of the world, until `stop`, a reset or a restored state.
+    """Plays recordings, as the stepper of the world, until `stop`, a reset or a restored state.
 
     A keyframe that is applied or held ends a replay, too: `give_way` is called before it.
 
@@ -137,7 +137,7 @@ class Replay:
         self._prefixes, self._reset_data = dict(prefixes), reset_data
         self._tracks: list[Track] = []
         self._num_segments = 0
-        self._drive: Drive | None = None
+        self._stacked: StackedStepper | None = None
         self._before: Moment | None = None
         self._was_paused = False
         self._time = 0.0
@@ -154,12 +154,12 @@ class Replay:
 
     @property
     def is_active(self) -> bool:
-        """True while a recording drives the world, playing or not."""
-        return self._drive is not None
+        """True while a recording replaces physics, playing or not."""
+        return self._stacked is not None
 
     @property
     def active_session(self) -> str:
-        """Name of the session that drives the world; empty if none does."""
+        """Name of the session that replaces physics; empty if none does."""
         return self.session if self.is_active else ""
 
     @property
@@ -260,7 +260,7 @@ class Replay:
                     self._tracks.append(self._map(model, number, segment, matches))
             self._time, self._playing = 0.0, True
             self._show(model, data)
-            self._drive = self._loop.drivers.push(self, self.name)
+            self._stacked = self._loop.steppers.push(self, self.name)
             self._on_reset = self._loop.on_reset(self._interrupt)
 
         self._loop.do(begin, edits_model=False)
@@ -278,11 +278,12 @@ class Replay:
 
     def give_way(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """End the replay in the present state, as for a reset; return False if there is none."""
-        drive, self._drive = self._drive, None
-        if drive is None:
+        stacked = self._stacked
+        self._stacked = None
+        if stacked is None:
             return False
         self._playing = False
-        self._loop.drivers.remove(drive)
+        self._loop.steppers.remove(stacked)
         if self._on_reset is not None:
             self._on_reset.remove()
         if self._before is not None:
@@ -461,7 +462,7 @@ class Replay:
     def _do(self, command: WorldEdit) -> None:
         def checked(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             # Only in the command is it certain that no other thread has stopped the replay.
-            if self._drive is None:
+            if self._stacked is None:
                 raise RuntimeError("Nothing is played: start a replay first.")
             command(model, data)
 

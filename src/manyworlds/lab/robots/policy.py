@@ -246,7 +246,7 @@ def start_policy(
     """Control a robot of a lab by a policy, from the initial state; see `LiveLab.run_policy`."""
     if lab.environment is not None:
         raise RuntimeError(
-            "A task's environment drives this world, with a policy of its own: open the scene "
+            "A task's environment steps this world, with a policy of its own: open the scene "
             "in plain MuJoCo, or give the policy to LiveLab.driven_by."
         )
     law = PolicyController(path, lab.world.model, control, commands)

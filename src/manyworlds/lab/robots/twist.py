@@ -16,7 +16,7 @@ _TWIST = "twist"
 
 
 def read_twist(lab: LiveLab, robot: RobotControl) -> list[float]:
-    """Return the velocity command of a robot, or of the task that drives the world.
+    """Return the velocity command of a robot, or of the task that steps the world.
 
     Returns:
         Forward and left velocity [m/s] and yaw rate [rad/s]; empty without such a command. It is

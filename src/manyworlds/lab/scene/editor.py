@@ -52,14 +52,14 @@ _Left = tuple[Recording, np.ndarray]
 
 
 class SceneEditor:
-    """Adds, moves, renames and removes items of a live world, which goes on meanwhile.
+    """Adds, moves, renames and removes items of a live world, which keeps running.
 
     An edit changes a copy of the world's spec, compiles it outside of the physics thread, and
     rebuilds the lab: what was there before keeps its state by name. If an edit fails, nothing has
     changed. Edits of several threads follow one another, and can be undone.
 
-    A task's environment that drives the world stops driving with the first edit, because its
-    batch is another world: plain MuJoCo goes on. `notes` says so.
+    A task's environment that steps the world stops with the first edit, because its
+    batch is another world: plain MuJoCo steps it from then on. `notes` says so.
 
     Args:
         lab: the lab.
@@ -499,7 +499,7 @@ class SceneEditor:
             for robot in controls
             if lab.controls.find(robot.name) is None and robot.owner
         ]
-        task = ["the task's environment no longer drives the world"] * driven
+        task = ["the task's environment no longer steps the world"] * driven
         self.notes = (*notes, *gone, *task, *result.notes)
         same = (i.name for i in self.items.values() if selected and i.id == selected.id)
         self.selected = next(same, "")

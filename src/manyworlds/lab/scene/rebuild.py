@@ -18,7 +18,7 @@ from manyworlds.lab.world.model_facts import STATE, has_prefix
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
-    from manyworlds.lab.task.env_driver import EnvironmentDriver
+    from manyworlds.lab.task.env_stepper import EnvironmentStepper
     from manyworlds.lab.world.world import World
 
 
@@ -164,7 +164,7 @@ class Replacement:
     Args:
         lab: the lab.
         world: the new world.
-        driver: environment that drives the new world, from its own state; None for plain MuJoCo.
+        stepper: environment that steps the new world, from its own state; None for plain MuJoCo.
         transition: state that an edit sets, besides what continues by name; None for nothing.
     """
 
@@ -172,10 +172,10 @@ class Replacement:
         self,
         lab: LiveLab,
         world: World,
-        driver: EnvironmentDriver | None = None,
+        stepper: EnvironmentStepper | None = None,
         transition: Transition | None = None,
     ) -> None:
-        self._lab, self._world, self._driver = lab, world, driver
+        self._lab, self._world, self._stepper = lab, world, stepper
         self._transition = transition or _PLAIN
         self._data = world.new_data()
         self._controls = controls_of(world, self._data)
@@ -206,7 +206,7 @@ class Replacement:
         for robot in held:
             lab.keyframes.stop_hold(robot)
         edit = self._transition
-        result = carry_state(model, old, world.model, data, self._driver is None, edit)
+        result = carry_state(model, old, world.model, data, self._stepper is None, edit)
         desk, dropped = carry_controls(
             lab.controls, self._controls, world.model, edit.renamed_robots
         )
@@ -216,11 +216,11 @@ class Replacement:
         lab.recorder.rebuild(world.model_hash)
         lab.bind_world(world, states)
         lab.replay.continue_settings(replay)
-        if self._driver is None:
+        if self._stepper is None:
             notes += [f"the controller of '{name}' ended: {why}" for name, why in dropped.items()]
             notes += lab.keyframes.hold_again(held)
         else:
-            self._driver.start(lab.loop)
-            lab.environment, dropped = self._driver, {}
+            self._stepper.start(lab.loop)
+            lab.environment, dropped = self._stepper, {}
         lab.rebuild_notes = tuple(notes)
         return dataclasses.replace(result, dropped_laws=tuple(dropped), notes=lab.rebuild_notes)

@@ -246,4 +246,4 @@ def as_network(verb: str, fields: Mapping[str, object]) -> dict[str, object]:
 
 def mode_of(snapshot: Snapshot) -> str:
     """Return the mode of the world: `live`, `direct` or `puppet`."""
-    return "puppet" if snapshot.driver == "puppet" else snapshot.mode
+    return "puppet" if snapshot.stepper == "puppet" else snapshot.mode

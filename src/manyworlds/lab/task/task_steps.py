@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.envs.types import VecEnvObs
-    from manyworlds.lab.task.env_driver import EnvironmentDriver
+    from manyworlds.lab.task.env_stepper import EnvironmentStepper
     from manyworlds.rl.inference import PolicyEstimate
 
 
@@ -38,16 +38,16 @@ def plain_reset(observations: object, extras: Mapping[str, object]) -> dict[str,
     return {"observations": _row(observations), "log": log}
 
 
-def plain_details(driver: EnvironmentDriver) -> dict[str, object]:
+def plain_details(stepper: EnvironmentStepper) -> dict[str, object]:
     """Return what the last control step was like; see the verb `read_task_details`."""
     from manyworlds.live.story import step_of
 
-    step, value, deviation = step_of(driver.env), None, {}
-    if isinstance(driver.policy, _Estimator):
-        found = driver.policy.estimate(driver.env.get_observations())
+    step, value, deviation = step_of(stepper.env), None, {}
+    if isinstance(stepper.policy, _Estimator):
+        found = stepper.policy.estimate(stepper.env.get_observations())
         value = None if found.value is None else float(found.value[0])
         if found.deviation is not None:
-            manager = driver.env.action_manager
+            manager = stepper.env.action_manager
             parts = found.deviation[0].split(manager.action_term_dim)
             rows = zip(manager.active_terms, parts, strict=True)
             deviation = {name: part.tolist() for name, part in rows}

@@ -35,8 +35,8 @@ from manyworlds.rl.progress import EditRecord
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab_cfg import LabCfg
-    from manyworlds.lab.task.env_driver import EnvironmentDriver
     from manyworlds.lab.task.env_policies import EnvironmentPolicy
+    from manyworlds.lab.task.env_stepper import EnvironmentStepper
 
 
 Vector = tuple[float, float, float]
@@ -82,8 +82,8 @@ class EnteredWorld:
                 f"No steps of world {self.env_id} are recorded: enter it with record=200."
             )
         found = self.visitor.record(self.env_id, self.recorded, timeout_s)
-        replay = WorldReplay(self._driver.env, found.steps)
-        self._driver.go_to(found.snapshot.state, replay)
+        replay = WorldReplay(self._stepper.env, found.steps)
+        self._stepper.go_to(found.snapshot.state, replay)
         return replay
 
     def rewind(
@@ -117,7 +117,7 @@ class EnteredWorld:
                 f"World {world} has other variants than this one: enter it by "
                 f"`manyworlds lab --attach RUN --world {world}`."
             )
-        own = edit_log(self._driver.env).applied
+        own = edit_log(self._stepper.env).applied
         if edits_in(record.snapshot.state)[: len(own)] != own:
             raise ValueError(
                 f"An edit has changed the training since: enter that moment of world {world} in a "
@@ -128,15 +128,15 @@ class EnteredWorld:
     def _go_back(
         self, record: WorldRecord, seconds: float, *, follow: bool, shows_end: bool
     ) -> WorldReplay:
-        driver = self._driver
-        count = min(len(record.steps), max(1, round(seconds / driver.env.step_dt)))
-        replay = WorldReplay(driver.env, record.steps, quick_checksum)
+        stepper = self._stepper
+        count = min(len(record.steps), max(1, round(seconds / stepper.env.step_dt)))
+        replay = WorldReplay(stepper.env, record.steps, quick_checksum)
         if shows_end:
-            driver.auto_reset = False
-        driver.go_to(record.snapshot.state, replay, len(record.steps) - count)
+            stepper.auto_reset = False
+        stepper.go_to(record.snapshot.state, replay, len(record.steps) - count)
         if not follow:
             replay.stop("The policy acts.")
-        card = read_card(driver.env, 0)
+        card = read_card(stepper.env, 0)
         num_envs = self.visitor.facts()["num_envs"]
         world = record.snapshot.env_id
         self.lab.world.card = dataclasses.replace(card, env_id=world, num_envs=num_envs)
@@ -166,13 +166,13 @@ class EnteredWorld:
         """
         if (checkpoint is None) == (push is None):
             raise ValueError("Give a checkpoint or a push: the second future differs by it.")
-        snapshot, driver = self._driver.snapshot(), self._driver
+        snapshot, stepper = self._stepper.snapshot(), self._stepper
         second = None if checkpoint is None else sent_policy(self._checkpoint(checkpoint))
         stock = EntryStock(self.visitor.folder)
         with self.lab.lock():
             env, other = stock.take(snapshot, second)
             try:
-                own = policy_of_world(driver.policy, 0, env)
+                own = policy_of_world(stepper.policy, 0, env)
                 first = "no policy" if own is None else f"policy of iteration {self.iteration}"
                 if push is not None:
                     push.check(env)
@@ -202,7 +202,7 @@ class EnteredWorld:
 
     def start_state(self) -> StartState:
         """Return the present state, from which episodes can begin."""
-        return StartState.of(self._driver.snapshot(), self._driver.env)
+        return StartState.of(self._stepper.snapshot(), self._stepper.env)
 
     def push(
         self,
@@ -223,7 +223,7 @@ class EnteredWorld:
             ValueError: there is no such body, or a number is out of range.
         """
         push = RecordedPush(body=body, force=force, torque=torque, duration_s=duration_s)
-        push.check(self._driver.env)
+        push.check(self._stepper.env)
         self.pushed = self.start_state(), push
         self.lab.perturbation.push_for(
             self.lab.model.body(body).id, np.array([*force, *torque]), duration_s
@@ -277,7 +277,7 @@ class EnteredWorld:
                 "No field of the model was changed: change one in the tab World, or by "
                 "`lab.set_model`."
             )
-        return edits_of(self._driver.env, changes)
+        return edits_of(self._stepper.env, changes)
 
     def send_randomization(self) -> list[EditRecord]:
         """Send the edits of `randomization`; they apply to each world at its next reset."""
@@ -323,10 +323,10 @@ class EnteredWorld:
         return self.send(AddCase(name=name, state=state, push=push, seconds=seconds))
 
     @property
-    def _driver(self) -> EnvironmentDriver:
-        driver = self.lab.environment
-        assert driver is not None
-        return driver
+    def _stepper(self) -> EnvironmentStepper:
+        stepper = self.lab.environment
+        assert stepper is not None
+        return stepper
 
     def last_push(self) -> tuple[StartState, RecordedPush]:
         """Return the state before the last push, and the push.

@@ -22,7 +22,7 @@ from manyworlds.lab.verbs.registry import Reply, verb
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
-    from manyworlds.lab.task.env_driver import EnvironmentDriver
+    from manyworlds.lab.task.env_stepper import EnvironmentStepper
 
 _OBSERVATIONS = Values(text="float32 arrays by group and, in some groups, by term")
 _LOG = Values(text="values about finished episodes")
@@ -82,13 +82,13 @@ def read_task(lab: LiveLab) -> Reply:
 )
 def read_task_report(lab: LiveLab) -> Reply:
     """Return the results of the environment's last control step."""
-    driver = _environment(lab)
+    stepper = _environment(lab)
     return {
-        "report": dict(vars(driver.report)),
-        "frames": driver.motion_frames(),
-        "auto_reset": driver.auto_reset,
-        "substep": driver.substep,
-        "terrain_cell": driver.terrain_cell(),
+        "report": dict(vars(stepper.report)),
+        "frames": stepper.motion_frames(),
+        "auto_reset": stepper.auto_reset,
+        "substep": stepper.substep,
+        "terrain_cell": stepper.terrain_cell(),
     }
 
 
@@ -103,9 +103,9 @@ def read_task_report(lab: LiveLab) -> Reply:
 )
 def read_task_details(lab: LiveLab) -> Reply:
     """Return what the environment's last control step was like, for people."""
-    driver = _environment(lab)
+    stepper = _environment(lab)
     with lab.lock():
-        return plain_details(driver)
+        return plain_details(stepper)
 
 
 @verb()
@@ -115,8 +115,8 @@ def set_terrain_cell(
     column: Annotated[int, Integer(low=0, text="column of the cell")],
 ) -> Reply:
     """Move the world to another cell of generated terrain; all free bodies move along."""
-    driver = _environment(lab)
-    lab.loop.do(lambda model, data: driver.move_to_cell(model, data, level, column))
+    stepper = _environment(lab)
+    lab.loop.do(lambda model, data: stepper.move_to_cell(model, data, level, column))
     return {}
 
 
@@ -128,9 +128,9 @@ def reset_task(
     ] = None,
 ) -> Reply:
     """Start a new episode of the environment's task, and return its observations."""
-    driver = _environment(lab)
+    stepper = _environment(lab)
     with lab.lock():  # nothing else draws random numbers in between
-        return driver.restart(seed, lab.reset)
+        return stepper.restart(seed, lab.reset)
 
 
 @verb(
@@ -146,13 +146,13 @@ def step_task(
     action: Annotated[np.ndarray, Numbers(text="action in place of that of a policy")],
 ) -> Reply:
     """Make one control step of the environment's task, in the mode `direct`."""
-    driver = _environment(lab)
+    stepper = _environment(lab)
     if lab.modes.mode != "direct":
         raise VerbError(
             "bad_mode", f"step_task: the mode is '{lab.modes.mode}', not 'direct'; see set_mode."
         )
     try:
-        return dict(driver.step_with(action, lab.step))
+        return dict(stepper.step_with(action, lab.step))
     except ValueError as error:
         raise VerbError("dim_mismatch", f"step_task: {error}") from error
 
@@ -175,11 +175,11 @@ def set_auto_reset(
     return {"on": on}
 
 
-def _environment(lab: LiveLab) -> EnvironmentDriver:
+def _environment(lab: LiveLab) -> EnvironmentStepper:
     if lab.environment is None:
         raise VerbError(
             "not_ready",
-            "no environment drives this world: open it by its task with --driver environment, or "
+            "no environment steps this world: open it by its task with --stepper environment, or "
             "by LiveLab.driven_by.",
         )
     return lab.environment

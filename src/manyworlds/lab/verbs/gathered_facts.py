@@ -11,11 +11,11 @@ import numpy as np
 
 from manyworlds.lab.facts import (
     FACTS_S,
-    DriverFacts,
     LabFacts,
     RecordingFacts,
     ReplayFacts,
     RobotFacts,
+    StepperFacts,
 )
 from manyworlds.lab.moments.timeline_parts import describe
 from manyworlds.lab.robots.control import RobotControl
@@ -70,13 +70,13 @@ def gather_facts(lab: LiveLab) -> LabFacts:
     """Return the present facts of a lab."""
     loop = lab.loop
     pace = loop.pace
-    top = loop.drivers.top
+    top = loop.steppers.top
     return LabFacts(
         state=loop.state,
         fault=loop.fault,
         paused=loop.paused,
         mode=lab.modes.mode,
-        driver=DriverFacts(top.driver.name, top.owner),
+        driver=StepperFacts(top.stepper.name, top.owner),
         has_task=lab.environment is not None,
         percent=100.0 * pace.speed,
         real_time_factor=pace.real_time_factor,

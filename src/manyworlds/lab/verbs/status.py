@@ -41,7 +41,7 @@ _EXPORT_S = 10.0  # longest wait for a copy of the model
     paused=Flag(),
     mode=Choice(options=("live", "direct", "puppet")),
     driver=Values(text="name and owner of the driver that advances the world"),
-    has_task=Flag(text="true if a task's environment drives the world, or is replaced for now"),
+    has_task=Flag(text="true if a task's environment steps the world, or is replaced for now"),
     percent=Number(unit="%", infinite=True, text="requested speed"),
     real_time_factor=Number(text="achieved speed over the last second"),
     behind_s=Number(unit="s", text="delay behind the wall clock"),
@@ -117,7 +117,7 @@ def read_robot(
     robots=Values(text="prefix, controls and gains by robot, also of those without actuators"),
     model_version=Integer(text="number of changes of the model"),
     model_hash=Field(text="hash of the compiled model, before later changes"),
-    environment=Flag(text="true if the environment of a task drives the world"),
+    environment=Flag(text="true if the environment of a task steps the world"),
     option_sources=Values(text="robot that set each option that is not MuJoCo's default"),
     batch=Values(text="index, variants, terrain, randomized values; empty if it is from no batch"),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manyworlds.lab.loop.drivers import why_still
 from manyworlds.lab.loop.faults import explain_warnings
+from manyworlds.lab.loop.steppers import why_still
 from manyworlds.lab.world.diff import Difference, diff_models, load_model
 from manyworlds.lab.world.info import describe_installation, describe_model
 from manyworlds.lab.world.options import explain_options

@@ -99,7 +99,7 @@ class World:
         """Hash of the compiled model; models of the same hash can exchange states.
 
         It covers all fields except the shapes of meshes and textures, which are most of a model;
-        sizes, masses and bounds of meshes are covered. Where a task's environment drives the world,
+        sizes, masses and bounds of meshes are covered. Where a task's environment steps the world,
         it is the hash of `shared`, because a saved state includes what was randomized.
         """
         return hash_model(self.model if self.shared is None else self.shared)

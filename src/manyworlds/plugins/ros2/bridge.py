@@ -113,8 +113,8 @@ class RosBridge:
         self._skipped: Message | None = None  # the newest state, if it came too early
         if not self._scene.has_state:
             raise MirrorError(
-                f"The owner at {self._mirror.address} publishes poses only, as trainings do: ROS "
-                "needs a lab, which `manyworlds lab TARGET --serve` starts."
+                f"The publisher at {self._mirror.address} publishes poses only, as trainings do: "
+                "ROS needs a lab, which `manyworlds lab TARGET --serve` starts."
             )
         self._world = RosWorld(self._scene.model, self._scene.robots)
 

@@ -22,7 +22,7 @@ class Sink(Protocol):
     """Receiver of messages."""
 
     def put(self, message: RosMessage, time: float) -> None:
-        """Take a message; `time` [s] is simulated time, which goes on after a reset."""
+        """Take a message; `time` [s] is simulated time; it does not return to 0 at a reset."""
         ...
 
     def close(self) -> None:

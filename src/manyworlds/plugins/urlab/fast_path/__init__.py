@@ -1,7 +1,7 @@
-"""Fast path: the owner of a world serves programs that draw it, such as MuJoCo's window."""
+"""Fast path: the publisher of a world serves programs that draw it, such as MuJoCo's window."""
 
 from manyworlds.plugins.urlab.fast_path.mirror import FastPathMirror, MirrorError
-from manyworlds.plugins.urlab.fast_path.registry import Owner, find_owners
+from manyworlds.plugins.urlab.fast_path.registry import Publisher, find_publishers
 from manyworlds.plugins.urlab.fast_path.server import FastPathServer
 from manyworlds.plugins.urlab.fast_path.sources import LabSource, Source
 
@@ -10,7 +10,7 @@ __all__ = [
     "FastPathServer",
     "LabSource",
     "MirrorError",
-    "Owner",
+    "Publisher",
     "Source",
-    "find_owners",
+    "find_publishers",
 ]

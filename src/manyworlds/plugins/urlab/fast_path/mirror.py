@@ -1,4 +1,4 @@
-"""Mirror's side of the fast path: the model and the newest poses of an owner, and pushes."""
+"""Mirror's side of the fast path: the model and the newest poses of a publisher, and pushes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.readers.wire import Message
-from manyworlds.plugins.urlab.fast_path.registry import Owner, find_owners
+from manyworlds.plugins.urlab.fast_path.registry import Publisher, find_publishers
 from manyworlds.plugins.urlab.fast_path.server import GEOMS, VIEWER
 from manyworlds.utils.extras import require_extra
 
@@ -21,17 +21,17 @@ _HELLO_S = 30.0  # a large model takes long to export
 
 
 class MirrorError(RuntimeError):
-    """An owner does not answer, or refuses; the message is one sentence."""
+    """A publisher does not answer, or refuses; the message is one sentence."""
 
 
 @dataclass(frozen=True)
 class MirroredScene:
-    """World of an owner, as its answer to `fastpath_hello` describes it."""
+    """World of a publisher, as its answer to `fastpath_hello` describes it."""
 
     scene: str
     model: mujoco.MjModel
     model_id: str
-    """Id of this state of the model, for comparison; empty if the owner has none."""
+    """Id of this state of the model, for comparison; empty if the publisher has none."""
     note: str
     """Reason why nothing can be pushed; empty if everything can, or if it is not known."""
     robots: Mapping[str, str] = field(default_factory=dict)
@@ -44,14 +44,14 @@ class MirroredScene:
 
 @dataclass
 class Newest:
-    """The newest messages of an owner; their arrays are not checked."""
+    """The newest messages of a publisher; their arrays are not checked."""
 
     viewer: Message | None = None
     geoms: Message | None = None
 
 
 class FastPathMirror:
-    """Connection to an owner.
+    """Connection to a publisher.
 
     Args:
         address: endpoint of its requests, such as `tcp://127.0.0.1:5571`.
@@ -82,11 +82,13 @@ class FastPathMirror:
         Raises:
             MirrorError: there is no answer, no world, or a model of another MuJoCo.
         """
-        # A quick question first: the export of a large model takes long, no owner takes forever.
+        # A short question first: exporting a large model takes long, and a silent port never ends.
         self.is_there(raise_error=True)
         reply = self.request("fastpath_hello", timeout=_HELLO_S, names="lab")
         if "error" in reply:
-            raise MirrorError(f"The owner at {self.address} has nothing to show: {reply['error']}")
+            raise MirrorError(
+                f"The publisher at {self.address} has nothing to show: {reply['error']}"
+            )
         model = _load(reply, self.address)
         bus = str(reply.get("bus", "")).replace("://*", "://127.0.0.1")
         if bus != self._bus:
@@ -102,7 +104,7 @@ class FastPathMirror:
         )
 
     def is_there(self, *, raise_error: bool = False) -> bool:
-        """Return True if the owner answers.
+        """Return True if the publisher answers.
 
         Raises:
             MirrorError: it does not, and `raise_error` is on.
@@ -131,15 +133,15 @@ class FastPathMirror:
             self._requests.close()  # a socket that missed a reply cannot be used again
             self._requests = None
             raise MirrorError(
-                f"No owner answers at {self.address} within {timeout:g} s: start `manyworlds lab "
-                "TARGET --serve` or `manyworlds train TASK --view`, or name another HOST:PORT."
+                f"No publisher answers at {self.address} within {timeout:g} s: start `manyworlds "
+                "lab TARGET --serve` or `manyworlds train TASK --view`, or name another HOST:PORT."
             )
         try:
             reply = self._msgpack.unpackb(self._requests.recv())
         except ValueError as error:
-            raise MirrorError(f"{self.address} is no owner: {error}.") from error
+            raise MirrorError(f"{self.address} is no publisher: {error}.") from error
         if not isinstance(reply, dict):
-            raise MirrorError(f"{self.address} is no owner: it answers {reply!r:.40}.")
+            raise MirrorError(f"{self.address} is no publisher: it answers {reply!r:.40}.")
         return reply
 
     def read(self, newest: Newest) -> bool:
@@ -180,11 +182,11 @@ class FastPathMirror:
         self._bus = bus
 
 
-def find_owner(host: str = "") -> str:
-    """Return the endpoint of an owner's requests.
+def find_publisher(host: str = "") -> str:
+    """Return the endpoint of a publisher's requests.
 
     Args:
-        host: HOST, HOST:PORT, PORT or an endpoint; empty takes the owner on this machine that
+        host: HOST, HOST:PORT, PORT or an endpoint; empty takes the publisher on this machine that
             started last.
 
     Raises:
@@ -192,13 +194,13 @@ def find_owner(host: str = "") -> str:
         ValueError: the port is no port.
     """
     if not host:
-        owners = find_owners()
-        if not owners:
+        publishers = find_publishers()
+        if not publishers:
             raise MirrorError(
                 "No world is served on this machine: start `manyworlds lab TARGET --serve` or "
                 "`manyworlds train TASK --view`, or name its HOST:PORT."
             )
-        return owners[0].control
+        return publishers[0].control
     name, colon, port = host.removeprefix("tcp://").rpartition(":")
     if not colon:
         name, port = ("", host) if host.isdigit() else (host, str(DEFAULT_PORT))
@@ -208,22 +210,23 @@ def find_owner(host: str = "") -> str:
     return f"tcp://{name}:{port}"
 
 
-def describe_owners(but: str) -> list[str]:
-    """Return a line for each owner on this machine except one.
+def describe_publishers(but: str) -> list[str]:
+    """Return a line for each publisher on this machine except one.
 
     Args:
-        but: endpoint of that owner's requests.
+        but: endpoint of that publisher's requests.
     """
-    return [_line(owner) for owner in find_owners() if owner.control != but]
+    return [_line(publisher) for publisher in find_publishers() if publisher.control != but]
 
 
-def _line(owner: Owner) -> str:
-    age = max(0, round(time.time() - owner.started_at)) // 60
-    return f"{owner.host}:{owner.control_port}  {owner.scene} (process {owner.pid}, {age} min)"
+def _line(publisher: Publisher) -> str:
+    age = max(0, round(time.time() - publisher.started_at)) // 60
+    address = f"{publisher.host}:{publisher.control_port}"
+    return f"{address}  {publisher.scene} (process {publisher.pid}, {age} min)"
 
 
 def _load(reply: Message, address: str) -> mujoco.MjModel:
-    """Return the compiled model of an owner.
+    """Return the compiled model of a publisher.
 
     Raises:
         MirrorError: it is none of this version of MuJoCo.
@@ -232,24 +235,24 @@ def _load(reply: Message, address: str) -> mujoco.MjModel:
     theirs, ours = str(reply.get("mujoco_version", "")), mujoco.mj_versionString()
     if theirs not in ("", ours):
         raise MirrorError(
-            f"The owner at {address} has MuJoCo {theirs} and this program {ours}: install the same "
-            "version, because compiled models cannot be read by another one."
+            f"The publisher at {address} has MuJoCo {theirs} and this program {ours}: install the "
+            "same version, because compiled models cannot be read by another one."
         )
     if kind != "mjb" or not isinstance(content, bytes):
-        raise MirrorError(f"The owner at {address} sends no compiled model, but '{kind}'.")
+        raise MirrorError(f"The publisher at {address} sends no compiled model, but '{kind}'.")
     try:
-        return mujoco.MjModel.from_binary_path("owner.mjb", {"owner.mjb": content})
+        return mujoco.MjModel.from_binary_path("publisher.mjb", {"publisher.mjb": content})
     except (ValueError, mujoco.FatalError) as error:
         raise MirrorError(
-            f"MuJoCo {ours} cannot read the model of the owner at {address}, probably because the "
-            f"owner has another version: {' '.join(str(error).split())}"
+            f"MuJoCo {ours} cannot read the model of the publisher at {address}, probably because "
+            f"the publisher has another version: {' '.join(str(error).split())}"
         ) from error
 
 
 def pose_bodies(
     model: mujoco.MjModel, data: mujoco.MjData, xpos: np.ndarray, xquat: np.ndarray
 ) -> None:
-    """Put bodies, and the geoms and sites on them, where an owner has the bodies.
+    """Put bodies, and the geoms and sites on them, where a publisher has the bodies.
 
     Args:
         model: the model.

@@ -1,4 +1,4 @@
-"""Registry of the owners on this machine: a file for each of them, in one folder."""
+"""Registry of the publishers on this machine: a file for each of them, in one folder."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from manyworlds.utils.files import write_atomic
 from manyworlds.utils.platforms import process_exists
 
 REFRESH_S = 5.0
-"""Period in which an owner writes its file again [s]."""
+"""Period in which a publisher writes its file again [s]."""
 STALE_S = 30.0
-"""Age from which a file is that of an owner that was killed [s]."""
+"""Age from which a file is that of a publisher that was killed [s]."""
 _ROLE = "fastpath_owner"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Owner:
-    """Owner of a world, as its file describes it."""
+class Publisher:
+    """Publisher of a world, as its file describes it."""
 
     instance_id: str
     pid: int
@@ -32,7 +32,7 @@ class Owner:
     control_port: int
     bus_port: int
     started_at: int = 0
-    """Time of its start [s since 1970]; 0 if the owner does not tell it."""
+    """Time of its start [s since 1970]; 0 if the publisher does not tell it."""
     registry_written_at: int = 0
     """Time of the last write [s since 1970]."""
 
@@ -55,36 +55,36 @@ def registry_folder() -> Path:
 
 
 class RegistryFile:
-    """File of one owner.
+    """File of one publisher.
 
     Args:
-        instance_id: id of the owner.
+        instance_id: id of the publisher.
         folder: folder of the files; None takes `registry_folder()`.
     """
 
     def __init__(self, instance_id: str, folder: Path | None = None) -> None:
         folder = registry_folder() if folder is None else folder
         self.path = folder / f"fastpath_{instance_id}_{os.getpid()}.json"
-        self._written: Owner | None = None
+        self._written: Publisher | None = None
         self._time = 0.0
 
-    def write(self, owner: Owner) -> None:
+    def write(self, publisher: Publisher) -> None:
         """Write the file if it is new, has changed, or is due again.
 
         Raises:
             OSError: the file cannot be written.
         """
         now = time.time()
-        if owner == self._written and 0.0 <= now - self._time < REFRESH_S:
+        if publisher == self._written and 0.0 <= now - self._time < REFRESH_S:
             return
-        self._written, self._time = owner, now
+        self._written, self._time = publisher, now
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fields = {
-            **dataclasses.asdict(owner),
+            **dataclasses.asdict(publisher),
             "role": _ROLE,
             "capabilities": [_ROLE],
-            "control": owner.control,
-            "bus": owner.bus,
+            "control": publisher.control,
+            "bus": publisher.bus,
             "registry_written_at": int(now),
         }
         write_atomic(self.path, json.dumps(fields))
@@ -95,25 +95,25 @@ class RegistryFile:
         self.path.unlink(missing_ok=True)
 
 
-def find_owners(folder: Path | None = None) -> list[Owner]:
-    """Return the owners on this machine, the one that started last first.
+def find_publishers(folder: Path | None = None) -> list[Publisher]:
+    """Return the publishers on this machine, the one that started last first.
 
-    Files of other users, damaged ones, and those of owners that were killed are left out.
+    Files of other users, damaged ones, and those of publishers that were killed are left out.
 
     Args:
         folder: folder of the files; None takes `registry_folder()`.
     """
-    found: list[Owner] = []
-    names = [field.name for field in dataclasses.fields(Owner)]
+    found: list[Publisher] = []
+    names = [field.name for field in dataclasses.fields(Publisher)]
     for path in (registry_folder() if folder is None else folder).glob("fastpath_*.json"):
         try:
             state = path.stat()
             fields = json.loads(path.read_text(encoding="utf-8"))
-            owner = Owner(**{name: fields[name] for name in names if name in fields})
+            publisher = Publisher(**{name: fields[name] for name in names if name in fields})
             mine = not hasattr(os, "getuid") or state.st_uid == os.getuid()
-            recent = abs(time.time() - owner.registry_written_at) < STALE_S
-            if mine and recent and process_exists(int(owner.pid)):
-                found.append(owner)
+            recent = abs(time.time() - publisher.registry_written_at) < STALE_S
+            if mine and recent and process_exists(int(publisher.pid)):
+                found.append(publisher)
         except (OSError, ValueError, TypeError):
-            continue  # it has just ended, or is no file of an owner
-    return sorted(found, key=lambda owner: owner.started_at, reverse=True)
+            continue  # it has just ended, or is no file of a publisher
+    return sorted(found, key=lambda publisher: publisher.started_at, reverse=True)

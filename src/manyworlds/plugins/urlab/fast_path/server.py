@@ -1,4 +1,4 @@
-"""Owner's side of the fast path: model, poses, and pushes, for programs that draw a world.
+"""Publisher's side of the fast path: model, poses, and pushes, for programs that draw a world.
 
 Requests (`REP`) and poses (`PUB`) are maps in msgpack. These faces have no passwords, so that they
 listen on this machine only.
@@ -24,7 +24,7 @@ from manyworlds.lab.server.config import Limits
 from manyworlds.lab.server.messages import decode
 from manyworlds.lab.server.ports import Port
 from manyworlds.lab.verbs.fields import PlainDict, PlainMap
-from manyworlds.plugins.urlab.fast_path.registry import Owner, RegistryFile
+from manyworlds.plugins.urlab.fast_path.registry import Publisher, RegistryFile
 from manyworlds.plugins.urlab.fast_path.sources import Names, Source, WorldPose
 from manyworlds.utils.extras import require_extra
 
@@ -76,7 +76,7 @@ class FastPathServer:
         self.counts: Counter[str] = Counter()
         """Number of requests by operation, and of `errors`."""
         self.instance = uuid.uuid4().hex[:12]
-        """Id of this owner in its registry file."""
+        """Id of this publisher in its registry file."""
         self._started = int(time.time())
         self._registry = RegistryFile(self.instance)
         self._registry_works = True
@@ -136,7 +136,7 @@ class FastPathServer:
         host, control, bus = self.control.host, self.control.number, self.bus.number
         try:
             self._registry.write(
-                Owner(
+                Publisher(
                     instance_id=self.instance,
                     pid=os.getpid(),
                     host=host,

@@ -1,4 +1,4 @@
-"""Worlds that an owner can serve: a lab, in this process or another one, or what a program has."""
+"""Worlds that a publisher can serve: a lab in this or another process, or a program's own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WorldPose:
 
 
 class Source(Protocol):
-    """World that an owner serves; one thread calls it."""
+    """World that a publisher serves; one thread calls it."""
 
     @property
     def scene(self) -> str:

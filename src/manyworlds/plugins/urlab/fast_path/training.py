@@ -111,7 +111,7 @@ class TrainingSource:
         )
 
 
-class TrainingOwner:
+class TrainingPublisher:
     """Serves one world of a training in a thread of the page's process.
 
     Args:

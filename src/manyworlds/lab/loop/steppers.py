@@ -1,4 +1,4 @@
-"""Drivers, which advance the world: physics, or a source of states."""
+"""Steppers, which advance the world: physics, or a source of states."""
 
 from __future__ import annotations
 
@@ -12,31 +12,35 @@ if TYPE_CHECKING:
     from manyworlds.lab.loop.physics_loop import PhysicsLoop
 
 ENVIRONMENT = "environment"
-"""Name of the driver that steps a task's environment."""
+"""Name of the stepper that steps a task's environment."""
 PHYSICS = ("physics", ENVIRONMENT)
-"""Names of the drivers that integrate physics."""
+"""Names of the steppers that integrate physics."""
 
 TaskSettings = tuple[dict[str, tuple[float, ...]], bool]
 """Commands of a task that users hold at values, by name; and whether ends of episodes reset it."""
 
 
-class Driver(Protocol):
+class Stepper(Protocol):
     """Object that advances a world by one step."""
 
     name: str
-    """Name of the driver: `physics`, `puppet`, `replay` ..."""
+    """Name of the stepper: `physics`, `puppet`, `replay` ..."""
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Advance the world; return True if it did. Runs in the physics thread."""
         ...
 
 
+Driver = Stepper
+"""Former name of `Stepper`."""
+
+
 @runtime_checkable
-class DriverWithMemory(Protocol):
-    """Driver that saved states must include, so that a restored world continues exactly."""
+class StepperWithMemory(Protocol):
+    """Stepper that saved states must include, so that a restored world continues exactly."""
 
     def memory(self) -> bytes:
-        """Return what the driver remembers."""
+        """Return what the stepper remembers."""
         ...
 
     def recall(self, memory: bytes, model: mujoco.MjModel) -> None:
@@ -105,53 +109,53 @@ class Puppet:
 
 
 @dataclass(frozen=True)
-class Drive:
-    """Driver on the stack, and the client that added it."""
+class StackedStepper:
+    """Stepper on the stack, and the client that added it."""
 
-    driver: Driver
+    stepper: Stepper
     owner: str
 
 
-class DriverStack:
-    """Stack of drivers above physics; the topmost one advances the world.
+class StepperStack:
+    """Stack of steppers above physics; the topmost one advances the world.
 
-    Drivers are removed in any order, so that a replay that ends while another driver is above it
-    does not interrupt that driver.
+    Steppers are removed in any order, so that a replay that ends while another stepper is above it
+    does not interrupt that stepper.
     """
 
     def __init__(self) -> None:
-        self._stack = [Drive(Physics(), "engine")]
-        self.with_memory: DriverWithMemory | None = None
-        """The driver that saved states include, on top of the stack or not; None without one."""
+        self._stack = [StackedStepper(Physics(), "engine")]
+        self.with_memory: StepperWithMemory | None = None
+        """The stepper that saved states include, on top of the stack or not; None without one."""
 
     @property
-    def top(self) -> Drive:
-        """The driver that advances the world."""
+    def top(self) -> StackedStepper:
+        """The stepper that advances the world."""
         return self._stack[-1]
 
-    def push(self, driver: Driver, owner: str) -> Drive:
-        """Add a driver, which then advances the world.
+    def push(self, stepper: Stepper, owner: str) -> StackedStepper:
+        """Add a stepper, which then advances the world.
 
         Raises:
             RuntimeError: it is on the stack already.
         """
-        for drive in self._stack:
-            if drive.driver is driver:
+        for stacked in self._stack:
+            if stacked.stepper is stepper:
                 raise RuntimeError(
-                    f"The driver '{driver.name}' already advances this world, for '{drive.owner}': "
-                    "remove it first."
+                    f"The stepper '{stepper.name}' already advances this world, for "
+                    f"'{stacked.owner}': remove it first."
                 )
-        drive = Drive(driver, owner)
-        self._set([*self._stack, drive])
-        return drive
+        stacked = StackedStepper(stepper, owner)
+        self._set([*self._stack, stacked])
+        return stacked
 
-    def remove(self, drive: Drive) -> None:
-        """Remove a driver; does nothing if it is not on the stack."""
-        self._set([other for other in self._stack if other is not drive])
+    def remove(self, stacked: StackedStepper) -> None:
+        """Remove a stepper; does nothing if it is not on the stack."""
+        self._set([other for other in self._stack if other is not stacked])
 
-    def _set(self, stack: list[Drive]) -> None:
-        drivers = (drive.driver for drive in stack)
-        memories = (driver for driver in drivers if isinstance(driver, DriverWithMemory))
+    def _set(self, stack: list[StackedStepper]) -> None:
+        steppers = (stacked.stepper for stacked in stack)
+        memories = (stepper for stepper in steppers if isinstance(stepper, StepperWithMemory))
         self._stack, self.with_memory = stack, next(memories, None)
 
 
@@ -162,8 +166,8 @@ def why_still(loop: PhysicsLoop) -> list[str]:
         reasons.append("the world is paused")
     if loop.mode == "direct":
         reasons.append("the world waits for steps (direct mode)")
-    if (top := loop.drivers.top).driver.name not in PHYSICS:
-        reasons.append(f"'{top.owner}' replaces physics ({top.driver.name})")
+    if (top := loop.steppers.top).stepper.name not in PHYSICS:
+        reasons.append(f"'{top.owner}' replaces physics ({top.stepper.name})")
     if loop.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
         reasons.append("actuation is switched off in the options")
     return reasons

@@ -1,4 +1,4 @@
-"""Driver that advances a world as the environment of a task does."""
+"""Stepper that advances a world as the environment of a task does."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 import torch
 
-from manyworlds.lab.loop.drivers import ENVIRONMENT, TaskSettings
 from manyworlds.lab.loop.faults import FaultError
+from manyworlds.lab.loop.steppers import ENVIRONMENT, TaskSettings
 from manyworlds.lab.robots.control import POLICY, RobotControl
 from manyworlds.lab.robots.controllers import Controller
 from manyworlds.lab.task.env_models import ModelExchange
@@ -31,8 +31,8 @@ from manyworlds.viewer.packed_shapes import MOST_SHAPES, pack_shapes
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
     from manyworlds.envs.types import SubstepStage
-    from manyworlds.lab.loop.drivers import Drive
     from manyworlds.lab.loop.physics_loop import PhysicsLoop
+    from manyworlds.lab.loop.steppers import StackedStepper
     from manyworlds.live.record import WorldReplay
 
 _INPUTS = int(
@@ -91,7 +91,7 @@ def world_of_environment(env: ManagerBasedRlEnv) -> World:
     return world
 
 
-class EnvironmentDriver:
+class EnvironmentStepper:
     """Advances a world by the physics steps of a one-world environment.
 
     The environment has the authoritative state, which is bit for bit that of the same environment
@@ -138,7 +138,7 @@ class EnvironmentDriver:
         self._action: torch.Tensor | None = None
         self._outcome: dict[str, object] | None = None
         self._error: Exception | None = None
-        self._drive: Drive | None = None
+        self._stacked: StackedStepper | None = None
         self._shapes: MujocoNativeDebugVisualizer | None = None
         self._reference, self._reference_data = next(iter(env.sim.world_copies()))
         self._models = ModelExchange(env, self._reference)
@@ -155,7 +155,7 @@ class EnvironmentDriver:
         def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             self._models.compare(model)
             self._models.take(model)  # options that the lab's config changes
-            self._drive = loop.drivers.push(self, self.name)
+            self._stacked = loop.steppers.push(self, self.name)
             self._show(model, data)
 
         loop.do(begin)
@@ -163,14 +163,15 @@ class EnvironmentDriver:
 
     def close(self) -> None:
         """Stop driving, and close the environment; for the physics thread, or without one."""
-        if self._drive is not None:
+        if self._stacked is not None:
             self._leave()
             self.env.close()
 
     def _leave(self) -> None:
-        drive, self._drive = self._drive, None
-        if drive is not None:
-            self._loop.drivers.remove(drive)
+        stacked = self._stacked
+        self._stacked = None
+        if stacked is not None:
+            self._loop.steppers.remove(stacked)
             self._handle.remove()
 
     @property

@@ -138,7 +138,7 @@ def test_all_that_is_written_is_read_at_once():
     )
     mujoco.mj_kinematics(lab.world.model, data)
     assert np.array_equal(snapshot.xpos, data.xpos)
-    assert snapshot.driver == "environment" and lab.why_not_moving("robot") == [
+    assert snapshot.stepper == "environment" and lab.why_not_moving("robot") == [
         "the world waits for steps (direct mode)"
     ]
     lab.stop()
@@ -296,20 +296,20 @@ def test_an_end_is_only_reported_on_request():
 def test_commands_can_be_set():
     """Hold a velocity command, save and restore it, and refuse what the task does not have."""
     lab = open_task("Velocity-Flat-Quadruped", reach=0.1)
-    driver = lab.environment
+    stepper = lab.environment
     lab.call("steer_command", term="twist", values=[0.5, 0.0, 0.25])
     lab.step(4)
-    assert driver.report.commands["twist"] == (0.5, 0.0, 0.25)
+    assert stepper.report.commands["twist"] == (0.5, 0.0, 0.25)
     lab.states.save("fast")
     lab.call("steer_command", term="twist")
     lab.step(4)
-    assert driver.report.commands["twist"] != (0.5, 0.0, 0.25)
+    assert stepper.report.commands["twist"] != (0.5, 0.0, 0.25)
     lab.states.restore("fast")
-    assert driver.report.commands["twist"] == (0.5, 0.0, 0.25)
+    assert stepper.report.commands["twist"] == (0.5, 0.0, 0.25)
     with pytest.raises(VerbError, match="no command 'spin' that can be set; it has: twist"):
         lab.call("steer_command", term="spin", values=[1.0])
     with pytest.raises(ValueError, match=r"'twist' has 3 values \(lin_vel_x, .*, got 2"):
-        driver.steer("twist", (1.0, 0.0))
+        stepper.steer("twist", (1.0, 0.0))
     lab.stop()
 
 
@@ -322,7 +322,7 @@ def test_verbs_of_environments_need_one():
             ("seek_motion", {"term": "motion", "frame": 3}),
             ("set_auto_reset", {"on": True}),
         ):
-            with pytest.raises(VerbError, match="--driver environment"):
+            with pytest.raises(VerbError, match="--stepper environment"):
                 lab.call(verb, **fields)
 
 
@@ -403,7 +403,7 @@ def test_a_rebuild_ends_the_environment():
     result = lab.rebuild(world_from_scene(cfg.scene, cfg.sim.mujoco))
     assert result and result.dropped_laws == ("cartpole",) and lab.environment is None
     assert np.array_equal(lab.snapshot.qpos, qpos)
-    assert lab.step().driver == "physics"
+    assert lab.step().stepper == "physics"
     lab.stop()
 
 
@@ -429,7 +429,7 @@ def test_without_a_policy_actions_are_zero():
     lab.step(200)
     assert lab.environment.report.episodes == 0
     assert lab.snapshot.qpos[2] == pytest.approx(height, abs=0.02)
-    with pytest.raises(RuntimeError, match="environment drives this world, with a policy of its"):
+    with pytest.raises(RuntimeError, match="environment steps this world, with a policy of its"):
         lab.run_policy("policy.onnx")
     lab.stop()
 
@@ -487,9 +487,9 @@ def test_a_reload_builds_the_environment_again():
     assert opened[0].environment is None and opened[0].loop.state == "stopped"
     assert lab.snapshot.time == 0.0 and lab.environment.report.step == 0
     first = steps_of(lab, 20)
-    assert lab.snapshot.driver == "environment" and lab["cartpole"].owner == "policy"
+    assert lab.snapshot.stepper == "environment" and lab["cartpole"].owner == "policy"
     lab.reset()
-    assert lab.step().driver == "environment"
+    assert lab.step().stepper == "environment"
     assert lab.states["here"] is saved
     lab.states.restore("here")
     assert lab.snapshot.time == saved.time and len(first) == 20
