@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from manyworlds.rl.run_folder import RunFolder
+from manyworlds.utils.viewer_config import ViewerConfig
 from manyworlds.viewer.browser.reward_bar_panel import RewardBarPanel
 from manyworlds.viewer.browser.server import new_server, stop_server
 from manyworlds.viewer.browser.shapes import surface_colors
@@ -177,11 +178,13 @@ def test_single_steps_show_rewards(open_page):
 
 
 def test_debug_shapes(open_page):
-    """Draw shapes of the selected world where the page draws it, and of all worlds on request."""
+    """Draw shapes of few worlds where the page draws these, or of the selected one on request."""
     viewer = open_page()
     viewer.pause()
     _act(viewer, SelectEnv(1))
     layer = viewer._overlays.mujoco._layer.handles[("sphere",)]
+    np.testing.assert_allclose(layer.batched_positions, viewer._grid.places, atol=1e-6)
+    _act(viewer, ShowDebugShapesOfAll(False))
     np.testing.assert_allclose(layer.batched_positions, viewer._grid.places[1:2], atol=1e-6)
     assert [label.text for label in viewer._overlays.mujoco._labels] == ["here"]
     _act(viewer, ShowDebugShapesOfAll(True))
@@ -289,6 +292,21 @@ def test_randomized_colors_show(open_page):
     assert boxes.batched_colors.tolist()[0] == boxes.batched_colors.tolist()[2] != red
     moved = viewer._grid.places + sim.data.xpos[:, 2].numpy()
     np.testing.assert_allclose(boxes.batched_positions, moved, atol=1e-5)
+
+
+def test_worlds_have_the_room_that_their_task_needs(server):
+    """Keep worlds as far apart as their bodies move, and see all of that."""
+    xml = """<mujoco><worldbody><body><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    from manyworlds.viewer.browser.world_grid import WorldGrid
+
+    near = WorldGrid(server, model, ViewerConfig(), 4)
+    far = WorldGrid(server, model, ViewerConfig(world_size=2.0), 4)
+    assert np.ptp(near.places[:, 0]) == pytest.approx(1.4 * 0.2)
+    assert np.ptp(far.places[:, 0]) == np.ptp(far.places[:, 1]) == 2.0
+    np.testing.assert_allclose(far.shown_box()[:, :2], [[-2.0, -2.0], [2.0, 2.0]])
+    for grid in (near, far):
+        grid.remove()
 
 
 def test_many_worlds_have_fewer_faces(make_env, server, monkeypatch):

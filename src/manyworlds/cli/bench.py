@@ -16,6 +16,7 @@ import numpy as np
 import tyro
 
 from manyworlds.cli.options import Load, parse
+from manyworlds.utils.terminal import new_console, new_progress
 
 DEFAULT_FIELDS = ("qpos", "qvel", "xpos", "xquat", "cvel", "sensordata")
 """Fields of `sim.data` that are read after every call, as a control step would."""
@@ -465,10 +466,7 @@ def _progress_bar(shown: bool) -> Iterator[Callable[[float], None] | None]:
     if not shown:
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
     # Drawn between rounds only: a thread that draws would take time from what is measured.
-    with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+    with new_progress(new_console(stderr=True), auto_refresh=False) as bar:
         task = bar.add_task("stepping", total=1.0)
         yield lambda share: bar.update(task, completed=share, refresh=True)

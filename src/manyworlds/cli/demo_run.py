@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console
 
 from manyworlds.cli.evaluate import UNSEEN_SEED
 from manyworlds.cli.policies import load_policy
@@ -29,6 +28,7 @@ from manyworlds.tasks.push.push_env_cfg import push_variants_env_cfg
 from manyworlds.tasks.push.shapes import SHAPES
 from manyworlds.utils.devices import torch_threads
 from manyworlds.utils.extras import require_extra
+from manyworlds.utils.terminal import new_console, print_line
 
 if TYPE_CHECKING:
     from manyworlds.cli.demo import DemoOptions
@@ -46,7 +46,7 @@ def run(cfg: DemoOptions) -> int:
     require_extra("rsl_rl", "train")
     from manyworlds.rl.training import train, write_summary
 
-    console = Console()
+    console = new_console()
     env_cfg = load_env_cfg(TASK)
     rl_cfg = load_rl_cfg(TASK)
     env_cfg.scene.num_envs = cfg.num_envs or env_cfg.scene.num_envs
@@ -58,16 +58,16 @@ def run(cfg: DemoOptions) -> int:
     with TrainingProgress(console) as progress:
         result = train(TASK, env_cfg, rl_cfg, cfg.log_root, on_iteration=progress.update)
     if result.interrupted:
-        console.print("stopped; what was learned so far:")
+        print_line(console, "stopped; what was learned so far:")
         print_files(result.files, console)
         return 130
-    console.print("evaluating and filming ...")
+    print_line(console, "evaluating and filming ...")
     shapes = evaluate(rl_cfg, result.checkpoint, cfg.evaluation_worlds)
     chart = plot_success(shapes, result.run.path / "success_by_shape.png")
     files = [*result.files, result.run.path / "params", chart]
     video, reason = record_video(rl_cfg, result.checkpoint, result.run.path / "six_worlds")
     if video is None:
-        console.print(f"no video: {reason}", highlight=False)
+        print_line(console, f"no video: {reason}")
     else:
         files.append(video)
     collect = sum(record.collect_time for record in result.records)
@@ -90,13 +90,13 @@ def run(cfg: DemoOptions) -> int:
     if video is not None:
         summary["video"] = video.name
     files.append(write_summary(result.run, summary))
-    console.print(success_table(shapes), highlight=False)
+    print_line(console, success_table(shapes))
     print_files(files, console)
     if cfg.view and sys.stdout.isatty():
         _show(rl_cfg, result.checkpoint, cfg)
     else:
         command = f"manyworlds play {TASK} --checkpoint {result.checkpoint}"
-        console.print(f"watch it with: {command}", highlight=False, soft_wrap=True)
+        print_line(console, f"watch it with: {command}")
     return 0
 
 

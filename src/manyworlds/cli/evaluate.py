@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import arg
 
 from manyworlds.cli.options import PolicyOptions, parse_task_command
-from manyworlds.cli.runs import find_run, find_task
+from manyworlds.cli.runs import find_run, find_task, tell_differences
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -25,7 +25,7 @@ class EvaluateOptions(PolicyOptions):
     """Evaluate a policy by the rewards of its task, over one episode in each world.
 
     Without TASK, the task is that of the run; instead of TASK, a run folder or a checkpoint may be
-    named. The environment is that of the task as registered, without the changes of the run.
+    named. The environment is that of the run's training.
     Options `--env...` change it: see `manyworlds evaluate TASK --help`.
     """
 
@@ -47,18 +47,25 @@ def main(argv: list[str]) -> int:
     task = find_task(options, "evaluate")
     from manyworlds.cli.task_fields import EnvConfig, parse_fields, take_num_envs
     from manyworlds.tasks import load_env_cfg
+    from manyworlds.tasks.run_configs import evaluation_env_cfg
     from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
     from manyworlds.utils.extras import require_extra
 
-    config = EnvConfig(env=load_env_cfg(task))
+    found = None
+    env_cfg = load_env_cfg(task)
+    if not {"-h", "--help"} & {*words}:
+        require_extra("rsl_rl", "train")
+        found = find_run(options.checkpoint, options.log_root, task)
+        tell_differences(found.folder, task, from_file=options.from_file)
+        env_cfg = evaluation_env_cfg(task, found.folder, from_file=options.from_file)
+    config = EnvConfig(env=env_cfg)
     config.env.scene.num_envs = 256
     config.env.seed = UNSEEN_SEED
     config = parse_fields(config, words, f"evaluate {task}", options)
     take_num_envs(config.env, options.num_envs)
-    require_extra("rsl_rl", "train")
+    assert found is not None
     if options.terrain_level is not None:
         hold_terrain_level(config.env, options.terrain_level)
-    found = find_run(options.checkpoint, options.log_root, task)
     checkpoint = found.need_checkpoint()
     if options.cases:
         only = None

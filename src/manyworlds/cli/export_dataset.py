@@ -9,8 +9,8 @@ from typing import Annotated
 import tyro
 
 from manyworlds.cli.errors import UsageError
-from manyworlds.cli.options import RUNS, Device, Load, LogRoot, parse
-from manyworlds.cli.runs import find_run
+from manyworlds.cli.options import RUNS, Device, FromFile, Load, LogRoot, parse
+from manyworlds.cli.runs import find_run, tell_differences
 from manyworlds.cli.task_files import load_task_of
 
 
@@ -18,7 +18,7 @@ from manyworlds.cli.task_files import load_task_of
 class ExportDatasetOptions:
     """Run the policy of a run, and write its episodes in the layout of a LeRobot dataset (v3.0).
 
-    Each world runs one episode, in the environment of the task as registered. A frame holds the
+    Each world runs one episode, in the environment of the run's training. A frame holds the
     observation, the action, and the resulting reward and end of the episode.
     """
 
@@ -37,6 +37,7 @@ class ExportDatasetOptions:
     log_root: LogRoot = RUNS
     device: Device = None
     load: Load = ()
+    from_file: FromFile = False
 
 
 def main(argv: list[str]) -> int:
@@ -67,8 +68,9 @@ def _record(options: ExportDatasetOptions) -> Path:
     run = found.need_folder()
     task = found.need_task()
     checkpoint = found.need_checkpoint()
-    load_task_of(run)
-    cfg = evaluation_env_cfg(task, run)
+    load_task_of(run, from_file=options.from_file)
+    tell_differences(run, task, from_file=options.from_file)
+    cfg = evaluation_env_cfg(task, run, from_file=options.from_file)
     cfg.scene.num_envs = options.episodes
     cfg.seed = options.seed
     params = {

@@ -21,7 +21,7 @@ class ListOptions:
     keyword: Annotated[
         str, tyro.conf.Positional, tyro.conf.arg(metavar="[KEYWORD]", help_behavior_hint="")
     ] = ""
-    """List only the tasks whose names contain this text."""
+    """List only the tasks whose names contain this text; a whole name also prints its terms."""
     randomization: Annotated[str | None, tyro.conf.arg(metavar="TASK")] = None
     """Print what this task randomizes: field, elements, distribution, mode and cost."""
     worlds: bool = False
@@ -59,4 +59,21 @@ def main(argv: list[str]) -> int:
         )
     width = max(map(len, names))
     print("\n".join(f"{name:<{width}}  {cpu_training(name)}".rstrip() for name in names))
+    if options.keyword in names:
+        print(_tables(options.keyword))
     return 0
+
+
+def _tables(task: str) -> str:
+    """Return the tables of a task, of one world of it."""
+    from manyworlds.cli.task_tables import task_tables
+    from manyworlds.envs import ManagerBasedRlEnv
+    from manyworlds.tasks import load_env_cfg
+
+    cfg = load_env_cfg(task)
+    cfg.scene.num_envs = 1
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    try:
+        return task_tables(env)
+    finally:
+        env.close()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from manyworlds.utils.terminal import new_console, new_progress
+
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.tasks.tracking.mdp import MotionCommandCfg
@@ -76,8 +78,6 @@ def main(argv: list[str]) -> int:
 
 def _convert(cfg: ConvertOptions) -> tuple[Path, Motion]:
     """Return the file to write, and the motion of a recording."""
-    from rich.progress import Progress
-
     output = cfg.output or cfg.file.with_suffix(".npz")
     if output.resolve() == cfg.file.resolve():
         raise ValueError(f"The motion would replace the recording '{output}': name --output.")
@@ -104,7 +104,7 @@ def _convert(cfg: ConvertOptions) -> tuple[Path, Motion]:
     mujoco_cfg = env_cfg.sim.mujoco or MujocoCfg()
     rate = cfg.output_fps or 1.0 / (env_cfg.decimation * mujoco_cfg.timestep)
     motion = motion.resampled(rate)
-    with Progress() as progress:
+    with new_progress(new_console(stderr=True)) as progress:
         task = progress.add_task("frames", total=len(motion.root_pos))
         complete = complete_motion(
             entity_cfg, motion, lambda done, _: progress.update(task, completed=done)

@@ -35,6 +35,13 @@ Load = Annotated[
         "later commands for the run do not need it."
     ),
 ]
+FromFile = Annotated[
+    bool,
+    arg(
+        help="Use the task's settings and file as they are now, not those that the run was trained "
+        "with."
+    ),
+]
 WandbRunPath = Annotated[
     str | None,
     arg(help="Weights & Biases run whose checkpoint is downloaded: entity/project/run id."),
@@ -118,6 +125,7 @@ class PolicyOptions(TaskOptions):
     """Name of the task, or the path of a run folder or of a checkpoint."""
     checkpoint: Path | None = None
     """Checkpoint: a file, a run folder, or the name of a run; None uses the newest."""
+    from_file: FromFile = False
 
 
 class Frontend(NamedTuple):

@@ -20,7 +20,13 @@ from manyworlds.cli.options import (
     WebOrigins,
     parse_task_command,
 )
-from manyworlds.cli.runs import FoundRun, downloaded_checkpoint, find_run, find_task
+from manyworlds.cli.runs import (
+    FoundRun,
+    downloaded_checkpoint,
+    find_run,
+    find_task,
+    tell_differences,
+)
 from manyworlds.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -110,7 +116,8 @@ def run(task: str, options: PlayOptions, words: Sequence[str] = ()) -> None:
         else:
             found = downloaded_checkpoint(options)
         print(f"policy: {found.need_checkpoint()}")
-        config.env = play_env_cfg(task, found.folder)
+        tell_differences(found.folder, task, from_file=options.from_file)
+        config.env = play_env_cfg(task, found.folder, from_file=options.from_file)
         config = parse_fields(config, words, f"play {task}", options)
     take_num_envs(config.env, options.num_envs)
     _change(config.env, options)

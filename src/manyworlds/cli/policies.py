@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from manyworlds.utils.terminal import new_console, new_progress
 from manyworlds.utils.torch_compiler import without_torch_compiler
 
 if TYPE_CHECKING:
@@ -90,13 +91,10 @@ def with_progress(policy: PolicyProtocol, steps: int, what: str) -> Iterator[Pol
         steps: calls from beginning to end.
         what: description of the work.
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
+    console = new_console(stderr=True)
     if not console.is_terminal:
         print(f"{what}: {steps} control steps", file=sys.stderr, flush=True)
-    with Progress(console=console, disable=not console.is_terminal) as bar:
+    with new_progress(console) as bar:
         task = bar.add_task(what, total=steps)
 
         def act(obs: VecEnvObs) -> torch.Tensor:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import tyro
 
 from manyworlds.cli.errors import EXPECTED, UsageError, one_line
-from manyworlds.cli.options import RUNS, Device, Load, LogRoot, parse
-from manyworlds.cli.runs import FoundRun, find_run
+from manyworlds.cli.options import RUNS, Device, FromFile, Load, LogRoot, parse
+from manyworlds.cli.runs import FoundRun, find_run, tell_differences
 from manyworlds.cli.task_files import load_task_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from manyworlds.rl.evaluation import Evaluation
 
 T = TypeVar("T")
-_FILM_SIZE = (480, 360)
+_FILM_SIZE = (640, 480)
 _STRIP_SIZE = (240, 180)
 
 
@@ -54,6 +54,7 @@ class ReportOptions:
     log_root: LogRoot = RUNS
     device: Device = None
     load: Load = ()
+    from_file: FromFile = False
 
 
 def main(argv: list[str]) -> int:
@@ -75,7 +76,7 @@ def main(argv: list[str]) -> int:
     records = read_progress(run.path, min_count=1)
     if run.task is not None and (options.evaluate or options.film):
         try:
-            load_task_of(run)
+            load_task_of(run, from_file=options.from_file)
             require_task(run.task)
         except (KeyError, FileNotFoundError, PermissionError) as error:
             error.add_note("--no-evaluate --no-film writes the page without the task.")
@@ -87,6 +88,8 @@ def main(argv: list[str]) -> int:
         )
     check_writable(out)
     print(f"run: {run.path}", flush=True)
+    if options.evaluate or options.film:
+        tell_differences(run, run.task or "", from_file=options.from_file)
     page = {"html": HtmlPage, "md": MarkdownPage}[page_format](f"{run.task}: {run.path.name}")
     with tempfile.TemporaryDirectory() as scratch:
         results = Results()
@@ -135,7 +138,7 @@ def _evaluate(found: FoundRun, options: ReportOptions) -> Evaluation:
     run = found.need_folder()
     task = found.need_task()
     checkpoint = found.need_checkpoint()
-    cfg = evaluation_env_cfg(task, run)
+    cfg = evaluation_env_cfg(task, run, from_file=options.from_file)
     cfg.scene.num_envs = options.worlds
     cfg.seed = UNSEEN_SEED
     return evaluate_checkpoint(task, checkpoint, run, cfg, options.device)
@@ -155,7 +158,7 @@ def _film(found: FoundRun, folder: Path, options: ReportOptions) -> list[Path]:
     task = found.need_task()
     checkpoint = found.need_checkpoint()
     use_working_gl()
-    cfg: ManagerBasedRlEnvCfg = play_env_cfg(task, run)
+    cfg: ManagerBasedRlEnvCfg = play_env_cfg(task, run, from_file=options.from_file)
     cfg.scene.num_envs = 1
     cfg.seed = UNSEEN_SEED
     cfg.viewer.width, cfg.viewer.height = _STRIP_SIZE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from manyworlds.cli.play import PlayOptions
     from manyworlds.cli.train import TrainOptions
     from manyworlds.rl.run_folder import RunFolder
+
+
+_MAX_DIFFERENCES = 12
+"""Settings that are named."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +171,7 @@ def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -
                 f"'{found.checkpoint}' is in no run folder: name its task, manyworlds {command} "
                 f"TASK --checkpoint {found.checkpoint}."
             )
-        options.load = options.load or load_task_of(found.folder)
+        options.load = options.load or load_task_of(found.folder, from_file=_from_file(options))
         return require_task(found.need_task())
     if options.robot:
         return task_of_robot(task, options.robot)
@@ -185,8 +190,41 @@ def find_task(options: TaskOptions, command: str, *, has_trained: bool = True) -
                 f"There is no task '{task}': the run '{run.path}' was trained with "
                 f"{load_options(remembered(run))}; repeat this option to begin a new run."
             ) from None
-        options.load = load_task_of(run)
+        options.load = load_task_of(run, from_file=_from_file(options))
         return require_task(task)
+
+
+def _from_file(options: TaskOptions) -> bool:
+    """Return True if the options have `--from-file`, and it is given."""
+    return bool(vars(options).get("from_file"))
+
+
+def tell_differences(run: RunFolder | None, task: str, *, from_file: bool) -> None:
+    """Print the settings in which a run differs from its task as registered now, if there are any.
+
+    Args:
+        run: the run; None for a checkpoint in no run folder.
+        task: name of the task that is used.
+        from_file: whether the task's settings apply, not the run's.
+    """
+    from manyworlds.tasks.run_configs import differences_from_task
+
+    if run is None or run.task != task:
+        return
+    lines = differences_from_task(run)
+    if not lines:
+        return
+    applies = "the run's apply; --from-file takes those of the task"
+    if from_file:
+        applies = "those of the task apply"
+    count = f"{len(lines)} settings"
+    if len(lines) == 1:
+        count = "1 setting"
+    shown = [f"note: '{run.path}' differs from the task '{task}' in {count}; {applies}:"]
+    shown += [f"  {line}" for line in lines[:_MAX_DIFFERENCES]]
+    if len(lines) > _MAX_DIFFERENCES:
+        shown.append(f"  and {len(lines) - _MAX_DIFFERENCES} more")
+    print("\n".join(shown), file=sys.stderr)
 
 
 def running_training(name: str, log_root: Path) -> RunFolder:

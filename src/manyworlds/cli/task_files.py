@@ -1,12 +1,15 @@
 """Python files and modules that register tasks: the option `--load`, and what a run remembers.
 
-A run folder names the programs that registered its task. These are run without a question only if
-the user has trained with them before, or has agreed to it: a run folder from elsewhere may name any
-program of this machine. The names are kept, not the contents, because users edit their tasks.
+A run keeps a copy of the file that registered its task, and commands for the run load this copy, so
+that they do what the training did, whatever became of the file. The copy, or what an earlier run
+names, is run without a question only if the user has trained with it on this machine, or has agreed
+to it: a run folder from elsewhere may bring any program.
 """
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -15,7 +18,7 @@ import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +29,12 @@ if TYPE_CHECKING:
     from manyworlds.rl.run_folder import RunFolder
 
 
+_MAX_EDITS = 12
+"""Lines of a file's edits that are shown."""
+LOADED: dict[str, Path] = {}
+"""File that was run for each Python file of `--load` and of runs, by its name there."""
+
+
 def load_modules(names: Sequence[str]) -> None:
     """Import modules by name, or by the path of a Python file.
 
@@ -33,10 +42,18 @@ def load_modules(names: Sequence[str]) -> None:
         FileNotFoundError: a file does not exist.
         ValueError: a module does not exist, or importing a file fails.
     """
+    from manyworlds.tasks import list_tasks
+
     for name in names:
         path = Path(name)
         if path.suffix == ".py":
-            _load_file(path)
+            before = list_tasks()
+            _load_file(path, path)
+            if list_tasks() == before and not registers_tasks(path):
+                print(
+                    f"note: '{path}' registers no task: call register_task(...) in it.",
+                    file=sys.stderr,
+                )
             continue
         try:
             importlib.import_module(name)
@@ -46,13 +63,19 @@ def load_modules(names: Sequence[str]) -> None:
             ) from None
 
 
-def load_task_of(run: RunFolder) -> tuple[str, ...]:
+def registers_tasks(path: Path) -> bool:
+    """Return True if the text of a file calls what registers tasks, or robots of tasks."""
+    return "register" in path.read_text(encoding="utf-8", errors="replace")
+
+
+def load_task_of(run: RunFolder, *, from_file: bool = False) -> tuple[str, ...]:
     """Load what registered the task of a run in its training, unless the task is known already.
 
     Code with which the user has not trained yet needs an answer at the terminal.
 
     Args:
         run: the run.
+        from_file: load the files as they are now, not the run's copies.
 
     Returns:
         What was loaded, as for `--load`.
@@ -67,30 +90,97 @@ def load_task_of(run: RunFolder) -> tuple[str, ...]:
     names = remembered(run)
     if not names or run.task in list_tasks():
         return ()
+    sources = _sources(run, names, from_file)
+    unknown = []
     for name in names:
-        if name.endswith(".py") and not Path(name).is_file():
-            raise FileNotFoundError(
-                f"The task '{run.task}' of the run '{run.path}' was registered by '{name}', which "
-                "does not exist any more: give --load FILE with the present path of the file."
-            )
-    unknown = [name for name in names if not is_trusted(name)]
+        source = sources.get(name)
+        is_copy = source is not None and str(source) != name
+        if not (_is_trusted_content(source) if is_copy and source else is_trusted(name)):
+            unknown.append(name)
     if unknown and not _user_agrees(run, unknown):
         raise PermissionError(
             f"The run '{run.path}' loads its task from code with which you have not trained yet: "
             f"give {load_options(unknown)} if you trust it."
         )
-    trust(unknown)
-    print(f"note: '{run.path}' loads its task from {', '.join(names)}.", file=sys.stderr)
-    load_modules(names)
+    trust(unknown, sources)
+    for name in names:
+        source = sources.get(name)
+        if source is None:
+            print(f"note: '{run.path}' loads its task from {name}.", file=sys.stderr)
+            load_modules((name,))
+            continue
+        print(f"note: '{run.path}' loads its task from {source}.", file=sys.stderr)
+        for line in _edits_since(Path(name), source):
+            print(line, file=sys.stderr)
+        _load_file(source, Path(name))
     return names
 
 
-def trust(names: Sequence[str]) -> None:
+def _sources(run: RunFolder, names: Sequence[str], from_file: bool) -> dict[str, Path]:
+    """Return the file to run for each Python file of a run: the run's copy, or the file itself.
+
+    Raises:
+        FileNotFoundError: there is neither a copy nor the file.
+    """
+    copies = run.task_copies()
+    sources = {}
+    for name in names:
+        if not name.endswith(".py"):
+            continue
+        copy = copies.get(name)
+        if copy is not None and copy.is_file() and not from_file:
+            sources[name] = copy
+        elif Path(name).is_file():
+            sources[name] = Path(name)
+        else:
+            raise FileNotFoundError(
+                f"The task '{run.task}' of the run '{run.path}' was registered by '{name}', which "
+                "does not exist any more: give --load FILE with the present path of the file."
+            )
+    return sources
+
+
+def _edits_since(file: Path, copy: Path) -> list[str]:
+    """Return lines about the edits of a file since a training copied it; none if there are none."""
+    if file == copy or not file.is_file():
+        return []
+    there = copy.read_text(encoding="utf-8", errors="replace").splitlines()
+    here = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    edits = [
+        f"  {line}"
+        for line in difflib.unified_diff(there, here, lineterm="", n=0)
+        if line[:1] in "+-" and not line.startswith(("---", "+++"))
+    ]
+    if not edits:
+        return []
+    head = (
+        f"note: '{file}' was edited since this training, whose copy applies; --from-file takes the "
+        "file as it is now. Its edits:"
+    )
+    shown = [head, *edits[:_MAX_EDITS]]
+    if len(edits) > _MAX_EDITS:
+        shown.append(f"  and {len(edits) - _MAX_EDITS} more lines")
+    return shown
+
+
+def trust(names: Sequence[str], sources: Mapping[str, Path] | None = None) -> None:
     """Let runs load files, by absolute paths, and modules from now on without a question.
 
-    A warning says so if the user's folder cannot be written.
+    Copies of the files with the same content are trusted, too. A warning says so if the user's
+    folder cannot be written.
+
+    Args:
+        names: the files and modules.
+        sources: the file that is run for a name, if it is another one.
     """
-    new = [name for name in names if not is_trusted(name)]
+    wanted = []
+    for name in names:
+        source = (sources or {}).get(name, Path(name))
+        if str(source) == name:
+            wanted.append(name)
+        if source.suffix == ".py" and source.is_file():
+            wanted.append(_content_key(source))
+    new = [name for name in wanted if not is_trusted(name)]
     if not new:
         return
     path = _trusted_names()
@@ -115,6 +205,16 @@ def is_trusted(name: str) -> bool:
     except (OSError, ValueError):
         return False
     return json.dumps(name) in lines  # quoted: a path may contain line breaks
+
+
+def _is_trusted_content(path: Path) -> bool:
+    """Return True for a file with the content of one that `trust` has recorded."""
+    return is_trusted(_content_key(path))
+
+
+def _content_key(path: Path) -> str:
+    """Return the name under which a file's content is recorded."""
+    return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
 def load_options(names: Sequence[str]) -> str:
@@ -147,11 +247,8 @@ def remembered(run: RunFolder) -> tuple[str, ...]:
     Relative paths and files in the run folder itself do not count: a training records neither, and
     a run folder from elsewhere must not bring code with it.
     """
-    recorded = run.origin().get("load")
-    if not isinstance(recorded, list):  # a run of an earlier version, or from Python
-        return ()
     names: list[str] = []
-    for name in map(str, recorded):
+    for name in run.loaded():
         path = Path(name)
         inside = path.resolve().is_relative_to(run.path.resolve())
         if path.suffix != ".py" or (path.is_absolute() and not inside):
@@ -169,18 +266,24 @@ def absolute(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _load_file(path: Path) -> None:
-    """Import a Python file."""
+def _load_file(path: Path, original: Path) -> None:
+    """Import a Python file.
+
+    Args:
+        path: the file.
+        original: file that it is a copy of, or itself; names the module.
+    """
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no file '{path}' to load tasks from.{near_files(path)} Give --load the path "
             "of a Python file."
         )
-    module_name = _module_name(path)
+    module_name = _module_name(original)
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
+    LOADED[str(original.resolve())] = path.resolve()
     try:
         spec.loader.exec_module(module)
     except Exception as error:

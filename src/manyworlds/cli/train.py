@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import io
 import itertools
 import os
 import re
@@ -31,9 +30,16 @@ from manyworlds.cli.options import (
     WebOrigins,
     parse_task_command,
 )
-from manyworlds.cli.runs import FoundRun, downloaded_checkpoint, find_run, find_task
-from manyworlds.cli.task_files import absolute, trust
+from manyworlds.cli.runs import (
+    FoundRun,
+    downloaded_checkpoint,
+    find_run,
+    find_task,
+    tell_differences,
+)
+from manyworlds.cli.task_files import LOADED, absolute, trust
 from manyworlds.cli.train_seeds import SeedOptions, train_seeds
+from manyworlds.utils.terminal import new_console, print_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
     from manyworlds.cli.task_fields import TrainConfig
     from manyworlds.rl import RslRlBaseRunnerCfg
     from manyworlds.rl.progress import EditRecord, IterationRecord
+    from manyworlds.rl.run_folder import RunFolder
     from manyworlds.rl.training import TrainingResult
     from manyworlds.sim import SimulationCfg
 
@@ -71,6 +78,20 @@ class TrainOptions(SeedOptions, TaskOptions):
     ] = False
     checkpoint: Path | None = None
     """Resume from this checkpoint: a file, a run folder, or the name of a run."""
+    from_file: Annotated[
+        bool,
+        arg(
+            help="Resume with the task's settings and file as they are now, not with those of the "
+            "run."
+        ),
+    ] = False
+    init_policy: Annotated[
+        Path | None,
+        arg(
+            help="Begin a new training with the networks of a checkpoint, as for other rewards or "
+            "terms: a file, a run folder, or the name of a run."
+        ),
+    ] = None
     wandb_run_path: WandbRunPath = None
     wandb_checkpoint_name: WandbCheckpointName = None
     video: bool = False
@@ -155,10 +176,11 @@ def run(
     """
     if options.video_interval < 1:
         raise ValueError(f"--video-interval must be at least 1 step, got {options.video_interval}.")
+    if options.init_policy is not None and resume is not None:
+        raise UsageError("--init-policy begins a new training: leave out what resumes one.")
     if options.remember and not (options.enter or options.view):
         raise ValueError("--remember needs --enter or --view: add one of them.")
-    from rich.console import Console
-
+    from manyworlds.cli.task_tables import task_tables
     from manyworlds.cli.training_progress import TrainingProgress
     from manyworlds.cli.training_watchers import TrainingWatchers
     from manyworlds.rl.distributed import Ranks
@@ -172,15 +194,22 @@ def run(
     if options.enable_nan_guard:
         config.env.sim.nan_guard.enabled = True
     recorded = _recorded_edits(options, resume)
-    console = Console()
-    if not ranks.is_main:
-        console = Console(file=io.StringIO())
+    console = new_console(silent=not ranks.is_main)
     load = absolute(options.load)
-    trust(load)
+    trust(load, LOADED)
+    init = None
+    if options.init_policy is not None:
+        init = find_run(options.init_policy, options.log_root).need_checkpoint()
+        print_line(console, f"the networks begin as those of {init}")
     with (
         TrainingProgress(console) as progress,
         contextlib.closing(TrainingWatchers(options, console, recorded)) as watchers,
     ):
+
+        def start(runner: OnPolicyRunner, folder: RunFolder) -> None:
+            print_line(console, task_tables(runner.env.unwrapped))
+            print_line(console, f"run folder: {folder.path}")
+            watchers.start(runner, folder)
 
         def report(record: IterationRecord) -> None:
             progress.update(record)
@@ -196,14 +225,16 @@ def run(
             runner_cls=load_runner_cls(task) or OnPolicyRunner,
             complete=options.auto_resume,
             on_runner=watchers.attach,
-            on_start=watchers.start,
+            on_start=start,
             on_iteration=report,
             command=shlex.join(["manyworlds", "train", *argv]),
             load=load,
+            task_files={name: LOADED[name] for name in load if name in LOADED},
+            init=init,
         )
     result.files += watchers.files
     if ranks.is_main:
-        _report(task, result, console)
+        _report(task, options, result, console)
     if result.interrupted:
         return 130
     return 0
@@ -244,7 +275,7 @@ def read_config(
     from manyworlds.cli.task_fields import TrainConfig, parse_fields, take_num_envs
     from manyworlds.rl.distributed import Ranks
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
-    from manyworlds.utils.config import update_from_plain
+    from manyworlds.tasks.run_configs import configs_of_run
     from manyworlds.utils.extras import require_extra
 
     config = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
@@ -257,16 +288,17 @@ def read_config(
     notes: list[str] = []
     if found is not None:
         resume = found.need_checkpoint()
+        notes.append(f"the training continues from '{resume}'")
         trained = found.folder
-        if trained is not None and trained.task in (task, None):
-            update_from_plain(config.env, trained.env_params())
-            update_from_plain(config.agent, trained.agent_params())
+        tell_differences(trained, task, from_file=options.from_file)
+        if trained is not None and trained.task == task and not options.from_file:
+            config.env, config.agent = configs_of_run(trained)
             # What the command line gives overrides the run.
             config = parse_fields(config, words, f"train {task}", options)
-        elif trained is not None:
-            notes = [
+        elif trained is not None and trained.task != task:
+            notes.append(
                 f"the policy is of the task '{trained.task}', whose settings do not apply here"
-            ]
+            )
     take_num_envs(config.env, options.num_envs)
     notes += keep_given_values(config, words)
     if Ranks.from_environment().is_main:
@@ -363,8 +395,8 @@ def _use_gpus(options: TrainOptions, argv: Sequence[str]) -> None:
         os.execv(sys.executable, [sys.executable, "-m", *launch, *program])
 
 
-def _report(task: str, result: TrainingResult, console: Console) -> None:
-    """Write a summary of the run, and print its files."""
+def _report(task: str, options: TrainOptions, result: TrainingResult, console: Console) -> None:
+    """Write a summary of the run; print why it ended, its files, and what to do next."""
     from manyworlds.rl.training import write_summary
 
     iterations = 0
@@ -382,21 +414,39 @@ def _report(task: str, result: TrainingResult, console: Console) -> None:
             "training_time_s": sum(r.collect_time + r.learn_time for r in result.records),
         },
     )
-    if result.interrupted:
-        console.print(
-            f"stopped after iteration {iterations}; continue with: "
-            f"manyworlds train {task} --checkpoint {result.checkpoint}",
-            highlight=False,
-            soft_wrap=True,
-        )
-    if result.was_complete:
-        text = f"'{result.checkpoint}' already has {iterations} iterations: its files are written."
-        console.print(text, highlight=False, soft_wrap=True)
+    print_line(console, _why_it_ended(result, iterations))
     print_files([*result.files, summary], console)
+    log_root = _log_root_option(options)
+    print_line(console, "next:")
+    if result.stopped:
+        print_line(console, f"  manyworlds train {task} --checkpoint {result.checkpoint}{log_root}")
+    run = result.run.path
+    print_line(console, f"  manyworlds play {run}      # watch the policy in many worlds")
+    print_line(console, f"  manyworlds evaluate {run}  # measure it")
+    print_line(console, f"  manyworlds lab {run}       # walk into one world")
+    print_line(console, f"  manyworlds report {run}    # a page with curves and films")
+
+
+def _why_it_ended(result: TrainingResult, iterations: int) -> str:
+    """Return why a training ended, as a line."""
+    if result.was_complete:
+        return f"'{result.checkpoint}' already has {iterations} iterations: its files are written."
+    if result.timed_out:
+        return f"ended after iteration {iterations}, at the time limit --agent.max-minutes"
+    if result.stopped:
+        return f"stopped after iteration {iterations}"
+    return f"trained all {iterations} iterations"
+
+
+def _log_root_option(options: TrainOptions) -> str:
+    """Return the option that names the folder of runs; empty for the usual one."""
+    if options.log_root == RUNS:
+        return ""
+    return f" --log-root {shlex.quote(str(options.log_root))}"
 
 
 def print_files(files: list[Path], console: Console) -> None:
     """Print the paths of files, one per line."""
-    console.print(f"in {files[0].parent}:", highlight=False, soft_wrap=True)
+    print_line(console, f"in {files[0].parent}:")
     for path in files:
-        console.print(f"  {path.relative_to(files[0].parent)}", highlight=False)
+        print_line(console, f"  {path.relative_to(files[0].parent)}")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+
+from manyworlds.utils.terminal import print_line
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from rich.console import Console
 
     from manyworlds.rl.progress import IterationRecord
 
@@ -19,7 +22,7 @@ _BAR_COLUMNS = 100
 
 
 class TrainingProgress:
-    """Line with iteration, mean return, control steps per second, shares of time, and time left.
+    """Line with iteration, mean return, episode length, terminations, speed, and time left.
 
     Without a terminal it prints such a line at the first iteration, at each tenth of all, at the
     last, and after a minute without one.
@@ -28,9 +31,11 @@ class TrainingProgress:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._printed = time.monotonic()
+        self._begun = self._printed
+        self._first: int | None = None
         columns: list[ProgressColumn] = [
-            TextColumn("{task.fields[count]}"),
-            TextColumn("{task.description}"),
+            TextColumn("{task.fields[count]}", markup=False),
+            TextColumn("{task.description}", markup=False),
             TimeRemainingColumn(compact=True),
         ]
         if console.width >= _BAR_COLUMNS:
@@ -59,7 +64,8 @@ class TrainingProgress:
         done = record.iteration
         total = record.total
         count = f"{done}/{total}"
-        text = describe(record)
+        is_wide = not self._console.is_terminal or self._console.width >= _BAR_COLUMNS
+        text = describe(record, shares=is_wide)
         self._progress.update(
             self._task, total=total, completed=done, count=count, description=text
         )
@@ -67,16 +73,35 @@ class TrainingProgress:
         due = done in (1, total) or done % max(1, total // 10) == 0
         if not self._console.is_terminal and (due or now - self._printed > _PRINT_EVERY_S):
             self._printed = now
-            self._console.print(f"iteration {count}: {text}", highlight=False, soft_wrap=True)
+            if self._first is not None and self._first < done < total:
+                left = (now - self._begun) / (done - self._first) * (total - done)
+                text += f", {minutes(left)} left"
+            print_line(self._console, f"iteration {count}: {text}")
+        if self._first is None:
+            self._first = done
+            self._begun = now
 
 
-def describe(record: IterationRecord) -> str:
-    """Return mean return, speed, and the shares of time of an iteration."""
+def minutes(seconds: float) -> str:
+    """Return a duration as minutes and seconds, or as hours and minutes."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+    return f"{whole // 60}:{whole % 60:02} min"
+
+
+def describe(record: IterationRecord, *, shares: bool = True) -> str:
+    """Return return and length of recent episodes, terminations, speed, and shares of the time."""
     shown = "-"
     if record.mean_return is not None:
         shown = f"{record.mean_return:.2f}"
-    parts = [f"return {shown}", f"{record.steps_per_s:,.0f} steps/s"]
-    shares = " ".join(f"{name} {100 * share:.0f}" for name, share in record.shares.items())
-    if shares:
-        parts.append(f"{shares} %")
+    parts = [f"return {shown}"]
+    if record.episode_length is not None:
+        parts.append(f"episode {record.episode_length:.0f} steps")
+    if record.terminated is not None:
+        parts.append(f"{100 * record.terminated:.0f} % terminated")
+    parts.append(f"{record.steps_per_s:,.0f} steps/s")
+    if shares and record.shares:
+        told = " ".join(f"{name} {100 * share:.0f}" for name, share in record.shares.items())
+        parts.append(f"{told} %")
     return ", ".join(parts)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from manyworlds.cli.train_seeds import RUN_FILE
 from manyworlds.utils.files import write_atomic
+from manyworlds.utils.terminal import print_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -134,7 +135,7 @@ class TrainingWatchers:
         )
 
     def _print(self, text: str) -> None:
-        self._console.print(text, highlight=False, soft_wrap=True, markup=False)
+        print_line(self._console, text)
 
     def note(self, record: IterationRecord) -> None:
         """Pass on the report of an iteration."""

@@ -20,6 +20,8 @@ from torch.utils._pytree import tree_map_only
 
 from manyworlds.rl import distributed
 from manyworlds.rl.config import NETWORKS
+from manyworlds.rl.run_folder import RunFolder
+from manyworlds.utils.config import describe_differences, to_plain
 from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
@@ -183,6 +185,7 @@ def restore_checkpoint(
         raise ValueError(
             f"The checkpoint '{path}' does not fit these networks, which its run folder or "
             f"--agent.* describe: {str(error).splitlines()[-1].strip()}"
+            + _changed_observations(runner, path)
         ) from None
     infos = cast("dict[str, Any]", checkpoint.get("infos") or {})
     if not resumes:
@@ -204,6 +207,19 @@ def restore_checkpoint(
         )
     _read(PROCESS_PARTS, runner, own)
     return infos
+
+
+def _changed_observations(runner: OnPolicyRunner, path: Path) -> str:
+    """Return a sentence about observations that differ from those of a checkpoint's run."""
+    run = RunFolder.of_checkpoint(path)
+    if run is None:
+        return ""
+    here = to_plain(runner.env.unwrapped.cfg.observations)
+    there = run.env_params().get("observations")
+    lines = list(describe_differences(here, there, ("here", "in the run")))
+    if not lines:
+        return ""
+    return f" The observations differ: {'; '.join(lines[:3])}."
 
 
 def load_networks(

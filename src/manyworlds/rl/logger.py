@@ -102,6 +102,8 @@ class TrainingLogger:
         self._ranks = ranks
         self._time = 0.0
         self._env_times = (0.0, 0.0)
+        self._num_ended = 0
+        self._num_terminated: int | None = None
         self._logged: list[Mapping[str, torch.Tensor | float]] = []
         self.returns = EpisodeSums(env.num_envs, env.device)
         """Returns, with intrinsic rewards."""
@@ -160,6 +162,11 @@ class TrainingLogger:
         logged = extras.get("episode", extras.get("log", {}))
         self._logged.append(cast("Mapping[str, torch.Tensor | float]", logged))
         ended = dones.nonzero().squeeze(1)
+        time_outs = extras.get("time_outs")
+        self._num_ended += len(ended)
+        if isinstance(time_outs, torch.Tensor):
+            terminated = len(ended) - int(time_outs[ended].sum())
+            self._num_terminated = terminated + (self._num_terminated or 0)
         self.lengths.add(1.0, ended)
         if intrinsic_rewards is None:
             self.returns.add(rewards, ended)
@@ -225,6 +232,11 @@ class TrainingLogger:
                     self.writer.save_video(video, iteration)
         before = self._env_times
         self._env_times = self._read_env_times()
+        terminated = None
+        if self._num_terminated is not None and self._num_ended:
+            terminated = self._num_terminated / self._num_ended
+        self._num_ended = 0
+        self._num_terminated = None
         return IterationRecord(
             iteration=iteration + 1,
             total=total,
@@ -234,6 +246,7 @@ class TrainingLogger:
             learn_time=learn_time,
             env_time=self._env_times[0] - before[0],
             physics_time=self._env_times[1] - before[1],
+            terminated=terminated,
             scalars=cast("dict[str, float | None]", finite_or_none(scalars)),
         )
 

@@ -40,6 +40,9 @@ class IterationRecord:
     physics_time: float | None = None
     """Part of the environment's time that its physics steps take [s], actuators included; None in
     files of older versions."""
+    terminated: float | None = None
+    """Share of the episodes that ended in the iteration and were terminated, not timed out, in
+    [0, 1]; None if none ended, or if the environment does not tell."""
     scalars: dict[str, float | None] = field(default_factory=dict)
     """Logged values by their names, such as `Episode_Reward/upright`; None for values that are not
     finite. The logger averages them over the steps of the iteration."""
@@ -48,6 +51,11 @@ class IterationRecord:
     def time(self) -> float:
         """Time of the iteration [s]."""
         return self.collect_time + self.learn_time
+
+    @property
+    def episode_length(self) -> float | None:
+        """Mean length of the last 100 finished episodes [control steps]; None before the first."""
+        return self.scalars.get("Train/mean_episode_length")
 
     @property
     def shares(self) -> dict[str, float]:

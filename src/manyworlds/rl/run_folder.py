@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -29,6 +30,8 @@ class RunOrigin(TypedDict, total=False):
     """Command line; None if the run was started from Python."""
     load: list[str]
     """Python files, as absolute paths, and modules that registered the task."""
+    init: str
+    """Checkpoint whose networks the training began with."""
     started: str
     """Date and time in ISO 8601."""
     device: str
@@ -52,6 +55,7 @@ class RunFolder:
         env_cfg: object,
         rl_cfg: object,
         origin: RunOrigin | None = None,
+        task_files: Mapping[str, Path] | None = None,
     ) -> RunFolder:
         """Create a folder `root/experiment/<time>[_<run_name>]` that holds the configuration.
 
@@ -63,6 +67,8 @@ class RunFolder:
             env_cfg: the environment.
             rl_cfg: the learner.
             origin: other facts about the start of the run.
+            task_files: Python files that registered the task, by their names in `origin["load"]`;
+                the run keeps copies.
 
         Raises:
             OSError: the folder cannot be written.
@@ -87,6 +93,11 @@ class RunFolder:
             dump_yaml(temporary / "params" / "env.yaml", env_cfg)
             dump_yaml(temporary / "params" / "agent.yaml", rl_cfg)
             dump_yaml(temporary / "params" / "run.yaml", {"task": task, **(origin or {})})
+            for name, copy in cls(temporary).task_copies().items():
+                source = (task_files or {}).get(name)
+                if source is not None:
+                    copy.parent.mkdir(exist_ok=True)
+                    shutil.copyfile(source, copy)
             temporary.chmod(0o755)
             path = _free_name(parent, run_name)
             replace_path(temporary, path)
@@ -158,6 +169,27 @@ class RunFolder:
         if not isinstance(origin, dict):
             return {}
         return cast("RunOrigin", origin)
+
+    def loaded(self) -> tuple[str, ...]:
+        """Return the files and modules that registered the task, as the folder records them."""
+        recorded = self.origin().get("load")
+        if not isinstance(recorded, list):  # a run of an earlier version, or from Python
+            return ()
+        return tuple(map(str, recorded))
+
+    def task_copies(self) -> dict[str, Path]:
+        """Return the places of the run's copies of its task's files, by the names of the files.
+
+        Runs of earlier versions have no copies.
+        """
+        files = [name for name in self.loaded() if name.endswith(".py")]
+        copies = {}
+        for number, name in enumerate(files):
+            file_name = Path(name).name
+            if [Path(other).name for other in files].count(file_name) > 1:
+                file_name = f"{number}_{file_name}"
+            copies[name] = self.path / "task" / file_name
+        return copies
 
     def env_params(self) -> Any:
         """The environment's configuration as plain data."""

@@ -10,7 +10,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -74,6 +74,8 @@ def train(
     on_iteration: Callable[[IterationRecord], None] | None = None,
     command: str | None = None,
     load: Sequence[str] = (),
+    task_files: Mapping[str, Path] | None = None,
+    init: Path | None = None,
     complete: bool = False,
 ) -> TrainingResult:
     """Train a policy and export it.
@@ -96,6 +98,8 @@ def train(
         on_iteration: function called after every iteration.
         command: command line that starts this training, stored in the run folder.
         load: Python files and modules that registered the task, stored in the run folder.
+        task_files: the file to copy into the run folder for each Python file of `load`.
+        init: checkpoint whose networks a new training begins with.
         complete: whether to export the policy of `resume` into its folder, if it has all its
             iterations already.
 
@@ -114,8 +118,11 @@ def train(
         resume = share(resume)
         if on_runner is not None:
             on_runner(runner)
+        init = share(init)
         if resume is None:
             runner.load_teacher()
+            if init is not None:
+                runner.load(str(init), load_cfg={"actor": True, "critic": True})
         else:
             runner.load(str(resume))
         done = runner.current_learning_iteration
@@ -131,7 +138,9 @@ def train(
             result.records = _earlier_records(resume, done)
         else:
             origin: RunOrigin = {"command": command, "load": list(load)}
-            run = _start_run(runner, log_root, task, env_cfg, rl_cfg, origin)
+            if init is not None:
+                origin["init"] = str(init.resolve())
+            run = _start_run(runner, log_root, task, env_cfg, rl_cfg, origin, task_files)
             result = TrainingResult(run)
             result.records = _earlier_records(resume, done)
             if ranks.is_main:
@@ -229,6 +238,7 @@ def _start_run(
     env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlBaseRunnerCfg,
     origin: RunOrigin,
+    task_files: Mapping[str, Path] | None,
 ) -> RunFolder:
     """Create the run's folder, once for all processes, and pass it to the writers of files."""
     run = None
@@ -238,7 +248,7 @@ def _start_run(
         origin["device"] = str(runner.device)
         origin["machine"] = machine(gpu=True)
         origin["versions"] = package_versions()
-        run = RunFolder.create(log_root, *names, task, env_cfg, rl_cfg, origin)
+        run = RunFolder.create(log_root, *names, task, env_cfg, rl_cfg, origin, task_files)
     run = share(run)
     assert run is not None  # rank 0 created it
     runner.logger.log_dir = str(run.path)

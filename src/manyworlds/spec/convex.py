@@ -21,6 +21,7 @@ import numpy as np
 from manyworlds.spec.meshes import Triangles
 from manyworlds.utils.cache import ArrayCache, content_key, read_arrays
 from manyworlds.utils.extras import check_extra, installed_version
+from manyworlds.utils.terminal import new_console, new_progress
 from manyworlds.validation.checks import check_count
 
 THRESHOLDS = (0.01, 1.0)
@@ -191,10 +192,6 @@ def _read(pipe: io.BufferedReader, said: queue.SimpleQueue[bytes]) -> None:
 
 def _with_bar(work: Callable[[Progress], None]) -> None:
     """Do a work that reports its progress; show it if there is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
+    with new_progress(new_console(stderr=True)) as bar:
         task = bar.add_task("Convex pieces", total=1.0)
         work(lambda share: bar.update(task, completed=share))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.tasks.registry import load_env_cfg, load_rl_cfg, use_cpu_preset
-from manyworlds.utils.config import Plain, flatten, to_plain, update_from_plain
+from manyworlds.utils.config import (
+    Plain,
+    describe_differences,
+    flatten,
+    to_plain,
+    update_from_plain,
+)
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnvCfg
@@ -14,8 +19,18 @@ if TYPE_CHECKING:
     from manyworlds.rl.run_folder import RunFolder
 
 
+_NOT_TOLD = ("scene.num_envs:", "seed:", "viewer.")
+_OF_EACH_RUN = (
+    *(f"env.{name}" for name in _NOT_TOLD),
+    *("agent.seed:", "agent.run_name:", "agent.max_iterations:", "agent.resume:", "agent.device:"),
+    *("agent.load_run:", "agent.load_checkpoint:", "agent.max_minutes:"),
+)
+
+
 def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunnerCfg]:
     """Return the environment and the learner of a run, as they are in training.
+
+    Terms that the task got since then are left out.
 
     Raises:
         ValueError, KeyError, TypeError: the run's configuration does not fit the task.
@@ -29,6 +44,7 @@ def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunne
         rl_cfg = load_rl_cfg(task)
         if preset and not use_cpu_preset(task, env_cfg, rl_cfg):
             continue
+        _drop_new_terms(env_cfg, wanted)
         try:
             update_from_plain(env_cfg, wanted)
             update_from_plain(rl_cfg, run.agent_params())
@@ -46,16 +62,21 @@ def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunne
     return env_cfg, rl_cfg
 
 
-def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
+def play_env_cfg(
+    task: str, run: RunFolder | None, *, from_file: bool = False
+) -> ManagerBasedRlEnvCfg:
     """Return the playback environment of a task, with the changes that a run made to its training.
 
     Args:
         task: name of the task.
-        run: the run; None for the environment as registered.
+        run: the run; None, or a run of another task, for the environment as registered.
+        from_file: keep the environment as registered, but for texts that it lacks.
     """
     cfg = load_env_cfg(task, play=True)
-    if run is None:
+    if run is None or run.task not in (task, None):
         return cfg
+    if from_file:
+        return _with_texts_of(cfg, run)
     used = run.env_params()
     for name in ("seed", "episode_length_s"):
         used.pop(name, None)
@@ -64,12 +85,29 @@ def play_env_cfg(task: str, run: RunFolder | None) -> ManagerBasedRlEnvCfg:
     return update_from_plain(cfg, _with_changes(to_plain(cfg), used, registered))
 
 
-def evaluation_env_cfg(task: str, run: RunFolder) -> ManagerBasedRlEnvCfg:
-    """Return the environment of a task as registered, with texts from the run where it has none.
+def evaluation_env_cfg(
+    task: str, run: RunFolder | None, *, from_file: bool = False
+) -> ManagerBasedRlEnvCfg:
+    """Return the environment in which a policy is evaluated: that of its run's training.
+
+    Args:
+        task: name of the task.
+        run: the run; None, or a run of another task, for the environment as registered.
+        from_file: take the environment as registered, and from the run texts that it lacks.
+    """
+    if run is None or run.task != task:
+        return load_env_cfg(task)
+    if from_file:
+        return _with_texts_of(load_env_cfg(task), run)
+    env_cfg, _ = configs_of_run(run)
+    return env_cfg
+
+
+def _with_texts_of(cfg: ManagerBasedRlEnvCfg, run: RunFolder) -> ManagerBasedRlEnvCfg:
+    """Return a configuration with texts from a run where it has none.
 
     Such a text is the path of a motion file, without which a tracking task cannot run.
     """
-    cfg = load_env_cfg(task)
     used = flatten(run.env_params())
     missing: dict[str, Any] = {}
     for path, value in flatten(to_plain(cfg)).items():
@@ -88,27 +126,31 @@ def differences_from_training(cfg: ManagerBasedRlEnvCfg, run: RunFolder) -> list
 
     The number of worlds, the seed and the view are left out.
     """
-    return [
-        line
-        for line in _describe_differences(to_plain(cfg), run.env_params())
-        if not line.startswith(("scene.num_envs:", "seed:", "viewer."))
-    ]
+    lines = describe_differences(to_plain(cfg), run.env_params(), ("here", "in training"))
+    return [line for line in lines if not line.startswith(_NOT_TOLD)]
 
 
-def _describe_differences(here: Plain, there: Plain, path: str = "") -> Iterator[str]:
-    """Yield a text for each entry in which nested dicts differ, and for each that one lacks."""
-    if not (isinstance(here, dict) and isinstance(there, dict)):
-        if here != there:
-            yield f"{path}: {here}, in training {there}"
-        return
-    for key in dict.fromkeys((*there, *here)):
-        inner = f"{path}.{key}".lstrip(".")
-        if key in here and key in there:
-            yield from _describe_differences(here[key], there[key], inner)
-        elif key in here:
-            yield f"{inner}: only here"
-        else:
-            yield f"{inner}: only in training"
+def differences_from_task(run: RunFolder) -> list[str]:
+    """Return the settings in which a run's training differs from its task as registered, as text.
+
+    The number of worlds, the seed and the view are left out. Of the task's settings for GPUs and
+    for CPUs, those that are nearer to the run's count.
+
+    Raises:
+        ValueError, KeyError, TypeError: the run's configuration does not fit the task.
+    """
+    task = run.task or ""
+    used = {"env": run.env_params(), "agent": run.agent_params()}
+    found = []
+    for preset in (False, True):
+        env_cfg = load_env_cfg(task)
+        rl_cfg = load_rl_cfg(task)
+        if preset and not use_cpu_preset(task, env_cfg, rl_cfg):
+            continue
+        registered: Plain = {"env": to_plain(env_cfg), "agent": to_plain(rl_cfg)}
+        lines = describe_differences(used, registered, ("in the run", "in the task"))
+        found.append([line for line in lines if not line.startswith(_OF_EACH_RUN)])
+    return min(found, key=len)
 
 
 def _with_changes(shown: Plain, new: Plain, old: Plain) -> Plain:
@@ -123,3 +165,23 @@ def _with_changes(shown: Plain, new: Plain, old: Plain) -> Plain:
     for key in shown.keys() & new.keys() & old.keys():
         result[key] = _with_changes(shown[key], new[key], old[key])
     return result
+
+
+def _drop_new_terms(cfg: ManagerBasedRlEnvCfg, wanted: Plain) -> None:
+    """Remove the terms of all managers that saved settings do not have."""
+    assert isinstance(wanted, dict)
+    for manager, terms in vars(cfg).items():
+        saved = wanted.get(manager)
+        if not (isinstance(terms, dict) and isinstance(saved, dict)):
+            continue
+        for name in [name for name in terms if name not in saved]:
+            del terms[name]
+        if manager == "observations":
+            for group, group_cfg in terms.items():
+                group_saved = saved[group]
+                if group_cfg is None or not isinstance(group_saved, dict):
+                    continue
+                known = group_saved["terms"]
+                assert isinstance(known, dict)
+                for name in [name for name in group_cfg.terms if name not in known]:
+                    del group_cfg.terms[name]

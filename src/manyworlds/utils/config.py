@@ -135,6 +135,31 @@ def _differences(
         yield path, new, saved
 
 
+def describe_differences(
+    here: Plain, there: Plain, where: tuple[str, str], path: str = ""
+) -> Iterator[str]:
+    """Yield a line for each entry in which nested dicts differ, and for each that one lacks.
+
+    Args:
+        here: the one.
+        there: the other.
+        where: where the one and the other apply, as text: `("here", "in training")`.
+        path: path of both, before each entry's name.
+    """
+    if not (isinstance(here, dict) and isinstance(there, dict)):
+        if here != there:
+            yield f"{path}: {here} {where[0]}, {there} {where[1]}"
+        return
+    for key in dict.fromkeys((*there, *here)):
+        inner = f"{path}.{key}".lstrip(".")
+        if key in here and key in there:
+            yield from describe_differences(here[key], there[key], where, inner)
+        elif key in here:
+            yield f"{inner}: only {where[0]}"
+        else:
+            yield f"{inner}: only {where[1]}"
+
+
 def flatten(plain: object, prefix: str = "") -> dict[str, object]:
     """Return the values of nested dicts by their paths, such as `sim.mujoco.timestep`."""
     if not isinstance(plain, dict) or not plain:

@@ -16,7 +16,7 @@ def render_table(
     from rich.table import Table
 
     rows = list(rows)
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", min_width=min(len(title), width))
     for i, name in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[i], int | float | None) for row in rows)
         table.add_column(name, justify="right" if numeric else "left")

@@ -47,6 +47,9 @@ class ViewerConfig:
     """Camera azimuth [degrees]."""
     fovy: float | None = None
     """Vertical field of view [degrees]; None keeps the model's."""
+    world_size: float | None = None
+    """Width of the square around a world's origin in which its bodies move, which pages leave free
+    of other worlds [m]; None takes the size of the initial state."""
     lookat: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Point to look at, in the world frame or relative to the body [m]."""
     entity_name: str | None = None

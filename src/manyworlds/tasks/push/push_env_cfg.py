@@ -121,6 +121,7 @@ def push_variants_env_cfg(
         viewer=ViewerConfig(
             distance=1.0,
             elevation=-60.0,
+            world_size=0.9,  # goals are up to 0.45 m away
             lookat=(0.0, -0.03, 0.0),
             enable_shadows=False,
             enable_reflections=False,

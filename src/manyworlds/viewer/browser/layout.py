@@ -9,7 +9,8 @@ import numpy as np
 
 # Static geometry larger than this is a landscape that all worlds share [m].
 _LANDSCAPE_METERS = 15.0
-_GAP = 1.4
+LOOSE_GAP = 1.4
+"""Distance of worlds, by their size at the initial state: bodies move and rotate."""
 
 
 def static_body(model: mujoco.MjModel, body_id: int) -> bool:
@@ -79,13 +80,14 @@ def is_landscape(model: mujoco.MjModel, geoms: list[int]) -> bool:
     )
 
 
-def grid_slots(count: int, size: np.ndarray, azimuth: float) -> np.ndarray:
+def grid_slots(count: int, size: np.ndarray, azimuth: float, gap: float = LOOSE_GAP) -> np.ndarray:
     """Place worlds on a grid around the origin, the first at the far left of the view.
 
     Args:
         count: number of worlds.
         size: size of a world's bounding box [m], shape (3,).
         azimuth: the camera's azimuth [degrees], which defines left and far.
+        gap: distance of neighbors by `size`.
 
     Returns:
         Positions [m], shape (count, 3), on the ground.
@@ -94,8 +96,8 @@ def grid_slots(count: int, size: np.ndarray, azimuth: float) -> np.ndarray:
     angle = math.radians(round(azimuth / 90) * 90)
     away = np.array([math.cos(angle), math.sin(angle), 0.0]).round()
     right = np.array([math.sin(angle), -math.cos(angle), 0.0]).round()
-    # Bodies move and rotate, so even a thin world needs margins.
-    room = np.maximum(_GAP * size, 0.9 * size.max())
+    # Bodies rotate, so even a thin world needs margins.
+    room = np.maximum(gap * size, 0.9 * size.max())
     across = float(np.abs(right) @ room)
     along = float(np.abs(away) @ room)
     columns = min(range(1, count + 1), key=lambda n: max(n * across, -(-count // n) * along))

@@ -17,6 +17,7 @@ from manyworlds.viewer.browser import geom_meshes
 from manyworlds.viewer.browser.deformables import Deformables
 from manyworlds.viewer.browser.ground import Ground
 from manyworlds.viewer.browser.layout import (
+    LOOSE_GAP,
     at_default,
     bounding_box,
     default_position,
@@ -299,7 +300,13 @@ class WorldGrid:
             self.places = np.zeros((self.count, 3))
         else:
             self.box = self._box_of_world(geoms)
-            self.places = grid_slots(self.count, np.ptp(self.box, axis=0), cfg.azimuth)
+            gap = LOOSE_GAP
+            if cfg.world_size is not None:
+                half = cfg.world_size / 2.0
+                self.box[0, :2] = np.minimum(self.box[0, :2], -half)
+                self.box[1, :2] = np.maximum(self.box[1, :2], half)
+                gap = 1.0
+            self.places = grid_slots(self.count, np.ptp(self.box, axis=0), cfg.azimuth, gap)
 
     def _box_of_world(self, geoms: list[int]) -> np.ndarray:
         """Return the box around a world at its default state [m], shape (2, 3)."""

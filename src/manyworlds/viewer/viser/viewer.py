@@ -47,6 +47,7 @@ _FEW = 4
 _GRID_ELEVATION = -35.0
 _STATUS_SECONDS = 0.2
 _APPEARANCE_SECONDS = 0.5
+_DEBUG_WORLDS = 16  # up to here the goals of all worlds are drawn
 _CHECKPOINT_SECONDS = 2.0
 _TERM_FRAMES = 3
 _PANEL_PX = 324
@@ -212,6 +213,7 @@ class ViserPlayViewer(BaseViewer):
         )
         self._overlays = SelectedWorldOverlays(server, sim.mj_model, **per_world)
         self._debug = ViserDebugOverlays(self.env, self._overlays.mujoco)
+        self._overlays.mujoco.debug.show_all_envs = self.num_shown <= _DEBUG_WORLDS
         if before is not None:
             self._overlays.take_choices(before.overlays)
             self._debug.enabled = before.debug
