@@ -186,7 +186,8 @@ def test_debug_shapes(open_page):
     np.testing.assert_allclose(layer.batched_positions, viewer._grid.places, atol=1e-6)
     _act(viewer, ShowDebugShapesOfAll(False))
     np.testing.assert_allclose(layer.batched_positions, viewer._grid.places[1:2], atol=1e-6)
-    assert [label.text for label in viewer._overlays.mujoco._labels] == ["here"]
+    labels = viewer._overlays.mujoco._labels
+    assert [label.text for label in labels if label.visible] == ["here"]
     _act(viewer, ShowDebugShapesOfAll(True))
     np.testing.assert_allclose(layer.batched_positions, viewer._grid.places, atol=1e-6)
     viewer.request_action("toggle_debug_vis")
