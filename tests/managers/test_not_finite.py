@@ -187,16 +187,11 @@ def test_observations_that_a_policy_replaces_are_counted(env_cfg, policy, per_te
         env.state_dict()
 
 
-def test_a_termination_that_is_no_number_is_counted(env_cfg):
-    """End the episode as before; count the world and name the term."""
+def test_a_termination_that_returns_numbers_is_refused(env_cfg):
+    """Name the term, the type and the remedy, when the environment is built."""
     env_cfg.terminations["bad"] = TerminationTermCfg(func=lambda env: broken_from(2, 1)(env) - 1.0)
-    env = ManagerBasedRlEnv(env_cfg)
-    assert not step(env)[1]
-    _, counts, [message] = step(env)
-    assert counts == {"Status/nan_termination": 1} and env.reset_terminated.tolist()[1]
-    assert (
-        "TerminationManager term 'bad' is NaN or infinite in worlds [1], where it ends" in message
-    )
+    with pytest.raises(ValueError, match="'bad' returned torch.float32 numbers, expected booleans"):
+        step(ManagerBasedRlEnv(env_cfg))
 
 
 def test_means_of_finite_values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -103,7 +104,10 @@ def _run_in_window(policy: OnnxPolicy, data: mujoco.MjData, steps: int | None) -
     """Run in real time in MuJoCo's own window."""
     from manyworlds.viewer.display import check_display
 
-    check_display("use --headless with --steps.")
+    check_display(
+        f"`manyworlds lab {shlex.quote(str(policy.path))}` shows the policy in a browser, and "
+        "--headless with --steps runs it without a picture."
+    )
     import mujoco.viewer
 
     with mujoco.viewer.launch_passive(policy.model, data, key_callback=_steer(policy)) as window:

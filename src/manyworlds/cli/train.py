@@ -227,6 +227,7 @@ def run(
             on_runner=watchers.attach,
             on_start=start,
             on_iteration=report,
+            on_stop=_say_that_it_stops,
             command=shlex.join(["manyworlds", "train", *argv]),
             load=load,
             task_files={name: LOADED[name] for name in load if name in LOADED},
@@ -393,6 +394,11 @@ def _use_gpus(options: TrainOptions, argv: Sequence[str]) -> None:
         if FRONTENDS:
             program = FRONTENDS[-1].program()
         os.execv(sys.executable, [sys.executable, "-m", *launch, *program])
+
+
+def _say_that_it_stops() -> None:
+    """Acknowledge a signal; unbuffered, because a signal may interrupt any other output."""
+    os.write(2, b"\nstopping after this iteration; Ctrl-C again stops at once\n")
 
 
 def _report(task: str, options: TrainOptions, result: TrainingResult, console: Console) -> None:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import mujoco
 import tyro
@@ -17,6 +17,10 @@ from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
 from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.utils.mujoco_messages import MujocoWarnings
 from manyworlds.validation.names import near_matches
+
+if TYPE_CHECKING:
+    from manyworlds.envs import ManagerBasedRlEnvCfg
+    from manyworlds.envs.env_checker import Finding
 
 
 @dataclass(kw_only=True)
@@ -98,13 +102,35 @@ def _validate_task(task: str) -> bool:
     from manyworlds.tasks import load_env_cfg
     from manyworlds.utils.devices import torch_threads
 
+    env_cfg = load_env_cfg(task)
     with torch_threads(1):
-        report = check_env(load_env_cfg(task))
+        report = check_env(env_cfg)
+    report.findings += _refused_by_learner(task, env_cfg)
     first = f"{task}: "
     if not report.ok:
         first += "error\n  "
     print(first + str(report).replace("\n", "\n  "))
     return report.ok
+
+
+def _refused_by_learner(task: str, env_cfg: ManagerBasedRlEnvCfg) -> list[Finding]:
+    """Return what the learner of a task would refuse: observation groups that do not exist."""
+    from manyworlds.envs.env_checker import Finding
+    from manyworlds.tasks import load_rl_cfg
+
+    groups = [name for name, group in env_cfg.observations.items() if group is not None]
+    findings = []
+    for network, wanted in load_rl_cfg(task).obs_groups.items():
+        missing = [name for name in wanted if name not in groups]
+        if missing and network != "critic":  # a critic without its groups sees the actor's
+            findings.append(
+                Finding(
+                    f"the {network} of the learner",
+                    f"observes {missing}, but the environment has the groups {groups}",
+                    f"name one of them in obs_groups['{network}']",
+                )
+            )
+    return findings
 
 
 def validate_file(

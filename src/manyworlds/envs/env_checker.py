@@ -353,6 +353,11 @@ class _Checker:
                 f"{watch.where}, {kind}, is always 0 under random actions: check its parameters if "
                 "they should cause it"
             )
+        elif watch.low == watch.high and watch.weight > 0.0 and has_signal and watch.low > 0.0:
+            self.report.notes.append(
+                f"{watch.where}, perhaps a reward for staying alive, is always {watch.low:g} under "
+                "random actions: nothing ended an episode"
+            )
         elif watch.low == watch.high:
             self.find(
                 watch.where,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import reprlib
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
@@ -17,6 +18,7 @@ from manyworlds.utils.declared import declared
 from manyworlds.utils.state import Stateful
 from manyworlds.utils.table import render_table
 from manyworlds.utils.world_random import RandomStream
+from manyworlds.validation.names import near_matches
 from manyworlds.validation.worlds import EnvIds, Worlds
 
 if TYPE_CHECKING:
@@ -262,6 +264,8 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         except (KeyError, ValueError) as error:
             message = error.args[0] if error.args else error
             raise ValueError(f"{self.kind} term '{name}': {message}") from None
+        if inspect.isroutine(func):
+            self._check_params(name, func, term_cfg.params)
         self._begin_stream(name)
         if inspect.isclass(func):
             try:
@@ -274,6 +278,30 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         else:
             self._class_terms[name] = term_cfg.func
         return term_cfg
+
+    def _check_params(
+        self, name: str, func: Callable[..., object], params: Mapping[str, object]
+    ) -> None:
+        """Check that a function takes the environment and the parameters of its term.
+
+        Raises:
+            ValueError: it takes others.
+        """
+        try:
+            signature = inspect.signature(func)
+        except (TypeError, ValueError):  # of a function in C
+            return
+        known = [*signature.parameters.values()]
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known):
+            return
+        where = f"{self.kind} term '{name}': {func.__name__}{signature} {_place(func)}"
+        for key in params:
+            if key not in signature.parameters:
+                names = [parameter.name for parameter in known]
+                raise ValueError(f"{where} has no parameter '{key}'.{near_matches(key, names)}")
+        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        if not known or known[0].kind not in (*positional, inspect.Parameter.VAR_POSITIONAL):
+            raise ValueError(f"{where} must take the environment as its first argument.")
 
     def _begin_stream(self, name: str) -> None:
         """Let a term draw from a stream of its own, which `env.random` is during its calls."""
@@ -300,7 +328,10 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
         return value
 
     def _blame(self, error: Exception, name: str, params: Mapping[str, object]) -> None:
-        """Prepend the term to the error's message; add a note if the message is not one string."""
+        """Prepend the term to the error's message, and note the line of the term that raised it.
+
+        If the message is not one string, the term is noted, too.
+        """
         shown = " ".join(_SHORT.repr(params).split())
         where = f"{self.kind} term '{name}' with params {shown}"
         plain = type(error).__str__ in (BaseException.__str__, KeyError.__str__)
@@ -308,9 +339,21 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             error.args = (f"{where}: {error.args[0]}",)
         else:
             error.add_note(f"in {where}")
+        for frame in traceback.extract_tb(error.__traceback__):
+            if frame.filename != __file__:  # that of the term
+                error.add_note(f"({frame.filename}, line {frame.lineno})")
+                break
 
     def _missing(self, name: str, terms: Iterable[str]) -> str:
         return f"{self.kind} has no term '{name}'. Available: {', '.join(terms) or 'none'}."
+
+
+def _place(func: Callable[..., object]) -> str:
+    """Return file and line of a function, in brackets; empty for one without a source."""
+    code = getattr(func, "__code__", None)
+    if code is None:
+        return ""
+    return f"({code.co_filename}, line {code.co_firstlineno})"
 
 
 class BuildsTerm(Protocol[BuiltT_co]):

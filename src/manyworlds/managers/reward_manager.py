@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -70,6 +71,11 @@ class RewardManager(ManagerBase[RewardTermCfg]):
         self._episode_sums = dict(zip(self._terms, self._sums.unbind(1), strict=True))
         """Sum of each weighted term over the running episode, shape [num_envs]."""
         for name, term in self._terms.items():
+            if not isinstance(term.weight, numbers.Real):
+                raise ValueError(
+                    f"{self.kind} term '{name}' has weight {term.weight!r}, a "
+                    f"{type(term.weight).__name__}: give a number."
+                )
             if term.nan_policy not in get_args(RewardNanPolicy):
                 raise ValueError(
                     f"{self.kind} term '{name}' has nan_policy '{term.nan_policy}': choose one of "

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from manyworlds.managers.manager_base import ManagerBase, ManagerTermBaseCfg, TensorTerm
-from manyworlds.managers.not_finite import is_not_finite
 from manyworlds.validation.worlds import EnvIds
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
 
     state_attributes = ("_dones", "_terminated", "_time_outs")
     world_columns = ("_dones",)
-    derived_attributes = ("_not_finite",)
-    not_finite_status = "nan_termination"
-    not_finite_effect = "where it ends the episode"
     _shown = ("time_out",)
 
     def __init__(
@@ -48,7 +44,6 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         """Mask of the episodes that each term ended in the last step, shape [num_envs]."""
         self._terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         self._time_outs = torch.zeros_like(self._terminated)
-        self._not_finite: dict[str, torch.Tensor] = {}
         for name, term in self._terms.items():
             self._call_per_world(name, term)
 
@@ -81,14 +76,17 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         """Evaluate all terms; return `dones`, shape [num_envs].
 
         Raises:
-            ValueError: a term returns a shape other than [num_envs].
+            ValueError: a term returns a shape other than [num_envs], or no booleans.
         """
         self._terminated.zero_()
         self._time_outs.zero_()
         for name, term in self._terms.items():
             value = self._call_per_world(name, term)
             if value.is_floating_point():
-                self._not_finite[name] = is_not_finite(value)
+                raise ValueError(
+                    f"{self.kind} term '{name}' returned {value.dtype} numbers, expected booleans: "
+                    "compare them with a bound, as in `height < 0.2`."
+                )
             self._term_dones[name].copy_(value)
             if term.time_out:
                 self._time_outs.logical_or_(value)
@@ -102,16 +100,6 @@ class TerminationManager(ManagerBase[TerminationTermCfg]):
         self._dones[:, rows] = False
         self._terminated[rows] = False
         self._time_outs[rows] = False
-
-    def not_finite(self) -> torch.Tensor | None:
-        """Return a mask of worlds with a number that is not finite in place of a boolean."""
-        if not self._not_finite:
-            return None
-        return torch.stack([*self._not_finite.values()]).any(dim=0)
-
-    def not_finite_terms(self) -> dict[str, torch.Tensor]:
-        """Return masks of worlds by term, shape [num_envs]."""
-        return self._not_finite
 
     def reset(self, env_ids: EnvIds = None) -> dict[str, torch.Tensor]:
         """Reset given worlds; log the number of their episodes that each term ended, shape []."""

@@ -72,6 +72,7 @@ def train(
     on_runner: Callable[[OnPolicyRunner], object] | None = None,
     on_start: Callable[[OnPolicyRunner, RunFolder], None] | None = None,
     on_iteration: Callable[[IterationRecord], None] | None = None,
+    on_stop: Callable[[], None] | None = None,
     command: str | None = None,
     load: Sequence[str] = (),
     task_files: Mapping[str, Path] | None = None,
@@ -96,6 +97,8 @@ def train(
             `manyworlds.live.RunEdits` continues a run that was edited.
         on_start: function called with runner and run folder before the first iteration, on rank 0.
         on_iteration: function called after every iteration.
+        on_stop: function called in the handler of the signal that ends the training after the
+            present iteration.
         command: command line that starts this training, stored in the run folder.
         load: Python files and modules that registered the task, stored in the run folder.
         task_files: the file to copy into the run folder for each Python file of `load`.
@@ -147,7 +150,15 @@ def train(
                 write_progress(run.path, result.records, mode="w")
                 if on_start is not None:
                     on_start(runner, run)
-            _learn(runner, remaining, result, on_iteration, deadline, from_start=resume is None)
+            _learn(
+                runner,
+                remaining,
+                result,
+                on_iteration,
+                on_stop,
+                deadline,
+                from_start=resume is None,
+            )
             checkpoint = run.path / f"model_{runner.current_learning_iteration}.pt"
             if not ranks.is_distributed and not checkpoint.is_file():
                 runner.save(str(checkpoint))  # of an iteration that was interrupted
@@ -200,6 +211,7 @@ def _learn(
     iterations: int,
     result: TrainingResult,
     on_iteration: Callable[[IterationRecord], None] | None,
+    on_stop: Callable[[], None] | None,
     deadline: float,
     *,
     from_start: bool,
@@ -218,7 +230,7 @@ def _learn(
             runner.request_stop()
 
     runner.on_iteration(record)
-    with _stop_on_signal(runner):
+    with _stop_on_signal(runner, on_stop):
         try:
             runner.learn(iterations, init_at_random_ep_len=from_start)
             result.stopped = runner.stopped
@@ -272,7 +284,7 @@ def _earlier_records(checkpoint: Path | None, iterations: int) -> list[Iteration
 
 
 @contextlib.contextmanager
-def _stop_on_signal(runner: OnPolicyRunner) -> Iterator[None]:
+def _stop_on_signal(runner: OnPolicyRunner, on_stop: Callable[[], None] | None) -> Iterator[None]:
     """Handle Ctrl-C and SIGTERM: stop after the iteration, and at once if they come again."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -280,6 +292,8 @@ def _stop_on_signal(runner: OnPolicyRunner) -> Iterator[None]:
 
     def handle(signum: int, frame: object) -> None:
         runner.request_stop()
+        if on_stop is not None:
+            on_stop()
         signal.signal(signum, before[signal.Signals(signum)])
 
     before = {s: signal.signal(s, handle) for s in stop_signals()}
