@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import RecorderCfg, VerbError, world_from_spec
-from manyworlds.lab.pictures import CameraHub, Frame
+from manyworlds.lab.pictures import CameraDrawer, CameraImage
 from manyworlds.lab.pictures.painter import Painter
 from tests.lab.conftest import ARM
-from tests.lab.pictures.test_hub import make
+from tests.lab.pictures.test_drawing import make
 from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.usefixtures("gl")
@@ -31,7 +31,7 @@ def test_the_lab_itself_draws_and_encodes_nothing(monkeypatch, tmp_path):
         raise AssertionError("drawn in the lab's process")
 
     monkeypatch.setattr(Painter, "draw", forbidden)
-    monkeypatch.setattr(Frame, "jpeg", forbidden)
+    monkeypatch.setattr(CameraImage, "jpeg", forbidden)
     with make(recorder=RecorderCfg(folder=tmp_path)) as lab:
         assert lab.cameras._process is None  # asking for cameras does not start it
         lab.call("recording_start", name="a.mcap", cameras=["eye"])
@@ -127,7 +127,7 @@ def test_a_rebuilt_world_is_drawn():
         before = stream.get(PATIENCE_S)
         assert lab.rebuild(lambda: world_from_spec(mujoco.MjSpec.from_string(bigger)))
         after = lab.camera("eye").frame()
-        here = CameraHub(lab, lambda fresh: lab.cameras.cfgs)
+        here = CameraDrawer(lab, lambda fresh: lab.cameras.cfgs)
         try:
             assert np.array_equal(after.image, here.render("eye").image)
         finally:

@@ -7,15 +7,22 @@ from manyworlds.lab.pictures.camera import (
     model_cameras,
     quat_to_look,
 )
-from manyworlds.lab.pictures.frame import Frame, JpegFrame, decode_image
-from manyworlds.lab.pictures.hub import CameraHub
+from manyworlds.lab.pictures.drawing import CameraDrawer
+from manyworlds.lab.pictures.image import CameraImage, JpegImage, decode_image
 from manyworlds.lab.pictures.subscription import Subscription
+
+CameraHub = CameraDrawer
+"""Former name of `CameraDrawer`."""
+Frame = CameraImage
+"""Former name of `CameraImage`."""
+JpegFrame = JpegImage
+"""Former name of `JpegImage`."""
 
 __all__ = [
     "KINDS",
-    "CameraHub",
-    "Frame",
-    "JpegFrame",
+    "CameraDrawer",
+    "CameraImage",
+    "JpegImage",
     "Kind",
     "LabCameraCfg",
     "Subscription",

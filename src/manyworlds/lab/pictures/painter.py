@@ -12,7 +12,7 @@ from manyworlds.lab.errors import VerbError
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.pictures.camera import Kind, LabCameraCfg, quat_of
-from manyworlds.lab.pictures.frame import Frame
+from manyworlds.lab.pictures.image import CameraImage
 from manyworlds.lab.world.elements import RobotElements
 from manyworlds.utils.renderer import Renderer
 from manyworlds.viewer.model_sync import (
@@ -85,7 +85,9 @@ class Painter:
         mirror.load(SimpleNamespace(**{name: getattr(snapshot, name)[None] for name in fields}), 0)
         return True
 
-    def draw(self, camera: LabCameraCfg, kinds: Iterable[Kind], snapshot: Snapshot) -> list[Frame]:
+    def draw(
+        self, camera: LabCameraCfg, kinds: Iterable[Kind], snapshot: Snapshot
+    ) -> list[CameraImage]:
         """Draw images of a camera; `show` has set the world to the snapshot.
 
         Raises:
@@ -100,7 +102,7 @@ class Painter:
         else:
             index = -1
             pos, axes = _pose(model, data, camera)
-        frames = []
+        drawn = []
         images: dict[Format, _Images] = {}
         for kind in kinds:
             colors = kind == "rgb"
@@ -110,7 +112,7 @@ class Painter:
                 self._compose(renderer, camera, index, pos, axes)
                 images[form] = _Images(renderer, model, self._entities)
             gl = images[form].renderer.scene.camera[0]
-            frame = Frame(
+            image = CameraImage(
                 camera=camera.name,
                 kind=kind,
                 image=images[form].take(kind),
@@ -125,8 +127,8 @@ class Painter:
                 orthographic=bool(gl.orthographic),
                 entities=self._entities.names if kind == "entity" else (),
             )
-            frames.append(frame)
-        return frames
+            drawn.append(image)
+        return drawn
 
     def _compose(
         self,
@@ -230,7 +232,7 @@ class _Images:
         self._objects: np.ndarray | None = None
 
     def take(self, kind: Kind) -> np.ndarray:
-        """Return an image; see `Frame.image` for its shape."""
+        """Return an image; see `CameraImage.image` for its shape."""
         renderer = self.renderer
         if kind == "rgb":
             return renderer.render()

@@ -70,6 +70,16 @@ class Wire:
             message[_DESCRIPTOR] = self._descriptors.popleft()
         return message
 
+    @property
+    def has_ended(self) -> bool:
+        """True if the other process has ended, and all of its messages were received."""
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
     def close(self) -> None:
         """End the stream in both directions; a second call does nothing."""
         with contextlib.suppress(OSError):  # the other process ended before

@@ -16,7 +16,7 @@ _HUE_STEP = 0.61803398875  # neighboring ids have different colors
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FrameInfo:
+class ImageInfo:
     """Description of an image of a camera, of the moment of one snapshot."""
 
     camera: str
@@ -45,7 +45,7 @@ class FrameInfo:
 
     @classmethod
     def from_header(cls, header: Mapping[str, object], **image: object) -> Self:
-        """Return the frame that `header` described.
+        """Return the image that `header` described.
 
         Args:
             header: the description.
@@ -92,7 +92,7 @@ class FrameInfo:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class JpegFrame(FrameInfo):
+class JpegImage(ImageInfo):
     """One image of a camera as a JPEG file, for people."""
 
     width: int
@@ -107,12 +107,12 @@ class JpegFrame(FrameInfo):
     """The JPEG file."""
 
     def header(self) -> dict[str, object]:
-        """Return the header of the image that the file is made of; see `Frame.header`."""
+        """Return the header of the image that the file is made of; see `CameraImage.header`."""
         return self._describe(self.width, self.height, self.channels, self.dtype)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Frame(FrameInfo):
+class CameraImage(ImageInfo):
     """One image of a camera."""
 
     image: np.ndarray
@@ -139,11 +139,11 @@ class Frame(FrameInfo):
         """Return all but the pixels as plain data; `decode_image` needs nothing else."""
         return self._describe(self.width, self.height, self.channels, self.image.dtype.name)
 
-    def to_jpeg(self) -> JpegFrame:
-        """Return the frame with `picture` as a JPEG file."""
+    def to_jpeg(self) -> JpegImage:
+        """Return the image with `picture` as a JPEG file."""
         header = self.header()
         sizes = {name: header[name] for name in ("width", "height", "channels", "dtype")}
-        return JpegFrame.from_header(header, **sizes, data=self.jpeg())
+        return JpegImage.from_header(header, **sizes, data=self.jpeg())
 
     def to_bytes(self) -> bytes:
         """Return the pixels, row by row from the top, little-endian."""
@@ -184,7 +184,15 @@ class Frame(FrameInfo):
 
 
 def decode_image(header: Mapping[str, object], data: bytes | memoryview) -> np.ndarray:
-    """Return the image of `Frame.to_bytes`, shape (height, width) or (height, width, channels)."""
+    """Return the array of `CameraImage.to_bytes`.
+
+    Args:
+        header: header of the image.
+        data: its pixels.
+
+    Returns:
+        The image, shape (height, width) or (height, width, channels).
+    """
     shape = [int(str(header[key])) for key in ("height", "width", "channels")]
     image = np.frombuffer(data, np.dtype(str(header["dtype"])).newbyteorder("<"))
     return image.reshape(shape if shape[2] > 1 else shape[:2])
