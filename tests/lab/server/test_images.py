@@ -302,8 +302,8 @@ def test_a_model_that_is_edited_often_is_listed_later(monkeypatch):
         new_outlets=lambda *_, **__: [], pause=lambda seconds: None, report=reports.append
     )
     server = CameraServer(stub)  # type: ignore[arg-type]
-    painter = SimpleNamespace(cameras={})
-    server._present = server._next = object(), painter  # type: ignore[assignment]
+    cameras = SimpleNamespace(cfgs={})
+    server._present = server._next = object(), cameras  # type: ignore[assignment]
     port = SimpleNamespace(
         poll=lambda now: True, read_subscriptions=lambda: False, wanted=frozenset()
     )

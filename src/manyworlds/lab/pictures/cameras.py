@@ -31,7 +31,7 @@ from manyworlds.lab.face import LabFace
 from manyworlds.lab.loop.shared_snapshots import pack_snapshot
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.pictures.camera import Kind, LabCameraCfg, list_cameras
-from manyworlds.lab.pictures.image import CameraImage, JpegImage
+from manyworlds.lab.pictures.image import CameraImage, JpegImage, decode_image
 from manyworlds.lab.pictures.subscription import CLOSED, RENDER_S, Subscription
 from manyworlds.lab.readers.wire import Message, Wire, pack
 
@@ -391,7 +391,8 @@ class FaceCameras(Cameras):
 def _unpack_image(message: Message, jpeg: bool) -> CameraImage | JpegImage:
     """Return the image of a message of the process that draws."""
     header = message["header"]
+    pixels = message["payload"]
     if not jpeg:
-        return CameraImage.from_header(header, image=message["image"])
+        return CameraImage.from_header(header, image=decode_image(header, pixels))
     sizes = {name: header[name] for name in ("width", "height", "channels", "dtype")}
-    return JpegImage.from_header(header, **sizes, data=message["image"])
+    return JpegImage.from_header(header, **sizes, data=bytes(pixels))

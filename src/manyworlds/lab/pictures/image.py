@@ -183,7 +183,7 @@ class CameraImage(ImageInfo):
         return stream.getvalue()
 
 
-def decode_image(header: Mapping[str, object], data: bytes | memoryview) -> np.ndarray:
+def decode_image(header: Mapping[str, object], data: bytes | bytearray | memoryview) -> np.ndarray:
     """Return the array of `CameraImage.to_bytes`.
 
     Args:

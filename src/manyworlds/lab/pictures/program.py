@@ -11,6 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+import numpy as np
+
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.loop.shared_snapshots import unpack_snapshot
 from manyworlds.lab.pictures.camera import LabCameraCfg
@@ -21,6 +23,8 @@ from manyworlds.lab.readers.reader_program import ReaderProgram, run_program
 from manyworlds.lab.readers.wire import Message, Wire, unpack
 from manyworlds.utils.platforms import lower_thread_priority
 
+_Message = tuple[Message, memoryview | bytes | None]
+"""A message and its payload, if it has one."""
 _CAPACITY = 4  # images of a stream that wait until they are sent
 
 
@@ -84,8 +88,8 @@ class CameraProgram(ReaderProgram):
         try:
             stream = self._drawer.subscribe(camera, kind, capacity=_CAPACITY, rate=rate)
         except VerbError as error:
-            text = str(error)
-            sender.send_soon(lambda: {"tell": "no_images", "stream": number, "text": text})
+            refusal: Message = {"tell": "no_images", "stream": number, "text": str(error)}
+            sender.send_soon(lambda: (refusal, None))
             return
         sender.add_stream(number, stream, message["jpeg"])
 
@@ -128,7 +132,7 @@ class ImageSender:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._streams: dict[int, _SentStream] = {}
-        self._messages: deque[Callable[[], Message]] = deque()
+        self._messages: deque[Callable[[], _Message]] = deque()
         self._news = threading.Event()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="manyworlds-images", daemon=True)
@@ -151,7 +155,7 @@ class ImageSender:
         if stream is not None:
             stream.images.close()
 
-    def send_soon(self, message: Callable[[], Message]) -> None:
+    def send_soon(self, message: Callable[[], _Message]) -> None:
         """Send the message that a function returns, which the thread calls."""
         self._messages.append(message)
         self._news.set()
@@ -171,7 +175,8 @@ class ImageSender:
                 self._news.wait()
                 self._news.clear()
                 while self._messages:
-                    self._wire.send(self._messages.popleft()())
+                    message, pixels = self._messages.popleft()()
+                    self._wire.send(message, payload=pixels)
                 for number, stream in list(self._streams.items()):
                     self._send_stream(number, stream)
         self.close()
@@ -180,27 +185,31 @@ class ImageSender:
         for image in stream.images.take():
             stream.error = ""
             late = stream.images.num_late + stream.images.num_dropped
-            packed = _packed(image, stream.jpeg)
-            self._wire.send({"tell": "image", "stream": number, "late": late, **packed})
+            header = image.header()
+            message = {"tell": "image", "stream": number, "late": late, "header": header}
+            self._wire.send(message, payload=_pixels(image, stream.jpeg))
         error = stream.images.error
         if error and error != stream.error:
             self._wire.send({"tell": "no_images", "stream": number, "text": error})
         stream.error = error
 
 
-def _answer(number: int, drawn: Future[CameraImage], jpeg: bool) -> Message:
+def _answer(number: int, drawn: Future[CameraImage], jpeg: bool) -> _Message:
     """Return the answer to a request for one image."""
     try:
-        return {"tell": "rendered", "number": number, **_packed(drawn.result(), jpeg)}
+        image = drawn.result()
+        answer = {"tell": "rendered", "number": number, "header": image.header()}
+        return answer, _pixels(image, jpeg)
     except Exception as error:  # of OpenGL, or of the request
         code = error.code if isinstance(error, VerbError) else "internal"
-        return {"tell": "not_rendered", "number": number, "error": [code, str(error)]}
+        return {"tell": "not_rendered", "number": number, "error": [code, str(error)]}, None
 
 
-def _packed(image: CameraImage, jpeg: bool) -> Message:
-    """Return header and pixels of an image."""
-    pixels = image.to_jpeg().data if jpeg else image.image
-    return {"header": image.header(), "image": pixels}
+def _pixels(image: CameraImage, jpeg: bool) -> memoryview | bytes:
+    """Return the pixels of an image, or a JPEG file."""
+    if jpeg:
+        return image.jpeg()
+    return memoryview(np.ascontiguousarray(image.image)).cast("B")
 
 
 def main() -> None:
