@@ -69,7 +69,7 @@ class CameraProcess(ReaderProcess):
 
     def tell(self, event: str, **fields: object) -> None:
         """Begin or end a stream, or draw one image."""
-        self._tell(event, **fields)
+        self._tell(event, None, **fields)
 
     def wait_until_world_sent(self) -> None:
         """Wait until the process has got a rebuilt world: the old model would be drawn before."""

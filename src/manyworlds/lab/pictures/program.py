@@ -209,7 +209,7 @@ def _pixels(image: CameraImage, jpeg: bool) -> memoryview | bytes:
     """Return the pixels of an image, or a JPEG file."""
     if jpeg:
         return image.jpeg()
-    return memoryview(np.ascontiguousarray(image.image)).cast("B")
+    return np.ascontiguousarray(image.image).data.cast("B")
 
 
 def main() -> None:
