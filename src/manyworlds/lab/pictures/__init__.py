@@ -1,4 +1,11 @@
-"""Cameras of a live world, drawn from its snapshots outside the physics thread."""
+"""Cameras of a live world, drawn from its snapshots outside the physics thread.
+
+What draws is loaded on first use: only the camera process needs it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from manyworlds.lab.pictures.camera import (
     KINDS,
@@ -7,12 +14,15 @@ from manyworlds.lab.pictures.camera import (
     model_cameras,
     quat_to_look,
 )
-from manyworlds.lab.pictures.drawing import CameraDrawer
 from manyworlds.lab.pictures.image import CameraImage, JpegImage, decode_image
 from manyworlds.lab.pictures.subscription import Subscription
+from manyworlds.utils.lazy_names import lazy_names
 
-CameraHub = CameraDrawer
-"""Former name of `CameraDrawer`."""
+if TYPE_CHECKING:
+    from manyworlds.lab.pictures.drawing import CameraDrawer
+
+    CameraHub = CameraDrawer
+
 Frame = CameraImage
 """Former name of `CameraImage`."""
 JpegFrame = JpegImage
@@ -30,3 +40,5 @@ __all__ = [
     "model_cameras",
     "quat_to_look",
 ]
+
+__getattr__ = lazy_names(__name__, {"CameraDrawer": ".drawing", "CameraHub": ".drawing"})

@@ -313,6 +313,10 @@ class CameraDrawer:
                 subscription.put(image)
 
 
+CameraHub = CameraDrawer
+"""Former name of `CameraDrawer`."""
+
+
 @dataclass(eq=False)
 class _Request:
     """One image that a caller waits for."""
