@@ -211,6 +211,7 @@ class Cameras(ABC):
                     return
                 stream.is_drawn = is_wanted
                 stream.newest = None  # it is old when the stream begins again
+                stream.late = 0
             numbers = {"reader": stream.channel.reader, "stream": stream.number}
             try:
                 if not is_wanted:
@@ -297,7 +298,7 @@ class Cameras(ABC):
             if stream is None or not stream.is_drawn:
                 return  # its last subscriber has left
             image = _unpack_image(message, stream.wish[2])
-            late = message["late"] - stream.late
+            late = max(message["late"] - stream.late, 0)
             stream.late = message["late"]
             stream.newest = image
             stream.error = ""

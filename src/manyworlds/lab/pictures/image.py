@@ -158,13 +158,17 @@ class CameraImage(ImageInfo):
             return self.image
         if self.kind == "depth":
             seen = self.image < 0.999 * self.far
-            low, high = (
-                (self.image[seen].min(), self.image[seen].max()) if seen.any() else (0.0, 1.0)
-            )
+            low = 0.0
+            high = 1.0
+            if seen.any():
+                low = self.image[seen].min()
+                high = self.image[seen].max()
             light = 1.0 - 0.8 * (self.image - low) / max(high - low, 1e-9)
             gray = np.where(seen, 255.0 * light, 0.0).astype(np.uint8)
             return np.repeat(gray[..., None], 3, axis=2)
-        ids = self.image if self.image.ndim == 2 else self.image @ np.array([1, 1009], np.int32)
+        ids = self.image
+        if ids.ndim == 3:  # id and type
+            ids = ids @ np.array([1, 1009], np.int32)
         unique, places = np.unique(ids, return_inverse=True)
         hues = (unique[:, None] * _HUE_STEP + np.array([0.0, 1 / 3, 2 / 3])) % 1.0
         colors = (255.0 * (0.3 + 0.7 * np.abs(2.0 * hues - 1.0))).astype(np.uint8)
@@ -193,6 +197,8 @@ def decode_image(header: Mapping[str, object], data: bytes | bytearray | memoryv
     Returns:
         The image, shape (height, width) or (height, width, channels).
     """
-    shape = [int(str(header[key])) for key in ("height", "width", "channels")]
+    height, width, channels = (int(str(header[key])) for key in ("height", "width", "channels"))
     image = np.frombuffer(data, np.dtype(str(header["dtype"])).newbyteorder("<"))
-    return image.reshape(shape if shape[2] > 1 else shape[:2])
+    if channels > 1:
+        return image.reshape(height, width, channels)
+    return image.reshape(height, width)

@@ -183,11 +183,16 @@ class ImageSender:
 
     def _send_stream(self, number: int, stream: _SentStream) -> None:
         for image in stream.images.take():
+            try:
+                pixels = _pixels(image, stream.jpeg)
+            except Exception as error:  # no package for JPEG files
+                stream.images.fail(str(error))
+                break
             stream.error = ""
             late = stream.images.num_late + stream.images.num_dropped
             header = image.header()
             message = {"tell": "image", "stream": number, "late": late, "header": header}
-            self._wire.send(message, payload=_pixels(image, stream.jpeg))
+            self._wire.send(message, payload=pixels)
         error = stream.images.error
         if error and error != stream.error:
             self._wire.send({"tell": "no_images", "stream": number, "text": error})

@@ -133,6 +133,7 @@ class CameraServer:
         for publisher in self._publishers:
             publisher.attach(self._present[0])
         self._listed = 0.0
+        self._retry_at = 0.0
         self._error = ""
 
     def _subscribe(self, cameras: Cameras) -> None:
