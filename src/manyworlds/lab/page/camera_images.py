@@ -93,7 +93,8 @@ class CameraImagePart:
             self._stream.close()
             self._stream = None
         self.period = _PERIOD_S
-        self.image.visible, self.note.content = False, ""
+        self.image.visible = False
+        self.note.content = ""
         name = self.choice.value
         if name == _NOTHING:
             return

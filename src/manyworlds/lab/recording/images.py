@@ -49,10 +49,13 @@ class ImageTracks:
         clock: Callable[[JpegImage], float],
         taken: Collection[str] = (),
     ) -> None:
-        self._writer, self._streams, self._clock = writer, streams, clock
+        self._writer = writer
+        self._streams = streams
+        self._clock = clock
         self.num_written = {stream.camera: 0 for stream in streams}
         """Number of images in the file, by camera."""
         self._frames: dict[str, str] = {}
+        """Name of the frame of each camera."""
         for camera in self.num_written:
             others = {*taken, *self._frames.values()}
             self._frames[camera] = free_name(f"{camera}_optical_frame", others)
@@ -77,12 +80,14 @@ class ImageTracks:
                 self._add(image)
 
     def _add(self, image: JpegImage) -> None:
-        name, time = image.camera, self._clock(image)
+        name = image.camera
+        time = self._clock(image)
         if time <= self._last[name]:
             return  # of a world that was reset and has not moved since
         self._last[name] = time
         nanoseconds = max(0, round(time * 1e9))
-        count, frame_id = self.num_written[name], self._frames[name]
+        count = self.num_written[name]
+        frame_id = self._frames[name]
         for channel, message in (
             (self._poses, camera_pose(image, frame_id, nanoseconds)),
             (self._channels[name, "calibration"], calibration(image, frame_id, nanoseconds)),

@@ -142,7 +142,8 @@ class CameraServer:
         for publisher in self._publishers:
             wanted |= publisher.wanted()
         for key, stream in list(self._streams.items()):
-            if stream.is_closed:
+            if stream.is_closed:  # the process that draws has ended
+                self._tell(stream.error)
                 self._retry_at = time.monotonic() + _RETRY_S
             if stream.is_closed or key not in wanted:
                 self._streams.pop(key).close()
