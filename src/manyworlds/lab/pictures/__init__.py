@@ -19,6 +19,7 @@ from manyworlds.lab.pictures.subscription import Subscription
 from manyworlds.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from manyworlds.lab.pictures.cameras import FaceCameras
     from manyworlds.lab.pictures.drawing import CameraDrawer
 
     CameraHub = CameraDrawer
@@ -32,6 +33,7 @@ __all__ = [
     "KINDS",
     "CameraDrawer",
     "CameraImage",
+    "FaceCameras",
     "JpegImage",
     "Kind",
     "LabCameraCfg",
@@ -41,4 +43,6 @@ __all__ = [
     "quat_to_look",
 ]
 
-__getattr__ = lazy_names(__name__, {"CameraDrawer": ".drawing", "CameraHub": ".drawing"})
+_MODULES = {"CameraDrawer": ".drawing", "CameraHub": ".drawing", "FaceCameras": ".cameras"}
+
+__getattr__ = lazy_names(__name__, _MODULES)
