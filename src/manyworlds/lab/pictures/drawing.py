@@ -125,15 +125,7 @@ class CameraDrawer:
         idle_s: float = math.inf,
         rate: float = math.inf,
     ) -> Subscription[CameraImage]:
-        """Subscribe to a camera; one drawing serves all subscribers.
-
-        Args:
-            camera: name of the camera.
-            kind: kind of the images.
-            capacity: number of images that wait for a slow consumer.
-            idle_s: time without a call of the consumer after which drawing pauses [s].
-            rate: rate that is enough for the consumer [Hz]; the camera is drawn at the largest one
-                that a consumer needs, up to its own.
+        """Subscribe to a camera; see `FaceCameras.subscribe`.
 
         Raises:
             VerbError: there is no such camera or kind, or no OpenGL, or the drawer was closed.
@@ -150,12 +142,7 @@ class CameraDrawer:
     def render(
         self, camera: str, kind: Kind = "rgb", snapshot: Snapshot | None = None
     ) -> CameraImage:
-        """Draw one image now, whatever the camera's rate and delay are, and wait for it.
-
-        Args:
-            camera: name of the camera.
-            kind: kind of the image.
-            snapshot: snapshot to draw; None takes the newest one.
+        """Draw one image now, and wait for it; see `FaceCameras.render`.
 
         Raises:
             VerbError: there is no such camera or kind, or no OpenGL, or the drawer was closed.
