@@ -93,7 +93,7 @@ def camera_frames(seconds: float) -> Figures | None:
         pos = (2.0, -2.0, 1.3)
         look = quat_to_look(pos, (0.0, 0.0, 0.7))
         eye = lab.cameras.add(LabCameraCfg(name="eye", pos=pos, quat=look))
-        colors, depth = in_turns(eye.frame, lambda: eye.frame("depth"), seconds)
+        colors, depth = in_turns(eye.render, lambda: eye.render("depth"), seconds)
         ends: list[float] = []
         lab.loop.on_post_step(lambda model, data, moved: ends.append(perf_counter()))
         lab.start()
@@ -101,9 +101,9 @@ def camera_frames(seconds: float) -> Figures | None:
         alone, _ = _jitter(ends, 3 * seconds)
         with eye.subscribe() as stream:
             stream.get()
-            before = stream.num_frames
+            before = stream.num_images
             beside, elapsed = _jitter(ends, 3 * seconds)
-            rate = (stream.num_frames - before) / elapsed
+            rate = (stream.num_images - before) / elapsed
         lab.stop()
     return {
         "rgb_ms": 1e3 * median(colors),

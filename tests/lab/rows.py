@@ -65,7 +65,7 @@ ROWS = NETWORK_ROWS | {
     "C5": "lab/test_lab.py::test_what_nobody_uses_costs_nothing",
     "C6": "lab/loop/test_physics_loop.py::test_worlds_begin_as_they_are_told",
     "C7": "lab/page/test_overlays.py::test_overlays_cost_nothing_when_off",
-    "C8": "lab/pictures/test_hub.py::test_removed_and_disabled_cameras_say_so",
+    "C8": "lab/pictures/test_drawing.py::test_removed_and_disabled_cameras_say_so",
     "C9": "lab/loop/test_physics_loop.py::test_worlds_begin_as_they_are_told",
     "C10": (
         "cli/test_lab.py::test_headless_needs_no_viser "
@@ -500,7 +500,7 @@ ROWS = NETWORK_ROWS | {
         "lab/pictures/test_painter.py::test_depth_and_ids_are_those_of_rays "
         "lab/server/test_images.py::test_all_kinds_with_headers"
     ),
-    "BF2": "lab/pictures/test_hub.py::test_one_drawing_serves_all",
+    "BF2": "lab/pictures/test_drawing.py::test_one_drawing_serves_all",
     "BF4": (
         "lab/pictures/test_painter.py::test_a_wall_is_at_its_distance "
         "lab/pictures/test_painter.py::test_depth_and_ids_are_those_of_rays"
@@ -511,13 +511,13 @@ ROWS = NETWORK_ROWS | {
         "lab/server/test_images.py::test_all_kinds_with_headers"
     ),
     "BF7": (
-        "lab/pictures/test_hub.py::test_a_sync_image_is_of_its_step "
+        "lab/pictures/test_drawing.py::test_a_sync_image_is_of_its_step "
         "lab/server/test_images.py::test_images_of_a_step"
     ),
     "BF8": "lab/pictures/test_painter.py::test_intrinsics_and_poses_project_points",
     "BF9": "lab/page/test_camera_images.py::test_the_page_shows_a_camera",
     "BF10": (
-        "lab/pictures/test_hub.py::test_nothing_is_drawn_for_nobody "
+        "lab/pictures/test_drawing.py::test_nothing_is_drawn_for_nobody "
         "lab/pictures/test_camera_process.py::test_nothing_is_drawn_without_a_subscription "
         "lab/server/test_images.py::test_nothing_is_drawn_for_nobody"
     ),

@@ -9,7 +9,7 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mujoco
 from numpy.typing import ArrayLike
@@ -542,6 +542,12 @@ class LiveLab(LabDiagnostics):
             VerbError: there is no such camera.
         """
         return self.cameras[name]
+
+    def ask_for_images(
+        self, request: dict[str, Any], descriptor: int | None = None
+    ) -> dict[str, Any]:
+        """Carry out a request of a reader of images; see `LabCameras.answer`."""
+        return self.cameras.answer(request, descriptor)
 
     def owner_of(self, body: int) -> str | None:
         """Return the robot that a body belongs to, or None."""

@@ -650,8 +650,8 @@ class LabVerbs:
             intrinsics: fx, fy, cx, cy from the left and top edge; replaces fovy [pixel].
             width: size of images [pixel], 1 to 4096.
             height: size of images [pixel], 1 to 4096.
-            rate: frames per simulated second [Hz], 0.001 to 1000.
-            delay: simulated time from a frame to its delivery [s], 0 to 5.
+            rate: images per simulated second [Hz], 0.001 to 1000.
+            delay: simulated time from an image to its delivery [s], 0 to 5.
             effects: true for shadows, reflections and smooth edges.
 
         Returns:
@@ -679,8 +679,8 @@ class LabVerbs:
             camera: camera of the model, or an added one.
             width: size of images [pixel], 1 to 4096.
             height: size of images [pixel], 1 to 4096.
-            rate: frames per simulated second [Hz], 0.001 to 1000.
-            delay: simulated time from a frame to its delivery [s], 0 to 5.
+            rate: images per simulated second [Hz], 0.001 to 1000.
+            delay: simulated time from an image to its delivery [s], 0 to 5.
             effects: true for shadows, reflections and smooth edges.
             enabled: false to stop the stream.
 

@@ -34,11 +34,11 @@ def wait_for(page, condition, what: str) -> None:
 
 def test_the_page_shows_a_camera(page):
     """Choose a camera, its depth, and nothing: images come only while one is chosen."""
-    part, hub = page.parts["CameraImagePart"], page.parts["CameraImagePart"]._hub
+    part, lab = page.parts["CameraImagePart"], page.lab
     assert part.choice.options == ("nothing", "page", "top")
     for _ in range(3):
         page.update()
-    assert hub._thread is None and not part.image.visible
+    assert lab.cameras._process is None and not part.image.visible
     give(part.choice, "top")
     wait_for(page, lambda: part.image.visible, "an image")
     np.testing.assert_array_equal(part.image.image.shape, (480, 640, 3))
@@ -52,7 +52,10 @@ def test_the_page_shows_a_camera(page):
     assert part._stream.rate == 5 and part.period == 0.2
     give(part.choice, "nothing")
     assert not part.image.visible and part._stream is None
-    wait_for(page, lambda: not hub._streams, "the hub rests")
+    count, step = part._cameras.num_drawn, lab.snapshot.step
+    wait_for(page, lambda: lab.snapshot.step > step + 100, "steps")
+    lab.camera("top").render()  # what was drawn before it has arrived
+    assert part._cameras.num_drawn == count and not part._cameras._streams
 
 
 def test_the_view_of_the_page_is_a_camera(page):
@@ -97,10 +100,10 @@ def test_errors_and_rebuilds(page, monkeypatch):
     wait_for(page, lambda: part.image.visible, "an image")
     lab.call("remove_camera", camera="eye")
     wait_for(page, lambda: "eye" in part.note.content, "the reason")
-    old = part._hub
+    old = part._cameras
     assert lab.rebuild(lambda: world_from_spec(mujoco.MjSpec.from_string(SCENE)))
     page.update()
-    assert page.parts["CameraImagePart"] is not part and not old._thread.is_alive()
+    assert page.parts["CameraImagePart"] is not part and not old._listener.is_alive()
     monkeypatch.setenv("MUJOCO_GL", "nonsense")
     part = page.parts["CameraImagePart"]
     give(part.choice, "top")

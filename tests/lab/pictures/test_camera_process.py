@@ -7,6 +7,7 @@ import io
 import logging
 import os
 import signal
+import socket
 import threading
 import weakref
 
@@ -15,10 +16,11 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import RecorderCfg, VerbError, world_from_spec
-from manyworlds.lab.pictures import CameraHub, Frame
+from manyworlds.lab.pictures import CameraDrawer, CameraImage
+from manyworlds.lab.pictures.cameras import FaceCameras
 from manyworlds.lab.pictures.painter import Painter
 from tests.lab.conftest import ARM
-from tests.lab.pictures.test_hub import make
+from tests.lab.pictures.test_drawing import make
 from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.usefixtures("gl")
@@ -31,7 +33,7 @@ def test_the_lab_itself_draws_and_encodes_nothing(monkeypatch, tmp_path):
         raise AssertionError("drawn in the lab's process")
 
     monkeypatch.setattr(Painter, "draw", forbidden)
-    monkeypatch.setattr(Frame, "jpeg", forbidden)
+    monkeypatch.setattr(CameraImage, "jpeg", forbidden)
     with make(recorder=RecorderCfg(folder=tmp_path)) as lab:
         assert lab.cameras._process is None  # asking for cameras does not start it
         lab.call("recording_start", name="a.mcap", cameras=["eye"])
@@ -127,7 +129,7 @@ def test_a_rebuilt_world_is_drawn():
         before = stream.get(PATIENCE_S)
         assert lab.rebuild(lambda: world_from_spec(mujoco.MjSpec.from_string(bigger)))
         after = lab.camera("eye").frame()
-        here = CameraHub(lab, lambda fresh: lab.cameras.cfgs)
+        here = CameraDrawer(lab, lambda fresh: lab.cameras.cfgs)
         try:
             assert np.array_equal(after.image, here.render("eye").image)
         finally:
@@ -151,3 +153,51 @@ def test_a_stopped_lab_is_freed_with_its_process():
     del lab
     gc.collect()
     assert gone() is None
+
+
+def test_a_reader_that_stands_still_delays_nobody():
+    """Read one reader's images and not another's: the first one gets all, at once."""
+    with make() as lab:
+        near, far = socket.socketpair()
+        with near, far:
+            asked = lab.cameras.answer
+            asked({"do": "check", "camera": "eye", "kind": "rgb"})
+            reader = asked({"do": "connect"}, far.fileno())["reader"]
+            wish = {"camera": "eye", "kind": "rgb", "jpeg": False, "rate": 1e3}
+            asked({"do": "subscribe", "reader": reader, "stream": 0, **wish})
+            with lab.camera("eye").subscribe() as stream:
+                stream.get(PATIENCE_S)
+                for _ in range(40):  # more than its socket holds
+                    lab.step(10)
+                    assert stream.get(PATIENCE_S).step == lab.snapshot.step
+                assert stream.num_late == stream.num_dropped == 0
+
+
+def test_idle_readers_pause_the_stream():
+    """Stop reading for longer than the limit: images pause until the next read."""
+    with make(mode="live") as lab:
+        cameras = FaceCameras(lab)
+        with cameras.subscribe("eye", idle_s=0.3) as stream:
+            stream.get(PATIENCE_S)
+            (sent,) = cameras._streams.values()
+            until(lambda: not sent.is_drawn, "the stream pauses")
+            stream.newest()
+            assert sent.is_drawn and stream.get(PATIENCE_S).frame_id > 0
+        cameras.close()
+        with pytest.raises(VerbError, match="were closed"):
+            cameras.render("eye")
+
+
+def test_all_readers_share_one_process():
+    """Subscribe by two readers of the lab and by itself: one process draws, each has the images."""
+    with make() as lab:
+        readers = [lab.cameras, FaceCameras(lab), FaceCameras(lab)]
+        streams = [reader.subscribe("eye") for reader in readers]
+        for _ in range(3):
+            images = [stream.get(PATIENCE_S) for stream in streams]
+            assert len({image.frame_id for image in images}) == 1
+            lab.step(10)
+        assert len(lab.cameras._process.readers) == 3
+        assert all(np.array_equal(images[0].image, image.image) for image in images)
+        for reader in readers[1:]:
+            reader.close()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_file, world_from_spec
-from manyworlds.lab.pictures import Frame, LabCameraCfg, decode_image, quat_to_look
+from manyworlds.lab.pictures import CameraImage, LabCameraCfg, decode_image, quat_to_look
 from tests.lab.conftest import ARM
 from tests.robots import robot_file
 from tests.waiting import PATIENCE_S
@@ -52,7 +52,7 @@ def reference(lab: LiveLab) -> mujoco.MjData:
 
 
 def cast(
-    model: mujoco.MjModel, data: mujoco.MjData, frame: Frame, row: int, column: int
+    model: mujoco.MjModel, data: mujoco.MjData, frame: CameraImage, row: int, column: int
 ) -> tuple[float, int]:
     """Cast the ray of a pixel's center; return the distance along the optical axis, and the geom.
 

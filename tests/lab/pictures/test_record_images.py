@@ -117,4 +117,4 @@ def test_wrong_cameras_start_no_recording(lab, gl, tmp_path):
     with pytest.raises(VerbError, match="Images of eye are recorded to files only"):
         lab.call("recording_start", cameras=["eye"])
     assert not lab.recorder.is_recording and not list(tmp_path.iterdir())
-    assert not lab.cameras._process._streams
+    assert not lab.cameras._streams

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from types import SimpleNamespace
 
@@ -195,6 +197,21 @@ def test_nothing_is_drawn_for_nobody(eyes, hub, context):
     until(lambda: move(eyes) or again.poll(200), "no image comes")
 
 
+@pytest.mark.slow
+def test_images_come_again_after_the_end_of_the_drawing(eyes, hub, context):
+    """Kill the process that draws: the server reports it, and its subscribers get images again."""
+    peer = connect(context, hub.ports["image"], zmq.SUB, b"image/side/rgb")
+    until(lambda: move(eyes) or peer.poll(200), "no image comes")
+    os.kill(eyes.cameras._process.process.pid, signal.SIGKILL)
+    until(lambda: eyes.cameras.problems, "the end is not known")
+    (problem,) = eyes.cameras.problems
+    until(lambda: f"Images are not published: {problem}" in hub.reports, "the end is not reported")
+    while peer.poll(0):
+        peer.recv_multipart()
+    until(lambda: move(eyes) or peer.poll(200), "no image comes again")
+    assert not eyes.cameras.problems
+
+
 def test_cameras_that_come_and_go(eyes, hub, context):
     """Subscribe to a camera before it is there: its images come when it does."""
     peer = connect(context, hub.ports["image"], zmq.SUB, b"image/late/depth")
@@ -264,8 +281,8 @@ def test_a_camera_can_be_used_at_once(eyes, client):
             eyes.cameras.remove(name)
 
 
-def test_single_images_are_drawn_by_the_server(eyes, client):
-    """Capture an image: it is that of the lab, and the lab's process has not drawn it."""
+def test_single_images_cost_the_lab_nothing(eyes, client):
+    """Capture an image: it is that of the lab, and the lab's process has not received it."""
     before = eyes.cameras.num_drawn
     reply = client.ask("capture_camera", camera="go_eye", kind="body")
     assert eyes.cameras.num_drawn == before
@@ -302,8 +319,8 @@ def test_a_model_that_is_edited_often_is_listed_later(monkeypatch):
         new_outlets=lambda *_, **__: [], pause=lambda seconds: None, report=reports.append
     )
     server = CameraServer(stub)  # type: ignore[arg-type]
-    painter = SimpleNamespace(cameras={})
-    server._present = server._next = object(), painter  # type: ignore[assignment]
+    cameras = SimpleNamespace(cfgs={})
+    server._present = server._next = object(), cameras  # type: ignore[assignment]
     port = SimpleNamespace(
         poll=lambda now: True, read_subscriptions=lambda: False, wanted=frozenset()
     )

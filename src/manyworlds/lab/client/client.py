@@ -20,7 +20,7 @@ from manyworlds.lab.errors import near
 from manyworlds.lab.facts import LabFacts
 from manyworlds.lab.loop.shared_snapshots import unpack_snapshot
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.pictures.frame import decode_image
+from manyworlds.lab.pictures.image import decode_image
 from manyworlds.lab.verb_methods import LabVerbs, Reply, only_reads
 from manyworlds.lab.world.elements import RobotElements
 
@@ -252,7 +252,7 @@ class LabClient(LabVerbs):
 
         Args:
             camera: name of the camera.
-            kind: kind of image; `Frame` describes their values and shapes.
+            kind: kind of image; `CameraImage` describes their values and shapes.
         """
         return image_of(self.capture_camera(camera, kind))
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.pictures import KINDS, CameraHub, Frame, Subscription, quat_to_look
+from manyworlds.lab.pictures import KINDS, CameraImage, Subscription, quat_to_look
 from manyworlds.lab.pictures.camera import MAX_FOVY, MIN_FOVY
+from manyworlds.lab.pictures.cameras import FaceCameras
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import ShownValue
 
@@ -38,17 +40,17 @@ class CameraImagePart:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
-        self._hub = CameraHub(ctx.lab.face, syncs=False)
-        self._stream: Subscription[Frame] | None = None
+        self._cameras = FaceCameras(ctx.lab.face)
+        self._stream: Subscription[CameraImage] | None = None
         self._listed = -math.inf
         self._pose: tuple[float, ...] = ()
         gui = ctx.gui
         self.choice = gui.add_dropdown(
-            "Camera", self._names(), hint=f"'{PAGE}' is the view of this page."
+            "Camera", _options(self._cameras.cfgs), hint=f"'{PAGE}' is the view of this page."
         )
         self.kind = gui.add_dropdown("Image", KINDS)
         self.rate = gui.add_slider(
-            "Rate [Hz]", 1, 30, 1, 10, hint="Frames per simulated second, at most the camera's."
+            "Rate [Hz]", 1, 30, 1, 10, hint="Images per simulated second, at most the camera's."
         )
         self.streams = gui.add_checkbox(
             "Streams of all cameras", True, hint="Off: no camera has images, here and for programs."
@@ -65,27 +67,25 @@ class CameraImagePart:
         now = time.monotonic()
         if now - self._listed > _LIST_S:
             self._listed = now
-            if (names := self._names()) != tuple(self.choice.options):
+            cameras = self._cameras.cfgs
+            names = _options(cameras)
+            if names != tuple(self.choice.options):
                 self.choice.options = names
-            self._streams.show(all(camera.enabled for camera in self._hub.cameras.values()))
+            self._streams.show(all(camera.enabled for camera in cameras.values()))
         stream = self._stream
         if stream is None:
             return
         if stream.camera == PAGE:
             self._follow()
-        frame = stream.newest()
+        image = stream.newest()
         self.note.content = note_html(stream.error, error=True)
-        if frame is not None:
-            self.image.image = frame.picture()
+        if image is not None:
+            self.image.image = image.picture()
             self.image.visible = True
 
     def close(self) -> None:
         """End the stream."""
-        self._hub.close()
-
-    def _names(self) -> tuple[str, ...]:
-        cameras = [name for name in self._hub.cameras if name != PAGE]
-        return (_NOTHING, PAGE, *cameras)
+        self._cameras.close()
 
     def _open(self) -> None:
         """Show the chosen camera."""
@@ -93,7 +93,8 @@ class CameraImagePart:
             self._stream.close()
             self._stream = None
         self.period = _PERIOD_S
-        self.image.visible, self.note.content = False, ""
+        self.image.visible = False
+        self.note.content = ""
         name = self.choice.value
         if name == _NOTHING:
             return
@@ -103,11 +104,11 @@ class CameraImagePart:
         self._ctx.attempt_at(self.note, self._subscribe)
 
     def _enable_all(self, on: bool) -> None:
-        for name in self._hub.cameras:
+        for name in self._cameras.cfgs:
             self._ctx.verbs.configure_camera(camera=name, enabled=on)
 
     def _subscribe(self) -> str:
-        self._stream = self._hub.subscribe(
+        self._stream = self._cameras.subscribe(
             self.choice.value, self.kind.value, rate=self.rate.value, capacity=1, idle_s=_IDLE_S
         )
         self.period = 1.0 / self.rate.value
@@ -131,6 +132,11 @@ class CameraImagePart:
         if pose == self._pose:
             return
         verbs = self._ctx.verbs
-        put = verbs.move_camera if PAGE in verbs.list_cameras()["cameras"] else verbs.add_camera
+        put = verbs.move_camera if PAGE in self._cameras.cfgs else verbs.add_camera
         put(PAGE, pos=pose[:3], quat=pose[3:7], fovy=pose[7])
         self._pose = pose
+
+
+def _options(cameras: Iterable[str]) -> tuple[str, ...]:
+    """Return what can be chosen: nothing, the page's own view, and the other cameras."""
+    return (_NOTHING, PAGE, *(name for name in cameras if name != PAGE))

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
+
+from manyworlds.lab.errors import VerbError, near
+from manyworlds.utils.gl import gl_available
+
+if TYPE_CHECKING:
+    from manyworlds.lab.face import LabFace
 
 Kind = Literal["rgb", "depth", "segmentation", "geom", "body", "entity"]
 """Kind of an image.
@@ -21,17 +27,20 @@ of its entity, -1 for none.
 """
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """All kinds of images."""
-Source = Literal["model", "added"]
+Origin = Literal["model", "added"]
+"""Where a camera comes from: the model, or a call of `LabCameras.add`."""
 
 MAX_PIXELS = 4096
 """Largest width and height of an image [pixel]."""
-MIN_RATE, MAX_RATE = 0.001, 1000.0
-"""Bounds of the number of frames per simulated second [Hz]."""
+MIN_RATE = 0.001
+MAX_RATE = 1000.0
+"""Bounds of the number of images per simulated second [Hz]."""
 MAX_DELAY = 5.0
 """Longest delay of a camera [s]."""
-MIN_FOVY, MAX_FOVY = 0.1, 179.0
+MIN_FOVY = 0.1
+MAX_FOVY = 179.0
 """Bounds of the vertical field of view [degrees]."""
-_DEFAULT_SIZE = 640, 480
+_DEFAULT_SIZE = (640, 480)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +54,7 @@ class LabCameraCfg:
     """
 
     name: str
-    source: Source = "added"
+    source: Origin = "added"
     """`model` for a camera of the model, whose pose and projection are those of the model."""
     body: str = ""
     """Body that carries the camera; empty for the world."""
@@ -61,22 +70,23 @@ class LabCameraCfg:
     width: int = _DEFAULT_SIZE[0]
     height: int = _DEFAULT_SIZE[1]
     rate: float = 30.0
-    """Frames per simulated second [Hz]."""
+    """Images per simulated second [Hz]."""
     delay: float = 0.0
-    """Simulated time between a frame and its delivery [s]."""
+    """Simulated time between an image and its delivery [s]."""
     effects: bool = False
     """True to draw colors with shadows, reflections and smooth edges, which takes longer."""
     enabled: bool = True
-    """False to deliver no frames to subscribers."""
+    """False to deliver no images to subscribers."""
 
     def __post_init__(self) -> None:
-        bounds = (
+        bounds = [
             ("width", 1, MAX_PIXELS, "pixels"),
             ("height", 1, MAX_PIXELS, "pixels"),
             ("rate", MIN_RATE, MAX_RATE, "Hz"),
             ("delay", 0, MAX_DELAY, "s"),
-            *([("fovy", MIN_FOVY, MAX_FOVY, "degrees")] if self.source == "added" else []),
-        )
+        ]
+        if self.source == "added":
+            bounds.append(("fovy", MIN_FOVY, MAX_FOVY, "degrees"))
         for field, low, high, unit in bounds:
             value = getattr(self, field)
             if not low <= value <= high:
@@ -99,7 +109,8 @@ class LabCameraCfg:
         """Return the camera with images of another size that show the same."""
         pixels = self.intrinsics
         if pixels is not None:
-            x, y = width / self.width, height / self.height
+            x = width / self.width
+            y = height / self.height
             pixels = (x * pixels[0], y * pixels[1], x * pixels[2], y * pixels[3])
         return dataclasses.replace(self, width=width, height=height, intrinsics=pixels)
 
@@ -169,3 +180,34 @@ def quat_of(axes: np.ndarray) -> tuple[float, float, float, float]:
     mujoco.mju_mat2Quat(quat, np.ascontiguousarray(axes, float).ravel())
     w, x, y, z = quat.tolist()
     return w, x, y, z
+
+
+def list_cameras(face: LabFace) -> dict[str, LabCameraCfg]:
+    """Return the cameras of a live world in any process, by name."""
+    listed = face.verbs.list_cameras()["cameras"]
+    return {name: LabCameraCfg.from_plain(plain) for name, plain in listed.items()}
+
+
+def check_request(camera: str, kind: str, known: Mapping[str, LabCameraCfg]) -> None:
+    """Check that an image can be drawn.
+
+    Args:
+        camera: name of the camera.
+        kind: kind of the image.
+        known: all cameras, by name.
+
+    Raises:
+        VerbError: there is no such camera or kind, or no OpenGL.
+    """
+    if camera not in known:
+        raise unknown_camera(camera, known)
+    if kind not in KINDS:
+        raise VerbError("bad_value", f"kind must be one of {', '.join(KINDS)}, got '{kind}'.")
+    if (reason := gl_available()) is not None:
+        raise VerbError("no_gl", reason)
+
+
+def unknown_camera(name: str, known: Iterable[str]) -> VerbError:
+    """Return the error of a name that no camera has."""
+    names = ", ".join(known) or "there is none: add one"
+    return VerbError("unknown_camera", f"There is no camera '{name}' ({names}){near(name, known)}")

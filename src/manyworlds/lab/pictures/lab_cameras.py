@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
@@ -10,12 +11,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
 
-from manyworlds.lab.errors import VerbError
+from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.pictures.camera import Kind, LabCameraCfg, model_cameras
-from manyworlds.lab.pictures.frame import Frame, JpegFrame
-from manyworlds.lab.pictures.hub import CLOSED, check_wish, unknown_camera
-from manyworlds.lab.pictures.subscription import Subscription
+from manyworlds.lab.pictures.camera import (
+    Kind,
+    LabCameraCfg,
+    check_request,
+    model_cameras,
+    unknown_camera,
+)
+from manyworlds.lab.pictures.cameras import Cameras
+from manyworlds.lab.pictures.image import CameraImage
+from manyworlds.lab.pictures.subscription import CLOSED, Subscription
+from manyworlds.lab.readers.wire import Message
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -25,17 +33,19 @@ _POSE = ("body", "pos", "quat", "fovy", "intrinsics")
 _FIXED = ("name", "source")
 
 
-class LabCameras(Mapping[str, "LabCamera"]):
+class LabCameras(Cameras, Mapping[str, "LabCamera"]):
     """Cameras of a lab, by name; all methods may be called from any thread.
 
     Cameras that were added, and settings of the model's cameras, outlive rebuilds of the world.
-    Images are drawn in a process of its own, which the first subscription or image starts.
+    Images are drawn in a process of its own, which the first subscription or image starts; pages
+    and servers get theirs from the same process.
 
     Args:
         lab: the lab.
     """
 
     def __init__(self, lab: LiveLab) -> None:
+        super().__init__()
         # A cycle of references would keep the lab's shared memory until it is collected.
         self._present = weakref.ref(lab)
         self._lock = threading.RLock()
@@ -45,6 +55,7 @@ class LabCameras(Mapping[str, "LabCamera"]):
         self._added: dict[str, LabCameraCfg] = {}
         self._starting = threading.Lock()
         self._process: CameraProcess | None = None
+        self._readers = itertools.count()
         self._closed = False
 
     @property
@@ -60,7 +71,8 @@ class LabCameras(Mapping[str, "LabCamera"]):
         with self._lock:
             model = self._lab.model
             if model is not self._model:
-                self._model, self._of_model = model, model_cameras(model)
+                self._model = model
+                self._of_model = model_cameras(model)
             cfgs = dict(self._of_model)
             for name, settings in self._settings.items():
                 if name in cfgs:
@@ -68,16 +80,11 @@ class LabCameras(Mapping[str, "LabCamera"]):
             return cfgs | self._added
 
     @property
-    def num_drawn(self) -> int:
-        """Number of images that were drawn for this process."""
-        return 0 if self._process is None else self._process.num_drawn
-
-    @property
     def problems(self) -> list[str]:
         """Sentences about what is wrong with the drawing."""
-        return (
-            [self._process.problem] if self._process is not None and self._process.problem else []
-        )
+        if self._process is None or not self._process.problem:
+            return []
+        return [self._process.problem]
 
     def __getitem__(self, name: str) -> LabCamera:
         """Return a camera.
@@ -100,12 +107,12 @@ class LabCameras(Mapping[str, "LabCamera"]):
         Raises:
             VerbError: there is a camera of this name, or no such body.
         """
-        if not camera.name or camera.name in self.cfgs:
+        if not camera.name:
+            raise VerbError("name_taken", "A camera needs a name.")
+        if camera.name in self.cfgs:
             raise VerbError(
                 "name_taken",
-                f"There is a camera '{camera.name}' already: choose another name, or remove it."
-                if camera.name
-                else "A camera needs a name.",
+                f"There is a camera '{camera.name}' already: choose another name, or remove it.",
             )
         self._check_body(camera)
         with self._lock:
@@ -145,15 +152,17 @@ class LabCameras(Mapping[str, "LabCamera"]):
         return fresh
 
     def _configure(self, name: str, settings: dict[str, object]) -> LabCameraCfg:
-        present, given = self._find(name), cast("dict[str, Any]", settings)
-        fixed = _FIXED if present.source == "added" else _FIXED + _POSE
-        if wrong := [field for field in settings if field in fixed]:
-            raise VerbError(
-                "bad_value",
-                f"Camera '{name}' is one of the model, which sets {', '.join(wrong)}."
-                if present.source == "model"
-                else f"{', '.join(wrong)} of camera '{name}' cannot change: add another camera.",
-            )
+        present = self._find(name)
+        given = cast("dict[str, Any]", settings)
+        is_added = present.source == "added"
+        fixed = _FIXED if is_added else _FIXED + _POSE
+        wrong = ", ".join(field for field in settings if field in fixed)
+        if wrong and is_added:
+            text = f"{wrong} of camera '{name}' cannot change: add another camera."
+            raise VerbError("bad_value", text)
+        if wrong:
+            text = f"Camera '{name}' is one of the model, which sets {wrong}."
+            raise VerbError("bad_value", text)
         if present.intrinsics is not None and "intrinsics" not in settings:
             present = present.resized(
                 given.get("width", present.width), given.get("height", present.height)
@@ -171,71 +180,59 @@ class LabCameras(Mapping[str, "LabCamera"]):
         for name in self:
             self.configure(name, enabled=on)
 
-    def subscribe(self, name: str, kind: Kind = "rgb", *, capacity: int = 2) -> Subscription[Frame]:
-        """Subscribe to the images of a camera; one drawing serves all subscribers.
-
-        Args:
-            name: name of the camera.
-            kind: kind of the images.
-            capacity: number of frames that wait for a slow consumer.
-
-        Raises:
-            VerbError: there is no such camera or kind, or no OpenGL, or the lab has stopped.
-        """
-        return self._drawn(name, kind).subscribe(name, kind, capacity)
-
-    def subscribe_jpeg(
-        self, name: str, kind: Kind = "rgb", *, capacity: int = 2
-    ) -> Subscription[JpegFrame]:
-        """Subscribe to the images of a camera as JPEG files; see `subscribe`."""
-        return self._drawn(name, kind).subscribe_jpeg(name, kind, capacity)
-
-    def render(self, name: str, kind: Kind = "rgb", snapshot: Snapshot | None = None) -> Frame:
-        """Draw one image now, whatever the camera's rate and delay are, and wait for it.
-
-        Args:
-            name: name of the camera.
-            kind: kind of the image.
-            snapshot: snapshot to draw; None takes the newest one.
-
-        Raises:
-            VerbError: there is no such camera or kind, or no OpenGL, or the lab has stopped.
-        """
-        return cast(Frame, self._drawn(name, kind).render(name, kind, snapshot, jpeg=False))
-
-    def render_jpeg(self, name: str, kind: Kind = "rgb") -> JpegFrame:
-        """Draw one image of the newest snapshot as a JPEG file; see `render`."""
-        return cast(JpegFrame, self._drawn(name, kind).render(name, kind, None, jpeg=True))
-
-    def newest(self, name: str, kind: Kind = "rgb") -> Frame | None:
-        """Return the frame that a subscriber got last; None without one."""
-        return None if self._process is None else self._process.newest(name, kind)
+    def answer(self, request: Message, descriptor: int | None = None) -> Message:
+        """Carry out a request of a reader of images; see `DrawnLab.ask_for_images`."""
+        match request["do"]:
+            case "check":
+                check_request(request["camera"], request["kind"], self.cfgs)
+                return {"process": self._start_process().process.pid}
+            case "connect":
+                assert descriptor is not None
+                reader = next(self._readers)
+                self._start_process().add_reader(reader, descriptor)
+                return {"reader": reader}
+            case "subscribe":
+                self._process_of(request).tell("subscribe", **_without_verb(request))
+            case "unsubscribe":
+                self._process_of(request).tell("unsubscribe", **_without_verb(request))
+            case "render":
+                check_request(request["camera"], request["kind"], self.cfgs)
+                process = self._process_of(request)
+                process.wait_until_world_sent()
+                process.tell("render", **_without_verb(request))
+            case "why":
+                return {"text": self._why_ended(request["process"])}
+        return {}
 
     def close(self) -> None:
-        """End all streams."""
+        """End all streams, and the process that draws."""
         with self._starting:
             self._closed = True
         if self._process is not None:
             self._process.close()
+        super().close()
 
-    def _drawn(self, name: str, kind: str) -> CameraProcess:
-        """Return the process that draws, after a look at what is wanted; start it if need be.
+    def _ask(self, request: Message, descriptor: int | None = None) -> Message:
+        return self.answer(request, descriptor)
+
+    def _start_process(self) -> CameraProcess:
+        """Return the process that draws, which knows the cameras; start it if there is none.
 
         Raises:
-            VerbError: there is no such camera or kind, or no OpenGL, or the process does not start.
+            VerbError: the process does not start, or the lab has stopped.
         """
-        check_wish(name, kind, self.cfgs)
         with self._starting:
             if self._closed:
                 raise VerbError("not_ready", CLOSED)
             process = self._process
             if process is None or process.problem:
-                process = self._process = self._start(process)
+                process = self._new_process(process)
+                self._process = process
         self._tell()
         return process
 
-    def _start(self, ended: CameraProcess | None) -> CameraProcess:
-        """Start the process that draws, in place of one that has ended."""
+    def _new_process(self, ended: CameraProcess | None) -> CameraProcess:
+        """Start the process that draws, perhaps in place of one that has ended."""
         from manyworlds.lab.pictures.camera_process import CameraProcess
 
         try:
@@ -247,6 +244,29 @@ class LabCameras(Mapping[str, "LabCamera"]):
         else:
             ended.close()
         return process
+
+    def _process_of(self, request: Message) -> CameraProcess:
+        """Return the process that sends images to the reader of a request.
+
+        Raises:
+            VerbError: it has ended, or the lab has stopped.
+        """
+        if self._closed:
+            raise VerbError("not_ready", CLOSED)
+        process = self._process
+        if process is None or process.problem or request["reader"] not in process.readers:
+            raise VerbError("not_ready", "The program that draws cameras has ended: try again.")
+        self._tell()
+        return process
+
+    def _why_ended(self, pid: int) -> str:
+        """Return the reason why a process that drew sends no more images."""
+        process = self._process
+        if self._closed or process is None:
+            return CLOSED
+        if process.process.pid != pid:
+            return "The program that draws cameras has ended, and was started again."
+        return process.why_ended()
 
     def _tell(self) -> None:
         """Tell the process that draws which cameras there are."""
@@ -261,10 +281,10 @@ class LabCameras(Mapping[str, "LabCamera"]):
 
     def _check_body(self, camera: LabCameraCfg) -> None:
         model = self._lab.model
-        names = [model.body(i).name for i in range(1, model.nbody)] if camera.body else []
-        if camera.body and camera.source == "added" and camera.body not in names:
-            from manyworlds.lab.errors import near
-
+        if not camera.body or camera.source == "model":
+            return
+        names = [model.body(i).name for i in range(1, model.nbody)]
+        if camera.body not in names:
             raise VerbError(
                 "unknown_body",
                 f"There is no body '{camera.body}' to carry camera '{camera.name}'"
@@ -289,14 +309,22 @@ class LabCamera:
         """Present settings."""
         return self._cameras._find(self.name)
 
-    def frame(self, kind: Kind = "rgb", snapshot: Snapshot | None = None) -> Frame:
+    def render(self, kind: Kind = "rgb", snapshot: Snapshot | None = None) -> CameraImage:
         """Draw one image now; see `LabCameras.render`."""
         return self._cameras.render(self.name, kind, snapshot)
 
-    def subscribe(self, kind: Kind = "rgb", *, capacity: int = 2) -> Subscription[Frame]:
-        """Subscribe to the stream of frames; see `LabCameras.subscribe`."""
+    def frame(self, kind: Kind = "rgb", snapshot: Snapshot | None = None) -> CameraImage:
+        """Former name of `render`."""
+        return self.render(kind, snapshot)
+
+    def subscribe(self, kind: Kind = "rgb", *, capacity: int = 2) -> Subscription[CameraImage]:
+        """Subscribe to the stream of images; see `LabCameras.subscribe`."""
         return self._cameras.subscribe(self.name, kind, capacity=capacity)
 
     def configure(self, **settings: object) -> LabCameraCfg:
         """Change settings; see `LabCameras.configure`."""
         return self._cameras.configure(self.name, **settings)
+
+
+def _without_verb(request: Message) -> Message:
+    return {name: value for name, value in request.items() if name != "do"}

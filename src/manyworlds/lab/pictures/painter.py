@@ -12,7 +12,7 @@ from manyworlds.lab.errors import VerbError
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.pictures.camera import Kind, LabCameraCfg, quat_of
-from manyworlds.lab.pictures.frame import Frame
+from manyworlds.lab.pictures.image import CameraImage
 from manyworlds.lab.world.elements import RobotElements
 from manyworlds.utils.renderer import Renderer
 from manyworlds.viewer.model_sync import (
@@ -27,7 +27,8 @@ _FIELDS = VIEWER_MODEL_FIELDS | VIEWER_INERTIAL_FIELDS | {"flex_rgba", "skin_rgb
 # Parts of a scene that are invisible to cameras.
 _UNSEEN = (mujoco.mjtVisFlag.mjVIS_RANGEFINDER, mujoco.mjtVisFlag.mjVIS_PERTOBJ)
 _OBJ = mujoco.mjtObj
-_SLICES, _STACKS = 80, 40
+_SLICES = 80
+_STACKS = 40
 """Facets of round shapes in images that measure: with MuJoCo's 28 and 16, the depth of a torso is
 wrong by 3 mm, but colors are drawn faster."""
 _CONTEXTS = 8
@@ -51,10 +52,11 @@ class Painter:
     """
 
     def __init__(self, face: LabFace, syncs: bool = True) -> None:
-        self._face, self._syncs = face, syncs
-        self._source: mujoco.MjModel | None = None
+        self._face = face
+        self._syncs = syncs
+        self._shown: mujoco.MjModel | None = None
         self._mirror: WorldMirror | None = None
-        self._values = SimpleNamespace()  # views of the fields of `_source`, each with one row
+        self._values = SimpleNamespace()  # views of the fields of `_shown`, each with one row
         self._names: list[str] = []
         self._entities: _Entities | None = None
         self._renderers: dict[Format, Renderer] = {}
@@ -74,7 +76,7 @@ class Painter:
         sizes = (model.nq, model.nbody, model.nmocap)
         if sizes != (len(snapshot.qpos), len(snapshot.xpos), len(snapshot.mocap_pos)):
             return False
-        if model is not self._source or self._mirror is None:
+        if model is not self._shown or self._mirror is None:
             self._mirror = self._open(model)
         mirror = self._mirror
         sync_model_fields(mirror.model, self._values, _FIELDS, 0)
@@ -85,7 +87,9 @@ class Painter:
         mirror.load(SimpleNamespace(**{name: getattr(snapshot, name)[None] for name in fields}), 0)
         return True
 
-    def draw(self, camera: LabCameraCfg, kinds: Iterable[Kind], snapshot: Snapshot) -> list[Frame]:
+    def draw(
+        self, camera: LabCameraCfg, kinds: Iterable[Kind], snapshot: Snapshot
+    ) -> list[CameraImage]:
         """Draw images of a camera; `show` has set the world to the snapshot.
 
         Raises:
@@ -93,14 +97,16 @@ class Painter:
             RuntimeError: there is no working OpenGL; the message names the package to install.
         """
         assert self._mirror is not None and self._entities is not None
-        model, data = self._mirror.model, self._mirror.data
+        model = self._mirror.model
+        data = self._mirror.data
         if camera.source == "model":
             index = self._camera_id(camera.name)
-            pos, axes = data.cam_xpos[index].copy(), data.cam_xmat[index].reshape(3, 3).copy()
+            pos = data.cam_xpos[index].copy()
+            axes = data.cam_xmat[index].reshape(3, 3).copy()
         else:
             index = -1
             pos, axes = _pose(model, data, camera)
-        frames = []
+        drawn = []
         images: dict[Format, _Images] = {}
         for kind in kinds:
             colors = kind == "rgb"
@@ -110,7 +116,7 @@ class Painter:
                 self._compose(renderer, camera, index, pos, axes)
                 images[form] = _Images(renderer, model, self._entities)
             gl = images[form].renderer.scene.camera[0]
-            frame = Frame(
+            image = CameraImage(
                 camera=camera.name,
                 kind=kind,
                 image=images[form].take(kind),
@@ -125,8 +131,8 @@ class Painter:
                 orthographic=bool(gl.orthographic),
                 entities=self._entities.names if kind == "entity" else (),
             )
-            frames.append(frame)
-        return frames
+            drawn.append(image)
+        return drawn
 
     def _compose(
         self,
@@ -140,7 +146,8 @@ class Painter:
         assert self._mirror is not None
         view = mujoco.MjvCamera()
         if camera.source == "model":
-            view.fixedcamid, view.type = index, int(mujoco.mjtCamera.mjCAMERA_FIXED)
+            view.type = int(mujoco.mjtCamera.mjCAMERA_FIXED)
+            view.fixedcamid = index
         else:
             view.type = int(mujoco.mjtCamera.mjCAMERA_USER)
             aim(renderer.scene, self._mirror.model, camera, pos, axes)
@@ -160,7 +167,8 @@ class Painter:
             assert self._mirror is not None
             while len(self._renderers) >= _CONTEXTS:
                 self._renderers.pop(next(iter(self._renderers))).close()
-            model, (height, width, effects, exact) = self._mirror.model, form
+            model = self._mirror.model
+            height, width, effects, exact = form
             quality = model.vis.quality
             usual = quality.offsamples, quality.numslices, quality.numstacks
             try:
@@ -180,7 +188,7 @@ class Painter:
         mirror = WorldMirror(model)
         # All bodies move here, also those that sleep in the lab.
         mirror.model.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
-        self._source = model
+        self._shown = model
         self._values = SimpleNamespace(**{name: getattr(model, name)[None] for name in _FIELDS})
         self._names = [model.camera(i).name or f"camera_{i}" for i in range(model.ncam)]
         self._entities = _Entities(RobotElements(mirror.model, self._face.robots))
@@ -226,11 +234,13 @@ class _Images:
     """Images of the present scene of a renderer; those of ids share one drawing."""
 
     def __init__(self, renderer: Renderer, model: mujoco.MjModel, entities: _Entities) -> None:
-        self.renderer, self._model, self._entities = renderer, model, entities
+        self.renderer = renderer
+        self._model = model
+        self._entities = entities
         self._objects: np.ndarray | None = None
 
     def take(self, kind: Kind) -> np.ndarray:
-        """Return an image; see `Frame.image` for its shape."""
+        """Return an image; see `CameraImage.image` for its shape."""
         renderer = self.renderer
         if kind == "rgb":
             return renderer.render()
@@ -240,9 +250,10 @@ class _Images:
             self._objects = self._render(
                 renderer.enable_segmentation_rendering, renderer.disable_segmentation_rendering
             )
-        ids, types = self._objects[..., 0], self._objects[..., 1]
         if kind == "segmentation":
             return self._objects
+        ids = self._objects[..., 0]
+        types = self._objects[..., 1]
         if kind == "entity":
             return self._entities.find(ids, types)
         geoms = np.where(types == int(_OBJ.mjOBJ_GEOM), ids, np.int32(-1))
@@ -272,7 +283,8 @@ def _pose(
             f"The body '{camera.body}' that carries camera '{camera.name}' is not in the model any "
             "more: remove the camera, or add it to another body.",
         )
-    axes, quat = np.empty(9), np.array(camera.quat)
+    quat = np.array(camera.quat)
+    axes = np.empty(9)
     mujoco.mju_normalize4(quat)
     mujoco.mju_quat2Mat(axes, quat)
     turn = data.xmat[body].reshape(3, 3)
@@ -288,20 +300,29 @@ def aim(
 ) -> None:
     """Give a scene a camera that the model does not have."""
     near = model.vis.map.znear * model.stat.extent
-    width, height = camera.width, camera.height
+    width = camera.width
+    height = camera.height
     if camera.intrinsics is None:
         top = near * np.tan(np.deg2rad(camera.fovy) / 2.0)
-        edges = (-top * width / height, top * width / height, -top, top)
+        bottom = -top
+        right = top * width / height
+        left = -right
     else:
         fx, fy, cx, cy = camera.intrinsics
-        edges = (-near * cx / fx, near * (width - cx) / fx, near * (cy - height) / fy)
-        edges = (*edges, near * cy / fy)
-    left, right, bottom, top = edges
+        top = near * cy / fy
+        bottom = near * (cy - height) / fy
+        right = near * (width - cx) / fx
+        left = -near * cx / fx
     for gl in scene.camera:
-        gl.pos[:], gl.forward[:], gl.up[:] = pos, -axes[:, 2], axes[:, 1]
-        gl.frustum_center, gl.frustum_width = (left + right) / 2.0, (right - left) / 2.0
-        gl.frustum_bottom, gl.frustum_top = bottom, top
-        gl.frustum_near, gl.frustum_far = near, model.vis.map.zfar * model.stat.extent
+        gl.pos[:] = pos
+        gl.forward[:] = -axes[:, 2]
+        gl.up[:] = axes[:, 1]
+        gl.frustum_center = (left + right) / 2.0
+        gl.frustum_width = (right - left) / 2.0
+        gl.frustum_bottom = bottom
+        gl.frustum_top = top
+        gl.frustum_near = near
+        gl.frustum_far = model.vis.map.zfar * model.stat.extent
         gl.orthographic = 0
 
 

@@ -1,4 +1,4 @@
-"""Frames of one camera for one consumer."""
+"""Images of one camera for one consumer."""
 
 from __future__ import annotations
 
@@ -11,45 +11,57 @@ from typing import Generic, TypeVar
 
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.pictures.camera import Kind
-from manyworlds.lab.pictures.frame import FrameInfo
+from manyworlds.lab.pictures.image import ImageInfo
 
-AnyFrame = TypeVar("AnyFrame", bound=FrameInfo)
+AnyImage = TypeVar("AnyImage", bound=ImageInfo)
+
+CLOSED = "The cameras were closed: their lab has stopped."
+"""Reason why there are no more images after the end of a lab."""
+RENDER_S = 60.0
+"""Longest wait for an image; the first one compiles shaders [s]."""
 
 
-class Subscription(Generic[AnyFrame]):
-    """Frames of one camera and kind for one consumer; a slow one loses the oldest.
+class Subscription(Generic[AnyImage]):
+    """Images of one camera and kind for one consumer; a slow one loses the oldest.
 
     Args:
         camera: name of the camera.
         kind: kind of the images.
-        capacity: number of frames that wait for the consumer.
+        capacity: number of images that wait for the consumer.
         idle_s: time without a call of the consumer after which nothing is drawn for this
             subscription until the next call [s].
-        rate: largest number of frames per simulated second, if the camera's is larger [Hz].
+        rate: largest number of images per simulated second, if the camera's is larger [Hz].
     """
 
     def __init__(self, camera: str, kind: Kind, capacity: int, idle_s: float, rate: float) -> None:
-        self.camera, self.rate = camera, rate
+        self.camera = camera
+        self.rate = rate
         self.kind: Kind = kind
-        self.num_frames = 0
-        """Number of frames that were delivered."""
+        self.num_images = 0
+        """Number of images that were delivered."""
         self.num_dropped = 0
-        """Number of delivered frames that the consumer was too slow to take."""
+        """Number of delivered images that the consumer was too slow to take."""
         self.num_late = 0
-        """Number of frames that were never drawn, because drawing is slower than the rate."""
+        """Number of images that were never drawn or sent, because that is slower than the rate."""
         self.error = ""
-        """Reason why there are no frames; empty if there are."""
-        self._frames: deque[AnyFrame] = deque()
-        self._capacity, self._idle_s = capacity, idle_s
+        """Reason why there are no images; empty if there are."""
+        self._images: deque[AnyImage] = deque()
+        self._capacity = capacity
+        self._idle_s = idle_s
         self._asked = time.monotonic()
         self._changed = threading.Condition()
         self._closed = False
         self.begun = False
-        """True when the first frame was drawn, which may be delayed."""
+        """True when the first image was drawn, which may be delayed."""
         self.wake: Callable[[], None] = lambda: None
         """Called when the subscription was closed, or may be idle no longer."""
         self.on_news: Callable[[], None] = lambda: None
         """Called after each delivery and new `error`, in the thread that delivers."""
+
+    @property
+    def num_frames(self) -> int:
+        """Former name of `num_images`."""
+        return self.num_images
 
     @property
     def is_closed(self) -> bool:
@@ -58,11 +70,11 @@ class Subscription(Generic[AnyFrame]):
 
     @property
     def is_wanted(self) -> bool:
-        """True while the consumer takes frames."""
+        """True while the consumer takes images."""
         return not self._closed and time.monotonic() - self._asked <= self._idle_s
 
-    def get(self, timeout: float | None = None) -> AnyFrame:
-        """Wait for the next frame, and return it.
+    def get(self, timeout: float | None = None) -> AnyImage:
+        """Wait for the next image, and return it.
 
         Args:
             timeout: longest wait [s]; None waits for ever.
@@ -74,46 +86,46 @@ class Subscription(Generic[AnyFrame]):
         self._ask()
         with self._changed:
             there = self._changed.wait_for(
-                lambda: self._frames or self.error or self._closed, timeout
+                lambda: self._images or self.error or self._closed, timeout
             )
-            if self._frames:
-                return self._frames.popleft()
+            if self._images:
+                return self._images.popleft()
             if not there:
-                raise TimeoutError(f"Camera '{self.camera}' had no new frame for {timeout} s.")
+                raise TimeoutError(f"Camera '{self.camera}' had no new image for {timeout} s.")
             raise VerbError("not_ready", self.error or "The subscription was closed.")
 
-    def newest(self) -> AnyFrame | None:
-        """Return the newest frame that was not returned before, or None; never wait."""
+    def newest(self) -> AnyImage | None:
+        """Return the newest image that was not returned before, or None; never wait."""
         self._ask()
         with self._changed:
-            if not self._frames:
+            if not self._images:
                 return None
-            frame = self._frames.pop()
-            self._frames.clear()
-            return frame
+            image = self._images.pop()
+            self._images.clear()
+            return image
 
-    def take(self) -> list[AnyFrame]:
-        """Return all frames that wait, the oldest first; never wait."""
+    def take(self) -> list[AnyImage]:
+        """Return all images that wait, the oldest first; never wait."""
         self._ask()
         with self._changed:
-            frames = list(self._frames)
-            self._frames.clear()
-            return frames
+            images = list(self._images)
+            self._images.clear()
+            return images
 
-    def put(self, frame: AnyFrame) -> None:
-        """Deliver a frame."""
+    def put(self, image: AnyImage) -> None:
+        """Deliver an image."""
         with self._changed:
             self.error = ""
-            self.num_frames += 1
-            self._frames.append(frame)
-            if len(self._frames) > self._capacity:
-                self._frames.popleft()
+            self.num_images += 1
+            self._images.append(image)
+            if len(self._images) > self._capacity:
+                self._images.popleft()
                 self.num_dropped += 1
             self._changed.notify_all()
         self.on_news()
 
     def fail(self, error: str) -> None:
-        """Report why there are no frames."""
+        """Report why there are no images."""
         if error == self.error:
             return
         with self._changed:
@@ -128,7 +140,7 @@ class Subscription(Generic[AnyFrame]):
             self._changed.notify_all()
         self.wake()
 
-    def __enter__(self) -> Subscription[AnyFrame]:
+    def __enter__(self) -> Subscription[AnyImage]:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -32,8 +32,8 @@ class CallChannels:
         self._free: list[Wire] = []
         self._closed = False
 
-    def ask(self, request: Message) -> Message:
-        """Send a request, and wait for its reply.
+    def ask(self, request: Message, descriptor: int | None = None) -> Message:
+        """Send a request, perhaps with a file descriptor, and wait for its reply.
 
         Raises:
             TypeError: a field of the request cannot be sent.
@@ -43,7 +43,7 @@ class CallChannels:
         with self._turns:
             channel = self._take()
             try:
-                channel.send(request)
+                channel.send(request, descriptor)
                 reply = channel.receive()
             except TypeError:  # nothing was sent
                 self._give_back(channel)

@@ -84,10 +84,10 @@ class LabLink:
         """Show no lab until the next call of `show`: verbs are refused."""
         self._lab = None
 
-    def tell(self, event: str, **fields: object) -> None:
-        """Send an event to the reader; nothing happens if it has ended."""
+    def tell(self, event: str, descriptor: int | None = None, **fields: object) -> None:
+        """Send an event, perhaps with a file descriptor; nothing happens if the reader ended."""
         with contextlib.suppress(OSError):  # `ended` tells it
-            self._wire.send({"event": event, **fields})
+            self._wire.send({"event": event, **fields}, descriptor)
 
     def wait_until_sent(self) -> None:
         """Wait until all rebuilt worlds were sent, which come before what is told next."""
@@ -227,6 +227,9 @@ class LabLink:
         except Exception as error:
             _LOG.exception("A request of another process failed.")
             answer = {"error": ["internal", f"{type(error).__name__}: {error}"]}
+        finally:
+            if "descriptor" in message:
+                os.close(message["descriptor"])
         self.wait_until_sent()
         worlds = self._num_sent
         try:
@@ -244,6 +247,8 @@ class LabLink:
             return {"verbs": lab.describe_verbs()}
         if "facts" in message:
             return self._answer_facts()
+        if "images" in message:
+            return lab.ask_for_images(message["images"], message.get("descriptor"))
         fields = self._fields
         return lab.loop.do(lambda model, data: _values(lab, model, fields), edits_model=False)
 

@@ -131,10 +131,10 @@ class ReaderProcess:
             reason: one sentence, which is in the log already.
         """
 
-    def _tell(self, event: str, **fields: object) -> None:
+    def _tell(self, event: str, descriptor: int | None = None, **fields: object) -> None:
         self._connect()
         assert self._link is not None
-        self._link.tell(event, **fields)
+        self._link.tell(event, descriptor, **fields)
 
     def _connect(self) -> None:
         """Create the link; the first use loads the verbs, which takes longer than the start."""

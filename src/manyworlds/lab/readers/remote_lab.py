@@ -107,6 +107,10 @@ class RemoteLab:
         assert isinstance(verbs, list)
         return verbs
 
+    def ask_for_images(self, request: Message, descriptor: int | None = None) -> Message:
+        """Carry out a request of a reader of images; see `DrawnLab.ask_for_images`."""
+        return self._ask({"images": request}, descriptor)
+
     def sync_model(self) -> None:
         """Bring `model` up to date: its values, or all of a rebuilt world."""
         with self._arrived:
@@ -159,11 +163,11 @@ class RemoteLab:
             raise RuntimeError("There is no world yet: call sync_model when the lab has one.")
         return self._world
 
-    def _ask(self, request: Message) -> dict[str, object]:
+    def _ask(self, request: Message, descriptor: int | None = None) -> dict[str, object]:
         if self._ended:
             raise LabEndedError
         try:
-            answer = self._calls.ask(request)
+            answer = self._calls.ask(request, descriptor)
         except TypeError as error:
             raise VerbError("bad_value", str(error)) from error
         except (EOFError, OSError) as error:

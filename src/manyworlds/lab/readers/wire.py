@@ -19,13 +19,15 @@ Message = dict[str, Any]
 
 _LENGTH = struct.Struct("<Q")  # of the message that follows
 _DESCRIPTOR = "descriptor"
+_PAYLOAD = "payload"
 _CHUNK = 2**16  # most bytes that are read at once
 
 
 class Wire:
     """Stream of messages through a local socket; any thread may send, one receives.
 
-    A message may be accompanied by a file descriptor.
+    A message may be accompanied by a file descriptor, and by a payload: many bytes, which are not
+    copied on the way.
 
     Args:
         end: one end of a pair of Unix sockets.
@@ -38,14 +40,28 @@ class Wire:
         self._descriptors: deque[int] = deque()
         self._room = socket.CMSG_SPACE(struct.calcsize("i"))  # for one file descriptor
 
-    def send(self, message: Mapping[str, object], descriptor: int | None = None) -> None:
-        """Send a message, and perhaps a file descriptor, which stays open here.
+    def send(
+        self,
+        message: Mapping[str, object],
+        descriptor: int | None = None,
+        payload: memoryview | bytes | None = None,
+    ) -> None:
+        """Send a message.
+
+        Args:
+            message: its fields.
+            descriptor: file descriptor, which stays open here.
+            payload: bytes that come with the message.
 
         Raises:
             TypeError: a field is neither plain data nor bytes nor an array of numbers.
             OSError: the other process ended.
         """
-        told = message if descriptor is None else {**message, _DESCRIPTOR: True}
+        told = dict(message)
+        if descriptor is not None:
+            told[_DESCRIPTOR] = True
+        if payload is not None:
+            told[_PAYLOAD] = len(payload)
         content = pack(told)
         length = _LENGTH.pack(len(content))
         with self._sending:
@@ -54,9 +70,13 @@ class Wire:
             else:
                 socket.send_fds(self._socket, [length], [descriptor])
                 self._socket.sendall(content)
+            if payload is not None:
+                self._socket.sendall(payload)
 
     def receive(self) -> Message:
         """Wait for a message; the receiver closes a file descriptor in `descriptor`.
+
+        A payload is in `payload`, as a bytearray.
 
         Raises:
             EOFError: the other process ended, or the wire was closed.
@@ -64,11 +84,23 @@ class Wire:
         try:
             (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
             message = unpack(self._read(length))
+            if _PAYLOAD in message:
+                message[_PAYLOAD] = self._read_payload(message[_PAYLOAD])
         except OSError as error:
             raise EOFError(str(error)) from error
         if _DESCRIPTOR in message:
             message[_DESCRIPTOR] = self._descriptors.popleft()
         return message
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the other process has ended, and all of its messages were received."""
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def close(self) -> None:
         """End the stream in both directions; a second call does nothing."""
@@ -88,6 +120,20 @@ class Wire:
         found = bytes(self._unread[:length])
         del self._unread[:length]
         return found
+
+    def _read_payload(self, length: int) -> bytearray:
+        """Return the next bytes, which are received into their place."""
+        payload = bytearray(length)
+        count = min(length, len(self._unread))
+        payload[:count] = self._unread[:count]
+        del self._unread[:count]
+        with memoryview(payload) as view:
+            while count < length:
+                received = self._socket.recv_into(view[count:])
+                if not received:
+                    raise EOFError("The other process ended.")
+                count += received
+        return payload
 
 
 def pack(message: Mapping[str, object]) -> bytes:

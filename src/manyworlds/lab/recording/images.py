@@ -19,7 +19,7 @@ from foxglove_schemas_protobuf.CameraCalibration_pb2 import CameraCalibration
 from foxglove_schemas_protobuf.CompressedImage_pb2 import CompressedImage
 from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
 
-from manyworlds.lab.pictures.frame import JpegFrame
+from manyworlds.lab.pictures.image import JpegImage
 from manyworlds.lab.pictures.subscription import Subscription
 from manyworlds.lab.recording.foxglove import descriptors, stamp, transform
 from manyworlds.validation.names import free_name
@@ -33,26 +33,29 @@ _OPTICAL = np.array([0.0, 1.0, 0.0, 0.0])  # half a turn about x: from MuJoCo's 
 
 
 class ImageTracks:
-    """Writes the frames of cameras into a file.
+    """Writes the images of cameras into a file.
 
     Args:
         writer: writer of the file.
         streams: subscriptions to colors, one per camera.
-        clock: returns the time of a frame in the recording [s].
+        clock: returns the time of an image in the recording [s].
         taken: names of frames of the model, which cameras cannot have.
     """
 
     def __init__(
         self,
         writer: Writer,
-        streams: Sequence[Subscription[JpegFrame]],
-        clock: Callable[[JpegFrame], float],
+        streams: Sequence[Subscription[JpegImage]],
+        clock: Callable[[JpegImage], float],
         taken: Collection[str] = (),
     ) -> None:
-        self._writer, self._streams, self._clock = writer, streams, clock
+        self._writer = writer
+        self._streams = streams
+        self._clock = clock
         self.num_written = {stream.camera: 0 for stream in streams}
-        """Number of frames in the file, by camera."""
+        """Number of images in the file, by camera."""
         self._frames: dict[str, str] = {}
+        """Name of the frame of each camera."""
         for camera in self.num_written:
             others = {*taken, *self._frames.values()}
             self._frames[camera] = free_name(f"{camera}_optical_frame", others)
@@ -71,43 +74,45 @@ class ImageTracks:
                 self._channels[camera, topic] = channel
 
     def write(self) -> None:
-        """Write the frames that have come."""
+        """Write the images that have come."""
         for stream in self._streams:
-            for frame in stream.take():
-                self._add(frame)
+            for image in stream.take():
+                self._add(image)
 
-    def _add(self, frame: JpegFrame) -> None:
-        name, time = frame.camera, self._clock(frame)
+    def _add(self, image: JpegImage) -> None:
+        name = image.camera
+        time = self._clock(image)
         if time <= self._last[name]:
             return  # of a world that was reset and has not moved since
         self._last[name] = time
         nanoseconds = max(0, round(time * 1e9))
-        count, frame_id = self.num_written[name], self._frames[name]
+        count = self.num_written[name]
+        frame_id = self._frames[name]
         for channel, message in (
-            (self._poses, camera_pose(frame, frame_id, nanoseconds)),
-            (self._channels[name, "calibration"], calibration(frame, frame_id, nanoseconds)),
-            (self._channels[name, "image"], compressed_image(frame, frame_id, nanoseconds)),
+            (self._poses, camera_pose(image, frame_id, nanoseconds)),
+            (self._channels[name, "calibration"], calibration(image, frame_id, nanoseconds)),
+            (self._channels[name, "image"], compressed_image(image, frame_id, nanoseconds)),
         ):
             content = message.SerializeToString()
             self._writer.add_message(channel, nanoseconds, content, nanoseconds, count)
         self.num_written[name] += 1
 
 
-def compressed_image(frame: JpegFrame, frame_id: str, nanoseconds: int) -> CompressedImage:
-    """Return the message of a frame, with a JPEG file."""
+def compressed_image(image: JpegImage, frame_id: str, nanoseconds: int) -> CompressedImage:
+    """Return the message of an image, with a JPEG file."""
     return CompressedImage(
-        timestamp=stamp(nanoseconds), frame_id=frame_id, data=frame.data, format="jpeg"
+        timestamp=stamp(nanoseconds), frame_id=frame_id, data=image.data, format="jpeg"
     )
 
 
-def calibration(frame: JpegFrame, frame_id: str, nanoseconds: int) -> CameraCalibration:
-    """Return the calibration of a frame, which has no distortion."""
-    fx, fy, cx, cy = frame.intrinsics
+def calibration(image: JpegImage, frame_id: str, nanoseconds: int) -> CameraCalibration:
+    """Return the calibration of an image, which has no distortion."""
+    fx, fy, cx, cy = image.intrinsics
     return CameraCalibration(
         timestamp=stamp(nanoseconds),
         frame_id=frame_id,
-        width=frame.width,
-        height=frame.height,
+        width=image.width,
+        height=image.height,
         distortion_model="plumb_bob",
         D=[0.0] * 5,
         K=[fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
@@ -116,9 +121,9 @@ def calibration(frame: JpegFrame, frame_id: str, nanoseconds: int) -> CameraCali
     )
 
 
-def camera_pose(frame: JpegFrame, frame_id: str, nanoseconds: int) -> FrameTransforms:
-    """Return the pose of an image's frame."""
+def camera_pose(image: JpegImage, frame_id: str, nanoseconds: int) -> FrameTransforms:
+    """Return the pose of the frame of an image's camera."""
     turned = np.empty(4)
-    mujoco.mju_mulQuat(turned, np.array(frame.quat), _OPTICAL)
-    pose = transform(stamp(nanoseconds), frame_id, frame.pos, turned)
+    mujoco.mju_mulQuat(turned, np.array(image.quat), _OPTICAL)
+    pose = transform(stamp(nanoseconds), frame_id, image.pos, turned)
     return FrameTransforms(transforms=[pose])

@@ -25,7 +25,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.moments.recording import Recording, RecordingError, join_segments
-from manyworlds.lab.pictures.frame import JpegFrame
+from manyworlds.lab.pictures.image import JpegImage
 from manyworlds.lab.pictures.subscription import Subscription
 from manyworlds.lab.world.model_facts import body_frames, element_names
 from manyworlds.utils.extras import require_extra
@@ -69,8 +69,8 @@ class RecordingFile:
         path: Path,
         empty: Recording,
         max_rows: int,
-        streams: Sequence[Subscription[JpegFrame]] = (),
-        clock: Callable[[JpegFrame], float] = lambda frame: frame.time,
+        streams: Sequence[Subscription[JpegImage]] = (),
+        clock: Callable[[JpegImage], float] = lambda image: image.time,
         model: mujoco.MjModel | None = None,
         scene_rate: float = 0.0,
     ) -> None:

@@ -19,7 +19,7 @@ from manyworlds.lab.loop.callbacks import Handle
 from manyworlds.lab.loop.physics_loop import PhysicsLoop
 from manyworlds.lab.moments.frames import FrameStore, StepRows
 from manyworlds.lab.moments.recording import CAMERA, LIVE, Recording, state_columns
-from manyworlds.lab.pictures.frame import JpegFrame
+from manyworlds.lab.pictures.image import JpegImage
 from manyworlds.lab.pictures.lab_cameras import LabCameras
 from manyworlds.lab.pictures.subscription import Subscription
 from manyworlds.lab.recording.mcap_files import RecordingFile, read_mcap, write_mcap
@@ -85,7 +85,7 @@ class Recorder:
         self._switch = threading.Lock()  # for starting and stopping
         self._lock = threading.Lock()  # for the rows
         self._shifts: list[tuple[int, float]] = []  # first step of each shift of the time
-        self._streams: list[Subscription[JpegFrame]] = []
+        self._streams: list[Subscription[JpegImage]] = []
         self._frames = self._new_frames(self.cfg.max_duration)
         self._handle: Handle | None = None
         self._file: RecordingFile | None = None
@@ -355,7 +355,7 @@ class Recorder:
 
     def _subscribe(
         self, cameras: Sequence[str] | None, path: Path | None
-    ) -> list[Subscription[JpegFrame]]:
+    ) -> list[Subscription[JpegImage]]:
         """Subscribe to the cameras of a session; all or none."""
         names = dict.fromkeys(self.cfg.cameras if cameras is None else cameras)
         if not names or self._cameras is None:
@@ -365,7 +365,7 @@ class Recorder:
                 f"Images of {', '.join(names)} are recorded to files only: name one, or set "
                 "RecorderCfg.to_file."
             )
-        streams: list[Subscription[JpegFrame]] = []
+        streams: list[Subscription[JpegImage]] = []
         try:
             for name in names:
                 second = math.ceil(self._cameras[name].cfg.rate)
@@ -381,10 +381,10 @@ class Recorder:
         for stream in self._streams:
             stream.close()
 
-    def _time_of(self, frame: JpegFrame) -> float:
+    def _time_of(self, image: JpegImage) -> float:
         """Return the time of an image in the live session [s]."""
-        shifts = [shift for step, shift in list(self._shifts) if step <= frame.step]
-        return frame.time + (shifts[-1] if shifts else 0.0)
+        shifts = [shift for step, shift in list(self._shifts) if step <= image.step]
+        return image.time + (shifts[-1] if shifts else 0.0)
 
     def _record(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         if not moved:

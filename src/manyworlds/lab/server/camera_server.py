@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.pictures.camera import KINDS, Kind, LabCameraCfg
-from manyworlds.lab.pictures.frame import Frame
-from manyworlds.lab.pictures.hub import CameraHub
+from manyworlds.lab.pictures.cameras import Cameras
+from manyworlds.lab.pictures.image import CameraImage
 from manyworlds.lab.pictures.subscription import Subscription
 from manyworlds.lab.server.images import image_message, image_topic
 from manyworlds.lab.server.plugin import ImagePublisher
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from manyworlds.lab.server.hub import LabHub
 
 BACKLOG = 10
-"""Frames that wait for a slow reader before further ones are dropped."""
+"""Images that wait for a slow reader before further ones are dropped."""
 _LIST_S = 0.5  # period in which cameras are looked for that have come or gone
 _MOST_MISSES = 5
-_IDLE_S = 0.05  # longest wait for a frame or a subscription
+_RETRY_S = 5.0  # time after the end of the process that draws until it is asked again
+_IDLE_S = 0.05  # longest wait for an image or a subscription
 
 _Stream = tuple[str, Kind]
 
@@ -40,12 +41,13 @@ class CameraServer:
         self._hub = hub
         outlets = hub.new_outlets("image", backlog=BACKLOG)
         self._publishers: list[ImagePublisher] = [_AllKinds(outlets)]
-        self._next: tuple[LabFace | None, CameraHub | None] = (None, None)
+        self._next: tuple[LabFace | None, Cameras | None] = (None, None)
         self._present = self._next
-        self._cameras: Mapping[str, LabCameraCfg] = {}
-        self._streams: dict[_Stream, Subscription[Frame]] = {}
+        self._cfgs: Mapping[str, LabCameraCfg] = {}
+        self._streams: dict[_Stream, Subscription[CameraImage]] = {}
         self._arrived = threading.Event()
         self._listed = 0.0
+        self._retry_at = 0.0
         self._error = ""
         self._misses = 0  # times in a row that the model changed meanwhile
         self._num_sent = 0
@@ -59,38 +61,38 @@ class CameraServer:
         """Let a plugin publish, before the thread starts."""
         self._publishers.append(publisher)
 
-    def attach(self, face: LabFace | None, painter: CameraHub | None) -> None:
+    def attach(self, face: LabFace | None, cameras: Cameras | None) -> None:
         """Publish the cameras of another world; may be called in any thread.
 
         Args:
             face: the world; None for none.
-            painter: draws its cameras.
+            cameras: its cameras.
         """
-        self._next = (face, painter)
+        self._next = (face, cameras)
 
     def counts(self) -> dict[str, int]:
         """Return the number of images that were drawn and sent, and of streams that are wanted."""
-        painter = self._present[1]
-        drawn = 0 if painter is None else painter.num_drawn
+        cameras = self._present[1]
+        drawn = 0 if cameras is None else cameras.num_drawn
         return {"drawn": drawn, "sent": self._num_sent, "streams": len(self._streams)}
 
     def run_once(self) -> None:
-        """Publish the frames that have come; wait a moment for further ones."""
+        """Publish the images that have come; wait a moment for further ones."""
         now = time.monotonic()
         if self._present is not self._next:
             self._switch()
-        face, painter = self._present
+        face, cameras = self._present
         open_ports = [port for port in self.ports if port.poll(now)]
-        if face is None or painter is None or not open_ports:
+        if face is None or cameras is None or not open_ports:
             self._hub.pause(_IDLE_S)
             return
         try:
             changed = any([outlet.read_subscriptions() for outlet in open_ports])
             if changed or now - self._listed > _LIST_S:
                 self._listed = now
-                self._cameras = painter.cameras
+                self._cfgs = cameras.cfgs
                 self._list()
-                self._subscribe(painter)
+                self._subscribe(cameras)
         except (VerbError, ValueError) as error:
             self._note_miss(error)
             self._hub.pause(1.0)
@@ -98,9 +100,9 @@ class CameraServer:
         self._arrived.wait(_IDLE_S)
         self._arrived.clear()
         for stream in list(self._streams.values()):
-            for frame in stream.take():
+            for image in stream.take():
                 for publisher in self._publishers:
-                    self._num_sent += publisher.publish(frame)
+                    self._num_sent += publisher.publish(image)
             if stream.error:
                 self._tell(stream.error)
 
@@ -109,7 +111,7 @@ class CameraServer:
         failed = False
         for publisher in self._publishers:
             try:
-                publisher.list(self._cameras)
+                publisher.list(self._cfgs)
             except (VerbError, ValueError) as error:
                 self._note_miss(error)
                 failed = True
@@ -131,18 +133,25 @@ class CameraServer:
         for publisher in self._publishers:
             publisher.attach(self._present[0])
         self._listed = 0.0
+        self._retry_at = 0.0
         self._error = ""
 
-    def _subscribe(self, painter: CameraHub) -> None:
+    def _subscribe(self, cameras: Cameras) -> None:
         """Draw what clients want, and nothing else."""
         wanted: set[_Stream] = set()
         for publisher in self._publishers:
             wanted |= publisher.wanted()
-        for key in self._streams.keys() - wanted:
-            self._streams.pop(key).close()
+        for key, stream in list(self._streams.items()):
+            if stream.is_closed:  # the process that draws has ended
+                self._tell(stream.error)
+                self._retry_at = time.monotonic() + _RETRY_S
+            if stream.is_closed or key not in wanted:
+                self._streams.pop(key).close()
+        if time.monotonic() < self._retry_at:
+            return
         for key in sorted(wanted - self._streams.keys()):
-            if key[0] in self._cameras:
-                stream = painter.subscribe(*key)
+            if key[0] in self._cfgs:
+                stream = cameras.subscribe(*key)
                 stream.on_news = self._arrived.set
                 self._streams[key] = stream
 
@@ -187,13 +196,13 @@ class _AllKinds:
                     wanted.add((name, kind))
         return wanted
 
-    def publish(self, frame: Frame) -> int:
-        topic = image_topic(frame.camera, frame.kind)
+    def publish(self, image: CameraImage) -> int:
+        topic = image_topic(image.camera, image.kind)
         outlets = [
             outlet for outlet in self.ports if any(topic.startswith(want) for want in outlet.wanted)
         ]
         if outlets:
-            message = image_message(frame)
+            message = image_message(image)
             for outlet in outlets:
                 outlet.send(*message)
         return len(outlets)

@@ -12,7 +12,7 @@ from typing import Any
 
 from manyworlds.lab.errors import VerbError, near
 from manyworlds.lab.face import LabFace
-from manyworlds.lab.pictures.hub import CameraHub
+from manyworlds.lab.pictures.cameras import FaceCameras
 from manyworlds.lab.server import images, session_operations
 from manyworlds.lab.server.config import LabServerCfg
 from manyworlds.lab.server.held import HeldTwists
@@ -77,8 +77,8 @@ class Dispatcher:
         """True while the server ends: further requests are refused."""
         self.ports: Callable[[], list[dict[str, object]]] = list
         """Function that returns the ports of the server as plain data."""
-        self.cameras: CameraHub | None = None
-        """Draws the cameras of the present world."""
+        self.cameras: FaceCameras | None = None
+        """Cameras of the present world."""
         self.held = HeldTwists(self.sessions.events.append)
         """Velocities that end by themselves."""
         self.face: LabFace | None = None
@@ -97,12 +97,12 @@ class Dispatcher:
         """Serve another world, or none until the next call; sessions stay."""
         self.close()
         self.face = face
-        self.cameras = CameraHub(face) if face is not None else None
+        self.cameras = FaceCameras(face) if face is not None else None
         for plugin in self.plugins:
             plugin.attach(face)
 
     def close(self) -> None:
-        """End the drawing of cameras, and velocities that are held."""
+        """End the streams of cameras, and velocities that are held."""
         self.held.expire(self.face, math.inf, None)
         if self.cameras is not None:
             self.cameras.close()

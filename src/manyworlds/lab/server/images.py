@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from manyworlds.lab.pictures.camera import KINDS, Kind
-from manyworlds.lab.pictures.frame import Frame
-from manyworlds.lab.pictures.hub import CameraHub, unknown_camera
+from manyworlds.lab.pictures.cameras import Cameras
+from manyworlds.lab.pictures.image import CameraImage
 from manyworlds.lab.server.messages import encode
 from manyworlds.lab.server.operations import Request, operation
 from manyworlds.lab.verbs import VERBS
@@ -23,14 +23,14 @@ def image_topic(camera: str, kind: Kind) -> bytes:
     return f"{TOPIC}{camera}/{kind}".encode()
 
 
-def image_message(frame: Frame) -> tuple[bytes, bytes, bytes]:
-    """Return topic, header (a msgpack map, see `Frame.header`), and pixels of a frame."""
-    header = encode(frame.header(), "msgpack")
-    return image_topic(frame.camera, frame.kind), header, frame.to_bytes()
+def image_message(image: CameraImage) -> tuple[bytes, bytes, bytes]:
+    """Return topic, header (a msgpack map, see `CameraImage.header`), and pixels of an image."""
+    header = encode(image.header(), "msgpack")
+    return image_topic(image.camera, image.kind), header, image.to_bytes()
 
 
-def painter_of(request: Request) -> CameraHub:
-    """Return what draws the cameras of the world."""
+def cameras_of(request: Request) -> Cameras:
+    """Return the cameras of the world."""
     assert request.server.cameras is not None, "there is a world"
     return request.server.cameras
 
@@ -44,12 +44,10 @@ def capture_camera(
         Literal["raw", "jpeg"], Choice(options=("raw", "jpeg"), text="encoding of the pixels")
     ] = "raw",
 ) -> Reply:
-    """Take one image now, of the newest snapshot, in the server's process."""
-    painter = painter_of(request)
-    if camera not in painter.cameras:
-        known = painter.list_cameras()  # one may have been added a moment ago
-        if camera not in known:
-            raise unknown_camera(camera, known)
-    frame = painter.render(camera, kind)
-    shown = frame if format == "raw" else frame.to_jpeg()
-    return {**verbs.encode(shown), "frame_id": frame.frame_id, "time": frame.time}
+    """Take one image now, of the newest snapshot."""
+    cameras = cameras_of(request)
+    if format == "raw":
+        image = cameras.render(camera, kind)
+    else:
+        image = cameras.render_jpeg(camera, kind)
+    return {**verbs.encode(image), "frame_id": image.frame_id, "time": image.time}

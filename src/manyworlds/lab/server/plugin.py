@@ -14,7 +14,7 @@ from manyworlds.lab.errors import VerbError
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.pictures.camera import Kind, LabCameraCfg
-from manyworlds.lab.pictures.frame import Frame
+from manyworlds.lab.pictures.image import CameraImage
 from manyworlds.lab.server.operations import ClientOperation, Request
 from manyworlds.lab.server.ports import Outlet, Port
 
@@ -126,7 +126,7 @@ class ImagePublisher(Protocol):
         """Return the cameras and kinds that clients have subscribed to."""
         ...
 
-    def publish(self, frame: Frame) -> int:
+    def publish(self, image: CameraImage) -> int:
         """Send an image to those who want it, and return the number of messages."""
         ...
 

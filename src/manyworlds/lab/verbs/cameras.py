@@ -19,7 +19,7 @@ from manyworlds.lab.pictures.camera import (
     LabCameraCfg,
     quat_to_look,
 )
-from manyworlds.lab.pictures.frame import Frame, JpegFrame
+from manyworlds.lab.pictures.image import CameraImage, JpegImage
 from manyworlds.lab.verbs.fields import (
     Body,
     Choice,
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 _Camera = Annotated[str, Name(of="camera", text="camera of the model, or an added one")]
 _Size = Annotated[int | None, Integer(low=1, high=MAX_PIXELS, unit="pixel", text="size of images")]
 _Rate = Annotated[
-    float | None, Number(low=MIN_RATE, high=MAX_RATE, unit="Hz", text="frames per simulated second")
+    float | None, Number(low=MIN_RATE, high=MAX_RATE, unit="Hz", text="images per simulated second")
 ]
 _Delay = Annotated[
     float | None,
-    Number(low=0.0, high=MAX_DELAY, unit="s", text="simulated time from a frame to its delivery"),
+    Number(low=0.0, high=MAX_DELAY, unit="s", text="simulated time from an image to its delivery"),
 ]
 _Effects = Annotated[bool | None, Flag(text="true for shadows, reflections and smooth edges")]
 _Fovy = Annotated[
@@ -66,7 +66,7 @@ _LookAt = Annotated[
     Numbers(size=3, unit="m", text="point to look at, in the frame of pos; replaces quat"),
 ]
 _CAMERA = Values(text="all settings of the camera")
-_FRAME = Values(text="size, dtype, intrinsics, pose, frame_id and time of the image")
+_HEADER = Values(text="size, dtype, intrinsics, pose, frame_id and time of the image")
 _IMAGE = Content(text="pixels row by row, little-endian; or a JPEG file")
 
 
@@ -158,7 +158,7 @@ def move_camera(
     return {"camera": lab.cameras.configure(camera, **settings).to_plain()}
 
 
-@verb(reads=True, header=_FRAME, data=_IMAGE)
+@verb(reads=True, header=_HEADER, data=_IMAGE)
 def capture_camera(
     lab: LiveLab,
     camera: _Camera,
@@ -169,16 +169,16 @@ def capture_camera(
 ) -> Reply:
     """Take one image now, of the newest snapshot."""
     cameras = lab.cameras
-    return encode(
-        cameras.render(camera, kind) if format == "raw" else cameras.render_jpeg(camera, kind)
-    )
+    if format == "raw":
+        return encode(cameras.render(camera, kind))
+    return encode(cameras.render_jpeg(camera, kind))
 
 
-def encode(frame: Frame | JpegFrame) -> Reply:
-    """Return header and pixels of a frame as a reply."""
-    jpeg = isinstance(frame, JpegFrame)
-    data = frame.data if jpeg else frame.to_bytes()
-    return {"header": {**frame.header(), "encoding": "jpeg" if jpeg else "raw"}, "data": data}
+def encode(image: CameraImage | JpegImage) -> Reply:
+    """Return header and pixels of an image as a reply."""
+    if isinstance(image, JpegImage):
+        return {"header": {**image.header(), "encoding": "jpeg"}, "data": image.data}
+    return {"header": {**image.header(), "encoding": "raw"}, "data": image.to_bytes()}
 
 
 def _pose(

@@ -93,8 +93,8 @@ def step(
             _push(lab, dict.fromkeys(forces, np.zeros(6)))
     images = {}
     for name, when in include_cameras.items():
-        frame = lab.cameras.newest(name) if when == "latest" else None
-        images[name] = encode(frame or lab.camera(name).frame(snapshot=snapshot))
+        image = lab.cameras.newest(name) if when == "latest" else None
+        images[name] = encode(image or lab.cameras.render(name, snapshot=snapshot))
     return {
         "step": snapshot.step,
         "ignored": ignored,

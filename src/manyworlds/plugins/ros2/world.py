@@ -111,7 +111,7 @@ class RosWorld:
         The pose of a camera that the model does not have precedes them.
 
         Args:
-            header: header of a frame of a camera of the lab, see `Frame.header`.
+            header: header of an image of a camera of the lab, see `CameraImage.header`.
             content: the pixels: uint8 RGB, or float32 depth [m].
             added: whether the camera was added to the lab, and is none of the model.
         """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.pictures.camera import Kind, LabCameraCfg
-from manyworlds.lab.pictures.frame import Frame
+from manyworlds.lab.pictures.image import CameraImage
 from manyworlds.lab.server.camera_server import BACKLOG
 from manyworlds.lab.server.hub import LabHub
 from manyworlds.lab.server.ports import Outlet
@@ -70,15 +70,15 @@ class CameraColors:
                 wanted.add((self._live[robot, short], "rgb"))
         return wanted
 
-    def publish(self, frame: Frame) -> int:
+    def publish(self, image: CameraImage) -> int:
         """Send the colors to those who want them, and return the number of messages."""
-        if frame.kind != "rgb":
+        if image.kind != "rgb":
             return 0
         count = 0
         for (robot, short), name in self._live.items():
             port = self._colors[robot, short]
-            if name == frame.camera and port.wanted:
-                port.send(*camera_message(robot, short, bgra(frame.image)))
+            if name == image.camera and port.wanted:
+                port.send(*camera_message(robot, short, bgra(image.image)))
                 count += 1
         return count
 

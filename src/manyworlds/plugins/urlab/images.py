@@ -9,10 +9,9 @@ import numpy as np
 
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.pictures.camera import KINDS, Kind
-from manyworlds.lab.pictures.hub import unknown_camera
+from manyworlds.lab.pictures.camera import KINDS, Kind, unknown_camera
 from manyworlds.lab.server import images
-from manyworlds.lab.server.images import painter_of
+from manyworlds.lab.server.images import cameras_of
 from manyworlds.lab.server.operations import Request
 from manyworlds.lab.verbs import VERBS
 from manyworlds.lab.verbs.fields import Choice, Field, PlainDict
@@ -57,9 +56,7 @@ def find_camera(request: Request, name: str) -> str:
     Raises:
         VerbError: there is no such camera.
     """
-    if name in painter_of(request).cameras:
-        return name
-    known = painter_of(request).list_cameras()  # it may have been added a moment ago
+    known = cameras_of(request).cfgs
     if name in known:
         return name
     of_robots = [
@@ -86,7 +83,7 @@ def read_wishes(request: Request, wish: object) -> Wishes:
         VerbError: it is none of these.
     """
     if wish is None or isinstance(wish, bool):
-        names = painter_of(request).list_cameras() if wish else ()
+        names = cameras_of(request).cfgs if wish else ()
         return {name: (name, "sync", "rgb") for name in names}
     if not isinstance(wish, Mapping):
         raise VerbError(
@@ -112,17 +109,17 @@ def take_images(request: Request, wishes: Wishes, snapshot: Snapshot) -> PlainDi
     Those that are `sync` show the snapshot; the latest ones are those that were last published,
     or show the snapshot if there are none.
     """
-    painter, images = painter_of(request), {}
+    cameras = cameras_of(request)
+    images: PlainDict = {}
     for name, (camera, moment, kind) in wishes.items():
-        frame = painter.newest(camera, kind) if moment == "latest" else None
-        frame = painter.render(camera, kind, snapshot) if frame is None else frame
-        colors = kind == "rgb"
-        images[name] = {
-            **frame.header(),
-            "dtype": "bgra8" if colors else frame.image.dtype.name,
-            "channels": 4 if colors else frame.header()["channels"],
-            "data": bgra(frame.image).tobytes() if colors else frame.to_bytes(),
-        }
+        image = cameras.newest(camera, kind) if moment == "latest" else None
+        if image is None:
+            image = cameras.render(camera, kind, snapshot)
+        if kind == "rgb":
+            pixels = {"dtype": "bgra8", "channels": 4, "data": bgra(image.image).tobytes()}
+        else:
+            pixels = {"data": image.to_bytes()}
+        images[name] = {**image.header(), **pixels}
     return images
 
 
@@ -135,5 +132,5 @@ def capture_camera(
         Literal["raw", "jpeg"], Choice(options=("raw", "jpeg"), text="encoding of the pixels")
     ] = "raw",
 ) -> Reply:
-    """Take one image now, of the newest snapshot, in the server's process."""
+    """Take one image now, of the newest snapshot."""
     return images.capture_camera(request, find_camera(request, camera), kind, format)

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from manyworlds.lab import LabCfg, LiveLab, VerbError, world_from_spec
-from manyworlds.lab.pictures import CameraHub, LabCameraCfg, hub, quat_to_look
+from manyworlds.lab.pictures import CameraDrawer, LabCameraCfg, quat_to_look
+from manyworlds.lab.pictures import drawing as drawing_module
 from manyworlds.lab.pictures.painter import Painter
 from manyworlds.lab.readers.link import LabLink
 from manyworlds.lab.readers.remote_lab import RemoteLab
@@ -37,9 +38,9 @@ def make(**kwargs) -> LiveLab:
     return lab
 
 
-def drawing(lab: LiveLab) -> closing[CameraHub]:
-    """Return a hub that draws the lab's cameras in this process."""
-    return closing(CameraHub(lab, lambda fresh: lab.cameras.cfgs))
+def drawing(lab: LiveLab) -> closing[CameraDrawer]:
+    """Return what draws the lab's cameras in this process."""
+    return closing(CameraDrawer(lab, lambda fresh: lab.cameras.cfgs))
 
 
 def test_nothing_is_drawn_for_nobody():
@@ -49,7 +50,7 @@ def test_nothing_is_drawn_for_nobody():
         assert drawn._thread is None
         with drawn.subscribe("eye") as stream:
             stream.get(PATIENCE_S)
-        until(lambda: not drawn._streams, "the hub rests")
+        until(lambda: not drawn._streams, "the drawer rests")
         count, reads = drawn.num_drawn, []
         drawn._face = SimpleNamespace(snapshot=property(reads.append))
         before = lab.snapshot.step
@@ -88,7 +89,7 @@ def test_steps_do_not_wait_for_images(monkeypatch):
     with make() as lab, drawing(lab) as drawn, drawn.subscribe("eye") as stream:
         until(lambda: threads, "drawing begins")
         lab.step(200)
-        assert lab.snapshot.step == 200 and stream.num_frames == 0
+        assert lab.snapshot.step == 200 and stream.num_images == 0
         held.set()
         assert stream.get(PATIENCE_S).step == 0
         lab.step(20)
@@ -107,18 +108,18 @@ def test_a_slow_consumer_loses_frames_alone():
                 lab.step(10)
                 times.append(quick.get(PATIENCE_S).time)
             assert quick.num_dropped == 0 and np.allclose(np.diff(times), 0.02)
-            until(lambda: slow.num_frames == 8, "all frames were delivered")
+            until(lambda: slow.num_images == 8, "all frames were delivered")
             assert slow.num_dropped == 6
             assert [slow.get(1).time for _ in range(2)] == times[-2:]
-            with pytest.raises(TimeoutError, match="'eye' had no new frame"):
+            with pytest.raises(TimeoutError, match="'eye' had no new image"):
                 slow.get(0.01)
 
 
 def test_delayed_frames_come_late():
     """Delay a camera by 50 ms: a frame comes when simulated time has passed it by that much."""
-    with make() as lab, drawing(lab) as hub:
+    with make() as lab, drawing(lab) as drawer:
         lab.camera("eye").configure(delay=0.05)
-        with hub.subscribe("eye", capacity=20) as stream:
+        with drawer.subscribe("eye", capacity=20) as stream:
             until(lambda: stream.begun, "the first frame is drawn")
             for _ in range(30):
                 lab.step(5)
@@ -126,13 +127,13 @@ def test_delayed_frames_come_late():
                 time.sleep(0.02)
                 while (frame := stream.newest()) is not None:
                     assert drawn - frame.time >= 0.05 - 1e-9
-            until(lambda: stream.num_frames >= 5, "frames")
+            until(lambda: stream.num_images >= 5, "frames")
             lab.reset()
             lab.step(1)
-            hub.render("eye")  # what was being drawn is delivered before it
+            drawer.render("eye")  # what was being drawn is delivered before it
             stream.newest()
             for _ in range(2):
-                hub.render("eye")
+                drawer.render("eye")
             assert stream.newest() is None  # frames from before the reset are no news
 
 
@@ -140,7 +141,7 @@ def test_delayed_frames_come_late():
 def test_frames_are_due_by_simulated_time(rate):
     """Show a stream steps of 2 ms: frames are 1 / rate apart on average, and gaps are counted."""
     camera = LabCameraCfg(name="eye", rate=rate)
-    stream, taken, late = hub._Stream(), [], 0
+    stream, taken, late = drawing_module._Stream(), [], 0
     for number in range(1001):
         snapshot = SimpleNamespace(frame_id=number, time=0.002 * number)
         if 400 <= number < 600:
@@ -236,7 +237,7 @@ def test_a_reader_process_draws_the_same():
     link.show(lab)
     assert events.get(timeout=PATIENCE_S)["event"] == "lab"
     remote.sync_model()
-    reader = CameraHub(remote)
+    reader = CameraDrawer(remote)
     try:
 
         def same() -> bool:

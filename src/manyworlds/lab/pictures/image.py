@@ -16,7 +16,7 @@ _HUE_STEP = 0.61803398875  # neighboring ids have different colors
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FrameInfo:
+class ImageInfo:
     """Description of an image of a camera, of the moment of one snapshot."""
 
     camera: str
@@ -45,7 +45,7 @@ class FrameInfo:
 
     @classmethod
     def from_header(cls, header: Mapping[str, object], **image: object) -> Self:
-        """Return the frame that `header` described.
+        """Return the image that `header` described.
 
         Args:
             header: the description.
@@ -92,7 +92,7 @@ class FrameInfo:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class JpegFrame(FrameInfo):
+class JpegImage(ImageInfo):
     """One image of a camera as a JPEG file, for people."""
 
     width: int
@@ -107,12 +107,12 @@ class JpegFrame(FrameInfo):
     """The JPEG file."""
 
     def header(self) -> dict[str, object]:
-        """Return the header of the image that the file is made of; see `Frame.header`."""
+        """Return the header of the image that the file is made of; see `CameraImage.header`."""
         return self._describe(self.width, self.height, self.channels, self.dtype)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Frame(FrameInfo):
+class CameraImage(ImageInfo):
     """One image of a camera."""
 
     image: np.ndarray
@@ -139,11 +139,11 @@ class Frame(FrameInfo):
         """Return all but the pixels as plain data; `decode_image` needs nothing else."""
         return self._describe(self.width, self.height, self.channels, self.image.dtype.name)
 
-    def to_jpeg(self) -> JpegFrame:
-        """Return the frame with `picture` as a JPEG file."""
+    def to_jpeg(self) -> JpegImage:
+        """Return the image with `picture` as a JPEG file."""
         header = self.header()
         sizes = {name: header[name] for name in ("width", "height", "channels", "dtype")}
-        return JpegFrame.from_header(header, **sizes, data=self.jpeg())
+        return JpegImage.from_header(header, **sizes, data=self.jpeg())
 
     def to_bytes(self) -> bytes:
         """Return the pixels, row by row from the top, little-endian."""
@@ -158,13 +158,17 @@ class Frame(FrameInfo):
             return self.image
         if self.kind == "depth":
             seen = self.image < 0.999 * self.far
-            low, high = (
-                (self.image[seen].min(), self.image[seen].max()) if seen.any() else (0.0, 1.0)
-            )
+            low = 0.0
+            high = 1.0
+            if seen.any():
+                low = self.image[seen].min()
+                high = self.image[seen].max()
             light = 1.0 - 0.8 * (self.image - low) / max(high - low, 1e-9)
             gray = np.where(seen, 255.0 * light, 0.0).astype(np.uint8)
             return np.repeat(gray[..., None], 3, axis=2)
-        ids = self.image if self.image.ndim == 2 else self.image @ np.array([1, 1009], np.int32)
+        ids = self.image
+        if ids.ndim == 3:  # id and type
+            ids = ids @ np.array([1, 1009], np.int32)
         unique, places = np.unique(ids, return_inverse=True)
         hues = (unique[:, None] * _HUE_STEP + np.array([0.0, 1 / 3, 2 / 3])) % 1.0
         colors = (255.0 * (0.3 + 0.7 * np.abs(2.0 * hues - 1.0))).astype(np.uint8)
@@ -183,8 +187,18 @@ class Frame(FrameInfo):
         return stream.getvalue()
 
 
-def decode_image(header: Mapping[str, object], data: bytes | memoryview) -> np.ndarray:
-    """Return the image of `Frame.to_bytes`, shape (height, width) or (height, width, channels)."""
-    shape = [int(str(header[key])) for key in ("height", "width", "channels")]
+def decode_image(header: Mapping[str, object], data: bytes | bytearray | memoryview) -> np.ndarray:
+    """Return the array of `CameraImage.to_bytes`.
+
+    Args:
+        header: header of the image.
+        data: its pixels.
+
+    Returns:
+        The image, shape (height, width) or (height, width, channels).
+    """
+    height, width, channels = (int(str(header[key])) for key in ("height", "width", "channels"))
     image = np.frombuffer(data, np.dtype(str(header["dtype"])).newbyteorder("<"))
-    return image.reshape(shape if shape[2] > 1 else shape[:2])
+    if channels > 1:
+        return image.reshape(height, width, channels)
+    return image.reshape(height, width)

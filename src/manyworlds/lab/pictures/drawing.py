@@ -1,4 +1,4 @@
-"""Hub of cameras: draws images for subscribers in its own thread."""
+"""Drawing of cameras for subscribers, in a thread of its own; see `CameraProgram`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -16,25 +16,23 @@ import numpy as np
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.face import LabFace
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.pictures.camera import KINDS, Kind, LabCameraCfg
-from manyworlds.lab.pictures.frame import Frame
+from manyworlds.lab.pictures.camera import Kind, LabCameraCfg, check_request, list_cameras
+from manyworlds.lab.pictures.image import CameraImage
 from manyworlds.lab.pictures.painter import Painter
-from manyworlds.lab.pictures.subscription import Subscription
-from manyworlds.utils.gl import gl_available
+from manyworlds.lab.pictures.subscription import CLOSED, RENDER_S, Subscription
 from manyworlds.utils.platforms import lower_thread_priority
 
 _LOG = logging.getLogger(__name__)
-_NICE = 10
+NICENESS = 10
 """Reduction of the priority of drawing, so that images are dropped before steps are late."""
-_LIST_S = 0.1  # period in which a reader in another process asks for the cameras
+_LIST_S = 0.1  # period in which the cameras of a lab in another process are asked for
 _POLLS = 8.0  # looks at the world in one period of the fastest camera
-_POLL_S = (0.001, 0.005)
-CLOSED = "The cameras were closed: their lab has stopped."
-RENDER_S = 60.0
-"""Longest wait for an image; the first one compiles shaders [s]."""
+_MIN_POLL_S = 0.001
+_MAX_POLL_S = 0.005
 
-Cameras = Callable[[bool], Mapping[str, LabCameraCfg]]
-"""Cameras by name: the present ones for True, perhaps those of a moment ago for False."""
+CameraList = Callable[[bool], Mapping[str, LabCameraCfg]]
+"""Returns the cameras by name: the present ones for True, perhaps those of a moment ago for
+False."""
 
 
 @dataclass(eq=False)
@@ -43,13 +41,15 @@ class _Stream:
 
     last: Snapshot | None = None
     camera: LabCameraCfg | None = None
-    due: float = -math.inf  # simulated time of the next frame [s]
+    due: float = -math.inf  # simulated time of the next image [s]
     drawn: float = -math.inf  # wall-clock time of the last drawing [s]
-    waiting: deque[tuple[Frame, list[Subscription[Frame]]]] = field(default_factory=deque)
-    """Frames that are delayed, and those that get them."""
+    waiting: deque[tuple[CameraImage, list[Subscription[CameraImage]]]] = field(
+        default_factory=deque
+    )
+    """Images that are delayed, and those that get them."""
 
     def is_due(self, camera: LabCameraCfg, snapshot: Snapshot, rate: float) -> bool:
-        """Return True if a frame of the snapshot is to be drawn at a rate [Hz]."""
+        """Return True if an image of the snapshot is to be drawn at a rate [Hz]."""
         last = self.last
         if last is None or snapshot.time < last.time:  # at first, and after a reset
             return True
@@ -60,24 +60,28 @@ class _Stream:
         return time.monotonic() - self.drawn >= 1.0 / rate
 
     def note(self, camera: LabCameraCfg, snapshot: Snapshot, rate: float) -> int:
-        """Note that a frame is drawn now; return the number of frames that were left out."""
-        period, late = 1.0 / rate, 0
+        """Note that an image is drawn now; return the number of images that were left out."""
+        period = 1.0 / rate
+        late = 0
         if self.last is None or snapshot.time < self.last.time or not math.isfinite(self.due):
             self.due = snapshot.time + period
             self.waiting.clear()
         elif snapshot.time >= self.due - 1e-9:
             late = math.floor((snapshot.time - self.due) / period + 1e-6)
             self.due += (late + 1) * period
-        self.last, self.camera, self.drawn = snapshot, camera, time.monotonic()
+        self.last = snapshot
+        self.camera = camera
+        self.drawn = time.monotonic()
         return late
 
 
-class CameraHub:
+class CameraDrawer:
     """Draws the cameras of a live world for subscribers, outside the physics thread.
 
     Its thread reads the newest snapshot, and draws one after the other what is due. MuJoCo draws
     without the interpreter's lock. Nothing is drawn, and no snapshot is read, without a
-    subscription or a call of `render`. The hub may be in the process of the lab, or in a reader's.
+    subscription or a call of `render`. For all users of a lab, one drawer draws, in a process of
+    its own: `lab.cameras` has its images. A drawer of a user's own needs an OpenGL context more.
 
     Args:
         face: the live world.
@@ -87,19 +91,19 @@ class CameraHub:
     """
 
     def __init__(
-        self, face: LabFace, cameras: Cameras | None = None, *, syncs: bool = True
+        self, face: LabFace, cameras: CameraList | None = None, *, syncs: bool = True
     ) -> None:
         self._face = face
-        self._cameras = _Listed(face) if cameras is None else cameras
+        self._cameras = _ListedCameras(face) if cameras is None else cameras
         self._painter = Painter(face, syncs)
         self.num_drawn = 0
         """Number of images that were drawn."""
         self._wake = threading.Condition()
         self._news = False  # True if there are new subscriptions or requests, or it was closed
-        self._subscriptions: list[Subscription[Frame]] = []
+        self._subscriptions: list[Subscription[CameraImage]] = []
         self._requests: deque[_Request] = deque()
         self._streams: dict[str, _Stream] = {}
-        self._newest: dict[tuple[str, Kind], Frame] = {}
+        self._newest: dict[tuple[str, Kind], CameraImage] = {}
         self._closed = False
         self._thread: threading.Thread | None = None
 
@@ -120,22 +124,14 @@ class CameraHub:
         capacity: int = 2,
         idle_s: float = math.inf,
         rate: float = math.inf,
-    ) -> Subscription[Frame]:
-        """Subscribe to a camera; one drawing serves all subscribers.
-
-        Args:
-            camera: name of the camera.
-            kind: kind of the images.
-            capacity: number of frames that wait for a slow consumer.
-            idle_s: time without a call of the consumer after which drawing pauses [s].
-            rate: rate that is enough for the consumer [Hz]; the camera is drawn at the largest one
-                that a consumer needs, up to its own.
+    ) -> Subscription[CameraImage]:
+        """Subscribe to a camera; see `FaceCameras.subscribe`.
 
         Raises:
-            VerbError: there is no such camera or kind, or no OpenGL, or the hub was closed.
+            VerbError: there is no such camera or kind, or no OpenGL, or the drawer was closed.
         """
-        check_wish(camera, kind, self._cameras(True))
-        subscription = Subscription[Frame](camera, kind, capacity, idle_s, rate)
+        check_request(camera, kind, self._cameras(True))
+        subscription = Subscription[CameraImage](camera, kind, capacity, idle_s, rate)
         subscription.wake = self._notify
         with self._wake:
             self._start()
@@ -143,28 +139,25 @@ class CameraHub:
         self._notify()
         return subscription
 
-    def render(self, camera: str, kind: Kind = "rgb", snapshot: Snapshot | None = None) -> Frame:
-        """Draw one image now, whatever the camera's rate and delay are, and wait for it.
-
-        Args:
-            camera: name of the camera.
-            kind: kind of the image.
-            snapshot: snapshot to draw; None takes the newest one.
+    def render(
+        self, camera: str, kind: Kind = "rgb", snapshot: Snapshot | None = None
+    ) -> CameraImage:
+        """Draw one image now, and wait for it; see `FaceCameras.render`.
 
         Raises:
-            VerbError: there is no such camera or kind, or no OpenGL, or the hub was closed.
+            VerbError: there is no such camera or kind, or no OpenGL, or the drawer was closed.
         """
         return self.request(camera, kind, snapshot).result(RENDER_S)
 
     def request(
         self, camera: str, kind: Kind = "rgb", snapshot: Snapshot | None = None
-    ) -> Future[Frame]:
+    ) -> Future[CameraImage]:
         """Return the image of `render` as a future, which the thread that draws resolves.
 
         Raises:
-            VerbError: there is no such camera or kind, or no OpenGL, or the hub was closed.
+            VerbError: there is no such camera or kind, or no OpenGL, or the drawer was closed.
         """
-        check_wish(camera, kind, self._cameras(True))
+        check_request(camera, kind, self._cameras(True))
         request = _Request(camera, kind, snapshot)
         with self._wake:
             self._start()
@@ -172,15 +165,16 @@ class CameraHub:
         self._notify()
         return request.future
 
-    def newest(self, camera: str, kind: Kind = "rgb") -> Frame | None:
-        """Return the frame that was delivered last to a subscriber; None without one."""
+    def newest(self, camera: str, kind: Kind = "rgb") -> CameraImage | None:
+        """Return the image that was delivered last to a subscriber; None without one."""
         return self._newest.get((camera, kind))
 
     def close(self) -> None:
         """End the thread and all subscriptions; a second call does nothing."""
         with self._wake:
             self._closed = True
-            subscriptions, thread = list(self._subscriptions), self._thread
+            subscriptions = list(self._subscriptions)
+            thread = self._thread
         self._notify()
         for subscription in subscriptions:
             subscription.close()
@@ -202,7 +196,7 @@ class CameraHub:
             self._wake.notify()
 
     def _run(self) -> None:
-        lower_thread_priority(_NICE)  # OpenGL's own threads, which it starts, inherit it
+        lower_thread_priority(NICENESS)  # OpenGL's own threads, which it starts, inherit it
         period: float | None = None
         try:
             while self._wait(period):
@@ -233,7 +227,7 @@ class CameraHub:
             self._requests.clear()
         return taken
 
-    def _draw_requested(self, request: _Request) -> Frame:
+    def _draw_requested(self, request: _Request) -> CameraImage:
         camera = self.cameras.get(request.camera)
         if camera is None:
             raise VerbError("unknown_camera", _removed(request.camera))
@@ -241,20 +235,20 @@ class CameraHub:
         snapshot = self._face.snapshot if request.snapshot is None else request.snapshot
         if not self._painter.show(snapshot):
             raise VerbError("not_ready", "The world was rebuilt: take a new snapshot.")
-        (frame,) = self._painter.draw(camera, [request.kind], snapshot)
+        (image,) = self._painter.draw(camera, [request.kind], snapshot)
         self.num_drawn += 1
-        return frame
+        return image
 
-    def _serve(self, wanted: Sequence[Subscription[Frame]]) -> float | None:
+    def _serve(self, wanted: Sequence[Subscription[CameraImage]]) -> float | None:
         """Draw what is due for subscribers; return the time until the next look at the world [s].
 
-        Returns None if nobody wants frames.
+        Returns None if nobody wants images.
         """
         if not wanted:
             self._streams.clear()
             self._newest.clear()
             return None
-        by_name: dict[str, list[Subscription[Frame]]] = {}
+        by_name: dict[str, list[Subscription[CameraImage]]] = {}
         for subscription in wanted:
             by_name.setdefault(subscription.camera, []).append(subscription)
         cameras = self.cameras
@@ -272,18 +266,19 @@ class CameraHub:
                 self._advance(camera, subscriptions)
             except Exception as error:
                 self._fail(subscriptions, error)
-        low, high = _POLL_S
-        return min(max(1.0 / (_POLLS * rate), low), high)
+        return min(max(1.0 / (_POLLS * rate), _MIN_POLL_S), _MAX_POLL_S)
 
-    def _fail(self, subscriptions: Sequence[Subscription[Frame]], error: Exception) -> None:
-        """Report why there are no frames; log errors that are nobody's input."""
+    def _fail(self, subscriptions: Sequence[Subscription[CameraImage]], error: Exception) -> None:
+        """Report why there are no images; log errors that are nobody's input."""
         if not isinstance(error, VerbError) and any(s.error != str(error) for s in subscriptions):
             _LOG.error("Cameras cannot be drawn.", exc_info=error)
         for subscription in subscriptions:
             subscription.fail(str(error))
 
-    def _advance(self, camera: LabCameraCfg, subscriptions: list[Subscription[Frame]]) -> None:
-        """Draw a camera if it is due, and deliver its frames."""
+    def _advance(
+        self, camera: LabCameraCfg, subscriptions: list[Subscription[CameraImage]]
+    ) -> None:
+        """Draw a camera if it is due, and deliver its images."""
         stream = self._streams.setdefault(camera.name, _Stream())
         snapshot = self._face.snapshot
         rate = min(camera.rate, max(s.rate for s in subscriptions))
@@ -292,17 +287,21 @@ class CameraHub:
         if takers and self._painter.show(snapshot):
             late = stream.note(camera, snapshot, rate) if due else 0
             kinds: dict[Kind, None] = {s.kind: None for s in takers}
-            for frame in self._painter.draw(camera, kinds, snapshot):
-                stream.waiting.append((frame, [s for s in takers if s.kind == frame.kind]))
+            for image in self._painter.draw(camera, kinds, snapshot):
+                stream.waiting.append((image, [s for s in takers if s.kind == image.kind]))
             self.num_drawn += len(kinds)
             for subscription in takers:
                 subscription.begun = True
                 subscription.num_late += late
         while stream.waiting and snapshot.time >= stream.waiting[0][0].time + camera.delay - 1e-9:
-            frame, takers = stream.waiting.popleft()
-            self._newest[frame.camera, frame.kind] = frame
+            image, takers = stream.waiting.popleft()
+            self._newest[image.camera, image.kind] = image
             for subscription in takers:
-                subscription.put(frame)
+                subscription.put(image)
+
+
+CameraHub = CameraDrawer
+"""Former name of `CameraDrawer`."""
 
 
 @dataclass(eq=False)
@@ -312,9 +311,9 @@ class _Request:
     camera: str
     kind: Kind
     snapshot: Snapshot | None
-    future: Future[Frame] = field(default_factory=Future)
+    future: Future[CameraImage] = field(default_factory=Future)
 
-    def answer(self, draw: Callable[[_Request], Frame]) -> None:
+    def answer(self, draw: Callable[[_Request], CameraImage]) -> None:
         """Draw the image, and give it to the caller."""
         try:
             self.future.set_result(draw(self))
@@ -322,7 +321,7 @@ class _Request:
             self.future.set_exception(error)
 
 
-class _Listed:
+class _ListedCameras:
     """Cameras of a lab in another process.
 
     Args:
@@ -331,7 +330,7 @@ class _Listed:
 
     def __init__(self, face: LabFace) -> None:
         self._face = face
-        self._cameras: dict[str, LabCameraCfg] = {}
+        self._cameras: Mapping[str, LabCameraCfg] = {}
         self._asked = -math.inf
         self._lock = threading.Lock()
 
@@ -339,32 +338,9 @@ class _Listed:
         """Return the cameras, by name."""
         with self._lock:
             if fresh or time.monotonic() - self._asked > _LIST_S:
-                listed = self._face.verbs.list_cameras()["cameras"]
-                self._cameras = {n: LabCameraCfg.from_plain(plain) for n, plain in listed.items()}
+                self._cameras = list_cameras(self._face)
                 self._asked = time.monotonic()
             return self._cameras
-
-
-def check_wish(camera: str, kind: str, known: Mapping[str, LabCameraCfg]) -> None:
-    """Check that an image can be drawn.
-
-    Raises:
-        VerbError: there is no such camera or kind, or no OpenGL.
-    """
-    if camera not in known:
-        raise unknown_camera(camera, known)
-    if kind not in KINDS:
-        raise VerbError("bad_value", f"kind must be one of {', '.join(KINDS)}, got '{kind}'.")
-    if (reason := gl_available()) is not None:
-        raise VerbError("no_gl", reason)
-
-
-def unknown_camera(name: str, known: Iterable[str]) -> VerbError:
-    """Return the error of a name that no camera has."""
-    from manyworlds.lab.errors import near
-
-    names = ", ".join(known) or "there is none: add one"
-    return VerbError("unknown_camera", f"There is no camera '{name}' ({names}){near(name, known)}")
 
 
 def _removed(camera: str) -> str:
@@ -375,7 +351,7 @@ def _looks_alike(one: Snapshot, other: Snapshot) -> bool:
     """Return True if two snapshots give the same image."""
     if one is other or one.frame_id == other.frame_id:
         return True
+    if one.model_version != other.model_version:
+        return False
     fields = ("qpos", "mocap_pos", "mocap_quat")
-    return one.model_version == other.model_version and all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in fields
-    )
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in fields)
