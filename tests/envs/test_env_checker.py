@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from manyworlds.envs import check_env
+from manyworlds.envs import check_env, mdp
 from manyworlds.managers import (
     CurriculumTermCfg,
     EventTermCfg,
@@ -161,7 +161,7 @@ def test_observations_are_judged_as_they_are_seen(env_cfg, shown):
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(1.0, "is always 1, in all worlds"), (torch.inf, "is not finite, and counts as zero")],
+    [(-1.0, "is always -1, in all worlds"), (torch.inf, "is not finite, and counts as zero")],
 )
 def test_rewards_that_teach_nothing_are_found(env_cfg, value, expected):
     """Find constant and infinite rewards; one of weight 0 is not looked at."""
@@ -170,6 +170,14 @@ def test_rewards_that_teach_nothing_are_found(env_cfg, value, expected):
     env_cfg.rewards["off"] = RewardTermCfg(func=constant.func, weight=0.0)
     [line] = found(env_cfg)
     assert line.startswith(f"reward 'odd' {expected}")
+
+
+def test_a_reward_for_staying_alive_is_noted(env_cfg):
+    """Note a reward that is constant because random actions end no episode."""
+    env_cfg.rewards["alive"] = RewardTermCfg(func=mdp.is_alive, weight=1.0)
+    report = check_env(env_cfg, num_envs=4, steps=20)
+    assert report.ok
+    assert any("'alive', perhaps a reward for staying alive" in note for note in report.notes)
 
 
 @pytest.mark.parametrize(

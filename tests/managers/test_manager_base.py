@@ -38,8 +38,34 @@ def test_a_term_that_raises_says_which_it_is(env):
         raise RuntimeError("sensor on fire")
 
     cfg = {"broken": RewardTermCfg(func=broken, weight=1.0, params={"gain": 3.0})}
-    message = r"^RewardManager term 'broken' with params {'gain': 3.0}: sensor on fire$"
-    with pytest.raises(RuntimeError, match=message):
+    message = r"^RewardManager term 'broken' with params {'gain': 3.0}: sensor on fire"
+    with pytest.raises(RuntimeError, match=message) as raised:
+        RewardManager(cfg, env)
+    line = broken.__code__.co_firstlineno + 1
+    assert raised.value.__notes__ == [f"({__file__}, line {line})"]
+
+
+def test_a_wrong_signature_is_told_when_the_term_is_prepared(env):
+    """Misspell a parameter, and take no environment: name the function, its place and the name."""
+
+    def scaled(env, scale: float = 1.0) -> torch.Tensor:
+        return torch.full((env.num_envs,), scale)
+
+    def alone() -> None:
+        pass
+
+    place = rf"{__file__}, line \d+"
+    cfg = {"odd": RewardTermCfg(func=scaled, weight=1.0, params={"scael": 2.0})}
+    message = (
+        rf"'odd': scaled\(env, .*\) \({place}\) has no parameter 'scael'. Did you mean 'scale'"
+    )
+    with pytest.raises(ValueError, match=message):
+        RewardManager(cfg, env)
+    cfg = {"odd": RewardTermCfg(func=alone, weight=1.0)}
+    with pytest.raises(ValueError, match=rf"alone\(\) .*\({place}\) must take the environment"):
+        RewardManager(cfg, env)
+    cfg = {"odd": RewardTermCfg(func=scaled, weight="1.0")}
+    with pytest.raises(ValueError, match="'odd' has weight '1.0', a str: give a number"):
         RewardManager(cfg, env)
 
 
@@ -143,7 +169,7 @@ def test_errors_of_any_shape_name_their_term(env):
         def __init__(self, cfg, env) -> None:
             raise ValueError("no motor")
 
-    with pytest.raises(ValueError, match="^RewardManager term 'unfit' with params {}: no motor$"):
+    with pytest.raises(ValueError, match="^RewardManager term 'unfit' with params {}: no motor"):
         RewardManager({"unfit": RewardTermCfg(func=Unfit, weight=1.0)}, env)
 
 

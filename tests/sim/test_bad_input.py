@@ -272,3 +272,12 @@ def test_warp_refuses_a_status_of_another_size():
     sim = _make(engine="warp")
     with pytest.raises(ValueError, match=r"'status' of shape \(2,\) .* needs \(3,\)"):
         sim.set_state({**sim.get_state(), "status": torch.zeros(2)})
+
+
+def test_more_worlds_than_memory_are_refused():
+    """Ask for 10^11 worlds: the error names the memory, and a number that fits, at once."""
+    model = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"
+    )
+    with pytest.raises(ValueError, match=r"worlds of this model need more than \d+.*less than \d+"):
+        Simulation(10**11, model=model, device="cpu")

@@ -116,8 +116,9 @@ def _add_evaluation(page: Page, results: Results) -> None:
     page.text(
         f"{found.episodes} episodes of at most {found.episode_length_s:g} s in new worlds with "
         "the settings of the training, without exploration noise: mean length "
-        f"{found.mean_length_s:.2f} s, mean return {found.mean_return:.2f}. The mean of a reward term is taken before weighting "
-        "and over the maximum length of an episode, so that time after a failure counts as zero."
+        f"{found.mean_length_s:.2f} s, mean return {found.mean_return:.2f}. The mean of a "
+        "reward term is taken before weighting and over the maximum length of an episode, "
+        "so that time after a failure counts as zero."
     )
     page.table(
         ("reward term", "mean", "weight", "weighted"),

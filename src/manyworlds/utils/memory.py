@@ -1,0 +1,28 @@
+"""Free memory of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_MEMINFO = Path("/proc/meminfo")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def free_memory() -> int | None:
+    """Return the memory that this process can still take [bytes]; None where nobody tells it.
+
+    That is the least of what Linux estimates for the machine and what a container has left.
+    """
+    try:
+        lines = _MEMINFO.read_text().splitlines()
+    except OSError:
+        return None
+    found = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    try:
+        limit = int((_CGROUP / "memory.max").read_text())
+        used = int((_CGROUP / "memory.current").read_text())
+    except (OSError, ValueError):  # no container, or "max"
+        pass
+    else:
+        found.append(limit - used)
+    return min(found, default=None)
