@@ -16,7 +16,7 @@ from manyworlds.viewer.browser.widgets import notify, on_change, on_click
 if TYPE_CHECKING:
     import viser
 
-    from manyworlds.lab.page.lab_mirror import LabMirror
+    from manyworlds.lab.page.shown_lab import ShownLab
     from manyworlds.lab.page.world_view import WorldView
     from manyworlds.lab.verb_methods import LabVerbs
 
@@ -61,7 +61,7 @@ class PageContext:
         view: drawing of the world.
     """
 
-    def __init__(self, lab: LabMirror, server: viser.ViserServer, view: WorldView) -> None:
+    def __init__(self, lab: ShownLab, server: viser.ViserServer, view: WorldView) -> None:
         self.lab = lab
         self.server = server
         self.gui: viser.GuiApi = server.gui
@@ -91,7 +91,7 @@ class PageContext:
         if self.robot not in self.robots:
             self.robot = self.robots[0] if self.robots else ""
 
-    def renew(self, lab: LabMirror, view: WorldView) -> list[str]:
+    def renew(self, lab: ShownLab, view: WorldView) -> list[str]:
         """Show a rebuilt world; the selection stays where robot and body are still there.
 
         Args:

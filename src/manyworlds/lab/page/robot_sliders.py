@@ -11,8 +11,8 @@ import numpy as np
 
 from manyworlds.lab.facts import RobotFacts
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.lab_mirror import ShownControls
 from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.shown_lab import ShownControls
 from manyworlds.lab.robots.control import NOBODY, PANEL, POLICY
 from manyworlds.spec.elements import joint_of
 from manyworlds.viewer.browser.command_sliders import TWIST_LABELS

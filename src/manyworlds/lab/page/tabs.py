@@ -90,7 +90,7 @@ def _name(part: PartMaker | str, title: str) -> str:
         raise ValueError(
             f"The page runs in a process of its own, which cannot import the part '{name}' of the "
             f"tab '{title}': {why}. Put the class into a module that can be imported, or use "
-            "InProcessPage."
+            "PageServer."
         )
     return f"{module}:{name}"
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.lab_mirror import MirroredTask
 from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.shown_lab import ShownTask
 from manyworlds.lab.task.step_report import StepReport
 from manyworlds.viewer import requests
 from manyworlds.viewer.browser.command_sliders import CommandTab
@@ -21,9 +21,7 @@ from manyworlds.viewer.packed_shapes import unpack_shapes
 from manyworlds.viewer.requests import SeekMotion, SteerCommand, ViewerRequest
 from manyworlds.viewer.world_mirror import WorldMirror
 
-_OWN_WIDGETS = (
-    "Widgets that {} create themselves need the page in the lab's process: `InProcessPage`."
-)
+_OWN_WIDGETS = "Widgets that {} create themselves need the page in the lab's process: `PageServer`."
 
 
 class TaskPart:
@@ -37,7 +35,7 @@ class TaskPart:
     period = 0.1
     env_idx = 0
 
-    def __init__(self, ctx: PageContext, task: MirroredTask) -> None:
+    def __init__(self, ctx: PageContext, task: ShownTask) -> None:
         self._ctx, self._task = ctx, task
         self.env = task.env
         self._seen: StepReport | None = None

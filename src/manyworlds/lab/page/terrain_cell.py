@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.lab_mirror import MirroredTask
 from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.shown_lab import ShownTask
 from manyworlds.viewer.browser.markup import note_html
 
 
@@ -18,7 +18,7 @@ class TerrainCellPart:
 
     period = 0.5
 
-    def __init__(self, ctx: PageContext, task: MirroredTask) -> None:
+    def __init__(self, ctx: PageContext, task: ShownTask) -> None:
         self._ctx, self._task = ctx, task
         gui, cells, cell = ctx.gui, task.terrain_cells, task.terrain_cell
         with gui.add_folder("Terrain", expand_by_default=False):

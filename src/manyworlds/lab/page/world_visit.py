@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.lab_cfg import LabCfg
-from manyworlds.lab.page.in_process_page import InProcessPage
 from manyworlds.lab.page.overlay_controls import OverlayPart
+from manyworlds.lab.page.page_server import PageServer
 from manyworlds.viewer.browser.overlays.table import frames_label
 from manyworlds.viewer.browser.widgets import on_click
 
@@ -36,7 +36,7 @@ class LabVisit:
         assert self.lab.environment is not None
         for name, values in world.commands.items():
             self.lab.environment.steer(name, values)
-        self.page: InProcessPage | None = None
+        self.page: PageServer | None = None
 
     def show(self, server: viser.ViserServer, leave: Callable[[], None]) -> None:
         """Serve the lab's page, and let the world run if the batch did."""
@@ -46,7 +46,7 @@ class LabVisit:
             button = server.gui.add_button(label, order=-1.0, color="gray")
             on_click(button, leave)
 
-        self.page = InProcessPage(
+        self.page = PageServer(
             self.lab, server=server, on_build=add_controls, more_keys={"walk_in": leave}
         )
         part = self.page.parts["OverlayPart"]

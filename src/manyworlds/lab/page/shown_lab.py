@@ -45,7 +45,7 @@ class ShownControls:
     """Element of MJCF that each actuator was written as: `position`, `motor` ..."""
 
 
-class MirroredTask:
+class ShownTask:
     """The environment that steps the world.
 
     Args:
@@ -53,7 +53,7 @@ class MirroredTask:
         stepper: the environment's stepper, if it is in this process.
     """
 
-    def __init__(self, lab: LabMirror, stepper: EnvironmentStepper | None) -> None:
+    def __init__(self, lab: ShownLab, stepper: EnvironmentStepper | None) -> None:
         self.stepper = stepper
         self.env = None if stepper is None else stepper.env
         self._lab = lab
@@ -90,7 +90,7 @@ class MirroredTask:
         raise RuntimeError("The page's copy of a command cannot be set: call the lab's verbs.")
 
 
-class LabMirror:
+class ShownLab:
     """The world that a page shows, the newest facts and snapshot of its lab, and the verbs.
 
     Args:
@@ -104,10 +104,10 @@ class LabMirror:
         """The world until the next rebuild."""
         self.controls = {name: self._read_controls(name) for name in self._facts.robots}
         """Controls of the robots that have actuators, by name."""
-        self.environment: MirroredTask | None = None
+        self.environment: ShownTask | None = None
         """The task whose environment steps the world."""
         if self._facts.has_task:
-            self.environment = MirroredTask(self, getattr(face, "environment", None))
+            self.environment = ShownTask(self, getattr(face, "environment", None))
 
     @property
     def facts(self) -> LabFacts:
