@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.robots.bindings import BindingMode
+from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.lab.robots.driving import LIMITS
-from manyworlds.viewer.browser.command_sliders import TWIST_LABELS
 from manyworlds.viewer.browser.markup import table_html
-from manyworlds.viewer.browser.widgets import ShownValue, add_number
+from manyworlds.viewer.browser.widgets import ShownValue
 
 _SPEEDS = ("forward", "left", "yaw")
+_LABELS = ("forward", "left", "turn")
 _NONE = "none"
 _HINT = (
     "*Drive*, at the bottom left of the page, moves the robot: W S A D and Q E while they are "
@@ -35,11 +35,10 @@ class DriveControls:
         self.folder = gui.add_folder("Driving")
         with self.folder:
             self.hint = gui.add_markdown(_HINT)
+            speeds = VerbForm(ctx, "set_drive_speeds")
             self.sliders = []
-            for name, label, most in zip(_SPEEDS, TWIST_LABELS.values(), LIMITS, strict=True):
-                slider = gui.add_slider(
-                    f"Fastest {label}", 0.0, most, 0.01, most, hint="Speed of held keys."
-                )
+            for name, label, most in zip(_SPEEDS, _LABELS, LIMITS, strict=True):
+                slider = speeds.add(name, f"Fastest {label}", most, slider=True)
                 ctx.on_change(slider, lambda value, name=name: self._set(name, value))
                 self.sliders.append(slider)
             self._shown = [ShownValue(slider) for slider in self.sliders]
@@ -50,10 +49,11 @@ class DriveControls:
         self.bindings = gui.add_folder("Inputs of actuators", expand_by_default=False)
         with self.bindings:
             self.table = gui.add_html("")
-            self.input = gui.add_text("Input", "KeyG", hint="KeyG, Digit1, Button0, Axis2 ...")
+            self.form = VerbForm(ctx, "bind_input")
+            self.input = self.form.add("input", value="KeyG")
             self.actuator: Any = gui.add_dropdown("Actuator", (_NONE,))
-            self.scale = add_number(gui, "Scale", 1.0, min=-1e6, max=1e6, step=0.1)
-            self.mode = gui.add_dropdown("Effect", get_args(BindingMode))
+            self.scale = self.form.add("scale")
+            self.mode = self.form.add("mode", "Effect")
             self.note = gui.add_html("")
             ctx.on_click(gui.add_button("Bind"), self._bind)
             ctx.on_click(gui.add_button("Unbind", hint="Of this input and robot."), self._unbind)
@@ -93,14 +93,11 @@ class DriveControls:
 
     def _bind(self) -> None:
         def bind() -> str:
-            self._ctx.verbs.bind_input(
-                robot=self._ctx.robot,
-                input=self.input.value.strip(),
-                actuator=self.actuator.value,
-                scale=self.scale.value,
-                mode=self.mode.value,
-            )
-            return f"{self.input.value.strip()} moves {self.actuator.value}"
+            robot = self._ctx.robot
+            actuator = self.actuator.value
+            given = self.form.values()
+            self._ctx.verbs.bind_input(robot=robot, actuator=actuator, **given)
+            return f"{given['input']} moves {actuator}"
 
         self._ctx.attempt_at(self.note, bind)
 

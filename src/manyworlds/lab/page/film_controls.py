@@ -12,6 +12,7 @@ import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.lab.pictures.film.camera_path import CameraPath, Waypoint
 from manyworlds.lab.pictures.film.shots import OrbitShot, everything, fit_radius
 from manyworlds.viewer.browser.markup import note_html
@@ -59,10 +60,11 @@ class FilmPart:
     def _add_film(self, gui: viser.GuiApi) -> None:
         ctx = self._ctx
         self.source = gui.add_dropdown("Film the", tuple(_SOURCES))
-        self.seconds = gui.add_number("Length [s]", 5.0, min=0.1, max=60.0, step=0.1)
+        form = VerbForm(ctx, "film_start")
+        self.seconds = form.add("seconds", "Length", 5.0)
         self.shot = gui.add_dropdown("Camera", _SHOTS)
         self.size = gui.add_dropdown("Size", tuple(_SIZES))
-        self.fps = gui.add_number("Frames per second", 30, min=1, max=120, step=1)
+        self.fps = form.add("fps", "Frame rate")
         self.format = gui.add_dropdown("Format", ("best", "mp4", "gif"))
         self.film = ctx.on_click(
             gui.add_button("Film", hint="Into a file, beside the recordings."), self._toggle_film

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, get_args
+from typing import Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.play.launcher import FASTEST, SLOWEST, LaunchPath, free_bodies
+from manyworlds.lab.page.verb_form import VerbForm
+from manyworlds.lab.play.launcher import free_bodies
 from manyworlds.viewer.browser.markup import note_html, table_html
-from manyworlds.viewer.browser.widgets import add_number
 
 _SHOWN = 30  # contacts in the log of the page
 
@@ -29,32 +29,13 @@ class LauncherPart:
         with gui.add_folder("Launcher", expand_by_default=False) as self.folder:
             self.body: Any = gui.add_dropdown("Body", ("",))
             self.target: Any = gui.add_dropdown("Target", ("",))
-            self.path = gui.add_dropdown("Path", get_args(LaunchPath), initial_value="ballistic")
-            self.speed = add_number(
-                gui,
-                "Speed [m/s]",
-                10.0,
-                min=SLOWEST,
-                max=FASTEST,
-                step=0.1,
-                hint="Used if the path is direct.",
-            )
-            self.arc = add_number(
-                gui,
-                "Arc",
-                0.3,
-                min=0.0,
-                max=10.0,
-                step=0.05,
-                hint="Height of a ballistic path, divided by its length.",
-            )
-            self.reset = gui.add_checkbox(
-                "Put back first", True, hint="Launch the body from where it was after a reset."
-            )
-            self.auto = gui.add_checkbox(
-                "Auto-fire", False, hint="Launch again and again, after each delay."
-            )
-            self.delay = add_number(gui, "Delay [s]", 2.0, min=0.1, max=1e3, step=0.1)
+            self.form = VerbForm(ctx, "aim_launcher")
+            self.form.add("path", value="ballistic")
+            self.form.add("speed")
+            self.form.add("arc")
+            self.form.add("reset", "Put back first", value=True)
+            self.auto = self.form.add("auto", "Auto-fire")
+            self.form.add("delay")
             self.note = gui.add_html("")
             ctx.on_click(gui.add_button("Aim and launch"), self.launch)
             ctx.on_click(gui.add_button("Launch all", hint="Key L."), self.launch_all)
@@ -80,15 +61,9 @@ class LauncherPart:
         """Aim the chosen body, and launch it."""
 
         def act() -> str:
-            body, path = self.body.value, self.path.value
-            fields = {"path": path, "speed": self.speed.value, "arc": self.arc.value}
-            fields |= {"auto": self.auto.value, "delay": self.delay.value}
-            self._ctx.verbs.aim_launcher(
-                body=body,
-                target=self.target.value,
-                reset=self.reset.value,
-                **fields,
-            )
+            body = self.body.value
+            target = self.target.value
+            self._ctx.verbs.aim_launcher(body=body, target=target, **self.form.values())
             return self._fire(body)
 
         self._ctx.attempt_at(self.note, act)
@@ -131,9 +106,10 @@ class ContactPart:
         self._rows: deque[tuple[str, ...]] = deque(maxlen=_SHOWN)
         gui = ctx.gui
         with gui.add_folder("Contacts", expand_by_default=False):
-            self.first = gui.add_text("First", ".*", hint="Regular expression of whole names.")
-            self.second = gui.add_text("Second", ".*", hint="The other side of the contact.")
-            self.kind = gui.add_dropdown("Names of", ("body", "geom"))
+            self.form = VerbForm(ctx, "watch_contacts")
+            self.first = self.form.add("first")
+            self.second = self.form.add("second")
+            self.kind = self.form.add("kind", "Names of")
             self.watching = gui.add_checkbox("Log contacts", False)
             self.note = gui.add_html("")
             self.table = gui.add_html("")
@@ -154,10 +130,7 @@ class ContactPart:
                 self._watch = None
             if not on:
                 return " "
-            reply = self._ctx.verbs.watch_contacts(
-                first=self.first.value, second=self.second.value, kind=self.kind.value
-            )
-            self._watch = reply["watch"]
+            self._watch = self._ctx.verbs.watch_contacts(**self.form.values())["watch"]
             return "contacts that begin or end are listed"
 
         self._ctx.attempt_at(self.note, act)

@@ -83,6 +83,7 @@ class PageContext:
         """Functions that answer what scripts of the page ask for, by the kind of the message."""
         self.chases = True
         """True if the camera follows behind the robot that the page drives."""
+        self._catalogue: dict[str, dict[str, dict[str, Any]]] = {}
         self._list_robots()
 
     def _list_robots(self) -> None:
@@ -206,6 +207,14 @@ class PageContext:
         model = self.lab.world.model
         self.part = "" if kind == "body" else f"{kind}:{name_of(model, kind, id)}"
         self.body = body_of(model, kind, id)
+
+    def fields_of(self, verb: str) -> dict[str, dict[str, Any]]:
+        """Return the fields of a verb, by name, as it describes them; see `describe_verbs`."""
+        if not self._catalogue:
+            for described in self.lab.face.describe_verbs():
+                fields: Any = described["fields"]
+                self._catalogue[str(described["name"])] = {field["name"]: field for field in fields}
+        return self._catalogue[verb]
 
     def undo(self) -> None:
         """Undo an edit, and note that."""

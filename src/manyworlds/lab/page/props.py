@@ -9,6 +9,7 @@ import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.prop_choices import Primitive
 from manyworlds.viewer.browser.markup import note_html
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from manyworlds.lab.verb_methods import ReadConversionReply
 
-_MODES = ("dynamic", "static", "mocap")
 _SIZES: dict[Primitive, tuple[float, ...]] = {
     "box": (0.1, 0.1, 0.1),
     "sphere": (0.1,),
@@ -46,9 +46,10 @@ class PropPart:
         gui = ctx.gui
         with gui.add_folder("Add prop", expand_by_default=False):
             self.name = gui.add_text("Name", "", hint="Empty: that of the shape or file.")
-            self.mode = gui.add_dropdown("Mode", _MODES)
-            self.mass = gui.add_number("Mass [kg]", 0.0, min=0.0, hint="0: density of water.")
-            self.pos = gui.add_vector3("Position [m]", (0.0, 0.0, 1.0), step=0.01)
+            self.form = VerbForm(ctx, "add_prop")
+            self.form.add("mode")
+            self.mass = self.form.add("mass")
+            self.pos = self.form.add("pos", "Position", (0.0, 0.0, 1.0))
             self.shape = gui.add_dropdown("Shape", tuple(_SIZES))
             self.scale = gui.add_number("Scale", 1.0, min=1e-6, hint="Factor of sizes and meshes.")
             self.add_shape = ctx.on_click(gui.add_button("Add shape"), self._add_shape)
@@ -76,20 +77,17 @@ class PropPart:
         """Keep all settings: the world was rebuilt, often by this part."""
         return []
 
-    def _common(self) -> dict[str, Any]:
-        pos = [float(value) for value in self.pos.value]
-        return {"mode": self.mode.value, "mass": self.mass.value, "pos": pos}
-
     def _of_mesh(self) -> dict[str, Any]:
         threshold = self.threshold.value if self.decompose.value else 0.0
         own = {"threshold": threshold, "scale": [self.scale.value], "wait": False}
-        return {"name": self.name.value.strip(), **self._common(), **own}
+        return {"name": self.name.value.strip(), **self.form.values(), **own}
 
     def _add_shape(self) -> None:
         shape = self.shape.value
         size = [self.scale.value * length for length in _SIZES[shape]]
         name = self.name.value.strip() or shape
-        self._show(self._ctx.verbs.add_prop(shape=shape, size=size, name=name, **self._common()))
+        given = self.form.values()
+        self._show(self._ctx.verbs.add_prop(shape=shape, size=size, name=name, **given))
 
     def _add_upload(self) -> str:
         file = self.upload.value
@@ -140,17 +138,17 @@ class HeightFieldPart:
         self._grid: list[viser.LineSegmentsHandle] = []
         gui = ctx.gui
         with gui.add_folder("Sample height field", expand_by_default=False):
-            self.name = gui.add_text("Name", "terrain")
-            self.center = gui.add_vector2("Center [m]", (0.0, 0.0), step=0.1)
+            self.form = VerbForm(ctx, "read_region_heights")
+            added = VerbForm(ctx, "add_height_field")
+            self.name = added.add("name")
+            self.center = self.form.add("center")
             self.size = gui.add_vector2("Size [m]", (10.0, 10.0), min=(0.01, 0.01), step=0.1)
             self.resolution = gui.add_vector2(
                 "Samples", (64, 64), min=(2, 2), max=(512, 512), step=1
             )
-            self.fill = gui.add_number("Fill [m]", 0.0, hint="Height where there is no surface.")
-            self.exclude = gui.add_text(
-                "Leave out", "", hint="Names of geoms or bodies, as 'robot/.*'; with commas."
-            )
-            self.base = gui.add_slider("Base [m]", 0.01, 1.0, 0.01, 0.1)
+            self.form.add("fill")
+            self.form.add("exclude", "Leave out")
+            self.base = added.add("base_thickness", "Base", slider=True)
             self.preview = ctx.on_click(gui.add_button("Preview"), self._preview)
             self.add = ctx.on_click(gui.add_button("Add height field"), self._add)
             self.outcome = gui.add_html("")
@@ -164,14 +162,8 @@ class HeightFieldPart:
         return []
 
     def _fields(self) -> dict[str, Any]:
-        names = [name.strip() for name in self.exclude.value.split(",")]
-        return {
-            "center": list(self.center.value),
-            "size": list(self.size.value),
-            "resolution": [round(count) for count in self.resolution.value],
-            "fill": self.fill.value,
-            "exclude": [name for name in names if name],
-        }
+        resolution = [round(count) for count in self.resolution.value]
+        return {**self.form.values(), "size": self.size.value, "resolution": resolution}
 
     def _preview(self) -> None:
         reply = self._ctx.verbs.read_region_heights(**self._fields())

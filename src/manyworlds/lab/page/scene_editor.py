@@ -11,10 +11,11 @@ import numpy as np
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
 from manyworlds.lab.page.tree_lines import tree_html, tree_line
+from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.viewer.browser.markup import note_html
-from manyworlds.viewer.browser.widgets import add_choice, add_number
+from manyworlds.viewer.browser.widgets import add_choice
 
 if TYPE_CHECKING:
     import viser
@@ -75,8 +76,9 @@ class ScenePart:
         with gui.add_folder("Name and grid", expand_by_default=False):
             self.name = gui.add_text("New name", "")
             self.rename = ctx.on_click(gui.add_button("Rename"), lambda: self._tell(self._rename))
-            self.rows = add_number(gui, "Rows", 2, min=1, max=1024, step=1)
-            self.columns = add_number(gui, "Columns", 2, min=1, max=1024, step=1)
+            self.counts = VerbForm(ctx, "add_item_grid")
+            self.counts.add("rows", value=2)
+            self.counts.add("columns", value=2)
             self.grid = ctx.on_click(gui.add_button("Add grid"), lambda: self._tell(self._grid))
 
     def _add_sources(self) -> None:
@@ -244,8 +246,7 @@ class ScenePart:
         return self._select_new("rename item", reply)
 
     def _grid(self) -> str:
-        rows, columns = int(self.rows.value), int(self.columns.value)
-        reply = self._ctx.verbs.add_item_grid(item=self._chosen(), rows=rows, columns=columns)
+        reply = self._ctx.verbs.add_item_grid(item=self._chosen(), **self.counts.values())
         return _done("add item grid", reply["notes"])
 
     def _new_name(self) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.viewer.browser.markup import note_html, status_html
 
 if TYPE_CHECKING:
@@ -48,17 +49,17 @@ class TrainingPart:
     def _add_past(self) -> None:
         ctx, gui = self._ctx, self._ctx.gui
         self.episode: Any = gui.add_dropdown("Episode", (_PRESENT,))
-        self.seconds = gui.add_number("Before its end [s]", 5.0, min=0.02, max=600.0, step=0.1)
-        self.follow = gui.add_checkbox(
-            "Repeat what happened", True, hint="Until the world is disturbed; else the policy acts."
-        )
+        self.past = VerbForm(ctx, "rewind_training")
+        self.past.add("seconds", "Before its end", 5.0)
+        self.past.add("follow", "Repeat what happened")
         self.back = ctx.on_click(gui.add_button("Go back"), self._go_back)
         self.refresh = ctx.on_click(gui.add_button("Read the episodes"), self._read_episodes)
 
     def _add_push(self) -> None:
         ctx, gui = self._ctx, self._ctx.gui
-        self.force = gui.add_vector3("Force [N]", (0.0, 100.0, 0.0), step=1.0)
-        self.duration = gui.add_number("Duration [s]", 0.2, min=0.01, max=60.0, step=0.01)
+        self.pushed = VerbForm(ctx, "push_training")
+        self.pushed.add("force", value=(0.0, 100.0, 0.0))
+        self.pushed.add("duration_s", "Duration", 0.2)
         self.push = ctx.on_click(
             gui.add_button("Push the selected body", hint="Kept, to be sent."), self._push
         )
@@ -66,17 +67,19 @@ class TrainingPart:
     def _add_futures(self) -> None:
         ctx, gui = self._ctx, self._ctx.gui
         self.second: Any = gui.add_dropdown("The second one has", (_LAST_PUSH,))
-        self.length = gui.add_number("Length [s]", 5.0, min=0.1, max=60.0, step=0.1)
+        self.future = VerbForm(ctx, "compare_futures")
+        self.length = self.future.add("seconds", "Length")
         self.compare = ctx.on_click(gui.add_button("Compare"), self._compare)
         self.result = gui.add_html("")
         self.film = gui.add_html("")
 
     def _add_sending(self) -> None:
         ctx, gui = self._ctx, self._ctx.gui
-        self.share = gui.add_number("Share of episodes", 0.1, min=0.001, max=1.0, step=0.01)
+        start = VerbForm(ctx, "send_start_state")
+        start.add("share", "Share of episodes")
         self.start_state = ctx.on_click(
             gui.add_button("This moment as a start state"),
-            lambda: self._note(ctx.verbs.send_start_state(share=float(self.share.value))),
+            lambda: self._note(ctx.verbs.send_start_state(**start.values())),
         )
         self.name = gui.add_text("Name", "sent_push", hint="Of the disturbance, or of the case.")
         self.disturbance = ctx.on_click(
@@ -134,34 +137,26 @@ class TrainingPart:
     def _go_back(self) -> None:
         end = self._episodes.get(self.episode.value)
         fields = {} if end is None else {"env_id": end["env_id"], "end": end["step"]}
-        self._ctx.verbs.rewind_training(
-            seconds=float(self.seconds.value),
-            follow=self.follow.value,
-            **fields,
-        )
+        self._ctx.verbs.rewind_training(**self.past.values(), **fields)
 
     def _push(self) -> None:
         ctx = self._ctx
         if not ctx.body:
             raise ValueError("No body is selected: click one, or choose it in the tab World.")
-        ctx.verbs.push_training(
-            body=ctx.view.name_of(ctx.body),
-            force=[float(part) for part in self.force.value],
-            duration_s=float(self.duration.value),
-        )
+        ctx.verbs.push_training(body=ctx.view.name_of(ctx.body), **self.pushed.values())
 
     def _compare(self) -> None:
         """Simulate and film two futures beside the page, which stays usable."""
         if self._comparison is not None and self._comparison.is_alive():
             raise RuntimeError("Two futures are being simulated: wait for them.")
         chosen = self.second.value
-        seconds = float(self.length.value)
+        given = self.future.values()
         checkpoint = "" if chosen == _LAST_PUSH else chosen
         self.result.content = note_html("simulating and filming ...")
 
         def work() -> None:
             def made() -> str:
-                found = self._ctx.verbs.compare_futures(seconds=seconds, checkpoint=checkpoint)
+                found = self._ctx.verbs.compare_futures(checkpoint=checkpoint, **given)
                 self.film.content = _futures_html(found["table"], Path(found["film"]))
                 return found["film"]
 
