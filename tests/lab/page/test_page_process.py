@@ -203,7 +203,8 @@ def test_settings_are_keywords_too():
     """Give settings by name, also beside a `PageCfg`: the two lists are equal."""
     from manyworlds.lab.page.page_cfg import PageCfg, PageKeywords
 
-    assert PageKeywords.__annotations__ == PageCfg.__annotations__
+    keywords = {name: hint.__forward_arg__ for name, hint in PageKeywords.__annotations__.items()}
+    assert keywords == PageCfg.__annotations__
 
 
 def test_a_setting_by_name_replaces_that_of_the_cfg(serve):

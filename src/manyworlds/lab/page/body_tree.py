@@ -73,7 +73,8 @@ class TreePart:
 
     def _list(self, section: Section, elements: dict[str, list[int]]) -> None:
         """Show buttons that select elements, a row for each kind."""
-        ctx, shown = self._ctx, 0
+        ctx = self._ctx
+        shown = 0
         with section.empty():
             for kind, ids in elements.items():
                 few = ids[: max(0, _MOST_BUTTONS - shown)]

@@ -44,7 +44,9 @@ class FilmPart:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
-        self._mode, self._begun, self._read = "", 0.0, -math.inf
+        self._mode = ""
+        self._begun = 0.0
+        self._read = -math.inf
         self._orbit: OrbitShot | None = None
         self._line: viser.LineSegmentsHandle | None = None
         self._path = CameraPath()
@@ -91,7 +93,8 @@ class FilmPart:
 
     def renew(self) -> list[str]:
         """Stop moving the camera: its target may be gone; the path stays."""
-        self._mode, self._line = "", None
+        self._mode = ""
+        self._line = None
         self._preview()
         return []
 
@@ -129,7 +132,8 @@ class FilmPart:
         self._read = -math.inf
 
     def _shot(self) -> dict[str, object]:
-        kind, ctx = self.shot.value, self._ctx
+        kind = self.shot.value
+        ctx = self._ctx
         target = ctx.view.name_of(ctx.body or ctx.view.follow)
         if kind == "orbit":
             return {"kind": "orbit", "target": target}
@@ -149,7 +153,8 @@ class FilmPart:
         clients = list(self._ctx.server.get_clients().values())
         if not clients:
             raise ValueError("No browser is connected: there is no view.")
-        camera, offset = clients[0].camera, self._ctx.view.offset
+        camera = clients[0].camera
+        offset = self._ctx.view.offset
         return np.asarray(camera.position) - offset, np.asarray(camera.look_at) - offset
 
     def _toggle(self, mode: str) -> None:
@@ -161,7 +166,9 @@ class FilmPart:
     def _play(self, mode: str) -> None:
         if mode == "path" and not self._path.waypoints:
             raise ValueError("The camera path has no waypoints: add this view first.")
-        self._orbit, self._mode, self._begun = None, mode, time.monotonic()
+        self._orbit = None
+        self._mode = mode
+        self._begun = time.monotonic()
 
     def _move(self, snapshot: Snapshot, elapsed: float) -> None:
         offset = self._ctx.view.offset
@@ -213,7 +220,8 @@ class FilmPart:
 
     def _take(self, plain: dict[str, Any]) -> None:
         self._path = CameraPath.from_plain(plain)
-        self.curve.value, self.loop.value = self._path.curve, self._path.loop
+        self.curve.value = self._path.curve
+        self.loop.value = self._path.loop
         count = len(self._path.waypoints)
         self.told.content = note_html(
             f"{count} waypoints, {self._path.duration:.1f} s" if count else "no waypoints"

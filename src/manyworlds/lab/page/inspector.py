@@ -48,7 +48,8 @@ class InspectorPart:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
-        self._element, self._version = "", -1
+        self._element = ""
+        self._version = -1
         self.fields: dict[str, _Field] = {}
         self.folder = ctx.gui.add_folder("Inspector", visible=False)
         with self.folder:
@@ -68,7 +69,8 @@ class InspectorPart:
         """Show the values of the selected element."""
         element = self._ctx.element
         if not element:
-            self.folder.visible, self._element = False, ""
+            self.folder.visible = False
+            self._element = ""
             return
         new = element != self._element
         # What a user has entered is shown until the model has it, or for a second.
@@ -122,7 +124,9 @@ class InspectorPart:
         self.back.visible = bool(lines)
 
     def _add(self, field: dict[str, Any]) -> None:
-        gui, name, value = self._ctx.gui, field["name"], field["value"]
+        gui = self._ctx.gui
+        name = field["name"]
+        value = field["value"]
         label = f"{name} [{field['unit']}]" if field["unit"] else name
         hint = _effect(field["consequence"])
         handles: list[Any]
@@ -130,10 +134,12 @@ class InspectorPart:
             handles = [gui.add_dropdown(label, [c or "none" for c in field["choices"]], hint=hint)]
             split = _choice
         elif name == "rgba":
-            handles, split = [gui.add_rgba(label, _color(value)[0], hint=hint)], _color
+            handles = [gui.add_rgba(label, _color(value)[0], hint=hint)]
+            split = _color
         elif isinstance(value, list) and len(value) in (2, 3):
             add = gui.add_vector2 if len(value) == 2 else gui.add_vector3
-            handles, split = [add(label, tuple(value), step=1e-3, hint=hint)], _vector
+            handles = [add(label, tuple(value), step=1e-3, hint=hint)]
+            split = _vector
         else:
             values = _numbers(value)
             ends = field["unit"] if field["unit"] == "wxyz" else range(len(values))

@@ -37,7 +37,8 @@ class JointPosePart:
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx, self._robot = ctx, ""
+        self._ctx = ctx
+        self._robot = ""
         self.folder = ctx.gui.add_folder("Pose joints", expand_by_default=False, visible=False)
         with self.folder:
             self._section = Section(ctx.gui)
@@ -49,7 +50,8 @@ class JointPosePart:
     def renew(self) -> list[str]:
         """Pose the joints of the new world."""
         self._robot = ""
-        self.sliders, self._shown = {}, {}
+        self.sliders = {}
+        self._shown = {}
         return []
 
     def update(self, snapshot: Snapshot) -> None:
@@ -66,7 +68,8 @@ class JointPosePart:
             self._build(model, robot)
         self.folder.visible = bool(self.sliders)
         for joint in self._joints:
-            name, at = name_of(model, "joint", joint), int(model.jnt_qposadr[joint])
+            name = name_of(model, "joint", joint)
+            at = int(model.jnt_qposadr[joint])
             if name in self._shown:
                 self._shown[name].show(float(snapshot.qpos[at]))
             elif f"{name} height" in self._shown:
@@ -78,10 +81,12 @@ class JointPosePart:
         world = self._ctx.lab.world
         prefix = world.robots[robot]
         owners = world.elements.owners
-        self.sliders, self._joints = {}, _posed_joints(model)
+        self.sliders = {}
+        self._joints = _posed_joints(model)
         with self._section.empty():
             for joint in self._joints:
-                name, kind = name_of(model, "joint", joint), int(model.jnt_type[joint])
+                name = name_of(model, "joint", joint)
+                kind = int(model.jnt_type[joint])
                 if robot not in (owners["jnt"][joint], owners["body"][model.jnt_bodyid[joint]]):
                     continue
                 short = name.removeprefix(prefix)
@@ -116,7 +121,8 @@ class JointPosePart:
     def _turn_base(self, joint: int, degrees: float) -> None:
         pose = self._pose(joint)
         turn = np.array([0.0, 0.0, math.radians(degrees) - yaw_of(pose[3:])])
-        more, turned = np.empty(4), np.empty(4)
+        more = np.empty(4)
+        turned = np.empty(4)
         mujoco.mju_axisAngle2Quat(more, np.array([0.0, 0.0, 1.0]), turn[2])
         mujoco.mju_mulQuat(turned, more, pose[3:])
         pose[3:] = turned

@@ -184,10 +184,8 @@ class AppliedPart:
             return
         actuators = ctx.lab.controls[ctx.robot].actuators
         targets = ctx.lab.facts.robots[ctx.robot].targets.values()
-        controls, forces = (
-            snapshot.ctrl[actuators.ids],
-            snapshot.actuator_force[actuators.actuator_ids],
-        )
+        controls = snapshot.ctrl[actuators.ids]
+        forces = snapshot.actuator_force[actuators.actuator_ids]
         if len(targets) != len(controls):
             return  # the world is being replaced
         rows = zip(actuators.names, targets, controls, forces, strict=True)

@@ -48,7 +48,8 @@ class MocapPart:
         for i, handle in enumerate(self.handles):
             handle.visible = self.box.value
             if self.box.value and i not in self._held:
-                handle.position, handle.wxyz = snapshot.mocap_pos[i], snapshot.mocap_quat[i]
+                handle.position = snapshot.mocap_pos[i]
+                handle.wxyz = snapshot.mocap_quat[i]
 
     def _add(self, mocap: int, size: float) -> viser.TransformControlsHandle:
         handle = self._ctx.server.scene.add_transform_controls(

@@ -48,7 +48,8 @@ class PullPart:
 
     def _attach_all(self) -> None:
         """Add what the scene needs; a rebuild has removed it."""
-        ctx, server = self._ctx, self._ctx.server
+        ctx = self._ctx
+        server = self._ctx.server
         ctx.view.on_mesh = self.attach
         for handle, body_at in ctx.view.meshes:
             self.attach(handle, body_at)
@@ -124,9 +125,11 @@ class PullPart:
         body = self._ctx.body
         self.mark.visible = bool(body)
         if body:
-            self.mark.position, self.mark.wxyz = snapshot.xpos[body], snapshot.xquat[body]
+            self.mark.position = snapshot.xpos[body]
+            self.mark.wxyz = snapshot.xquat[body]
         with self._lock:
-            target, quat = self._target, self._quat
+            target = self._target
+            quat = self._quat
         if target is not None:
             self._ctx.verbs.pull_body(target=target)
         if quat is not None:
@@ -166,7 +169,8 @@ def _matrix(quat: np.ndarray) -> np.ndarray:
 
 
 def _turned(quat: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
-    turn, result = np.empty(4), np.empty(4)
+    turn = np.empty(4)
+    result = np.empty(4)
     mujoco.mju_axisAngle2Quat(turn, np.ascontiguousarray(axis), float(angle))
     mujoco.mju_mulQuat(result, turn, quat)
     return result
@@ -176,7 +180,8 @@ def _is_floor(model: mujoco.MjModel, body: int) -> bool:
     """Return True for the terrain of a task, and for static bodies of planes and height fields."""
     if model.body_weldid[body] or model.body_mocapid[body] >= 0:
         return False
-    start, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
+    start = int(model.body_geomadr[body])
+    count = int(model.body_geomnum[body])
     kinds = model.geom_type[start : start + count]
     grounds = [int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD)]
     is_terrain = model.body(body).name.rpartition("/")[2] == "terrain"

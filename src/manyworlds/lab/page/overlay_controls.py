@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 OWN = ("collision", "joints", "sites")
 """Overlays that each robot can switch by itself."""
-AS_ALL, ON, OFF = "same as all", "on", "off"
+AS_ALL = "same as all"
+ON = "on"
+OFF = "off"
 _CHOICES: tuple[str, ...] = (AS_ALL, ON, OFF)
 COLORINGS = ("Off", "Island", "Body", "Robot")
 """Properties by which bodies can be colored."""
@@ -77,7 +79,8 @@ class OverlayPart:
         self._shown = False
 
     def _add_controls(self, gui: viser.GuiApi) -> None:
-        ctx, model = self._ctx, self._ctx.lab.world.model
+        ctx = self._ctx
+        model = self._ctx.lab.world.model
         self.boxes = {name: gui.add_checkbox(label, False) for name, label in OVERLAYS.items()}
         self.frames = gui.add_dropdown("Frames", tuple(FRAMES))
         self.own: dict[str, dict[str, viser.GuiDropdownHandle[str]]] = {}
@@ -108,7 +111,8 @@ class OverlayPart:
         """Add the choices of each robot; robots of the same name keep theirs."""
         ctx = self._ctx
         before = {r: {name: own[name].value for name in OWN} for r, own in self.own.items()}
-        self.own, self._folders = {}, {}
+        self.own = {}
+        self._folders = {}
         with self._robots.empty():
             for robot in ctx.robots or ctx.lab.world.robots:
                 folder = gui.add_folder(f"Only {robot}", expand_by_default=False, visible=False)
@@ -166,7 +170,8 @@ class OverlayPart:
         for robot, folder in self._folders.items():
             folder.visible = robot == self._ctx.robot and len(self._folders) > 1
         self._show_mujoco(snapshot)
-        on, coloring = self.enabled - FLAGS.keys(), self.coloring.value
+        on = self.enabled - FLAGS.keys()
+        coloring = self.coloring.value
         recolored = coloring != "Off" or not self.visuals.value or self.see_through.value
         if not (on or recolored or self._shown):
             return

@@ -102,8 +102,11 @@ class PageContext:
         Returns:
             Sentences about what is not there any more.
         """
-        robot, body, before = self.robot, self.body, self.view
-        self.lab, self.view = lab, view
+        robot = self.robot
+        body = self.body
+        before = self.view
+        self.lab = lab
+        self.view = view
         self.failures.clear()
         self._list_robots()
         gone = [f"the robot '{robot}' is gone"] * (self.robot != robot)
@@ -122,7 +125,8 @@ class PageContext:
         The error is at the top of the panel, which may be out of sight, and for some seconds in
         the view. Errors that invalid input does not explain are also printed, with their traceback.
         """
-        before, now = self.message, time.monotonic()
+        before = self.message
+        now = time.monotonic()
         result = self._run(action)
         # A drag repeats the same error with each move of the mouse.
         if self.message and (self.message != before or now >= self._next_notice):
@@ -170,7 +174,8 @@ class PageContext:
 
     def toggle_pause(self) -> None:
         """Pause or play: the replay if there is one, which can be sought while it is paused."""
-        running, replay = self.running, self.lab.facts.replay
+        running = self.running
+        replay = self.lab.facts.replay
         if replay.is_active:
             if running:
                 self.verbs.replay_pause()

@@ -263,7 +263,8 @@ class PageServer:
         if now >= self._next_sync:
             self._next_sync = now + _SYNC_S
             self.lab.sync_model()
-        model, snapshot = self.lab.model, self.lab.snapshot
+        model = self.lab.model
+        snapshot = self.lab.snapshot
         if model is not self.lab.model or not _fits(snapshot, model):
             return  # the world is being replaced: the next snapshot is of the new one
         if model is not self._model:  # it was rebuilt

@@ -61,7 +61,8 @@ class OptionsPart:
             for name, (label, kind, prefix) in _CHOICES.items():
                 self._add(name, gui.add_dropdown(label, _names_of(kind, prefix)))
             for name, (label, low, high, step) in _NUMBERS.items():
-                value, own = type(step)(getattr(self._option, name)), self._model[name]
+                value = type(step)(getattr(self._option, name))
+                own = self._model[name]
                 low, high = min(low, value, own), max(high, value, own)
                 self._add(name, add_number(gui, label, value, min=low, max=high, step=step))
             gravity = gui.add_vector3(
@@ -81,7 +82,8 @@ class OptionsPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the present options, and those that differ from the model's."""
-        values, lines = _shown_values(self._option), []
+        values = _shown_values(self._option)
+        lines = []
         for name, value in values.items():
             self._shown[name].show(value)
             differs = value != self._model[name]
@@ -98,13 +100,15 @@ class OptionsPart:
         self._model = _model_values(self._ctx)
         for name in _NUMBERS:
             handle: Any = self.inputs[name]
-            value, own = getattr(self._option, name), self._model[name]
+            value = getattr(self._option, name)
+            own = self._model[name]
             handle.min, handle.max = min(handle.min, value, own), max(handle.max, value, own)
         return []
 
     def _add(self, name: str, handle: viser.GuiInputHandle[Any]) -> None:
         self._ctx.on_change(handle, lambda value: self._set({name: value}))
-        self.inputs[name], self._shown[name] = handle, ShownValue(handle)
+        self.inputs[name] = handle
+        self._shown[name] = ShownValue(handle)
 
     def _go_back(self) -> None:
         values = _shown_values(self._option)

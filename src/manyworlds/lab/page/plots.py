@@ -66,7 +66,8 @@ class PlotPart:
         """Keep the plots of quantities that the new world has, with the same unit and size."""
         self._known = {q.name: q for q in quantities(self._ctx.lab.world.model)}
         self.choice.options = ("choose a quantity", *self._known)
-        snapshot, gone = self._ctx.lab.snapshot, []
+        snapshot = self._ctx.lab.snapshot
+        gone = []
         for name, (plot, before, history) in list(self.plots.items()):
             now = self._known.get(name)
             size = None if now is None else now.read(snapshot)[: len(COLORS)].shape

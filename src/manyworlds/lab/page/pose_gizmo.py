@@ -29,7 +29,8 @@ class GizmoPart:
     period = 0.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx, self._held = ctx, False
+        self._ctx = ctx
+        self._held = False
         self.box = ctx.gui.add_checkbox(
             "Gizmo", False, hint="Arrows and rings that move and turn the selected body."
         )
@@ -69,7 +70,8 @@ class GizmoPart:
             position: position of the gizmo in the world [m], shape [3].
             quat: its orientation (wxyz), shape [4].
         """
-        ctx, body = self._ctx, self._ctx.body
+        ctx = self._ctx
+        body = self._ctx.body
         self._held = phase != "end"
         model = ctx.lab.world.model
         if not body:
@@ -101,7 +103,10 @@ def _in_frame(
     snapshot: Snapshot, parent: int, position: np.ndarray, quat: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a pose in the world as one in the frame of a body."""
-    back_pos, back_quat, pos, turn = np.empty(3), np.empty(4), np.empty(3), np.empty(4)
+    back_pos = np.empty(3)
+    back_quat = np.empty(4)
+    pos = np.empty(3)
+    turn = np.empty(4)
     mujoco.mju_negPose(
         back_pos, back_quat, np.array(snapshot.xpos[parent]), np.array(snapshot.xquat[parent])
     )

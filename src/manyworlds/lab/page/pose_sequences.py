@@ -30,7 +30,8 @@ class SequencePart:
     def update(self, snapshot: Snapshot) -> None:
         """Show the presets of the selected robot, and the one that runs."""
         if self._ctx.robot != self._shown:
-            self._shown, names = self._ctx.robot, self._names()
+            self._shown = self._ctx.robot
+            names = self._names()
             self.folder.visible = bool(names)
             self.choice.options = names or ("none",)
         label = "Stop" if self._is_playing() else "Start"

@@ -27,7 +27,8 @@ _SIZES: dict[Primitive, tuple[float, ...]] = {
     "ellipsoid": (0.1, 0.1, 0.05),
 }
 _MESH_TYPES = ",".join(MESH_SUFFIXES)
-_GRID, _CAPPED = (40, 110, 220), (220, 40, 40)
+_GRID = (40, 110, 220)
+_CAPPED = (220, 40, 40)
 _ABOVE = 0.01  # height of a preview above the surface that it shows [m]
 
 
@@ -97,7 +98,8 @@ class PropPart:
         return f"'{file.name}' is being converted."
 
     def _add_file(self) -> None:
-        path, fields = self.path.value.strip(), self._of_mesh()
+        path = self.path.value.strip()
+        fields = self._of_mesh()
         self._start(lambda: self._ctx.verbs.add_mesh_prop_from_file(path=path, **fields))
 
     def _start(self, convert: Callable[[], ReadConversionReply]) -> None:
@@ -114,7 +116,8 @@ class PropPart:
         self._conversion = conversion["conversion"] if running else -1
         self.progress.visible = self.cancel.visible = running
         self.progress.value = 100.0 * conversion["share"]
-        text, name = conversion["text"], conversion["name"]
+        text = conversion["text"]
+        name = conversion["name"]
         if running:
             text = f"'{name}' is being converted."
         elif conversion["state"] == "done":
@@ -168,7 +171,8 @@ class HeightFieldPart:
     def _preview(self) -> None:
         reply = self._ctx.verbs.read_region_heights(**self._fields())
         num_x, num_y = (int(count) for count in reply["counts"])
-        (x, y), (width, length) = self.center.value, self.size.value
+        x, y = self.center.value
+        width, length = self.size.value
         points = np.empty((num_y, num_x, 3))
         points[..., 0] = np.linspace(x - width / 2, x + width / 2, num_x)
         points[..., 1] = np.linspace(y - length / 2, y + length / 2, num_y)[:, None]

@@ -58,7 +58,8 @@ class ReadoutPart:
             for sensor in members:
                 values = " ".join(map(_number, sensor.read(snapshot).tolist()))
                 told.append((f"· {sensor.name.removeprefix(prefix)}", sensor.unit, values))
-        self.joints.content, self.sensors.content = table_html(rows), table_html(told)
+        self.joints.content = table_html(rows)
+        self.sensors.content = table_html(told)
         for folder, lines in zip(self._folders, (rows, told), strict=True):
             folder.visible = bool(lines)
 

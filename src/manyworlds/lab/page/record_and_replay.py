@@ -67,7 +67,8 @@ class RecordPart:
             self.imported = gui.add_html("")
 
     def _add_replay(self, gui: viser.GuiApi) -> None:
-        ctx, replay = self._ctx, self._replay
+        ctx = self._ctx
+        replay = self._replay
         active = self._recording.active_session
         self.session = gui.add_dropdown("Session", self._sessions(), initial_value=active)
         ctx.on_change(self.session, self._choose)
@@ -131,7 +132,9 @@ class RecordPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the progress of recording and replay; record or show the view."""
-        recording, replay, now = self._recording, self._replay, time.monotonic()
+        recording = self._recording
+        replay = self._replay
+        now = time.monotonic()
         if now - self._scanned > _SCAN_S:
             self._scanned = now
             self._list()
@@ -202,7 +205,8 @@ class RecordPart:
 
     def _look(self) -> None:
         """Note the view of the first browser, or set all views to the recorded one."""
-        recorded, offset = self._replay.camera, self._ctx.view.offset
+        recorded = self._replay.camera
+        offset = self._ctx.view.offset
         if self.look.disabled != (recorded is None):
             self.look.disabled = recorded is None
         clients = list(self._ctx.server.get_clients().values())
@@ -241,6 +245,7 @@ def _told(recording: RecordingFacts) -> str:
 
 def _direction(pitch: float, yaw: float) -> np.ndarray:
     """Return the direction of a view from its pitch and yaw [degrees], shape [3]."""
-    pitch, yaw = math.radians(pitch), math.radians(yaw)
+    pitch = math.radians(pitch)
+    yaw = math.radians(yaw)
     flat = math.cos(pitch)
     return np.array([flat * math.cos(yaw), flat * math.sin(yaw), math.sin(pitch)])

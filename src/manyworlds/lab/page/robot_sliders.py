@@ -57,7 +57,8 @@ class RobotPart:
 
     def _add_controls(self) -> None:
         ctx = self._ctx
-        gui, lab = ctx.gui, ctx.lab
+        gui = ctx.gui
+        lab = ctx.lab
         if not ctx.robots:
             gui.add_markdown(_without_actuators(lab.world.model))
             return
@@ -115,12 +116,14 @@ class RobotPart:
         self.reset_targets.disabled = locked
         if locked:
             ids = self._ctx.lab.controls[self._ctx.robot].actuators.ids
-            values, sliders.seen = snapshot.ctrl[ids].tolist(), -1
+            values = snapshot.ctrl[ids].tolist()
+            sliders.seen = -1
         elif robot.command_number <= sliders.seen:
             # Keep the position of a slider that the user is moving.
             values = None
         else:
-            values, sliders.seen = [*robot.targets.values()], robot.command_number
+            values = [*robot.targets.values()]
+            sliders.seen = robot.command_number
         for i, handle in enumerate(sliders.handles):
             # Setting `disabled` is slow even if the value does not change.
             if handle.disabled != locked:
@@ -130,7 +133,8 @@ class RobotPart:
 
     def _add_commands(self, robot: ShownControls) -> _Sliders:
         """Add sliders for the values of a policy's commands."""
-        gui, lab = self._ctx.gui, self._ctx.lab
+        gui = self._ctx.gui
+        lab = self._ctx.lab
         folder = gui.add_folder("Commands of the policy", visible=False)
         handles = []
         with folder:
@@ -183,7 +187,10 @@ class RobotPart:
             for i, handle in enumerate(sliders.handles):
                 low, high, step, hint = self._range(robot, i)
                 if (handle.min, handle.max) != (low, high):
-                    handle.min, handle.max, handle.step, handle.hint = low, high, step, hint
+                    handle.min = low
+                    handle.max = high
+                    handle.step = step
+                    handle.hint = hint
                     handle.precision = max(0, -round(math.log10(step)))
                     handle.value = float(np.clip(handle.value, low, high))
                     sliders.seen = -1  # a target that was outside may be inside now
@@ -246,7 +253,8 @@ def actuator_kind(model: mujoco.MjModel, actuator: int) -> tuple[str, str]:
     joint = joint_of(model, actuator)
     slides = joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
     length = "m" if slides or joint < 0 else "rad"
-    gain, bias = model.actuator_gainprm[actuator], model.actuator_biasprm[actuator]
+    gain = model.actuator_gainprm[actuator]
+    bias = model.actuator_biasprm[actuator]
     dynamics = mujoco.mjtDyn(model.actuator_dyntype[actuator])
     if dynamics == mujoco.mjtDyn.mjDYN_MUSCLE:
         return "muscle", "0 to 1"

@@ -70,7 +70,8 @@ class ScenePart:
         self.renew()
 
     def _add_actions(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
+        ctx = self._ctx
+        gui = self._ctx.gui
         actions = {"Duplicate": self._duplicate, "Remove": self._remove}
         self.actions = add_choice(gui, "Selected item", self._told(actions), ctx.attempt)
         with gui.add_folder("Name and grid", expand_by_default=False):
@@ -82,7 +83,8 @@ class ScenePart:
             self.grid = ctx.on_click(gui.add_button("Add grid"), lambda: self._tell(self._grid))
 
     def _add_sources(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
+        ctx = self._ctx
+        gui = self._ctx.gui
         reply = ctx.verbs.list_sources()
         names = (*reply["names"], *reply["menagerie"])
         with gui.add_folder("Add robot or file", expand_by_default=False):
@@ -171,7 +173,8 @@ class ScenePart:
 
     def _lines(self, node: dict[str, Any], depth: int = 0) -> list[str]:
         """Return the lines of an item or body, and of what is in it."""
-        name, body = node["name"], self._ctx.view.id_of(node["name"]) if depth else 0
+        name = node["name"]
+        body = self._ctx.view.id_of(node["name"]) if depth else 0
         line = tree_line(
             name or "without a name",
             "" if depth and node["kind"] == "body" else node["kind"],

@@ -59,7 +59,8 @@ class SceneLightsPart:
                 self.handles[name] = self._draw(model, light)
 
     def _draw(self, model: mujoco.MjModel, light: int) -> viser.SceneNodeHandle:
-        scene, node = self._ctx.server.scene, f"/over/lights/{light}"
+        scene = self._ctx.server.scene
+        node = f"/over/lights/{light}"
         red, green, blue = (_BYTE * np.clip(model.light_diffuse[light], 0.0, 1.0)).astype(int)
         color = int(red), int(green), int(blue)
         direction = model.light_dir[light]

@@ -36,12 +36,14 @@ class TaskPart:
     env_idx = 0
 
     def __init__(self, ctx: PageContext, task: ShownTask) -> None:
-        self._ctx, self._task = ctx, task
+        self._ctx = ctx
+        self._task = task
         self.env = task.env
         self._seen: StepReport | None = None
         self._drawn = -1
         self._paused: bool | None = None
-        gui, server = ctx.gui, ctx.server
+        gui = ctx.gui
+        server = ctx.server
         self.status = gui.add_html("")
         self.auto_reset = gui.add_checkbox(
             "Reset at the end of an episode",
@@ -133,7 +135,8 @@ class TaskPart:
 
     def _draw(self) -> None:
         """Draw debug shapes, of a moment between two steps."""
-        debug, offset = self._overlays.debug, self._ctx.view.offset
+        debug = self._overlays.debug
+        offset = self._ctx.view.offset
         debug.clear()
         if self.shapes.value:
             reply = self._ctx.verbs.read_debug_shapes()

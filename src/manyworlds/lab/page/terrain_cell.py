@@ -19,8 +19,11 @@ class TerrainCellPart:
     period = 0.5
 
     def __init__(self, ctx: PageContext, task: ShownTask) -> None:
-        self._ctx, self._task = ctx, task
-        gui, cells, cell = ctx.gui, task.terrain_cells, task.terrain_cell
+        self._ctx = ctx
+        self._task = task
+        gui = ctx.gui
+        cells = task.terrain_cells
+        cell = task.terrain_cell
         with gui.add_folder("Terrain", expand_by_default=False):
             self.facts = gui.add_html("")
             self.level = gui.add_number(

@@ -48,7 +48,8 @@ class TopBar:
 
     def __init__(self, ctx: PageContext) -> None:
         self._ctx = ctx
-        gui, lab = ctx.gui, ctx.lab
+        gui = ctx.gui
+        lab = ctx.lab
         self.banner = gui.add_html("")
         self.status = gui.add_html("")
         self.play = ctx.on_click(gui.add_button("Pause", icon=PAUSE), ctx.toggle_pause)
@@ -66,7 +67,8 @@ class TopBar:
     def renew(self) -> list[str]:
         """List the robots of the new world."""
         names = tuple(self._ctx.robots) or ("none",)
-        self.robot.options, self.robot.visible = names, len(names) > 1
+        self.robot.options = names
+        self.robot.visible = len(names) > 1
         self.robot.value = self._ctx.robot or names[0]
         return []
 
@@ -76,7 +78,8 @@ class TopBar:
 
     def change_speed(self, steps: int) -> None:
         """Set a speed that is some places further in the list of speeds."""
-        speeds, now = [*SPEEDS.values()], self._ctx.lab.facts.percent / 100.0
+        speeds = [*SPEEDS.values()]
+        now = self._ctx.lab.facts.percent / 100.0
         at = sum(speed < now for speed in speeds)  # between two of them, the next one up
         if steps > 0 and at < len(speeds) and speeds[at] > now:
             at -= 1
@@ -87,7 +90,8 @@ class TopBar:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the state of the world."""
-        ctx, facts = self._ctx, self._ctx.lab.facts
+        ctx = self._ctx
+        facts = self._ctx.lab.facts
         show_playing(self.play, ctx.running)
         self.banner.content = _banner(snapshot, ctx.running)
         name = _speed_name(facts.percent)
@@ -116,7 +120,8 @@ class TopBar:
         if ctx.message:
             wrong.append(ctx.message)
         if snapshot.fault:
-            wrong, notes = wrong + notes, []
+            wrong = wrong + notes
+            notes = []
         # Two lines are reserved, so that the buttons do not move.
         self.status.content = status_html(
             rows, wrong, notes=notes, name_em=(3.0, 3.3), note_lines=2
@@ -124,7 +129,8 @@ class TopBar:
 
     def _notes(self, snapshot: Snapshot) -> list[str]:
         """Return reasons why the robot does not move, or may stop moving."""
-        lab, robot = self._ctx.lab, self._ctx.robot
+        lab = self._ctx.lab
+        robot = self._ctx.robot
         owners = lab.world.elements.owners["body"]
         own = [owners[body] == robot for body in lab.world.model.dof_bodyid.tolist()]
         speed = np.abs(snapshot.qvel[own]).max(initial=0.0)

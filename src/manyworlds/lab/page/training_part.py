@@ -47,7 +47,8 @@ class TrainingPart:
             self._add_sending()
 
     def _add_past(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
+        ctx = self._ctx
+        gui = self._ctx.gui
         self.episode: Any = gui.add_dropdown("Episode", (_PRESENT,))
         self.past = VerbForm(ctx, "rewind_training")
         self.past.add("seconds", "Before its end", 5.0)
@@ -56,7 +57,8 @@ class TrainingPart:
         self.refresh = ctx.on_click(gui.add_button("Read the episodes"), self._read_episodes)
 
     def _add_push(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
+        ctx = self._ctx
+        gui = self._ctx.gui
         self.pushed = VerbForm(ctx, "push_training")
         self.pushed.add("force", value=(0.0, 100.0, 0.0))
         self.pushed.add("duration_s", "Duration", 0.2)
@@ -65,7 +67,8 @@ class TrainingPart:
         )
 
     def _add_futures(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
+        ctx = self._ctx
+        gui = self._ctx.gui
         self.second: Any = gui.add_dropdown("The second one has", (_LAST_PUSH,))
         self.future = VerbForm(ctx, "compare_futures")
         self.length = self.future.add("seconds", "Length")
@@ -74,7 +77,8 @@ class TrainingPart:
         self.film = gui.add_html("")
 
     def _add_sending(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
+        ctx = self._ctx
+        gui = self._ctx.gui
         start = VerbForm(ctx, "send_start_state")
         start.add("share", "Share of episodes")
         self.start_state = ctx.on_click(

@@ -49,10 +49,13 @@ class UserShapesPart:
                 self._handles[name] = self._draw(name, shape)
 
     def _draw(self, name: str, shape: dict[str, Any]) -> list[Any]:
-        scene, kind = self._ctx.server.scene, shape["kind"]
+        scene = self._ctx.server.scene
+        kind = shape["kind"]
         node = f"/over/user/{hashlib.sha1(name.encode()).hexdigest()[:12]}"
-        points, size = np.array(shape["points"]), shape["size"]
-        first, color = points[0], tuple(shape["color"])
+        points = np.array(shape["points"])
+        size = shape["size"]
+        first = points[0]
+        color = tuple(shape["color"])
         handles: list[Any] = []
         if kind == "marker":
             handles.append(scene.add_icosphere(node, size[0], color=color, position=first))

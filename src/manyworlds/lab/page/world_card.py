@@ -20,7 +20,8 @@ class WorldCardPart:
     period = 0.5
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx, self._version = ctx, -1
+        self._ctx = ctx
+        self._version = -1
         self.folder = ctx.gui.add_folder("World of the batch", visible=False)
         with self.folder:
             self.facts = ctx.gui.add_html("")

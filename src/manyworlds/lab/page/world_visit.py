@@ -29,8 +29,10 @@ class LabVisit:
     """
 
     def __init__(self, world: VisitedWorld) -> None:
-        self._env_id, self._paused = world.env_id, world.paused
-        self._overlays, self._frames = world.overlays, frames_label(world.frames)
+        self._env_id = world.env_id
+        self._paused = world.paused
+        self._overlays = world.overlays
+        self._frames = frames_label(world.frames)
         cfg = LabCfg(speed=min(max(world.speed, 0.05), 10.0), start_paused=True)
         self.lab = LiveLab.walk_into(world.env, world.env_id, world.policy, cfg)
         assert self.lab.environment is not None
