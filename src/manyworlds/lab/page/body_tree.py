@@ -9,7 +9,7 @@ import numpy as np
 
 from manyworlds.lab.edits.editable_fields import EDITABLE, body_of, name_of, number_of
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.tree_lines import tree_html, tree_line
 from manyworlds.viewer.browser.markup import status_html
 from manyworlds.viewer.browser.widgets import Section, add_choice
@@ -19,17 +19,13 @@ _MOST_BUTTONS = 60
 _PARTS = ("joint", "geom", "site", "camera", "light", "actuator", "sensor")
 
 
-class TreePart:
-    """Finds and selects bodies; a click on a body in the view selects it, too.
-
-    Args:
-        ctx: context of the page.
-    """
+class TreePart(PagePart):
+    """Finds and selects bodies; a click on a body in the view selects it, too."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._read()
         gui = ctx.gui
         self.choice = gui.add_dropdown("Body", tuple(self._names), hint="Type to search.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import KeptPart, PageContext
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.lab.robots.driving import LIMITS
 from manyworlds.viewer.browser.markup import table_html
@@ -20,17 +20,13 @@ _HINT = (
 )
 
 
-class DriveControls:
-    """Sliders of the largest speeds, and the bindings of the selected robot.
-
-    Args:
-        ctx: context of the page.
-    """
+class DriveControls(KeptPart):
+    """Sliders of the largest speeds, and the bindings of the selected robot."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         gui = ctx.gui
         self.folder = gui.add_folder("Driving")
         with self.folder:
@@ -57,10 +53,6 @@ class DriveControls:
             self.note = gui.add_html("")
             ctx.on_click(gui.add_button("Bind"), self._bind)
             ctx.on_click(gui.add_button("Unbind", hint="Of this input and robot."), self._unbind)
-
-    def renew(self) -> list[str]:
-        """Keep the controls."""
-        return []
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the speeds and the bindings."""

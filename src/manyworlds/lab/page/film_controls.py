@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.lab.pictures.film.camera_path import CameraPath, Waypoint
 from manyworlds.lab.pictures.film.shots import OrbitShot, everything, fit_radius
@@ -33,17 +33,13 @@ _AIM_M = 2.0  # distance of the point that the camera looks at
 _LINE = "/camera_path"
 
 
-class FilmPart:
-    """Orbit and path for the cameras of all browsers, and films of the world.
-
-    Args:
-        ctx: context of the page.
-    """
+class FilmPart(PagePart):
+    """Orbit and path for the cameras of all browsers, and films of the world."""
 
     period = 1.0 / 30.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._mode = ""
         self._begun = 0.0
         self._read = -math.inf

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, Section, ShownValue
 
@@ -35,19 +35,16 @@ class _Field:
     """Values of the inputs for a value of the field."""
 
 
-class InspectorPart:
+class InspectorPart(PagePart):
     """Shows the fields of the selected element that can change; each edit is a verb.
 
     Fields that differ from the compiled model are marked, and can be set back.
-
-    Args:
-        ctx: context of the page.
     """
 
     period = 0.2
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._element = ""
         self._version = -1
         self.fields: dict[str, _Field] = {}

@@ -11,7 +11,7 @@ import numpy as np
 
 from manyworlds.lab.edits.editable_fields import name_of
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, Section, ShownValue, add_number
 
 if TYPE_CHECKING:
@@ -23,21 +23,18 @@ _REACH_M = 1.0
 """Range of a slide without one, on each side [m]."""
 
 
-class JointPosePart:
+class JointPosePart(PagePart):
     """A slider for each hinge and slide of a robot, and height and yaw of a free base.
 
     Joints without a name that move the vertices of a soft body have none: they are hundreds.
 
     They are there while the world is paused: otherwise physics moves the joints.
-
-    Args:
-        ctx: context of the page.
     """
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._robot = ""
         self.folder = ctx.gui.add_folder("Pose joints", expand_by_default=False, visible=False)
         with self.folder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.robots.keyframes import Root
 from manyworlds.viewer.browser.widgets import relabel
 
@@ -14,17 +14,13 @@ _ROOTS: dict[str, Root] = {
 }
 
 
-class KeyframePart:
-    """Sets the selected robot to a keyframe, or holds it there.
-
-    Args:
-        ctx: context of the page.
-    """
+class KeyframePart(PagePart):
+    """Sets the selected robot to a keyframe, or holds it there."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._known: dict[str, tuple[str, ...]] = {}
         """Names of the keyframes by robot."""
         gui = ctx.gui

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import KeptPart, PageContext, PagePart
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.lab.play.launcher import free_bodies
 from manyworlds.viewer.browser.markup import note_html, table_html
@@ -14,17 +14,13 @@ from manyworlds.viewer.browser.markup import note_html, table_html
 _SHOWN = 30  # contacts in the log of the page
 
 
-class LauncherPart:
-    """Aims free bodies at others, and launches them.
-
-    Args:
-        ctx: context of the page.
-    """
+class LauncherPart(PagePart):
+    """Aims free bodies at others, and launches them."""
 
     period = 0.5
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         gui = ctx.gui
         with gui.add_folder("Launcher", expand_by_default=False) as self.folder:
             self.body: Any = gui.add_dropdown("Body", ("",))
@@ -53,9 +49,6 @@ class LauncherPart:
         if self.target.value == self.body.value and len(names) > 1:
             self.target.value = next(name for name in names if name != self.body.value)
         return []
-
-    def update(self, snapshot: Snapshot) -> None:
-        """Show nothing: the bodies change only with the world."""
 
     def launch(self) -> None:
         """Aim the chosen body, and launch it."""
@@ -90,17 +83,13 @@ class LauncherPart:
         return ", ".join(f"'{name}' flies with {speed:.1f} m/s" for name, speed in speeds.items())
 
 
-class ContactPart:
-    """Watches contacts of bodies or geoms, and shows the newest events.
-
-    Args:
-        ctx: context of the page.
-    """
+class ContactPart(KeptPart):
+    """Watches contacts of bodies or geoms, and shows the newest events."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._watch: int | None = None
         self._next = 0
         self._rows: deque[tuple[str, ...]] = deque(maxlen=_SHOWN)
@@ -116,10 +105,6 @@ class ContactPart:
         ctx.on_change(self.watching, self.switch)
         for handle in (self.first, self.second, self.kind):
             ctx.on_change(handle, lambda _: self.switch(self.watching.value))
-
-    def renew(self) -> list[str]:
-        """Keep the log."""
-        return []
 
     def switch(self, on: bool) -> None:
         """Begin or end the watch with the present patterns."""
@@ -151,17 +136,13 @@ class ContactPart:
         self.table.content = table_html(self._rows)
 
 
-class AppliedPart:
-    """Controls that were commanded, and what the actuators of the selected robot apply.
-
-    Args:
-        ctx: context of the page.
-    """
+class AppliedPart(PagePart):
+    """Controls that were commanded, and what the actuators of the selected robot apply."""
 
     period = 0.2
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         gui = ctx.gui
         self.folder = gui.add_folder(
             "Commanded and applied", expand_by_default=False, visible=bool(ctx.robots)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 
 if TYPE_CHECKING:
     import viser
@@ -23,17 +23,13 @@ _TURN_PER_SCREEN = 2 * np.pi
 """Angle by which a body turns while the mouse crosses the whole view [rad]."""
 
 
-class PullPart:
-    """Ctrl with the right button pulls a body, Ctrl with the left one turns it; a click selects it.
-
-    Args:
-        ctx: context of the page.
-    """
+class PullPart(PagePart):
+    """Pulls bodies by Ctrl and the right button, turns them by the left one, selects by a click."""
 
     period = 0.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._lock = threading.Lock()
         self._client: int | None = None
         self._target: np.ndarray | None = None

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.overlays import shapes as draw
 from manyworlds.viewer.browser.overlays.captures import Capture, CapturedGroups
 from manyworlds.viewer.browser.overlays.mujoco_visuals import MujocoOverlays
@@ -43,17 +43,13 @@ _SEE_THROUGH = 0.3
 _MOST_MM_PER_N = 1e6
 
 
-class OverlayPart:
-    """Overlays of the world, with their controls.
-
-    Args:
-        ctx: context of the page.
-    """
+class OverlayPart(PagePart):
+    """Overlays of the world, with their controls."""
 
     period = 0.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._add_controls(ctx.gui)
         self._bind()
 

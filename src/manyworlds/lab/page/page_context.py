@@ -232,3 +232,25 @@ class PageContext:
     def select_robot(self, name: str) -> None:
         """Select a robot."""
         self.robot = name
+
+
+class PagePart:
+    """Part of the page with its context; without `renew`, a rebuild makes it again.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show a new state; a part that shows none leaves this as it is."""
+
+
+class KeptPart(PagePart):
+    """Part whose controls do not depend on the world: a rebuild leaves them as they are."""
+
+    def renew(self) -> list[str]:
+        """Keep all controls."""
+        return []

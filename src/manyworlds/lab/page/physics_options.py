@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.world.options import read_flag
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, ShownValue, add_number
@@ -38,19 +38,16 @@ _SWITCHES = {
 }
 
 
-class OptionsPart:
+class OptionsPart(PagePart):
     """Options of the model; each change is a verb, and changes by other clients are shown.
 
     Options that differ from the model's are marked, and can be set back.
-
-    Args:
-        ctx: context of the page.
     """
 
     period = 0.5
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._option = ctx.lab.world.model.opt
         self._model = _model_values(ctx)
         """Values of the compiled model, by name."""

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.quantities import Quantity, quantities
 from manyworlds.viewer.browser.line_plot import COLORS, LinePlot
 
@@ -15,17 +15,13 @@ _HISTORY_S = 10.0
 _LEAST = 0.005  # smallest range of an axis, whose numbers have three decimals
 
 
-class PlotPart:
-    """Plots of chosen quantities over the last ten seconds.
-
-    Args:
-        ctx: context of the page.
-    """
+class PlotPart(PagePart):
+    """Plots of chosen quantities over the last ten seconds."""
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._known = {q.name: q for q in quantities(ctx.lab.world.model)}
         self.plots: dict[str, tuple[LinePlot, Quantity, deque[tuple[float, np.ndarray]]]] = {}
         gui = ctx.gui

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.robots.presets import find_presets
 from manyworlds.lab.robots.sequence import SEQUENCE
 from manyworlds.viewer.browser.widgets import relabel
 
 
-class SequencePart:
-    """Moves the selected robot through the poses of a preset, if it has any.
-
-    Args:
-        ctx: context of the page.
-    """
+class SequencePart(PagePart):
+    """Moves the selected robot through the poses of a preset, if it has any."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._shown: str | None = ctx.robot
         names = self._names()
         self.folder = ctx.gui.add_folder("Sequences", visible=bool(names))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import KeptPart, PageContext, PagePart
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.prop_choices import Primitive
@@ -32,17 +32,13 @@ _CAPPED = (220, 40, 40)
 _ABOVE = 0.01  # height of a preview above the surface that it shows [m]
 
 
-class PropPart:
-    """Adds primitives, and meshes that are uploaded or on the machine of the lab.
-
-    Args:
-        ctx: context of the page.
-    """
+class PropPart(KeptPart):
+    """Adds primitives, and meshes that are uploaded or on the machine of the lab."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._conversion = -1
         gui = ctx.gui
         with gui.add_folder("Add prop", expand_by_default=False):
@@ -73,10 +69,6 @@ class PropPart:
         if self._conversion < 0:
             return
         self._show(self._ctx.verbs.read_conversion(conversion=self._conversion))
-
-    def renew(self) -> list[str]:
-        """Keep all settings: the world was rebuilt, often by this part."""
-        return []
 
     def _of_mesh(self) -> dict[str, Any]:
         threshold = self.threshold.value if self.decompose.value else 0.0
@@ -127,17 +119,13 @@ class PropPart:
         self.outcome.content = note_html(text, error=conversion["state"] == "failed")
 
 
-class HeightFieldPart:
-    """Samples a region of the world, shows the samples as a grid, and adds a height field.
-
-    Args:
-        ctx: context of the page.
-    """
+class HeightFieldPart(PagePart):
+    """Samples a region of the world, shows the samples as a grid, and adds a height field."""
 
     period = 1.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._grid: list[viser.LineSegmentsHandle] = []
         gui = ctx.gui
         with gui.add_folder("Sample height field", expand_by_default=False):
@@ -155,9 +143,6 @@ class HeightFieldPart:
             self.preview = ctx.on_click(gui.add_button("Preview"), self._preview)
             self.add = ctx.on_click(gui.add_button("Add height field"), self._add)
             self.outcome = gui.add_html("")
-
-    def update(self, snapshot: Snapshot) -> None:
-        """Do nothing: samples are taken on request."""
 
     def renew(self) -> list[str]:
         """Keep all settings; the preview is gone with the drawing of the world before."""

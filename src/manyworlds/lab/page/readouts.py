@@ -5,23 +5,19 @@ from __future__ import annotations
 import itertools
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.quantities import joint_axis_unit, sensors
 from manyworlds.viewer.browser.markup import table_html
 from manyworlds.viewer.browser.overlays.shapes import hinges_and_slides
 
 
-class ReadoutPart:
-    """Numbers of all joints, and of all sensors by their type, of the selected robot.
-
-    Args:
-        ctx: context of the page.
-    """
+class ReadoutPart(PagePart):
+    """Numbers of all joints, and of all sensors by their type, of the selected robot."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self.renew()
         self._folders = [ctx.gui.add_folder(title) for title in ("Joints", "Sensors")]
         with self._folders[0]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from manyworlds.lab.facts import RecordingFacts, ReplayFacts
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import PLAY, Section, add_choice, relabel
 
@@ -33,17 +33,13 @@ _HOLD_S = 0.5  # time after a move of the scrub bar by a user in which it is not
 _SCAN_S = 1.0
 
 
-class RecordPart:
-    """Records the world and the view, plays with a scrub bar, and exchanges files.
-
-    Args:
-        ctx: context of the page.
-    """
+class RecordPart(PagePart):
+    """Records the world and the view, plays with a scrub bar, and exchanges files."""
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._view: tuple[float, ...] = ()
         self._touched = self._scanned = -math.inf
         self._follow(ctx.server.initial_camera)

@@ -11,7 +11,7 @@ import numpy as np
 
 from manyworlds.lab.facts import RobotFacts
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.shown_lab import ShownControls
 from manyworlds.lab.robots.control import NOBODY, PANEL, POLICY
 from manyworlds.spec.elements import joint_of
@@ -34,17 +34,13 @@ class _Sliders:
     """Number of the command whose targets the sliders show; -1 for other targets."""
 
 
-class RobotPart:
-    """Owner and sliders of the selected robot; sliders are disabled while another client owns it.
-
-    Args:
-        ctx: context of the page.
-    """
+class RobotPart(PagePart):
+    """Owner of the selected robot, and its sliders, disabled while another client owns it."""
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._section = Section(ctx.gui)
         self._ranges = b""
         self.renew()

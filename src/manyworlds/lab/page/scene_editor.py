@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.gizmos import add_gizmo
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.tree_lines import tree_html, tree_line
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
@@ -30,17 +31,13 @@ _ENDS_TASK = (
 )
 
 
-class ScenePart:
-    """Lists the items of the scene, and adds, moves, copies, renames and removes them.
-
-    Args:
-        ctx: context of the page.
-    """
+class ScenePart(PagePart):
+    """Lists the items of the scene, and adds, moves, copies, renames and removes them."""
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._items: list[dict[str, Any]] = []
         self._held = False
         self._seen_body = 0
@@ -134,28 +131,13 @@ class ScenePart:
             self.handle.wxyz = np.array(pose["quat"])
 
     def drag(self, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
-        """Handle an event of a drag of the gizmo: the item is moved when it ends.
-
-        Args:
-            phase: `start`, `update` or `end`.
-            position: position of the gizmo [m], shape [3].
-            quat: orientation of the gizmo (wxyz), shape [4].
-        """
+        """Handle an event of a drag: the item is moved when it ends; see `gizmos.Hold`."""
         self._held = phase != "end"
         if not self._held:
             self._tell(lambda: self._move(position, quat))
 
     def _add_handle(self) -> None:
-        size = float(np.clip(2.0 * self._ctx.lab.world.model.stat.meansize, 0.2, 0.6))
-        handle = self._ctx.server.scene.add_transform_controls(
-            "/over/item", scale=size, depth_test=False, visible=False
-        )
-        self.handle: viser.TransformControlsHandle = handle
-
-        @handle.on_update
-        async def _(event: viser.TransformControlsEvent) -> None:
-            # A coroutine, so that the moves of one drag keep their order.
-            self.drag(event.phase, np.array(handle.position), np.array(handle.wxyz))
+        self.handle = add_gizmo(self._ctx, "item", (0.2, 0.6), self.drag)
 
     def _list(self) -> None:
         reply = self._ctx.verbs.list_items()

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.scene.items import ADDED_LIGHT
 
 if TYPE_CHECKING:
@@ -19,17 +19,13 @@ _INTENSITY = {"directional": 1.0, "spot": 20.0}
 _BYTE = 255.0
 
 
-class SceneLightsPart:
-    """Draws the lights that were added; those of model files are made for MuJoCo's renderer.
-
-    Args:
-        ctx: context of the page.
-    """
+class SceneLightsPart(PagePart):
+    """Draws the lights that were added; those of model files are made for MuJoCo's renderer."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._version = -1
         self.handles: dict[str, viser.SceneNodeHandle] = {}
         """Lights in the view, by name."""

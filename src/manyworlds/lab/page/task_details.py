@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.markup import status_html, table_html
 
 _SHOWN = 12  # values of a term
 
 
-class TaskDetailsPart:
-    """Observations and actions by term, value, and nearness of terminations.
-
-    Args:
-        ctx: context of the page.
-    """
+class TaskDetailsPart(PagePart):
+    """Observations and actions by term, value, and nearness of terminations."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         gui = ctx.gui
         with gui.add_folder("Policy", expand_by_default=False):
             self.box = gui.add_checkbox(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.shown_lab import ShownTask
 from manyworlds.lab.task.step_report import StepReport
 from manyworlds.viewer import requests
@@ -24,7 +24,7 @@ from manyworlds.viewer.world_mirror import WorldMirror
 _OWN_WIDGETS = "Widgets that {} create themselves need the page in the lab's process: `PageServer`."
 
 
-class TaskPart:
+class TaskPart(PagePart):
     """The task of the environment that steps the world, with the panels of the play page.
 
     Args:
@@ -36,7 +36,7 @@ class TaskPart:
     env_idx = 0
 
     def __init__(self, ctx: PageContext, task: ShownTask) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._task = task
         self.env = task.env
         self._seen: StepReport | None = None

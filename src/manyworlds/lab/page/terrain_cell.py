@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.shown_lab import ShownTask
 from manyworlds.viewer.browser.markup import note_html
 
 
-class TerrainCellPart:
+class TerrainCellPart(PagePart):
     """Moves the world to another cell of generated terrain.
 
     Args:
@@ -19,7 +19,7 @@ class TerrainCellPart:
     period = 0.5
 
     def __init__(self, ctx: PageContext, task: ShownTask) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._task = task
         gui = ctx.gui
         cells = task.terrain_cells

@@ -9,7 +9,7 @@ import numpy as np
 from manyworlds.lab.loop.faults import explain_warnings
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.loop.steppers import ENVIRONMENT, PHYSICS
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.robots.control import POLICY
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
 from manyworlds.viewer.browser.widgets import PAUSE, ShownValue, add_choice, show_playing
@@ -37,17 +37,13 @@ TASK_PANEL_PX = 420
 """Width of the panel with the tab of a task [pixel]."""
 
 
-class TopBar:
-    """Time, pace, steps, owner, reasons why a robot does not move, and controls of the time.
-
-    Args:
-        ctx: context of the page.
-    """
+class TopBar(PagePart):
+    """Time, pace, steps, owner, reasons why a robot does not move, and controls of the time."""
 
     period = 0.2
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         gui = ctx.gui
         lab = ctx.lab
         self.banner = gui.add_html("")

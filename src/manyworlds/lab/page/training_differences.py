@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.markup import note_html
 
 
-class DifferencesPart:
-    """Lists differences from training, of the selected robot's policy or of the environment.
-
-    Args:
-        ctx: context of the page.
-    """
+class DifferencesPart(PagePart):
+    """Lists differences from training, of the selected robot's policy or of the environment."""
 
     period = 0.5
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self.folder = ctx.gui.add_folder("", expand_by_default=False, visible=False)
         with self.folder:
             self.text = ctx.gui.add_html("")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.viewer.browser.markup import note_html, status_html
 
@@ -22,17 +22,13 @@ _LAST_PUSH = "the last push"
 _LARGEST_FILM = 2**23
 
 
-class TrainingPart:
-    """Moments that the training remembers, futures, and buttons that send something back.
-
-    Args:
-        ctx: context of the page.
-    """
+class TrainingPart(PagePart):
+    """Moments that the training remembers, futures, and buttons that send something back."""
 
     period = 0.5
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._episodes: dict[str, dict[str, Any]] = {}
         self._comparison: threading.Thread | None = None
         gui = ctx.gui

@@ -8,20 +8,16 @@ from typing import Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 
 
-class UserShapesPart:
-    """Draws the shapes of `LiveLab.drawings` under `/user`.
-
-    Args:
-        ctx: context of the page.
-    """
+class UserShapesPart(PagePart):
+    """Draws the shapes of `LiveLab.drawings` under `/user`."""
 
     period = 0.2
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self.drawn: dict[str, dict[str, Any]] = {}
         """Shapes that are in the view, by name."""
         self._handles: dict[str, list[Any]] = {}

@@ -6,21 +6,17 @@ import html
 from typing import Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.markup import status_html
 
 
-class WorldCardPart:
-    """Variant, terrain cell and randomized values of the world; hidden outside of batches.
-
-    Args:
-        ctx: context of the page.
-    """
+class WorldCardPart(PagePart):
+    """Variant, terrain cell and randomized values of the world; hidden outside of batches."""
 
     period = 0.5
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._version = -1
         self.folder = ctx.gui.add_folder("World of the batch", visible=False)
         with self.folder:
