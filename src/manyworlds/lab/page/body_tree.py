@@ -87,7 +87,8 @@ def matches(model: mujoco.MjModel, text: str) -> dict[str, list[int]]:
     text = text.strip().lower()
     found = {}
     for kind in EDITABLE:
-        ids = range(1 if kind == "body" else 0, number_of(model, kind))
+        first = 1 if kind == "body" else 0  # not the world
+        ids = range(first, number_of(model, kind))
         chosen = [i for i in ids if kind == text or text in name_of(model, kind, i).lower()]
         if chosen:
             found[kind] = chosen
@@ -97,9 +98,8 @@ def matches(model: mujoco.MjModel, text: str) -> dict[str, list[int]]:
 def parts_of(model: mujoco.MjModel, body: int) -> dict[str, list[int]]:
     """Return the elements on a body, or acting on it, and its parent and children, by kind."""
     found: dict[str, list[int]] = {}
-    parent = int(model.body_parentid[body])
-    around = [parent] if parent else []
-    around += [int(b) for b in np.flatnonzero(model.body_parentid == body) if b]
+    around = [int(model.body_parentid[body]), *np.flatnonzero(model.body_parentid == body).tolist()]
+    around = [other for other in around if other]
     if around:
         found["body"] = around
     for kind in _PARTS:
@@ -114,12 +114,8 @@ def _tree(model: mujoco.MjModel, names: list[str], selected: int) -> str:
     lines = []
     for body in range(1, model.nbody):
         depth[body] = depth[model.body_parentid[body]] + 1
-        joints = [
-            mujoco.mjtJoint(kind).name.removeprefix("mjJNT_").lower()
-            for kind in model.jnt_type[
-                model.body_jntadr[body] : model.body_jntadr[body] + model.body_jntnum[body]
-            ].tolist()
-        ]
+        kinds = model.jnt_type[model.jnt_bodyid == body].tolist()
+        joints = [mujoco.mjtJoint(kind).name.removeprefix("mjJNT_").lower() for kind in kinds]
         lines.append(
             tree_line(
                 names[body],

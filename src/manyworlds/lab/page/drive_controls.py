@@ -63,22 +63,19 @@ class DriveControls(KeptPart):
         for shown, value in zip(self._shown, state["fastest"], strict=True):
             shown.show(value)
         for slider in self.sliders:
-            if slider.visible != velocity:
-                slider.visible = velocity
+            slider.visible = velocity
         self.bindings.visible = bool(ctx.robot)
         if not ctx.robot:
             return
         names = ctx.lab.controls[ctx.robot].actuators.names
         if tuple(self.actuator.options) != names:
             self.actuator.options = names
-        rows = [
-            (b["input"], b["mode"], b["actuator"], f"{b['scale']:g}")
-            for b in state["bindings"]
-            if b["robot"] == ctx.robot
-        ]
-        content = table_html(rows) if rows else ""
-        if self.table.content != content:
-            self.table.content = content
+        rows = []
+        for bound in state["bindings"]:
+            if bound["robot"] == ctx.robot:
+                scale = f"{bound['scale']:g}"
+                rows.append((bound["input"], bound["mode"], bound["actuator"], scale))
+        self.table.content = table_html(rows) if rows else ""
 
     def _set(self, name: str, value: float) -> None:
         self._ctx.verbs.set_drive_speeds(**{name: value})

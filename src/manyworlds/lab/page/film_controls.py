@@ -116,14 +116,18 @@ class FilmPart(PagePart):
             self._ctx.verbs.film_cancel()
             return
         width, height = _SIZES[self.size.value]
+        seconds = None  # those of the path
+        if self.shot.value != "camera path":
+            seconds = self.seconds.value
+        format = self.format.value
         self._ctx.verbs.film_start(
             source=_SOURCES[self.source.value],
-            seconds=None if self.shot.value == "camera path" else float(self.seconds.value),
+            seconds=seconds,
             shot=self._shot(),
-            fps=float(self.fps.value),
+            fps=self.fps.value,
             width=width,
             height=height,
-            format="" if self.format.value == "best" else self.format.value,
+            format="" if format == "best" else format,
         )
         self._read = -math.inf
 

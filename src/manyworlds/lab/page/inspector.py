@@ -11,7 +11,7 @@ import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext, PagePart
-from manyworlds.viewer.browser.markup import note_html
+from manyworlds.viewer.browser.markup import differences_html
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, Section, ShownValue
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from manyworlds.lab.verb_methods import ReadElementReply
 
-_COLUMNS = {"wxyz": "wxyz"}
 _BYTE = 255.0
 
 
@@ -111,13 +110,10 @@ class InspectorPart(PagePart):
             for shown, value in zip(known.shown, known.split(field["value"]), strict=True):
                 shown.show(value)
             for handle, label in zip(known.handles, known.labels, strict=True):
-                marked = label + " *" if differs else label
-                if handle.label != marked:
-                    handle.label = marked
+                handle.label = label + " *" if differs else label
             if differs:
                 lines.append(f"{field['name']}: {_text(field['model_value'])}")
-        title = "* differs from the model, which has:\n"
-        self.note.content = note_html(title + "\n".join(lines) if lines else "")
+        self.note.content = differences_html(lines)
         self.back.visible = bool(lines)
 
     def _add(self, field: dict[str, Any]) -> None:
@@ -139,8 +135,11 @@ class InspectorPart(PagePart):
             split = _vector
         else:
             values = _numbers(value)
-            ends = field["unit"] if field["unit"] == "wxyz" else range(len(values))
-            labels = [f"{name} {end}" for end in ends] if len(values) > 1 else [label]
+            labels = [label]
+            if field["unit"] == "wxyz":
+                labels = [f"{name} {axis}" for axis in "wxyz"]
+            elif len(values) > 1:
+                labels = [f"{name} {place}" for place in range(len(values))]
             step = 1 if field["whole"] else 1e-3
             handles = [
                 gui.add_number(each, v, step=step, hint=hint)
@@ -160,15 +159,15 @@ class InspectorPart(PagePart):
         field = self.fields[name]
         numbers = [handle.value for handle in field.handles]
         numbers[place] = given
-        first = numbers[0]
-        if field.split is _choice:
-            value: Any = "" if first == "none" else first
+        value = numbers[0]
+        if field.split is _choice and value == "none":
+            value = ""
         elif field.split is _color:
-            value = [channel / _BYTE for channel in first]
+            value = [channel / _BYTE for channel in value]
         elif field.split is _vector:
-            value = list(first)
-        else:
-            value = numbers if len(numbers) > 1 else numbers[0]
+            value = list(value)
+        elif len(numbers) > 1:
+            value = numbers
         self._ctx.verbs.set_model(element=element, field=name, value=value)
 
     def _go_back(self) -> None:

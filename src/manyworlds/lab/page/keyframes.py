@@ -43,8 +43,7 @@ class KeyframePart(PagePart):
         names = self._names()
         if names and names != tuple(self.choice.options):
             self.choice.options = names
-        if self.folder.visible != bool(names):
-            self.folder.visible = bool(names)
+        self.folder.visible = bool(names)
 
     def renew(self) -> list[str]:
         """Keep the chosen keyframe; `update` lists those of the new world."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Any
 
@@ -9,6 +10,7 @@ from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import KeptPart, PageContext, PagePart
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.lab.play.launcher import free_bodies
+from manyworlds.lab.world.model_facts import element_names
 from manyworlds.viewer.browser.markup import note_html, table_html
 
 _SHOWN = 30  # contacts in the log of the page
@@ -42,10 +44,9 @@ class LauncherPart(PagePart):
         """List the bodies of the world."""
         model = self._ctx.lab.world.model
         free = free_bodies(model) or [""]
-        names = [name for i in range(1, model.nbody) if (name := model.body(i).name)] or [""]
-        for handle, options in ((self.body, free), (self.target, names)):
-            if tuple(handle.options) != tuple(options):
-                handle.options = tuple(options)
+        names = [name for name in element_names(model, "body")[1:] if name] or [""]
+        self.body.options = free
+        self.target.options = names
         if self.target.value == self.body.value and len(names) > 1:
             self.target.value = next(name for name in names if name != self.body.value)
         return []
@@ -76,11 +77,10 @@ class LauncherPart(PagePart):
 
     def _fire(self, body: str) -> str:
         reply = self._ctx.verbs.fire_launcher(body=body)
-        speeds = {
-            name: sum(v * v for v in velocity) ** 0.5
-            for name, velocity in reply["velocities"].items()
-        }
-        return ", ".join(f"'{name}' flies with {speed:.1f} m/s" for name, speed in speeds.items())
+        told = []
+        for name, velocity in reply["velocities"].items():
+            told.append(f"'{name}' flies with {math.hypot(*velocity):.1f} m/s")
+        return ", ".join(told)
 
 
 class ContactPart(KeptPart):
@@ -169,8 +169,8 @@ class AppliedPart(PagePart):
         forces = snapshot.actuator_force[actuators.actuator_ids]
         if len(targets) != len(controls):
             return  # the world is being replaced
-        rows = zip(actuators.names, targets, controls, forces, strict=True)
-        self.table.content = table_html(
-            (name, "", f"{target:.3f}", f"{control:.3f}", f"{force:.2f}")
-            for name, target, control, force in rows
-        )
+        columns = zip(actuators.names, targets, controls, forces, strict=True)
+        rows = []
+        for name, target, control, force in columns:
+            rows.append((name, "", f"{target:.3f}", f"{control:.3f}", f"{force:.2f}"))
+        self.table.content = table_html(rows)

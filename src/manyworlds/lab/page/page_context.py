@@ -90,7 +90,7 @@ class PageContext:
         self.robots = [*self.lab.controls]
         """Robots that have controls."""
         if self.robot not in self.robots:
-            self.robot = self.robots[0] if self.robots else ""
+            self.robot = next(iter(self.robots), "")
 
     def renew(self, lab: ShownLab, view: WorldView) -> list[str]:
         """Show a rebuilt world; the selection stays where robot and body are still there.

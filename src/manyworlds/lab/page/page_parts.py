@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from manyworlds.lab.page.page_context import PageContext, PagePart, Part, RenewablePart
+from manyworlds.lab.page.page_context import PageContext, Part, RenewablePart
 from manyworlds.viewer.browser.widgets import Section
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PartMaker = Callable[[PageContext], Part]
 
 
-class PageParts(PagePart):
+class PageParts:
     """Parts of a page by their class's name.
 
     After a rebuild of the world, parts that have `renew` keep their controls, so that tabs, folders
@@ -32,7 +32,7 @@ class PageParts(PagePart):
         first: Mapping[str, Part],
         tabs: Mapping[str, Sequence[PartMaker]],
     ) -> None:
-        super().__init__(ctx)
+        self._ctx = ctx
         self.by_name: dict[str, Part] = dict(first)
         """All parts."""
         self._group = ctx.gui.add_tab_group()

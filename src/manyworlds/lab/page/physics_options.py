@@ -11,7 +11,7 @@ import numpy as np
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.world.options import read_flag
-from manyworlds.viewer.browser.markup import note_html
+from manyworlds.viewer.browser.markup import differences_html
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, ShownValue, add_number
 
 if TYPE_CHECKING:
@@ -87,8 +87,7 @@ class OptionsPart(PagePart):
             self.inputs[name].label = self._labels[name] + (" *" if differs else "")
             if differs:
                 lines.append(f"{self._labels[name]}: {_text(self._model[name])}")
-        title = "* differs from the model, which has:\n"
-        self.differences.content = note_html(title + "\n".join(lines) if lines else "")
+        self.differences.content = differences_html(lines)
         self.back.visible = bool(lines)
 
     def renew(self) -> list[str]:

@@ -30,8 +30,7 @@ class SequencePart(PagePart):
             names = self._names()
             self.folder.visible = bool(names)
             self.choice.options = names or ("none",)
-        label = "Stop" if self._is_playing() else "Start"
-        relabel(self.start, label)
+        relabel(self.start, "Stop" if self._is_playing() else "Start")
 
     def renew(self) -> list[str]:
         """Keep the chosen sequence; `update` lists those of the new world."""

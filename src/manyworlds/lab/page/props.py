@@ -167,8 +167,10 @@ class HeightFieldPart(PagePart):
         if reply["capped"]:
             corners = points[[0, -1, 0, -1], [0, -1, -1, 0]].reshape(2, 2, 3)
             self._draw("cross", corners, _CAPPED)
-        note = " The field has more samples than are shown." if reply["capped"] else ""
-        self.outcome.content = note_html(f"{num_x} x {num_y} samples are shown.{note}")
+        told = f"{num_x} x {num_y} samples are shown."
+        if reply["capped"]:
+            told += " The field has more samples than are shown."
+        self.outcome.content = note_html(told)
 
     def _add(self) -> None:
         self._clear()

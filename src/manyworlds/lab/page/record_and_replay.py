@@ -134,8 +134,10 @@ class RecordPart(PagePart):
         if now - self._scanned > _SCAN_S:
             self._scanned = now
             self._list()
-        label, icon = ("Stop recording", _STOP) if recording.is_recording else ("Record", _RECORD)
-        relabel(self.record, label, icon)
+        if recording.is_recording:
+            relabel(self.record, "Stop recording", _STOP)
+        else:
+            relabel(self.record, "Record", _RECORD)
         self.recorded.content = note_html(_told(recording), error=bool(recording.error))
         for handle in (self.stop, self.scrub):
             if handle.disabled == replay.is_active:
@@ -146,17 +148,16 @@ class RecordPart(PagePart):
             if self.scrub.max != end:
                 self.scrub.max = end
             self.scrub.value = replay.replay_time
-        self.report.content = note_html(
-            f"{replay.label}\n{replay.report}" if replay.is_active else ""
-        )
+        report = ""
+        if replay.is_active:
+            report = f"{replay.label}\n{replay.report}"
+        self.report.content = note_html(report)
         self._look()
 
     def _list(self) -> None:
         names = self._sessions()
         if tuple(self.session.options) != names:
-            chosen = self.session.value
             self.session.options = names
-            self.session.value = chosen if chosen in names else names[0]
 
     def _toggle_recording(self) -> None:
         if self._recording.is_recording:

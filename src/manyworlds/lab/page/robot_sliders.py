@@ -135,8 +135,9 @@ class RobotPart(PagePart):
         handles = []
         with folder:
             for name, values in lab.facts.robots[robot.name].commands.items():
-                # Long commands are poses and motions, for which sliders are of no use.
-                for i, value in enumerate(values if len(values) <= _MOST_COMMANDS else []):
+                if len(values) > _MOST_COMMANDS:
+                    continue  # poses and motions, for which sliders are of no use
+                for i, value in enumerate(values):
                     reach = max(1.0, abs(value))
                     handle = gui.add_slider(
                         command_labels(name, len(values))[i], -reach, reach, 0.05, value
@@ -205,7 +206,9 @@ def command_labels(command: str, size: int) -> tuple[str, ...]:
     labels = _LABELS.get(command, ())
     if len(labels) == size:
         return labels
-    return (command,) if size == 1 else tuple(f"{command} {i}" for i in range(size))
+    if size == 1:
+        return (command,)
+    return tuple(f"{command} {i}" for i in range(size))
 
 
 def slider_range(

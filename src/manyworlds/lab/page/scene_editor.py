@@ -143,9 +143,9 @@ class ScenePart(PagePart):
         reply = self._ctx.verbs.list_items()
         self._items = reply["items"]
         names = (_NONE, *(item["name"] for item in self._items))
-        chosen = reply["selected"] or self.choice.value
         self.choice.options = names
-        self.choice.value = chosen if chosen in names else _NONE
+        if reply["selected"] in names:
+            self.choice.value = reply["selected"]
         self._show_tree()
 
     def _show_tree(self) -> None:
@@ -156,19 +156,25 @@ class ScenePart(PagePart):
     def _lines(self, node: dict[str, Any], depth: int = 0) -> list[str]:
         """Return the lines of an item or body, and of what is in it."""
         name = node["name"]
-        body = self._ctx.view.id_of(node["name"]) if depth else 0
+        note = node["kind"]
+        ask = "select_item"
+        body = 0
+        if depth:
+            body = self._ctx.view.id_of(name)
+            ask = "select_body" if body else ""
+            note = "" if note == "body" else note
         line = tree_line(
             name or "without a name",
-            "" if depth and node["kind"] == "body" else node["kind"],
+            note,
             depth=depth,
             selected=not depth and name == self.choice.value,
-            ask=("select_body" if body else "") if depth else "select_item",
+            ask=ask,
             argument=body or name,
         )
-        return [
-            line,
-            *(each for child in node["children"] for each in self._lines(child, depth + 1)),
-        ]
+        lines = [line]
+        for child in node["children"]:
+            lines += self._lines(child, depth + 1)
+        return lines
 
     def _item(self) -> dict[str, Any] | None:
         return next((i for i in self._items if i["name"] == self.choice.value), None)
@@ -181,7 +187,9 @@ class ScenePart(PagePart):
     def _select(self, name: str) -> None:
         self._ctx.verbs.select_item(item="" if name == _NONE else name)
         item = self._item()
-        body = next((b for b in item["bodies"] if b), "") if item else ""
+        body = ""
+        if item is not None:
+            body = next(filter(None, item["bodies"]), "")
         self._ctx.select("body", self._ctx.view.id_of(body))
         self._seen_body = self._ctx.body
         self._show_tree()

@@ -39,10 +39,9 @@ class TaskDetailsPart(PagePart):
         lines = []
         for name, values in found["action"].items():
             spread = found["deviation"].get(name)
-            shown = [
-                f"{number:.2f}" + ("" if spread is None else f" ± {spread[i]:.2f}")
-                for i, number in enumerate(values)
-            ]
+            shown = [f"{number:.2f}" for number in values]
+            if spread is not None:
+                shown = [f"{text} ± {s:.2f}" for text, s in zip(shown, spread, strict=True)]
             lines.append((f"action {name}", "", _joined(shown)))
         for name, values in found["observations"].items():
             lines.append((name, "", _joined([f"{number:.2f}" for number in values])))

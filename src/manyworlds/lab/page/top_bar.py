@@ -105,7 +105,8 @@ class TopBar(PagePart):
             labels = POLICY_DRIVERS if owner == POLICY else DRIVERS
             rows.append(("Owner", owner))
             rows.append(("Stepper", labels.get(snapshot.stepper, snapshot.stepper)))
-            notes = notes if snapshot.fault else self._notes(snapshot)
+            if not snapshot.fault:
+                notes = self._notes(snapshot)
         if snapshot.fault:
             notes.insert(0, snapshot.fault)
         if ctx.note:
@@ -147,7 +148,9 @@ def _speed_name(percent: float) -> str:
 def _pace(snapshot: Snapshot, factor: float) -> str:
     if snapshot.fault:
         return "stopped"
-    return "paused" if snapshot.paused else f"{factor:.2f}x real time"
+    if snapshot.paused:
+        return "paused"
+    return f"{factor:.2f}x real time"
 
 
 def _banner(snapshot: Snapshot, running: bool) -> str:

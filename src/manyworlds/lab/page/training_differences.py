@@ -20,17 +20,17 @@ class DifferencesPart(PagePart):
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the differences, if there are any."""
-        lines, note = self._read()
-        self.folder.visible = bool(lines)
-        if lines:
-            self.folder.label = f"Differences from training: {len(lines)}"
-            self.text.content = note_html("\n".join([*lines, note] if note else lines))
-
-    def _read(self) -> tuple[list[str], str]:
-        """Return the differences, and a note about them."""
         lab = self._ctx.lab
         robot = lab.facts.robots.get(self._ctx.robot)
+        differences: list[str] = []
+        notes = []
         if robot is not None and robot.differences:
+            differences = robot.differences
             taken = "timestep and gains" if robot.adopts_gains else "timestep"
-            return robot.differences, f"The world has taken over the {taken} of training."
-        return ([] if lab.environment is None else lab.environment.differences), ""
+            notes.append(f"The world has taken over the {taken} of training.")
+        elif lab.environment is not None:
+            differences = lab.environment.differences
+        self.folder.visible = bool(differences)
+        if differences:
+            self.folder.label = f"Differences from training: {len(differences)}"
+            self.text.content = note_html("\n".join([*differences, *notes]))

@@ -121,9 +121,7 @@ class TrainingPart(PagePart):
         self.facts.content = status_html(rows, name_em=5.0)
         options = (_LAST_PUSH, *found["checkpoints"][::-1])
         if tuple(self.second.options) != options:
-            chosen = self.second.value
             self.second.options = options
-            self.second.value = chosen if chosen in options else _LAST_PUSH
         self.changes.content = note_html("\n".join(found["changes"]) or "No field was changed.")
         lines = [f"{each['edit']}: {each['outcome']}" for each in found["edits"]]
         self.outcomes.content = note_html("\n".join(lines[::-1]))
@@ -135,9 +133,11 @@ class TrainingPart(PagePart):
         self._ctx.note = f"{len(found)} episodes are remembered"
 
     def _go_back(self) -> None:
+        fields = self.past.values()
         end = self._episodes.get(self.episode.value)
-        fields = {} if end is None else {"env_id": end["env_id"], "end": end["step"]}
-        self._ctx.verbs.rewind_training(**self.past.values(), **fields)
+        if end is not None:
+            fields |= {"env_id": end["env_id"], "end": end["step"]}
+        self._ctx.verbs.rewind_training(**fields)
 
     def _push(self) -> None:
         ctx = self._ctx

@@ -52,8 +52,8 @@ def _card_html(card: dict[str, Any]) -> str:
     """Return a table of what was randomized: value, nominal value, and range."""
     lines = ["<tr><th>field</th><th>value</th><th>nominal</th><th>range</th></tr>"]
     for row in card["randomized"]:
-        drawn = [i for i, low in enumerate(row["low"]) if low is not None] if row["low"] else []
-        for i in drawn or range(len(row["value"])):
+        places = [i for i, low in enumerate(row["low"] or []) if low is not None]
+        for i in places or range(len(row["value"])):
             column = f"[{i}]" if len(row["value"]) > 1 else ""
             bounds = row["draw"]
             if row["low"]:
