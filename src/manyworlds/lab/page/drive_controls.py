@@ -51,8 +51,8 @@ class DriveControls(KeptPart):
             self.scale = self.form.add("scale")
             self.mode = self.form.add("mode", "Effect")
             self.note = gui.add_html("")
-            ctx.on_click(gui.add_button("Bind"), self._bind)
-            ctx.on_click(gui.add_button("Unbind", hint="Of this input and robot."), self._unbind)
+            ctx.add_button("Bind", self._bind)
+            ctx.add_button("Unbind", self._unbind, hint="Of this input and robot.")
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the speeds and the bindings."""

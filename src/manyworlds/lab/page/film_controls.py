@@ -64,8 +64,8 @@ class FilmPart(PagePart):
         self.size = gui.add_dropdown("Size", tuple(_SIZES))
         self.fps = form.add("fps", "Frame rate")
         self.format = gui.add_dropdown("Format", ("best", "mp4", "gif"))
-        self.film = ctx.on_click(
-            gui.add_button("Film", hint="Into a file, beside the recordings."), self._toggle_film
+        self.film = ctx.add_button(
+            "Film", self._toggle_film, hint="Into a file, beside the recordings."
         )
         self.progress = gui.add_html("")
 

@@ -51,10 +51,11 @@ class InspectorPart(PagePart):
         with self.folder:
             self._section = Section(ctx.gui)
             self.note = ctx.gui.add_html("")
-            self.back = ctx.gui.add_button(
-                "Back to the model's", hint="Set the marked fields to the compiled values."
+            self.back = ctx.add_button(
+                "Back to the model's",
+                self._go_back,
+                hint="Set the marked fields to the compiled values.",
             )
-            ctx.on_click(self.back, self._go_back)
 
     def renew(self) -> list[str]:
         """Show the element of the new world."""

@@ -31,10 +31,8 @@ class KeyframePart(PagePart):
             self.root = gui.add_dropdown(
                 "Root", tuple(_ROOTS), hint="Pose of a floating robot's root."
             )
-            self.put = ctx.on_click(gui.add_button("Apply", hint="Pose the robot once."), self._put)
-            self.hold = ctx.on_click(
-                gui.add_button("Hold", hint="Keep its joints at the pose."), self._hold
-            )
+            self.put = ctx.add_button("Apply", self._put, hint="Pose the robot once.")
+            self.hold = ctx.add_button("Hold", self._hold, hint="Keep its joints at the pose.")
 
     def update(self, snapshot: Snapshot) -> None:
         """Show whether the robot is held."""

@@ -35,9 +35,9 @@ class LauncherPart(PagePart):
             self.auto = self.form.add("auto", "Auto-fire")
             self.form.add("delay")
             self.note = gui.add_html("")
-            ctx.on_click(gui.add_button("Aim and launch"), self.launch)
-            ctx.on_click(gui.add_button("Launch all", hint="Key L."), self.launch_all)
-            ctx.on_click(gui.add_button("End auto-fire"), self.forget)
+            ctx.add_button("Aim and launch", self.launch)
+            ctx.add_button("Launch all", self.launch_all, hint="Key L.")
+            ctx.add_button("End auto-fire", self.forget)
         self.renew()
 
     def renew(self) -> list[str]:

@@ -197,6 +197,16 @@ class PageContext:
         """Run an action when a button is clicked; return the button."""
         return on_click(handle, action, self.attempt)
 
+    def add_button(
+        self,
+        label: str,
+        action: Callable[[], object],
+        hint: str | None = None,
+        icon: viser.IconName | None = None,
+    ) -> viser.GuiButtonHandle:
+        """Add a button that runs an action when it is clicked."""
+        return self.on_click(self.gui.add_button(label, hint=hint, icon=icon), action)
+
     def on_change(self, handle: _Input, action: Callable[[Any], object]) -> _Input:
         """Run an action with each new value that a user gives an input; return the input."""
         return on_change(handle, action, self.attempt)

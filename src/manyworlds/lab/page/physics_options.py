@@ -71,10 +71,11 @@ class OptionsPart(PagePart):
                 self._add(label, gui.add_checkbox(label, True))
             self._labels = {name: handle.label for name, handle in self.inputs.items()}
             self.differences = gui.add_html("")
-            self.back = gui.add_button(
-                "Back to the model's", hint="Set the marked options to the values of the model."
+            self.back = ctx.add_button(
+                "Back to the model's",
+                self._go_back,
+                hint="Set the marked options to the values of the model.",
             )
-            ctx.on_click(self.back, self._go_back)
         self.update(ctx.lab.snapshot)
 
     def update(self, snapshot: Snapshot) -> None:

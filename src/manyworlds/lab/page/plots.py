@@ -28,7 +28,8 @@ class PlotPart(PagePart):
         names = ("choose a quantity", *self._known)
         self.choice = gui.add_dropdown("Plot", names)
         ctx.on_change(self.choice, self.add)
-        self.clear = ctx.on_click(gui.add_button("Clear plots", visible=False), self.remove)
+        self.clear = ctx.add_button("Clear plots", self.remove)
+        self.clear.visible = False
         self._folder = gui.add_folder(None)
 
     def add(self, name: str) -> None:

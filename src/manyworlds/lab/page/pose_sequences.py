@@ -21,7 +21,7 @@ class SequencePart(PagePart):
         self.folder = ctx.gui.add_folder("Sequences", visible=bool(names))
         with self.folder:
             self.choice = ctx.gui.add_dropdown("Sequence", names or ("none",))
-            self.start = ctx.on_click(ctx.gui.add_button("Start"), self._toggle)
+            self.start = ctx.add_button("Start", self._toggle)
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the presets of the selected robot, and the one that runs."""

@@ -49,7 +49,7 @@ class PropPart(KeptPart):
             self.pos = self.form.add("pos", "Position", (0.0, 0.0, 1.0))
             self.shape = gui.add_dropdown("Shape", tuple(_SIZES))
             self.scale = gui.add_number("Scale", 1.0, min=1e-6, hint="Factor of sizes and meshes.")
-            self.add_shape = ctx.on_click(gui.add_button("Add shape"), self._add_shape)
+            self.add_shape = ctx.add_button("Add shape", self._add_shape)
             self.decompose = gui.add_checkbox(
                 "Decompose", True, hint="Cut meshes into convex pieces, which collide."
             )
@@ -59,9 +59,10 @@ class PropPart(KeptPart):
             self.upload = gui.add_upload_button("Upload mesh", mime_type=_MESH_TYPES)
             self.upload.on_upload(lambda _: ctx.attempt_at(self.outcome, self._add_upload))
             self.path = gui.add_text("Mesh file", "", hint="Path on the machine of the lab.")
-            self.add_file = ctx.on_click(gui.add_button("Add mesh file"), self._add_file)
+            self.add_file = ctx.add_button("Add mesh file", self._add_file)
             self.progress = gui.add_progress_bar(0.0, visible=False)
-            self.cancel = ctx.on_click(gui.add_button("Cancel", visible=False), self._cancel)
+            self.cancel = ctx.add_button("Cancel", self._cancel)
+            self.cancel.visible = False
             self.outcome = gui.add_html("")
 
     def update(self, snapshot: Snapshot) -> None:
@@ -140,8 +141,8 @@ class HeightFieldPart(PagePart):
             self.form.add("fill")
             self.form.add("exclude", "Leave out")
             self.base = added.add("base_thickness", "Base", slider=True)
-            self.preview = ctx.on_click(gui.add_button("Preview"), self._preview)
-            self.add = ctx.on_click(gui.add_button("Add height field"), self._add)
+            self.preview = ctx.add_button("Preview", self._preview)
+            self.add = ctx.add_button("Add height field", self._add)
             self.outcome = gui.add_html("")
 
     def renew(self) -> list[str]:

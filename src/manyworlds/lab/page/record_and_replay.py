@@ -46,8 +46,8 @@ class RecordPart(PagePart):
         gui = ctx.gui
         with gui.add_folder("Record"):
             self.file = gui.add_text("File", "", hint="NAME.mcap; empty: named by the date.")
-            self.record = gui.add_button("Record", icon=_RECORD, color="red")
-            ctx.on_click(self.record, self._toggle_recording)
+            self.record = ctx.add_button("Record", self._toggle_recording, icon=_RECORD)
+            self.record.color = "red"
             self.recorded = gui.add_html("")
         with gui.add_folder("Replay"):
             self._add_replay(gui)
@@ -55,7 +55,7 @@ class RecordPart(PagePart):
             self.name = gui.add_text(
                 "Save as", "recording.csv", hint="The suffix sets the format: .mcap, .csv or .json."
             )
-            self.save = ctx.on_click(gui.add_button("Save session"), self._save)
+            self.save = ctx.add_button("Save session", self._save)
             self.download = gui.add_button("Download session")
             self.download.on_click(lambda event: ctx.attempt(lambda: self._download(event.client)))
             self.upload = gui.add_upload_button("Import file", mime_type=".mcap,.csv,.json")
@@ -68,10 +68,9 @@ class RecordPart(PagePart):
         active = self._recording.active_session
         self.session = gui.add_dropdown("Session", self._sessions(), initial_value=active)
         ctx.on_change(self.session, self._choose)
-        self.start = ctx.on_click(gui.add_button("Start replay", icon=PLAY), self._start)
-        self.stop = ctx.on_click(
-            gui.add_button("Stop replay", icon=_STOP, color="gray"), lambda: ctx.verbs.replay_stop()
-        )
+        self.start = ctx.add_button("Start replay", self._start, icon=PLAY)
+        self.stop = ctx.add_button("Stop replay", ctx.verbs.replay_stop, icon=_STOP)
+        self.stop.color = "gray"
         self.scrub = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
         ctx.on_change(self.scrub, self._seek)
         steps = {f"{n:+d}": lambda n=n: ctx.verbs.replay_step_frames(n_frames=n) for n in (-1, 1)}

@@ -75,10 +75,9 @@ class RobotPart(PagePart):
         ctx.on_change(
             self.controller, lambda on: ctx.verbs.enable_controller(robot=ctx.robot, enabled=on)
         )
-        self.reset_targets = gui.add_button(
-            "Reset targets", hint="Set all targets to their initial values."
+        self.reset_targets = ctx.add_button(
+            "Reset targets", self._reset_targets, hint="Set all targets to their initial values."
         )
-        ctx.on_click(self.reset_targets, self._reset_targets)
         self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls.values()}
         self._ranges = _ranges(lab.world.model)
         self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls.values()}

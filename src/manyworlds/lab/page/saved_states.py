@@ -23,9 +23,10 @@ class SavedStatePart(KeptPart):
         gui = ctx.gui
         with gui.add_folder("Saved states"):
             self.name = gui.add_text("Name", "", hint="Empty: a number.")
-            self.save = ctx.on_click(gui.add_button("Save"), self._save)
+            self.save = ctx.add_button("Save", self._save)
             self.choice = gui.add_dropdown("Saved", _NO_STATES)
-            self.restore = ctx.on_click(gui.add_button("Restore", disabled=True), self._restore)
+            self.restore = ctx.add_button("Restore", self._restore)
+            self.restore.disabled = True
             self.download = gui.add_button("Download", disabled=True)
             self.download.on_click(lambda event: ctx.attempt(lambda: self._send(event.client)))
             self.upload = gui.add_upload_button("Import file", mime_type=".npz")

@@ -73,11 +73,11 @@ class ScenePart(PagePart):
         self.actions = add_choice(gui, "Selected item", self._told(actions), ctx.attempt)
         with gui.add_folder("Name and grid", expand_by_default=False):
             self.name = gui.add_text("New name", "")
-            self.rename = ctx.on_click(gui.add_button("Rename"), lambda: self._tell(self._rename))
+            self.rename = ctx.add_button("Rename", lambda: self._tell(self._rename))
             self.counts = VerbForm(ctx, "add_item_grid")
             self.counts.add("rows", value=2)
             self.counts.add("columns", value=2)
-            self.grid = ctx.on_click(gui.add_button("Add grid"), lambda: self._tell(self._grid))
+            self.grid = ctx.add_button("Add grid", lambda: self._tell(self._grid))
 
     def _add_sources(self) -> None:
         ctx = self._ctx
@@ -94,13 +94,9 @@ class ScenePart(PagePart):
             )
             ctx.on_change(self.free, self._use_position)
             self.source = gui.add_dropdown("Robot", names, hint="Type to search.")
-            self.add = ctx.on_click(
-                gui.add_button("Add robot"), lambda: self._tell(self._add_by_name)
-            )
+            self.add = ctx.add_button("Add robot", lambda: self._tell(self._add_by_name))
             self.path = gui.add_text("File", "", hint="MJCF, URDF or mesh on the lab's machine.")
-            self.add_file = ctx.on_click(
-                gui.add_button("Add file"), lambda: self._tell(self._add_by_path)
-            )
+            self.add_file = ctx.add_button("Add file", lambda: self._tell(self._add_by_path))
             self.upload = gui.add_upload_button("Upload file", mime_type=_FILES)
             self.upload.on_upload(lambda _: self._tell(self._add_upload))
 

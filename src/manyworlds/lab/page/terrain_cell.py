@@ -32,12 +32,13 @@ class TerrainCellPart(PagePart):
             self.column = gui.add_number(
                 "Column", cell["column"], min=0, max=cells["columns"] - 1, step=1
             )
-            self.move = ctx.on_click(
-                gui.add_button("Move there", hint="The robot and all free bodies."),
+            self.move = ctx.add_button(
+                "Move there",
                 lambda: ctx.verbs.set_terrain_cell(
                     level=int(self.level.value),
                     column=int(self.column.value),
                 ),
+                hint="The robot and all free bodies.",
             )
 
     def update(self, snapshot: Snapshot) -> None:

@@ -48,7 +48,7 @@ class TopBar(PagePart):
         lab = ctx.lab
         self.banner = gui.add_html("")
         self.status = gui.add_html("")
-        self.play = ctx.on_click(gui.add_button("Pause", icon=PAUSE), ctx.toggle_pause)
+        self.play = ctx.add_button("Pause", ctx.toggle_pause, icon=PAUSE)
         actions = {"Step": lambda: ctx.verbs.step(), "Reset": self.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(

@@ -6,6 +6,7 @@ import base64
 import html
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.viewer.browser.markup import note_html, status_html
 
 if TYPE_CHECKING:
+    import viser
+
     from manyworlds.lab.verb_methods import SendEditReply
 
 _PRESENT = "present episode"
@@ -49,18 +52,15 @@ class TrainingPart(PagePart):
         self.past = VerbForm(ctx, "rewind_training")
         self.past.add("seconds", "Before its end", 5.0)
         self.past.add("follow", "Repeat what happened")
-        self.back = ctx.on_click(gui.add_button("Go back"), self._go_back)
-        self.refresh = ctx.on_click(gui.add_button("Read the episodes"), self._read_episodes)
+        self.back = ctx.add_button("Go back", self._go_back)
+        self.refresh = ctx.add_button("Read the episodes", self._read_episodes)
 
     def _add_push(self) -> None:
         ctx = self._ctx
-        gui = self._ctx.gui
         self.pushed = VerbForm(ctx, "push_training")
         self.pushed.add("force", value=(0.0, 100.0, 0.0))
         self.pushed.add("duration_s", "Duration", 0.2)
-        self.push = ctx.on_click(
-            gui.add_button("Push the selected body", hint="Kept, to be sent."), self._push
-        )
+        self.push = ctx.add_button("Push the selected body", self._push, hint="Kept, to be sent.")
 
     def _add_futures(self) -> None:
         ctx = self._ctx
@@ -68,7 +68,7 @@ class TrainingPart(PagePart):
         self.second: Any = gui.add_dropdown("The second one has", (_LAST_PUSH,))
         self.future = VerbForm(ctx, "compare_futures")
         self.length = self.future.add("seconds", "Length")
-        self.compare = ctx.on_click(gui.add_button("Compare"), self._compare)
+        self.compare = ctx.add_button("Compare", self._compare)
         self.result = gui.add_html("")
         self.film = gui.add_html("")
 
@@ -77,35 +77,32 @@ class TrainingPart(PagePart):
         gui = self._ctx.gui
         start = VerbForm(ctx, "send_start_state")
         start.add("share", "Share of episodes")
-        self.start_state = ctx.on_click(
-            gui.add_button("This moment as a start state"),
-            lambda: self._note(ctx.verbs.send_start_state(**start.values())),
+        verbs = ctx.verbs
+        self.start_state = self._add_sender(
+            "This moment as a start state", lambda: verbs.send_start_state(**start.values())
         )
         self.name = gui.add_text("Name", "sent_push", hint="Of the disturbance, or of the case.")
-        self.disturbance = ctx.on_click(
-            gui.add_button("The last push as a disturbance", hint="Any direction, 0.3 to 1 times."),
-            lambda: self._note(
-                ctx.verbs.send_disturbance(
-                    name=self.name.value, scale=[0.3, 1.0], any_direction=True
-                )
+        self.disturbance = self._add_sender(
+            "The last push as a disturbance",
+            lambda: verbs.send_disturbance(
+                name=self.name.value, scale=[0.3, 1.0], any_direction=True
             ),
+            hint="Any direction, 0.3 to 1 times.",
         )
-        self.case = ctx.on_click(
-            gui.add_button("The last push as a test"),
-            lambda: self._note(ctx.verbs.send_case(name=self.name.value, with_push=True)),
+        self.case = self._add_sender(
+            "The last push as a test",
+            lambda: verbs.send_case(name=self.name.value, with_push=True),
         )
-        self.moment_case = ctx.on_click(
-            gui.add_button("This moment as a test"),
-            lambda: self._note(ctx.verbs.send_case(name=self.name.value)),
+        self.moment_case = self._add_sender(
+            "This moment as a test", lambda: verbs.send_case(name=self.name.value)
         )
         self.changes = gui.add_html("")
-        self.randomization = ctx.on_click(
-            gui.add_button("The changed fields as randomization"),
-            lambda: self._note(ctx.verbs.send_randomization()),
+        self.randomization = self._add_sender(
+            "The changed fields as randomization", lambda: verbs.send_randomization()
         )
         self.path = gui.add_text("Path of a value", "rewards.", hint="As in the configuration.")
         self.value = gui.add_text("Value", "", hint="As in JSON: 2.0, [0, 1], true ...")
-        self.set_value = ctx.on_click(gui.add_button("Set the value"), self._set_value)
+        self.set_value = self._add_sender("Set the value", self._set_value)
         self.outcomes = gui.add_html("")
 
     def update(self, snapshot: Snapshot) -> None:
@@ -165,16 +162,23 @@ class TrainingPart(PagePart):
         self._comparison = threading.Thread(target=work, name="manyworlds-futures", daemon=True)
         self._comparison.start()
 
-    def _set_value(self) -> None:
+    def _set_value(self) -> SendEditReply:
         text = self.value.value.strip()
         try:
             value = json.loads(text)
         except ValueError:
             value = text
-        self._note(self._ctx.verbs.send_value(path=self.path.value.strip(), value=value))
+        return self._ctx.verbs.send_value(path=self.path.value.strip(), value=value)
 
-    def _note(self, sent: SendEditReply) -> None:
-        self._ctx.note = f"sent: {'; '.join(sent['edits'])}"
+    def _add_sender(
+        self, label: str, send: Callable[[], SendEditReply], hint: str | None = None
+    ) -> viser.GuiButtonHandle:
+        """Add a button that sends something to the training, and notes what it sent."""
+
+        def act() -> None:
+            self._ctx.note = f"sent: {'; '.join(send()['edits'])}"
+
+        return self._ctx.add_button(label, act, hint)
 
 
 def _futures_html(table: str, film: Path) -> str:
