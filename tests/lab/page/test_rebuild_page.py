@@ -208,7 +208,7 @@ class Note:
     period = 0.0
 
     def __init__(self, ctx) -> None:
-        self.nbody = ctx.lab.world.model.nbody
+        self.nbody = ctx.lab.model.nbody
         self.text = ctx.gui.add_text("Bodies", str(self.nbody))
 
     def update(self, snapshot) -> None:

@@ -42,7 +42,7 @@ class TreePart(PagePart):
         self._shown = -1
 
     def _read(self) -> None:
-        self._model = self._ctx.lab.world.model
+        self._model = self._ctx.lab.model
         self._names = [_NONE, *self._ctx.view.labels[1:]]
 
     def renew(self) -> list[str]:

@@ -65,10 +65,10 @@ class DrivePart(BoxPart):
             camera.leave(snapshot)
             self._camera = camera = None
         if robot and camera is None:
-            world = self._ctx.lab.world
-            if robot not in world.robots:
+            elements = self._ctx.lab.elements
+            if robot not in elements.robots:
                 return
-            body = find_target(world.elements, robot)
+            body = find_target(elements, robot)
             self._camera = camera = ChaseCamera(self._ctx.view, robot, body)
         if camera is not None:
             camera.move(snapshot, elapsed)

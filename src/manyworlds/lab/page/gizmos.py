@@ -28,7 +28,7 @@ def add_gizmo(
         sizes: smallest and largest size [m]; in between, it depends on the bodies of the model.
         hold: called with each event of a drag.
     """
-    size = float(np.clip(2.0 * ctx.lab.world.model.stat.meansize, *sizes))
+    size = float(np.clip(2.0 * ctx.lab.model.stat.meansize, *sizes))
     handle = ctx.server.scene.add_transform_controls(
         f"/over/{name}", scale=size, depth_test=False, visible=False
     )

@@ -54,12 +54,12 @@ class JointPosePart(PagePart):
     def update(self, snapshot: Snapshot) -> None:
         """Show the joints of the selected robot."""
         ctx = self._ctx
-        robots = ctx.lab.world.robots
+        robots = ctx.lab.elements.robots
         robot = ctx.robot or next(iter(robots), "")
         if not snapshot.paused or ctx.lab.environment is not None or robot not in robots:
             self.folder.visible = False
             return
-        model = ctx.lab.world.model
+        model = ctx.lab.model
         if robot != self._robot:
             self._robot = robot
             self._build(model, robot)
@@ -75,9 +75,9 @@ class JointPosePart(PagePart):
                 self._shown[f"{name} yaw"].show(round(yaw, 6))
 
     def _build(self, model: mujoco.MjModel, robot: str) -> None:
-        world = self._ctx.lab.world
-        prefix = world.robots[robot]
-        owners = world.elements.owners
+        elements = self._ctx.lab.elements
+        prefix = elements.robots[robot]
+        owners = elements.owners
         self.sliders = {}
         self._joints = _posed_joints(model)
         with self._section.empty():
@@ -126,11 +126,11 @@ class JointPosePart(PagePart):
         self._set(joint, pose)
 
     def _pose(self, joint: int) -> np.ndarray:
-        at = int(self._ctx.lab.world.model.jnt_qposadr[joint])
+        at = int(self._ctx.lab.model.jnt_qposadr[joint])
         return np.array(self._ctx.lab.snapshot.qpos[at : at + 7])
 
     def _set(self, joint: int, pose: np.ndarray) -> None:
-        name = name_of(self._ctx.lab.world.model, "joint", joint)
+        name = name_of(self._ctx.lab.model, "joint", joint)
         self._ctx.verbs.set_joint_qpos(joint=name, qpos=pose.tolist(), still=True)
 
 

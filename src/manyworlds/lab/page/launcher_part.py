@@ -42,7 +42,7 @@ class LauncherPart(PagePart):
 
     def renew(self) -> list[str]:
         """List the bodies of the world."""
-        model = self._ctx.lab.world.model
+        model = self._ctx.lab.model
         free = free_bodies(model) or [""]
         names = [name for name in element_names(model, "body")[1:] if name] or [""]
         self.body.options = free

@@ -18,7 +18,7 @@ class MocapPart(PagePart):
 
     def __init__(self, ctx: PageContext) -> None:
         super().__init__(ctx)
-        model = ctx.lab.world.model
+        model = ctx.lab.model
         self._held: set[int] = set()
         self.box = ctx.gui.add_checkbox(
             "Mocap handles", False, visible=model.nmocap > 0, hint="Drag them to move mocap bodies."
@@ -27,7 +27,7 @@ class MocapPart(PagePart):
 
     def _add_handles(self) -> None:
         self.handles = []
-        for mocap in range(self._ctx.lab.world.model.nmocap):
+        for mocap in range(self._ctx.lab.model.nmocap):
             hold = partial(self.hold, mocap)
             self.handles.append(add_gizmo(self._ctx, f"mocap_{mocap}", (0.1, 0.5), hold))
 
@@ -52,5 +52,5 @@ class MocapPart(PagePart):
             self._held.discard(mocap)
         else:
             self._held.add(mocap)
-        body = int(np.flatnonzero(self._ctx.lab.world.model.body_mocapid == mocap)[0])
+        body = int(np.flatnonzero(self._ctx.lab.model.body_mocapid == mocap)[0])
         self._ctx.verbs.set_mocap_pose(body=body, pos=position, quat=quat)

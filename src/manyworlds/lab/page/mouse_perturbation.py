@@ -49,7 +49,7 @@ class PullPart(PagePart):
         ctx.view.on_mesh = self.attach
         for handle, body_at in ctx.view.meshes:
             self.attach(handle, body_at)
-        size = float(np.clip(ctx.lab.world.model.stat.meansize, 0.03, 0.3))
+        size = float(np.clip(ctx.lab.model.stat.meansize, 0.03, 0.3))
         self.mark = server.scene.add_frame(
             "/over/selected", axes_length=size, axes_radius=0.03 * size, visible=False
         )
@@ -99,7 +99,7 @@ class PullPart(PagePart):
         ]
         body = min((h for h in hits if h[0] >= 0), default=(0.0, 0))[1]
         ctx = self._ctx
-        ctx.select("body", 0 if _is_floor(ctx.lab.world.model, body) else body)
+        ctx.select("body", 0 if _is_floor(ctx.lab.model, body) else body)
 
     def drag(self, event: DragEvent, body: int) -> None:
         """Handle an event of a drag: grab the body, pull or turn it, release it."""

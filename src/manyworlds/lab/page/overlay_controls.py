@@ -56,14 +56,14 @@ class OverlayPart(PagePart):
     def _bind(self) -> None:
         """Show the choices that depend on the world, and prepare the drawing of its overlays."""
         ctx = self._ctx
-        model = self._model = ctx.lab.world.model
+        model = self._model = ctx.lab.model
         self._add_robots(ctx.gui)
         self._names = [*_NOTHING, *ctx.view.labels[1:]]
         self._following = ctx.view.follow
         self.follow.options = tuple(self._names)
         self.follow.value = self._names[self._following]
-        owners = ctx.lab.world.elements.owners["body"]
-        self._entity_of = _numbers(owners, list(ctx.lab.world.robots))
+        owners = ctx.lab.elements.owners["body"]
+        self._entity_of = _numbers(owners, list(ctx.lab.elements.robots))
         self._robot_of = _numbers(owners, list(self.own))
         plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
         self._colliders = draw.is_collider(model) & ~plane
@@ -76,7 +76,7 @@ class OverlayPart(PagePart):
 
     def _add_controls(self, gui: viser.GuiApi) -> None:
         ctx = self._ctx
-        model = self._ctx.lab.world.model
+        model = self._ctx.lab.model
         self.boxes = {name: gui.add_checkbox(label, False) for name, label in OVERLAYS.items()}
         self.frames = gui.add_dropdown("Frames", tuple(FRAMES))
         self.own: dict[str, dict[str, viser.GuiDropdownHandle[str]]] = {}
@@ -110,7 +110,7 @@ class OverlayPart(PagePart):
         self.own = {}
         self._folders = {}
         with self._robots.empty():
-            for robot in ctx.robots or ctx.lab.world.robots:
+            for robot in ctx.robots or ctx.lab.elements.robots:
                 folder = gui.add_folder(f"Only {robot}", expand_by_default=False, visible=False)
                 self._folders[robot] = folder
                 chosen = before.get(robot, {})
@@ -124,7 +124,7 @@ class OverlayPart(PagePart):
 
     def renew(self) -> list[str]:
         """Draw the overlays of the new world; those that are on stay on."""
-        scale = _force_scale(self._ctx.lab.world.model)
+        scale = _force_scale(self._ctx.lab.model)
         if self.force_scale.value == self._scale:  # no user has changed it
             self.force_scale.value = scale
         self._scale = scale

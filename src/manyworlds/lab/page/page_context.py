@@ -219,7 +219,7 @@ class PageContext:
 
     def select(self, kind: str, id: int) -> None:
         """Select an element, and the body that it belongs to."""
-        model = self.lab.world.model
+        model = self.lab.model
         self.part = "" if kind == "body" else f"{kind}:{name_of(model, kind, id)}"
         self.body = body_of(model, kind, id)
 

@@ -147,7 +147,7 @@ class PageServer:
             lab = self._read_lab()
             wait_for_commits(self.server.gui)
             keep_tabs(self.server.gui)
-            view = WorldView(self.server, lab.world.model, lab.snapshot)
+            view = WorldView(self.server, lab.model, lab.snapshot)
             self.context = PageContext(lab, self.server, view)
             self.context.note = "; ".join(lab.facts.world_warnings)
             top_bar = TopBar(self.context)
@@ -177,7 +177,7 @@ class PageServer:
             lab = self._read_lab()
             self.server.scene.reset()
             self.server.scene.remove_click_callback()
-            view = WorldView(self.server, lab.world.model, snapshot, self.context.view)
+            view = WorldView(self.server, lab.model, snapshot, self.context.view)
             gone = self.context.renew(lab, view)
             self.parts["WorldView"] = view
             self._due = dict.fromkeys(self.parts, 0.0)
@@ -285,11 +285,11 @@ class PageServer:
 
     def frame(self, name: str = "") -> None:
         """Point the cameras of all browsers at a robot or a body; see `LabPage.frame`."""
-        self.look_at(find_target(self.context.lab.world.elements, name), follow=False)
+        self.look_at(find_target(self.context.lab.elements, name), follow=False)
 
     def follow(self, name: str = "") -> None:
         """Keep a robot or a body in the center of the view; see `LabPage.follow`."""
-        self.look_at(find_target(self.context.lab.world.elements, name), follow=True)
+        self.look_at(find_target(self.context.lab.elements, name), follow=True)
 
     def look_at(self, body: int, *, follow: bool) -> None:
         """Point all cameras at a body, 0 for everything, or let them follow it, 0 for none."""

@@ -48,7 +48,7 @@ class OptionsPart(PagePart):
 
     def __init__(self, ctx: PageContext) -> None:
         super().__init__(ctx)
-        self._option = ctx.lab.world.model.opt
+        self._option = ctx.lab.model.opt
         self._model = _model_values(ctx)
         """Values of the compiled model, by name."""
         self.inputs: dict[str, viser.GuiInputHandle[Any]] = {}
@@ -93,7 +93,7 @@ class OptionsPart(PagePart):
 
     def renew(self) -> list[str]:
         """Show the options of the new world."""
-        self._option = self._ctx.lab.world.model.opt
+        self._option = self._ctx.lab.model.opt
         self._model = _model_values(self._ctx)
         for name in _NUMBERS:
             handle: Any = self.inputs[name]

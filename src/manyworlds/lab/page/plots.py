@@ -22,7 +22,7 @@ class PlotPart(PagePart):
 
     def __init__(self, ctx: PageContext) -> None:
         super().__init__(ctx)
-        self._known = {q.name: q for q in quantities(ctx.lab.world.model)}
+        self._known = {q.name: q for q in quantities(ctx.lab.model)}
         self.plots: dict[str, tuple[LinePlot, Quantity, deque[tuple[float, np.ndarray]]]] = {}
         gui = ctx.gui
         names = ("choose a quantity", *self._known)
@@ -61,7 +61,7 @@ class PlotPart(PagePart):
 
     def renew(self) -> list[str]:
         """Keep the plots of quantities that the new world has, with the same unit and size."""
-        self._known = {q.name: q for q in quantities(self._ctx.lab.world.model)}
+        self._known = {q.name: q for q in quantities(self._ctx.lab.model)}
         self.choice.options = ("choose a quantity", *self._known)
         snapshot = self._ctx.lab.snapshot
         gone = []

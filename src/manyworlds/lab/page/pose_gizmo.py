@@ -51,7 +51,7 @@ class GizmoPart(PagePart):
         ctx = self._ctx
         body = self._ctx.body
         self._held = phase != "end"
-        model = ctx.lab.world.model
+        model = ctx.lab.model
         if not body:
             return
         if model.body_mocapid[body] >= 0:

@@ -27,7 +27,7 @@ class ReadoutPart(PagePart):
 
     def renew(self) -> list[str]:
         """Read the joints and sensors of the new world."""
-        model = self._model = self._ctx.lab.world.model
+        model = self._model = self._ctx.lab.model
         self._axes = hinges_and_slides(model).tolist()
         self._sensors = sensors(model)
         self._names = [model.joint(joint).name or f"joint {joint}" for joint in self._axes]
@@ -35,10 +35,10 @@ class ReadoutPart(PagePart):
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the numbers."""
-        world = self._ctx.lab.world
+        elements = self._ctx.lab.elements
         robot = self._ctx.robot or None
-        prefix = world.robots.get(self._ctx.robot, "")
-        owners = world.elements.owners
+        prefix = elements.robots.get(self._ctx.robot, "")
+        owners = elements.owners
         q = snapshot.qpos[self._model.jnt_qposadr[self._axes]]
         v = snapshot.qvel[self._model.jnt_dofadr[self._axes]]
         rows = []

@@ -109,7 +109,7 @@ class RecordPart(PagePart):
         chosen = {robot: choice.value for robot, choice in self.roles.items()}
         self.roles = {}
         with self._robots.empty():
-            for robot in self._ctx.lab.world.robots:
+            for robot in self._ctx.lab.elements.robots:
                 role = self._ctx.gui.add_dropdown(
                     robot,
                     tuple(ROLES),

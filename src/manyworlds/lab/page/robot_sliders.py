@@ -56,7 +56,7 @@ class RobotPart(PagePart):
         gui = ctx.gui
         lab = ctx.lab
         if not ctx.robots:
-            gui.add_markdown(_without_actuators(lab.world.model))
+            gui.add_markdown(_without_actuators(lab.model))
             return
         self._owners = {PANEL, NOBODY, *(robot.owner for robot in lab.facts.robots.values())}
         owners: tuple[str, ...] = tuple(sorted(self._owners))
@@ -79,7 +79,7 @@ class RobotPart(PagePart):
             "Reset targets", self._reset_targets, hint="Set all targets to their initial values."
         )
         self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls.values()}
-        self._ranges = _ranges(lab.world.model)
+        self._ranges = _ranges(lab.model)
         self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls.values()}
 
     def update(self, snapshot: Snapshot) -> None:
@@ -87,7 +87,7 @@ class RobotPart(PagePart):
         ctx = self._ctx
         if not ctx.robots:
             return
-        ranges = _ranges(ctx.lab.world.model)
+        ranges = _ranges(ctx.lab.model)
         if ranges != self._ranges:
             self._ranges = ranges
             self._follow_edits()
@@ -168,7 +168,7 @@ class RobotPart(PagePart):
     def _range(self, robot: ShownControls, i: int) -> tuple[float, float, float, str]:
         """Return range, step and hint of a slider, which reaches the initial target."""
         low, high, step, hint = slider_range(
-            self._ctx.lab.world.model,
+            self._ctx.lab.model,
             int(robot.actuators.actuator_ids[i]),
             int(robot.actuators.ids[i]),
             robot.types[i],

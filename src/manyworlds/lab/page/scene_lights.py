@@ -46,7 +46,7 @@ class SceneLightsPart(PagePart):
         for handle in self.handles.values():
             handle.remove()
         self.handles.clear()
-        model = self._ctx.lab.world.model
+        model = self._ctx.lab.model
         for light in range(model.nlight):
             name = model.light(light).name
             if any(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -20,17 +19,6 @@ from manyworlds.lab.world.elements import RobotElements
 if TYPE_CHECKING:
     from manyworlds.lab.face import LabFace
     from manyworlds.lab.task.env_stepper import EnvironmentStepper
-
-
-@dataclass(frozen=True)
-class ShownWorld:
-    """The compiled model that the page shows, and its robots."""
-
-    model: mujoco.MjModel
-    robots: Mapping[str, str]
-    """Prefix of the elements of each robot, by the robot's name."""
-    elements: RobotElements
-    """Which elements of the model belong to which robot."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +88,10 @@ class ShownLab:
     def __init__(self, face: LabFace) -> None:
         self.face = face
         self._facts = face.facts
-        self.world = ShownWorld(face.model, face.robots, RobotElements(face.model, face.robots))
-        """The world until the next rebuild."""
+        self.model: mujoco.MjModel = face.model
+        """The compiled model until the next rebuild: a copy, or in the lab's process itself."""
+        self.elements = RobotElements(face.model, face.robots)
+        """Elements of the model by the robot that they belong to."""
         self.controls = {name: self._read_controls(name) for name in self._facts.robots}
         """Controls of the robots that have actuators, by name."""
         self.environment: ShownTask | None = None
@@ -116,11 +106,6 @@ class ShownLab:
         if fresh.model_hash == self._facts.model_hash:  # else the page shows the new world soon
             self._facts = fresh
         return self._facts
-
-    @property
-    def model(self) -> mujoco.MjModel:
-        """A copy of the compiled model, or in the lab's process the model itself."""
-        return self.world.model
 
     @property
     def snapshot(self) -> Snapshot:

@@ -74,7 +74,7 @@ class TaskPart(PagePart):
                 plots = ViserTermPlotter(server, [*report.metrics], "Metric")
             self._panels.append(("metrics", plots))
         # A model of its own: drawing changes the sizes of MuJoCo's symbols.
-        self._overlays = MujocoOverlays(server, WorldMirror(ctx.lab.world.model), "/debug_shapes")
+        self._overlays = MujocoOverlays(server, WorldMirror(ctx.lab.model), "/debug_shapes")
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the last control step."""

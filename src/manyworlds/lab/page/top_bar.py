@@ -128,8 +128,8 @@ class TopBar(PagePart):
         """Return reasons why the robot does not move, or may stop moving."""
         lab = self._ctx.lab
         robot = self._ctx.robot
-        owners = lab.world.elements.owners["body"]
-        own = [owners[body] == robot for body in lab.world.model.dof_bodyid.tolist()]
+        owners = lab.elements.owners["body"]
+        own = [owners[body] == robot for body in lab.model.dof_bodyid.tolist()]
         speed = np.abs(snapshot.qvel[own]).max(initial=0.0)
         reasons = [*lab.facts.robots[robot].reasons]
         if reasons and (speed <= _STILL or snapshot.paused):
