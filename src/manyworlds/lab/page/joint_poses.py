@@ -11,6 +11,7 @@ import numpy as np
 
 from manyworlds.lab.edits.editable_fields import name_of
 from manyworlds.lab.loop.snapshot import Snapshot
+from manyworlds.lab.page.mouse_perturbation import turned
 from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, Section, ShownValue, add_number
 
@@ -117,12 +118,8 @@ class JointPosePart(PagePart):
 
     def _turn_base(self, joint: int, degrees: float) -> None:
         pose = self._pose(joint)
-        turn = np.array([0.0, 0.0, math.radians(degrees) - yaw_of(pose[3:])])
-        more = np.empty(4)
-        turned = np.empty(4)
-        mujoco.mju_axisAngle2Quat(more, np.array([0.0, 0.0, 1.0]), turn[2])
-        mujoco.mju_mulQuat(turned, more, pose[3:])
-        pose[3:] = turned
+        turn = math.radians(degrees) - yaw_of(pose[3:])
+        pose[3:] = turned(pose[3:], np.array([0.0, 0.0, 1.0]), turn)
         self._set(joint, pose)
 
     def _pose(self, joint: int) -> np.ndarray:

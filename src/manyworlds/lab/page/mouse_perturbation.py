@@ -97,9 +97,10 @@ class PullPart(PagePart):
             (float(str(geom["distance"])), int(str(geom["body_id"]))),
             self._ctx.view.grid.deformables.bodies.hit(start, along),
         ]
-        body = min((h for h in hits if h[0] >= 0), default=(0.0, 0))[1]
-        ctx = self._ctx
-        ctx.select("body", 0 if _is_floor(ctx.lab.model, body) else body)
+        _, body = min((hit for hit in hits if hit[0] >= 0), default=(0.0, 0))
+        if _is_floor(self._ctx.lab.model, body):
+            body = 0
+        self._ctx.select("body", body)
 
     def drag(self, event: DragEvent, body: int) -> None:
         """Handle an event of a drag: grab the body, pull or turn it, release it."""
@@ -152,10 +153,11 @@ class PullPart(PagePart):
         right, down = (np.array(event.end_screen_pos) - start) * _TURN_PER_SCREEN
         camera = _matrix(np.array(event.client.camera.wxyz))
         # A move to the right turns about the camera's up axis, a move down about its right axis.
-        turned = _turned(_turned(quat, -camera[:, 1], right), camera[:, 0], -down)
+        aim = turned(quat, -camera[:, 1], right)
+        aim = turned(aim, camera[:, 0], -down)
         with self._lock:
-            self._quat = turned
-        self._ctx.verbs.turn_body(quat=turned)
+            self._quat = aim
+        self._ctx.verbs.turn_body(quat=aim)
 
 
 def _matrix(quat: np.ndarray) -> np.ndarray:
@@ -164,7 +166,8 @@ def _matrix(quat: np.ndarray) -> np.ndarray:
     return matrix.reshape(3, 3)
 
 
-def _turned(quat: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
+def turned(quat: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
+    """Return an orientation (wxyz) after a turn about an axis of the world by an angle [rad]."""
     turn = np.empty(4)
     result = np.empty(4)
     mujoco.mju_axisAngle2Quat(turn, np.ascontiguousarray(axis), float(angle))

@@ -106,21 +106,20 @@ class OverlayPart(PagePart):
     def _add_robots(self, gui: viser.GuiApi) -> None:
         """Add the choices of each robot; robots of the same name keep theirs."""
         ctx = self._ctx
-        before = {r: {name: own[name].value for name in OWN} for r, own in self.own.items()}
+        before = self.own
         self.own = {}
         self._folders = {}
         with self._robots.empty():
             for robot in ctx.robots or ctx.lab.elements.robots:
                 folder = gui.add_folder(f"Only {robot}", expand_by_default=False, visible=False)
                 self._folders[robot] = folder
-                chosen = before.get(robot, {})
-                with folder:
-                    self.own[robot] = {
-                        name: gui.add_dropdown(
-                            OVERLAYS[name], _CHOICES, initial_value=chosen.get(name, AS_ALL)
-                        )
-                        for name in OWN
-                    }
+                self.own[robot] = {}
+                for name in OWN:
+                    with folder:
+                        choice = gui.add_dropdown(OVERLAYS[name], _CHOICES)
+                    if robot in before:
+                        choice.value = before[robot][name].value
+                    self.own[robot][name] = choice
 
     def renew(self) -> list[str]:
         """Draw the overlays of the new world; those that are on stay on."""

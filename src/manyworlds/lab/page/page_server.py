@@ -316,12 +316,12 @@ class PageServer:
             self._clear()
 
     def _end_parts(self, shown: PageParts) -> None:
+        self._shown = None
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(3.0)
             self._thread = None
         shown.close()
-        self._shown = None
 
     def _clear(self) -> None:
         self.context.view.remove()
@@ -340,8 +340,9 @@ class PageServer:
         self.context.failures.append(f"{name} failed: {self.errors[-1].splitlines()[-1]}")
 
     def _run(self) -> None:
+        stopping = self._stopping  # another lab has another one
         budget = CpuShare(_SHARE_BESIDE_STEPS, self._period)
-        while not self._stopping.is_set():
+        while not stopping.is_set():
             begun = time.monotonic()
             busy = time.thread_time()
             if self.server.get_clients():
@@ -354,7 +355,7 @@ class PageServer:
             rest = begun + self._period - time.monotonic()
             if self._delays_steps():
                 rest = budget.rest(time.thread_time() - busy)
-            self._stopping.wait(max(0.0, rest))
+            stopping.wait(max(0.0, rest))
 
 
 InProcessPage = PageServer

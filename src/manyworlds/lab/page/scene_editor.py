@@ -238,34 +238,28 @@ class ScenePart(PagePart):
         reply = self._ctx.verbs.add_item_grid(item=self._chosen(), **self.counts.values())
         return _done("add item grid", reply["notes"])
 
-    def _new_name(self) -> str:
-        return self.added_name.value.strip()
-
-    def _new_pos(self) -> tuple[float, ...] | None:
-        return None if self.free.value else self.position.value
+    def _wanted(self) -> dict[str, Any]:
+        """Return the name and the place of a new item."""
+        pos = None if self.free.value else self.position.value
+        return {"name": self.added_name.value.strip(), "pos": pos}
 
     def _use_position(self, free: bool) -> None:
         self.position.disabled = free
 
     def _add_by_name(self) -> str:
-        source = self.source.value
-        reply = self._ctx.verbs.add_item(source=source, name=self._new_name(), pos=self._new_pos())
+        reply = self._ctx.verbs.add_item(source=self.source.value, **self._wanted())
         return self._select_new("add item", reply)
 
     def _add_by_path(self) -> str:
         path = self.path.value.strip()
         if not path:
             raise ValueError("Give the path of a file.")
-        reply = self._ctx.verbs.add_item_file(
-            path=Path(path).expanduser(), name=self._new_name(), pos=self._new_pos()
-        )
+        reply = self._ctx.verbs.add_item_file(path=Path(path).expanduser(), **self._wanted())
         return self._select_new("add item file", reply)
 
     def _add_upload(self) -> str:
         file = self.upload.value
-        reply = self._ctx.verbs.upload_item(
-            file=file.name, content=file.content, name=self._new_name(), pos=self._new_pos()
-        )
+        reply = self._ctx.verbs.upload_item(file=file.name, content=file.content, **self._wanted())
         return self._select_new("upload item", reply)
 
     def _folder(self) -> str:
