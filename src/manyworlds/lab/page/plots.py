@@ -67,11 +67,11 @@ class PlotPart(PagePart):
         gone = []
         for name, (plot, before, history) in list(self.plots.items()):
             now = self._known.get(name)
-            size = None if now is None else now.read(snapshot)[: len(COLORS)].shape
-            fits = not history or history[-1][1].shape == size
-            if now is not None and now.unit == before.unit and fits:
-                self.plots[name] = plot, now, history
-                continue
+            if now is not None and now.unit == before.unit:
+                size = now.read(snapshot)[: len(COLORS)].shape
+                if not history or history[-1][1].shape == size:
+                    self.plots[name] = plot, now, history
+                    continue
             plot.remove()
             del self.plots[name]
             gone.append(f"the plot '{name}' is gone")

@@ -44,7 +44,7 @@ class VerbForm:
             label += f" [{field['unit']}]"
         if value is None:
             value = field.get("default")
-        meaning = field["text"].removeprefix("true to ")
+        meaning = field.get("text", label).removeprefix("true to ")
         hint = f"{meaning[0].upper()}{meaning[1:]}."
         handle: viser.GuiInputHandle[Any]
         if "options" in field:
