@@ -26,7 +26,7 @@ import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, RecorderCfg
 from manyworlds.lab.client import connect
-from manyworlds.lab.page import InProcessPage
+from manyworlds.lab.page import PageServer
 from manyworlds.lab.readers.link import LabLink
 from manyworlds.lab.readers.remote_lab import RemoteLab
 from manyworlds.lab.readers.wire import Wire
@@ -94,7 +94,7 @@ class Stage:
         link.show(self.lab)
         arrived.wait()
         remote.sync_model()
-        self.page = InProcessPage(remote, port=free_port())
+        self.page = PageServer(remote, port=free_port())
         exits.callback(self.page.close)
         self.lab.gathered.max_age = -1.0
         self.hub = exits.enter_context(LabHub(LabServerCfg(**ANY)))

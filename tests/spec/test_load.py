@@ -524,13 +524,13 @@ def test_textures_in_a_browser(tmp_path, browser):
     """Open a textured GLB file in the lab: the browser shows the colors of its texture."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
     from manyworlds.lab import LabCfg, LiveLab
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
     from tests.browser import free_port
 
     textured(tmp_path / "crate.glb", (0, 170, 60))
     image = pytest.importorskip("PIL.Image", reason="needs Pillow")
     with LiveLab(world_from_file(tmp_path / "crate.glb"), LabCfg(start_paused=True)) as lab:
-        page = InProcessPage(lab, port=free_port(), frame_rate=5.0)
+        page = PageServer(lab, port=free_port(), frame_rate=5.0)
         page.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
         page.server.scene.configure_environment_map(None)
         page.start()

@@ -30,7 +30,7 @@ from manyworlds.utils.garbage import gc_paused
 from manyworlds.utils.web_access import served_at
 
 if TYPE_CHECKING:
-    from manyworlds.lab.page.page_process import PageProcess
+    from manyworlds.lab.page.lab_page import LabPage
     from manyworlds.lab.training import EnteredWorld
 
 ATTACH = "--attach"
@@ -200,13 +200,11 @@ def _limit_threads() -> None:
     torch.set_num_threads(1)  # one world has too little work for several
 
 
-def _page(cfg: AttachOptions) -> contextlib.closing[PageProcess]:
+def _page(cfg: AttachOptions) -> contextlib.closing[LabPage]:
     """Start the page's process, which loads beside the world."""
-    from manyworlds.lab.page.page_process import PageProcess
-    from manyworlds.lab.page.tabs import TABS
+    from manyworlds.lab.page.lab_page import LabPage
 
-    page = {"host": "127.0.0.1", "port": cfg.port, "web_origins": list(cfg.web_origin)}
-    return contextlib.closing(PageProcess(page, TABS))
+    return contextlib.closing(LabPage(port=cfg.port, web_origins=cfg.web_origin))
 
 
 def _worst_episode(folder: Path, number: int) -> tuple[int, int]:

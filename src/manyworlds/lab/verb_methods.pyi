@@ -816,9 +816,9 @@ class LabVerbs:
         """Set the speeds that held keys and full deflections of sticks give; others stay.
 
         Args:
-            forward: forward [m/s], 0 to 2.
-            left: left [m/s], 0 to 1.
-            yaw: yaw [rad/s], 0 to 3.14.
+            forward: forward speed of held keys [m/s], 0 to 2.
+            left: speed of held keys to the left [m/s], 0 to 1.
+            yaw: yaw rate of held keys [rad/s], 0 to 3.14.
 
         Returns:
             `fastest` (forward and left velocity [m/s], yaw rate [rad/s]).
@@ -1173,12 +1173,12 @@ class LabVerbs:
             body: body with a free joint.
             target: body to aim at.
             point: point to aim at, without a target [m].
-            path: direct, or on a parabola.
-            speed: if direct [m/s], 0.1 to 100.
-            arc: height by distance, 0 to 10.
+            path: straight at the target, or on a parabola.
+            speed: speed of a direct launch [m/s], 0.1 to 100.
+            arc: height of a ballistic path, divided by its length, 0 to 10.
             delay: time between launches [s], at least 0.01.
-            auto: true to reset and launch again and again.
-            reset: true to put the body back before each launch.
+            auto: true to reset and launch again and again, after each delay.
+            reset: true to launch the body from where it was after a reset.
 
         Returns:
             `launches` (body, target, path, speed, arc, delay, auto and reset of each).
@@ -1402,7 +1402,7 @@ class LabVerbs:
             resolution: samples along x and y, 2 to 512.
             fill: height where there is no surface [m].
             include: names of geoms or bodies to sample; empty for all.
-            exclude: names of geoms or bodies to leave out.
+            exclude: names of geoms or bodies to leave out, as 'robot/.*'.
             groups: groups of geoms to sample.
 
         Returns:
@@ -1431,7 +1431,7 @@ class LabVerbs:
             resolution: samples along x and y, 2 to 512.
             fill: height where there is no surface [m].
             include: names of geoms or bodies to sample; empty for all.
-            exclude: names of geoms or bodies to leave out.
+            exclude: names of geoms or bodies to leave out, as 'robot/.*'.
             groups: groups of geoms to sample.
             base_thickness: depth of the base [m], 0.01 to 1.
             name: name of the new entity; a number is added if it is taken.
@@ -2318,7 +2318,8 @@ class LabVerbs:
             seconds: time before the end or the present [s], at least 0.
             env_id: world of the training; this one if left out, at least 0.
             end: step of the end of one of the worst episodes; -1: the present one.
-            follow: repeat what happened; else the policy acts at once.
+            follow: true to repeat what happened until the world is disturbed; else the policy acts
+                at once.
 
         Returns:
             `equal_steps` (control steps made so far, equal to those of the training).

@@ -29,18 +29,18 @@ def open_page():
     """Open pages of MJCF texts; without the physics thread, `iterate_once` moves the world on."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
     opened = []
 
-    def make(xml: str = ARM, robots=(), errors=None, warnings=(), **kwargs: Any) -> InProcessPage:
+    def make(xml: str = ARM, robots=(), errors=None, warnings=(), **kwargs: Any) -> PageServer:
         world = world_from_spec(mujoco.MjSpec.from_string(xml))
         if robots:
             world.robots = {name: f"{name}/" for name in robots}
         world.errors |= errors or {}
         world.warnings += warnings
         lab = LiveLab(world, LabCfg(**kwargs))
-        page = InProcessPage(lab, port=free_port())
+        page = PageServer(lab, port=free_port())
         page._due = dict.fromkeys(page._due, float("-inf"))
         for part in page.parts.values():
             part.period = float("-inf")  # each update shows everything

@@ -17,9 +17,9 @@ from tests.waiting import PATIENCE_S
 
 def serve(lab: LiveLab, port: int, **options):
     """Serve a page that is drawn with little effort: no shadows, no reflections, few pictures."""
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
-    page = InProcessPage(lab, port=port, frame_rate=5.0, **options)
+    page = PageServer(lab, port=port, frame_rate=5.0, **options)
     page.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
     page.server.scene.configure_environment_map(None)
     page.start()

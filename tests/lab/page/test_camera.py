@@ -73,7 +73,7 @@ def test_narrow_windows_show_all(open_page, monkeypatch, width, height):
     client = SimpleNamespace(camera=camera, atomic=contextlib.nullcontext)
     monkeypatch.setattr(page.server, "get_clients", lambda: {0: client})
     aspect = width / height if height else 1.3
-    for frame in (page.parts["CameraPart"].frame_all, lambda: page._welcome(client)):
+    for frame in (page.parts["CameraPart"].frame_all, lambda: page._welcome(client, page._shown)):
         camera.position = None
         frame()
         x, y, _ = picture(camera, [[-3.5, -3.0, 0.0], [3.5, 3.0, 0.0]]).T
@@ -85,7 +85,7 @@ def test_a_view_that_becomes_narrow_is_fitted_again(page):
     updates = []
     camera = SimpleNamespace(image_width=800, image_height=480, on_update=updates.append)
     client = SimpleNamespace(camera=camera, atomic=contextlib.nullcontext)
-    page._welcome(client)
+    page._welcome(client, page._shown)
     first, initial = camera.position, page.server.initial_camera.position
     camera.image_width = 200
     updates[0](camera)
@@ -138,11 +138,11 @@ def test_buttons_and_a_key_frame(page):
 def test_a_robot_with_a_policy_is_followed(task, floats):
     """Follow the base of a floating robot as soon as a policy controls it; a user may stop it."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
     cfg = load_env_cfg(task, play=True)
     lab = LiveLab(world_from_scene(cfg.scene, cfg.sim.mujoco))
-    page = InProcessPage(lab, port=free_port())
+    page = PageServer(lab, port=free_port())
     try:
         camera, overlays = page.parts["CameraPart"], page.parts["OverlayPart"]
         lab.gathered.max_age = float("-inf")

@@ -200,11 +200,11 @@ def test_a_robot_that_cannot_be_stopped_is_told(error, caplog):
 def test_other_machines_drive_through_the_gate(monkeypatch):
     """Serve a page to other machines: driving needs the token, and no further port."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
     lab = LiveLab(two_robots())
     lab["go"].controller = Walker()
-    page = InProcessPage(lab, host="0.0.0.0", port=free_port())
+    page = PageServer(lab, host="0.0.0.0", port=free_port())
     try:
         host = page.url.split("/")[2]
         token = page.url.partition("token=")[2]

@@ -195,17 +195,17 @@ def test_the_command_opens_the_page_of_a_broken_model(file, content):
     options = LabOptions(target=str(file))
     page = ReloadablePage(lambda: open_lab(options), port=free_port(), in_process=True)
     page.open()
-    assert page.lab is None and "arm.xml" in page.error and page.shell.card.content
+    assert page.lab is None and "arm.xml" in page.error and page.page.card.content
     file.write_text(ARM)
-    press(page.shell.button)
-    assert page.error == "" == page.shell.card.content
+    press(page.page.button)
+    assert page.error == "" == page.page.card.content
     assert page.lab is not None and page.lab.loop.state == "running"
     page.close()
 
 
 def test_reloads_that_fail_in_any_way_are_shown(file, monkeypatch):
     """Let the lab, then the page, fail for a reason that nobody foresaw: the card says it."""
-    from manyworlds.lab.page import ReloadablePage, page_shell
+    from manyworlds.lab.page import ReloadablePage, page_server
 
     answers = [AttributeError("no such part")]
 
@@ -216,17 +216,15 @@ def test_reloads_that_fail_in_any_way_are_shown(file, monkeypatch):
 
     page = ReloadablePage(open_lab, port=free_port(), in_process=True)
     page.reload()
-    assert "AttributeError: no such part" in page.shell.card.content
+    assert "AttributeError: no such part" in page.page.card.content
     page.reload()
-    assert "arm.xml" in page.error and "does not compile" in page.shell.card.content
+    assert "arm.xml" in page.error and "does not compile" in page.page.card.content
     file.write_text(ARM)
     with monkeypatch.context() as patch:
-        patch.setattr(page_shell, "InProcessPage", lambda *args, **kwargs: 1 / 0)
+        patch.setattr(page_server, "PageContext", lambda *args, **kwargs: 1 / 0)
         threads = threading.active_count()
         page.reload()
-        assert (
-            "ZeroDivisionError" in page.shell.card.content and threading.active_count() == threads
-        )
-    press(page.shell.button)
-    assert page.lab is not None and page.shell.card.content == ""
+        assert "ZeroDivisionError" in page.page.card.content and threading.active_count() == threads
+    press(page.page.button)
+    assert page.lab is not None and page.page.card.content == ""
     page.close()

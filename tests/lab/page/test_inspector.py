@@ -214,11 +214,11 @@ def test_joints_are_posed_while_paused(page):
 
 def test_vertices_of_cloths_are_not_posed():
     """Open the cloth, which has hundreds of joints: only the ball has inputs."""
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
     from manyworlds.lab.world.gallery import open_gallery
 
     lab = open_gallery("cloth-on-a-pole", lambda world: LiveLab(world, LabCfg(start_paused=True)))
-    page = InProcessPage(lab, port=free_port())
+    page = PageServer(lab, port=free_port())
     try:
         page.update()
         assert lab.model.njnt > 200
@@ -230,7 +230,7 @@ def test_vertices_of_cloths_are_not_posed():
 
 def test_the_floor_of_a_task_clears_the_selection_and_its_world_has_a_card():
     """Click the floor of a task: nothing is selected; the tab World tells what was drawn."""
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
     cfg = load_env_cfg("Velocity-Flat-Quadruped")
     cfg.scene.num_envs = 2
@@ -238,7 +238,7 @@ def test_the_floor_of_a_task_clears_the_selection_and_its_world_has_a_card():
     env.reset()
     with LiveLab.walk_into(env, 1) as lab:
         lab.pause()
-        page = InProcessPage(lab, port=free_port())
+        page = PageServer(lab, port=free_port())
         trunk = lab.edits.find("body:trunk")[1]
         above = lab.snapshot.xpos[trunk] + (0.0, 0.0, 2.0)
         page.parts["PullPart"].click(above, (0.0, 0.0, -1.0))

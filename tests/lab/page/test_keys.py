@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,7 +114,7 @@ def test_tab_hides_the_panel(open_page, monkeypatch):
     page.keys.actions["tab"]()
     page.keys.actions["tab"]()
     assert done == ["hide", "show"]
-    page._collapsed = True
+    page._cfg = replace(page._cfg, collapsed=True)
     page._build()
     page.keys.actions["tab"]()
     assert done == ["hide", "show"] * 2

@@ -27,7 +27,7 @@ pytest.importorskip("viser", reason="needs the extra 'lab'")
 @pytest.fixture
 def served():
     """A lab where one robot takes a velocity, its hub, of whose ports one is in use, and a page."""
-    from manyworlds.lab.page.page_shell import PageShell
+    from manyworlds.lab.page import PageServer
 
     with (
         LiveLab(two_robots(), LabCfg(start_paused=True)) as lab,
@@ -38,19 +38,19 @@ def served():
         with LabHub(LabServerCfg(**ports), report=lambda text: None) as hub:
             wait_until(lambda: hub.web.state == "open", "the WebSocket is not open")
             hub.attach(lab)
-            shell = PageShell(port=free_port(), frame_rate=5.0, network_port=hub.ports["web"])
-            shell.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
-            shell.server.scene.configure_environment_map(None)
-            hub.allow_page(shell.url)
-            shell.show(lab)
-            shell.start()
-            yield lab, hub, shell
-            shell.close()
+            page = PageServer(port=free_port(), frame_rate=5.0, network_port=hub.ports["web"])
+            page.server.scene.configure_default_lights(enabled=True, cast_shadow=False)
+            page.server.scene.configure_environment_map(None)
+            hub.allow_page(page.url)
+            page.show(lab)
+            page.start()
+            yield lab, hub, page
+            page.close()
 
 
 def test_the_page_takes_over_and_drives(served, browser):
     """Take the robots back from a program, drive while keys are held, stop when they are not."""
-    lab, hub, shell = served
+    lab, hub, page = served
     law = lab["go"].controller
 
     def twist() -> list[float]:
@@ -59,7 +59,7 @@ def test_the_page_takes_over_and_drives(served, browser):
     with connect(f"ws://127.0.0.1:{hub.ports['web']}") as line:
         program = WebClient(line)
         program.hello(client="arm script", include_model=False)
-        browser.goto(shell.url)
+        browser.goto(page.url)
         box = browser.locator("#lab-network")
         box.get_by_text("arm script").first.wait_for()
         box.get_by_text("messages/s").first.wait_for()
@@ -134,14 +134,14 @@ def test_the_script_is_text_in_an_attribute(name):
 
 def test_a_page_has_one_of_each():
     """Show a lab, and another one: the button to reload and the box are there once."""
-    from manyworlds.lab.page.page_shell import PageShell
+    from manyworlds.lab.page import PageServer
 
-    shell = PageShell(on_reload=lambda: None, port=free_port(), network_port=5580)
+    page = PageServer(on_reload=lambda: None, port=free_port(), network_port=5580)
     try:
         for _ in range(2):
             with LiveLab(two_robots(), LabCfg(start_paused=True)) as lab:
-                shell.show(lab)
-                handles = [*shell.server.gui._gui_input_handle_from_uuid.values()]
+                page.show(lab)
+                handles = [*page.server.gui._gui_input_handle_from_uuid.values()]
                 assert [h.label for h in handles if hasattr(h, "label")].count("Reload") == 1
     finally:
-        shell.close()
+        page.close()

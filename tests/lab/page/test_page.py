@@ -360,9 +360,9 @@ def test_meshes_come_after_the_panel(page):
         def update(self, snapshot) -> None:
             pass
 
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
-    again = InProcessPage(page.lab, server=page.server, tabs={"Mine": (Probe,)})
+    again = PageServer(page.lab, server=page.server, tabs={"Mine": (Probe,)})
     assert seen == [0] and len(again.context.view.meshes) >= 3
     again.close()
 
@@ -584,7 +584,7 @@ def test_pictures_become_fewer_while_somebody_waits_for_steps(page, monkeypatch)
         now += seconds
 
     clock = SimpleNamespace(monotonic=lambda: now, thread_time=lambda: busy)
-    monkeypatch.setattr("manyworlds.lab.page.in_process_page.time", clock)
+    monkeypatch.setattr("manyworlds.lab.page.page_server.time", clock)
     monkeypatch.setattr(page.server, "get_clients", lambda: {0: object()})
     monkeypatch.setattr(page, "update", picture)
     monkeypatch.setattr(page, "_stopping", SimpleNamespace(is_set=lambda: now >= 10.0, wait=wait))

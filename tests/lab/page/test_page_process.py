@@ -144,7 +144,7 @@ def test_parts_that_cannot_be_imported_are_refused(serve):
 
     main = type("Main", (HeightPart,), {"__module__": "__main__"})
     for part in (lambda ctx: HeightPart(ctx), Local, main):
-        with pytest.raises(ValueError, match="cannot import the part .* tab 'Mine'.*InProcessPage"):
+        with pytest.raises(ValueError, match="cannot import the part .* tab 'Mine'.*PageServer"):
             serve(tabs={"Mine": (part,)})
     for name in ("nowhere.at_all:Part", "tests.lab.page.height_part:Absent", "tests"):
         with pytest.raises(ValueError, match=f"cannot import its part '{name}'"):
@@ -191,9 +191,25 @@ def test_models_are_opened_again(tmp_path, serve):
         before = lab.world
         page.reload()
         assert page.error == "" and page.lab is lab and lab.world is not before
-        assert lab.loop.state == "running" and page.shell.is_alive
-        os.kill(page.shell.process.pid, signal.SIGKILL)
-        until(lambda: not page.shell.is_alive, "the page's process stays")
+        assert lab.loop.state == "running" and page.page.is_alive
+        os.kill(page.page.process.pid, signal.SIGKILL)
+        until(lambda: not page.page.is_alive, "the page's process stays")
         assert page.lab.loop.state == "running"
     finally:
         page.close()
+
+
+def test_settings_are_keywords_too():
+    """Give settings by name, also beside a `PageCfg`: the two lists are equal."""
+    from manyworlds.lab.page.page_cfg import PageCfg, PageKeywords
+
+    keywords = {name: hint.__forward_arg__ for name, hint in PageKeywords.__annotations__.items()}
+    assert keywords == PageCfg.__annotations__
+
+
+def test_a_setting_by_name_replaces_that_of_the_cfg(serve):
+    """Serve a page with a `PageCfg` and a keyword: the keyword counts."""
+    from manyworlds.lab.page import PageCfg
+
+    with pytest.raises(ValueError, match=r"203\.0\.113\.1"):
+        serve(cfg=PageCfg(frame_rate=5.0, host="203.0.113.2"), host="203.0.113.1")

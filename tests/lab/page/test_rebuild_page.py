@@ -109,12 +109,12 @@ def test_what_is_gone_is_noted(page):
 def test_bodies_without_names_stay():
     """Select and follow legs of the ant that have no names: both stay, or are named as gone."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
     assets = Path(pytest.importorskip("gymnasium").__path__[0]) / "envs" / "mujoco" / "assets"
     text = (assets / "ant.xml").read_text()
     lab = LiveLab(world_from_spec(mujoco.MjSpec.from_string(text)), LabCfg(mode="direct"))
-    page = InProcessPage(lab, port=free_port())
+    page = PageServer(lab, port=free_port())
     try:
         parts, ctx = page.parts, page.context
         assert "" not in parts["OverlayPart"].follow.options
@@ -145,10 +145,10 @@ def test_bodies_without_names_stay():
 def test_pages_of_the_suite_continue(name):
     """Rebuild robots of dm_control with a box and back: each part shows each world."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
     lab = LiveLab(world_from_file(suite_file(name)), LabCfg(mode="direct"))
-    page = InProcessPage(lab, port=free_port())
+    page = PageServer(lab, port=free_port())
     robot, followed = page.context.robot, lab.world.model.body(2).name
     page.follow(followed)
     page.parts["OverlayPart"].toggle("joints", "sites", "contact_points")
@@ -208,7 +208,7 @@ class Note:
     period = 0.0
 
     def __init__(self, ctx) -> None:
-        self.nbody = ctx.lab.world.model.nbody
+        self.nbody = ctx.lab.model.nbody
         self.text = ctx.gui.add_text("Bodies", str(self.nbody))
 
     def update(self, snapshot) -> None:
@@ -219,10 +219,10 @@ class Note:
 def test_parts_that_know_nothing_of_rebuilds_are_made_again(world):
     """Rebuild a page with such a part: there is one, in its tab, of the new world."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import TABS, InProcessPage
+    from manyworlds.lab.page import TABS, PageServer
 
     lab = LiveLab(world)
-    page = InProcessPage(lab, port=free_port(), tabs={**TABS, "Mine": (Note,)})
+    page = PageServer(lab, port=free_port(), tabs={**TABS, "Mine": (Note,)})
     first = page.parts["Note"]
     rebuild(page, (UPPER, BOX))
     assert page.parts["Note"] is not first and page.parts["Note"].nbody == 6
@@ -252,11 +252,11 @@ def test_programs_frame_and_follow(page):
 def test_a_page_is_drawn_while_the_world_is_rebuilt(world):
     """Draw a running world without a break while it is rebuilt thirty times: no part fails."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
     specs = [mujoco.MjSpec.from_string(ARM.replace(UPPER, b)) for b in (BOX, UPPER)]
     with LiveLab(world) as lab:
-        page, done = InProcessPage(lab, port=free_port()), threading.Event()
+        page, done = PageServer(lab, port=free_port()), threading.Event()
 
         def draw() -> None:
             while not done.is_set():

@@ -29,34 +29,34 @@ def served(tmp_path):
 def test_what_does_not_compile_is_a_card(served):
     """Open a broken file: MuJoCo's text on a card; fix it: a world; break it: both."""
     served, path = served
-    shell = served.shell
+    page = served.page
     served.open()
-    assert shell.page is None and "mass and inertia" in shell.card.content
-    assert shell.note.content == ""  # the card is next to the button
+    assert page._shown is None and "mass and inertia" in page.card.content
+    assert page.note.content == ""  # the card is next to the button
     path.write_text(ARM)
-    press(shell.button)
-    first, lab = shell.page, served.lab
-    assert first is not None and shell.card.content == "" and not first.errors
+    press(page.button)
+    first, lab = page._shown, served.lab
+    assert first is not None and page.card.content == "" and not page.errors
     assert lab.loop.state == "running"
     path.write_text(BAD)
-    press(shell.button)
-    assert shell.page is first and "mass and inertia" in shell.card.content
-    assert shell.note.content == shell.card.content
+    press(page.button)
+    assert page._shown is first and "mass and inertia" in page.card.content
+    assert page.note.content == page.card.content
     assert served.lab is lab and lab.loop.state == "running"
-    overlays, robot = first.parts["OverlayPart"], lab["arm"]
+    overlays, robot = page.parts["OverlayPart"], lab["arm"]
     give(overlays.boxes["joints"], True)
     robot.write("panel", {"elbow": 2.0})
     lab.states.save("here")
     path.write_text(ARM.replace('name="ball"', 'name="globe"').replace('"arm"', '"other"'))
     before = lab.world.model_hash
-    press(shell.button)
-    assert shell.page is first and shell.card.content == "" and not first.errors
-    first.update()
+    press(page.button)
+    assert page._shown is first and page.card.content == "" and not page.errors
+    page.update()
     assert lab.loop.state == "running" and lab.world.model_hash != before
     assert overlays.follow.options[3] == "globe" and overlays.boxes["joints"].value
     assert lab["arm"] is robot and robot.command.targets[1] == 2.0
     assert "converted" in lab.states["here"].converted
-    assert not first.errors, first.errors
+    assert not page.errors, page.errors
 
 
 def test_card_and_button_are_there_once(served):
@@ -64,8 +64,8 @@ def test_card_and_button_are_there_once(served):
     served, path = served
     served.open()
     path.write_text(ARM)
-    press(served.shell.button)
-    handles = served.shell.server.gui._container_handle_from_uuid["root"]._children.values()
+    press(served.page.button)
+    handles = served.page.server.gui._container_handle_from_uuid["root"]._children.values()
     assert [getattr(handle, "label", "") for handle in handles].count("Reload") == 1
     assert not any("mass and inertia" in str(getattr(h, "content", "")) for h in handles)
 
@@ -77,4 +77,4 @@ def test_what_is_gone_is_told(served):
     with pytest.raises(FileNotFoundError):
         served.open()
     served.reload()
-    assert "no model file" in served.shell.card.content
+    assert "no model file" in served.page.card.content

@@ -25,7 +25,7 @@ def open_task_page():
     """Open pages of tasks, whose worlds wait for steps."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
     opened, links = [], []
 
@@ -39,9 +39,9 @@ def open_task_page():
         remote.sync_model()
         return remote
 
-    def make(task: str, linked: bool = False, **kwargs) -> InProcessPage:
+    def make(task: str, linked: bool = False, **kwargs) -> PageServer:
         lab = open_task(task, **kwargs)
-        page = InProcessPage(link(lab) if linked else lab, port=free_port())
+        page = PageServer(link(lab) if linked else lab, port=free_port())
         for part in page.parts.values():
             part.period = float("-inf")
         lab.gathered.max_age = float("-inf")

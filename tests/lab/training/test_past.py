@@ -215,10 +215,10 @@ def test_a_field_that_cannot_be_randomized_is_refused(entered):
 def test_the_page_sends_back(training, entered):
     """Push, send and go back with the buttons of the page; what happened stands there."""
     pytest.importorskip("viser", reason="needs the extra 'lab'")
-    from manyworlds.lab.page import InProcessPage
+    from manyworlds.lab.page import PageServer
 
     lab = entered.lab
-    page = InProcessPage(lab, port=free_port())
+    page = PageServer(lab, port=free_port())
     try:
         lab.gathered.max_age = float("-inf")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from manyworlds.lab.edits.editable_fields import EDITABLE, body_of, name_of, number_of
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.tree_lines import tree_html, tree_line
 from manyworlds.viewer.browser.markup import status_html
 from manyworlds.viewer.browser.widgets import Section, add_choice
@@ -19,17 +19,13 @@ _MOST_BUTTONS = 60
 _PARTS = ("joint", "geom", "site", "camera", "light", "actuator", "sensor")
 
 
-class TreePart:
-    """Finds and selects bodies; a click on a body in the view selects it, too.
-
-    Args:
-        ctx: context of the page.
-    """
+class TreePart(PagePart):
+    """Finds and selects bodies; a click on a body in the view selects it, too."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._read()
         gui = ctx.gui
         self.choice = gui.add_dropdown("Body", tuple(self._names), hint="Type to search.")
@@ -46,7 +42,7 @@ class TreePart:
         self._shown = -1
 
     def _read(self) -> None:
-        self._model = self._ctx.lab.world.model
+        self._model = self._ctx.lab.model
         self._names = [_NONE, *self._ctx.view.labels[1:]]
 
     def renew(self) -> list[str]:
@@ -73,7 +69,8 @@ class TreePart:
 
     def _list(self, section: Section, elements: dict[str, list[int]]) -> None:
         """Show buttons that select elements, a row for each kind."""
-        ctx, shown = self._ctx, 0
+        ctx = self._ctx
+        shown = 0
         with section.empty():
             for kind, ids in elements.items():
                 few = ids[: max(0, _MOST_BUTTONS - shown)]
@@ -90,7 +87,8 @@ def matches(model: mujoco.MjModel, text: str) -> dict[str, list[int]]:
     text = text.strip().lower()
     found = {}
     for kind in EDITABLE:
-        ids = range(1 if kind == "body" else 0, number_of(model, kind))
+        first = 1 if kind == "body" else 0  # not the world
+        ids = range(first, number_of(model, kind))
         chosen = [i for i in ids if kind == text or text in name_of(model, kind, i).lower()]
         if chosen:
             found[kind] = chosen
@@ -100,9 +98,8 @@ def matches(model: mujoco.MjModel, text: str) -> dict[str, list[int]]:
 def parts_of(model: mujoco.MjModel, body: int) -> dict[str, list[int]]:
     """Return the elements on a body, or acting on it, and its parent and children, by kind."""
     found: dict[str, list[int]] = {}
-    parent = int(model.body_parentid[body])
-    around = [parent] if parent else []
-    around += [int(b) for b in np.flatnonzero(model.body_parentid == body) if b]
+    around = [int(model.body_parentid[body]), *np.flatnonzero(model.body_parentid == body).tolist()]
+    around = [other for other in around if other]
     if around:
         found["body"] = around
     for kind in _PARTS:
@@ -117,12 +114,8 @@ def _tree(model: mujoco.MjModel, names: list[str], selected: int) -> str:
     lines = []
     for body in range(1, model.nbody):
         depth[body] = depth[model.body_parentid[body]] + 1
-        joints = [
-            mujoco.mjtJoint(kind).name.removeprefix("mjJNT_").lower()
-            for kind in model.jnt_type[
-                model.body_jntadr[body] : model.body_jntadr[body] + model.body_jntnum[body]
-            ].tolist()
-        ]
+        kinds = model.jnt_type[model.jnt_bodyid == body].tolist()
+        joints = [mujoco.mjtJoint(kind).name.removeprefix("mjJNT_").lower() for kind in kinds]
         lines.append(
             tree_line(
                 names[body],

@@ -78,7 +78,7 @@ class CameraPart:
         self._ctx.view.follow = root
 
     def _root_of(self, robot: str) -> int:
-        return _floating_root(self._ctx.lab.world.elements, robot)
+        return _floating_root(self._ctx.lab.elements, robot)
 
 
 def find_target(elements: RobotElements, name: str) -> int:

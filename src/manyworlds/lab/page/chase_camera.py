@@ -34,8 +34,10 @@ class ChaseCamera:
 
     def __init__(self, view: WorldView, robot: str, body: int) -> None:
         self.robot = robot
-        self._view, self._body = view, body
-        self._before, view.follow = view.follow, 0
+        self._view = view
+        self._body = body
+        self._before = view.follow
+        view.follow = 0
         self._target: np.ndarray | None = None
         self._heading = np.array([1.0, 0.0])
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.robots.bindings import BindingMode
+from manyworlds.lab.page.page_context import KeptPart, PageContext
+from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.lab.robots.driving import LIMITS
-from manyworlds.viewer.browser.command_sliders import TWIST_LABELS
 from manyworlds.viewer.browser.markup import table_html
-from manyworlds.viewer.browser.widgets import ShownValue, add_number
+from manyworlds.viewer.browser.widgets import ShownValue
 
 _SPEEDS = ("forward", "left", "yaw")
+_LABELS = ("forward", "left", "turn")
 _NONE = "none"
 _HINT = (
     "*Drive*, at the bottom left of the page, moves the robot: W S A D and Q E while they are "
@@ -20,26 +20,21 @@ _HINT = (
 )
 
 
-class DriveControls:
-    """Sliders of the largest speeds, and the bindings of the selected robot.
-
-    Args:
-        ctx: context of the page.
-    """
+class DriveControls(KeptPart):
+    """Sliders of the largest speeds, and the bindings of the selected robot."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         gui = ctx.gui
         self.folder = gui.add_folder("Driving")
         with self.folder:
             self.hint = gui.add_markdown(_HINT)
+            speeds = VerbForm(ctx, "set_drive_speeds")
             self.sliders = []
-            for name, label, most in zip(_SPEEDS, TWIST_LABELS.values(), LIMITS, strict=True):
-                slider = gui.add_slider(
-                    f"Fastest {label}", 0.0, most, 0.01, most, hint="Speed of held keys."
-                )
+            for name, label, most in zip(_SPEEDS, _LABELS, LIMITS, strict=True):
+                slider = speeds.add(name, f"Fastest {label}", most, slider=True)
                 ctx.on_change(slider, lambda value, name=name: self._set(name, value))
                 self.sliders.append(slider)
             self._shown = [ShownValue(slider) for slider in self.sliders]
@@ -50,17 +45,14 @@ class DriveControls:
         self.bindings = gui.add_folder("Inputs of actuators", expand_by_default=False)
         with self.bindings:
             self.table = gui.add_html("")
-            self.input = gui.add_text("Input", "KeyG", hint="KeyG, Digit1, Button0, Axis2 ...")
+            self.form = VerbForm(ctx, "bind_input")
+            self.input = self.form.add("input", value="KeyG")
             self.actuator: Any = gui.add_dropdown("Actuator", (_NONE,))
-            self.scale = add_number(gui, "Scale", 1.0, min=-1e6, max=1e6, step=0.1)
-            self.mode = gui.add_dropdown("Effect", get_args(BindingMode))
+            self.scale = self.form.add("scale")
+            self.mode = self.form.add("mode", "Effect")
             self.note = gui.add_html("")
-            ctx.on_click(gui.add_button("Bind"), self._bind)
-            ctx.on_click(gui.add_button("Unbind", hint="Of this input and robot."), self._unbind)
-
-    def renew(self) -> list[str]:
-        """Keep the controls."""
-        return []
+            ctx.add_button("Bind", self._bind)
+            ctx.add_button("Unbind", self._unbind, hint="Of this input and robot.")
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the speeds and the bindings."""
@@ -71,36 +63,30 @@ class DriveControls:
         for shown, value in zip(self._shown, state["fastest"], strict=True):
             shown.show(value)
         for slider in self.sliders:
-            if slider.visible != velocity:
-                slider.visible = velocity
+            slider.visible = velocity
         self.bindings.visible = bool(ctx.robot)
         if not ctx.robot:
             return
         names = ctx.lab.controls[ctx.robot].actuators.names
         if tuple(self.actuator.options) != names:
             self.actuator.options = names
-        rows = [
-            (b["input"], b["mode"], b["actuator"], f"{b['scale']:g}")
-            for b in state["bindings"]
-            if b["robot"] == ctx.robot
-        ]
-        content = table_html(rows) if rows else ""
-        if self.table.content != content:
-            self.table.content = content
+        rows = []
+        for bound in state["bindings"]:
+            if bound["robot"] == ctx.robot:
+                scale = f"{bound['scale']:g}"
+                rows.append((bound["input"], bound["mode"], bound["actuator"], scale))
+        self.table.content = table_html(rows) if rows else ""
 
     def _set(self, name: str, value: float) -> None:
         self._ctx.verbs.set_drive_speeds(**{name: value})
 
     def _bind(self) -> None:
         def bind() -> str:
-            self._ctx.verbs.bind_input(
-                robot=self._ctx.robot,
-                input=self.input.value.strip(),
-                actuator=self.actuator.value,
-                scale=self.scale.value,
-                mode=self.mode.value,
-            )
-            return f"{self.input.value.strip()} moves {self.actuator.value}"
+            robot = self._ctx.robot
+            actuator = self.actuator.value
+            given = self.form.values()
+            self._ctx.verbs.bind_input(robot=robot, actuator=actuator, **given)
+            return f"{given['input']} moves {actuator}"
 
         self._ctx.attempt_at(self.note, bind)
 

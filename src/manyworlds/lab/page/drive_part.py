@@ -54,7 +54,8 @@ class DrivePart(BoxPart):
     def update(self, snapshot: Snapshot) -> None:
         """Move the cameras behind the robot that is driven."""
         now = time.monotonic()
-        elapsed, self._drawn = now - self._drawn, now
+        elapsed = now - self._drawn
+        self._drawn = now
         if self._robots and now >= self._next_reading:
             self._next_reading = now + _READ_S
             self._read()
@@ -64,17 +65,18 @@ class DrivePart(BoxPart):
             camera.leave(snapshot)
             self._camera = camera = None
         if robot and camera is None:
-            world = self._ctx.lab.world
-            if robot not in world.robots:
+            elements = self._ctx.lab.elements
+            if robot not in elements.robots:
                 return
-            body = find_target(world.elements, robot)
+            body = find_target(elements, robot)
             self._camera = camera = ChaseCamera(self._ctx.view, robot, body)
         if camera is not None:
             camera.move(snapshot, elapsed)
 
     def _answer(self, browser: str, message: dict[str, Any]) -> dict[str, object]:
         """Carry out the message of a browser; runs in a thread of its own."""
-        verbs, what = self._ctx.verbs, str(message.get("ask"))
+        verbs = self._ctx.verbs
+        what = str(message.get("ask"))
         if what in self._ctx.answers:
             return self._ctx.answers[what](browser, message)
         if what == "list":

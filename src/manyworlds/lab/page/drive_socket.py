@@ -43,7 +43,9 @@ class DriveSocket:
     ) -> None:
         module = require_extra("websockets.sync.server", "lab")
         self._closed = require_extra("websockets.exceptions", "lab").ConnectionClosed
-        self._access, self._answer, self._left = access, answer, left
+        self._access = access
+        self._answer = answer
+        self._left = left
         self._numbers = itertools.count(1)
         self._sockets: set[ServerConnection] = set()
         quiet = logging.Logger("manyworlds-drive", logging.CRITICAL)  # what strangers send

@@ -11,7 +11,8 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
+from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.lab.pictures.film.camera_path import CameraPath, Waypoint
 from manyworlds.lab.pictures.film.shots import OrbitShot, everything, fit_radius
 from manyworlds.viewer.browser.markup import note_html
@@ -32,18 +33,16 @@ _AIM_M = 2.0  # distance of the point that the camera looks at
 _LINE = "/camera_path"
 
 
-class FilmPart:
-    """Orbit and path for the cameras of all browsers, and films of the world.
-
-    Args:
-        ctx: context of the page.
-    """
+class FilmPart(PagePart):
+    """Orbit and path for the cameras of all browsers, and films of the world."""
 
     period = 1.0 / 30.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
-        self._mode, self._begun, self._read = "", 0.0, -math.inf
+        super().__init__(ctx)
+        self._mode = ""
+        self._begun = 0.0
+        self._read = -math.inf
         self._orbit: OrbitShot | None = None
         self._line: viser.LineSegmentsHandle | None = None
         self._path = CameraPath()
@@ -59,13 +58,14 @@ class FilmPart:
     def _add_film(self, gui: viser.GuiApi) -> None:
         ctx = self._ctx
         self.source = gui.add_dropdown("Film the", tuple(_SOURCES))
-        self.seconds = gui.add_number("Length [s]", 5.0, min=0.1, max=60.0, step=0.1)
+        form = VerbForm(ctx, "film_start")
+        self.seconds = form.add("seconds", "Length", 5.0)
         self.shot = gui.add_dropdown("Camera", _SHOTS)
         self.size = gui.add_dropdown("Size", tuple(_SIZES))
-        self.fps = gui.add_number("Frames per second", 30, min=1, max=120, step=1)
+        self.fps = form.add("fps", "Frame rate")
         self.format = gui.add_dropdown("Format", ("best", "mp4", "gif"))
-        self.film = ctx.on_click(
-            gui.add_button("Film", hint="Into a file, beside the recordings."), self._toggle_film
+        self.film = ctx.add_button(
+            "Film", self._toggle_film, hint="Into a file, beside the recordings."
         )
         self.progress = gui.add_html("")
 
@@ -89,7 +89,8 @@ class FilmPart:
 
     def renew(self) -> list[str]:
         """Stop moving the camera: its target may be gone; the path stays."""
-        self._mode, self._line = "", None
+        self._mode = ""
+        self._line = None
         self._preview()
         return []
 
@@ -115,19 +116,24 @@ class FilmPart:
             self._ctx.verbs.film_cancel()
             return
         width, height = _SIZES[self.size.value]
+        seconds = None  # those of the path
+        if self.shot.value != "camera path":
+            seconds = self.seconds.value
+        format = self.format.value
         self._ctx.verbs.film_start(
             source=_SOURCES[self.source.value],
-            seconds=None if self.shot.value == "camera path" else float(self.seconds.value),
+            seconds=seconds,
             shot=self._shot(),
-            fps=float(self.fps.value),
+            fps=self.fps.value,
             width=width,
             height=height,
-            format="" if self.format.value == "best" else self.format.value,
+            format="" if format == "best" else format,
         )
         self._read = -math.inf
 
     def _shot(self) -> dict[str, object]:
-        kind, ctx = self.shot.value, self._ctx
+        kind = self.shot.value
+        ctx = self._ctx
         target = ctx.view.name_of(ctx.body or ctx.view.follow)
         if kind == "orbit":
             return {"kind": "orbit", "target": target}
@@ -147,7 +153,8 @@ class FilmPart:
         clients = list(self._ctx.server.get_clients().values())
         if not clients:
             raise ValueError("No browser is connected: there is no view.")
-        camera, offset = clients[0].camera, self._ctx.view.offset
+        camera = clients[0].camera
+        offset = self._ctx.view.offset
         return np.asarray(camera.position) - offset, np.asarray(camera.look_at) - offset
 
     def _toggle(self, mode: str) -> None:
@@ -159,7 +166,9 @@ class FilmPart:
     def _play(self, mode: str) -> None:
         if mode == "path" and not self._path.waypoints:
             raise ValueError("The camera path has no waypoints: add this view first.")
-        self._orbit, self._mode, self._begun = None, mode, time.monotonic()
+        self._orbit = None
+        self._mode = mode
+        self._begun = time.monotonic()
 
     def _move(self, snapshot: Snapshot, elapsed: float) -> None:
         offset = self._ctx.view.offset
@@ -211,7 +220,8 @@ class FilmPart:
 
     def _take(self, plain: dict[str, Any]) -> None:
         self._path = CameraPath.from_plain(plain)
-        self.curve.value, self.loop.value = self._path.curve, self._path.loop
+        self.curve.value = self._path.curve
+        self.loop.value = self._path.loop
         count = len(self._path.waypoints)
         self.told.content = note_html(
             f"{count} waypoints, {self._path.duration:.1f} s" if count else "no waypoints"

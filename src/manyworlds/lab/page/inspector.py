@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
-from manyworlds.viewer.browser.markup import note_html
+from manyworlds.lab.page.page_context import PageContext, PagePart
+from manyworlds.viewer.browser.markup import differences_html
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, Section, ShownValue
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from manyworlds.lab.verb_methods import ReadElementReply
 
-_COLUMNS = {"wxyz": "wxyz"}
 _BYTE = 255.0
 
 
@@ -35,29 +34,28 @@ class _Field:
     """Values of the inputs for a value of the field."""
 
 
-class InspectorPart:
+class InspectorPart(PagePart):
     """Shows the fields of the selected element that can change; each edit is a verb.
 
     Fields that differ from the compiled model are marked, and can be set back.
-
-    Args:
-        ctx: context of the page.
     """
 
     period = 0.2
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
-        self._element, self._version = "", -1
+        super().__init__(ctx)
+        self._element = ""
+        self._version = -1
         self.fields: dict[str, _Field] = {}
         self.folder = ctx.gui.add_folder("Inspector", visible=False)
         with self.folder:
             self._section = Section(ctx.gui)
             self.note = ctx.gui.add_html("")
-            self.back = ctx.gui.add_button(
-                "Back to the model's", hint="Set the marked fields to the compiled values."
+            self.back = ctx.add_button(
+                "Back to the model's",
+                self._go_back,
+                hint="Set the marked fields to the compiled values.",
             )
-            ctx.on_click(self.back, self._go_back)
 
     def renew(self) -> list[str]:
         """Show the element of the new world."""
@@ -68,7 +66,8 @@ class InspectorPart:
         """Show the values of the selected element."""
         element = self._ctx.element
         if not element:
-            self.folder.visible, self._element = False, ""
+            self.folder.visible = False
+            self._element = ""
             return
         new = element != self._element
         # What a user has entered is shown until the model has it, or for a second.
@@ -112,17 +111,16 @@ class InspectorPart:
             for shown, value in zip(known.shown, known.split(field["value"]), strict=True):
                 shown.show(value)
             for handle, label in zip(known.handles, known.labels, strict=True):
-                marked = label + " *" if differs else label
-                if handle.label != marked:
-                    handle.label = marked
+                handle.label = label + " *" if differs else label
             if differs:
                 lines.append(f"{field['name']}: {_text(field['model_value'])}")
-        title = "* differs from the model, which has:\n"
-        self.note.content = note_html(title + "\n".join(lines) if lines else "")
+        self.note.content = differences_html(lines)
         self.back.visible = bool(lines)
 
     def _add(self, field: dict[str, Any]) -> None:
-        gui, name, value = self._ctx.gui, field["name"], field["value"]
+        gui = self._ctx.gui
+        name = field["name"]
+        value = field["value"]
         label = f"{name} [{field['unit']}]" if field["unit"] else name
         hint = _effect(field["consequence"])
         handles: list[Any]
@@ -130,14 +128,19 @@ class InspectorPart:
             handles = [gui.add_dropdown(label, [c or "none" for c in field["choices"]], hint=hint)]
             split = _choice
         elif name == "rgba":
-            handles, split = [gui.add_rgba(label, _color(value)[0], hint=hint)], _color
+            handles = [gui.add_rgba(label, _color(value)[0], hint=hint)]
+            split = _color
         elif isinstance(value, list) and len(value) in (2, 3):
             add = gui.add_vector2 if len(value) == 2 else gui.add_vector3
-            handles, split = [add(label, tuple(value), step=1e-3, hint=hint)], _vector
+            handles = [add(label, tuple(value), step=1e-3, hint=hint)]
+            split = _vector
         else:
             values = _numbers(value)
-            ends = field["unit"] if field["unit"] == "wxyz" else range(len(values))
-            labels = [f"{name} {end}" for end in ends] if len(values) > 1 else [label]
+            labels = [label]
+            if field["unit"] == "wxyz":
+                labels = [f"{name} {axis}" for axis in "wxyz"]
+            elif len(values) > 1:
+                labels = [f"{name} {place}" for place in range(len(values))]
             step = 1 if field["whole"] else 1e-3
             handles = [
                 gui.add_number(each, v, step=step, hint=hint)
@@ -157,15 +160,15 @@ class InspectorPart:
         field = self.fields[name]
         numbers = [handle.value for handle in field.handles]
         numbers[place] = given
-        first = numbers[0]
-        if field.split is _choice:
-            value: Any = "" if first == "none" else first
+        value = numbers[0]
+        if field.split is _choice and value == "none":
+            value = ""
         elif field.split is _color:
-            value = [channel / _BYTE for channel in first]
+            value = [channel / _BYTE for channel in value]
         elif field.split is _vector:
-            value = list(first)
-        else:
-            value = numbers if len(numbers) > 1 else numbers[0]
+            value = list(value)
+        elif len(numbers) > 1:
+            value = numbers
         self._ctx.verbs.set_model(element=element, field=name, value=value)
 
     def _go_back(self) -> None:

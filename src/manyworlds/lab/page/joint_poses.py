@@ -11,7 +11,8 @@ import numpy as np
 
 from manyworlds.lab.edits.editable_fields import name_of
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.mouse_perturbation import turned
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, Section, ShownValue, add_number
 
 if TYPE_CHECKING:
@@ -23,21 +24,19 @@ _REACH_M = 1.0
 """Range of a slide without one, on each side [m]."""
 
 
-class JointPosePart:
+class JointPosePart(PagePart):
     """A slider for each hinge and slide of a robot, and height and yaw of a free base.
 
     Joints without a name that move the vertices of a soft body have none: they are hundreds.
 
     They are there while the world is paused: otherwise physics moves the joints.
-
-    Args:
-        ctx: context of the page.
     """
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx, self._robot = ctx, ""
+        super().__init__(ctx)
+        self._robot = ""
         self.folder = ctx.gui.add_folder("Pose joints", expand_by_default=False, visible=False)
         with self.folder:
             self._section = Section(ctx.gui)
@@ -49,24 +48,26 @@ class JointPosePart:
     def renew(self) -> list[str]:
         """Pose the joints of the new world."""
         self._robot = ""
-        self.sliders, self._shown = {}, {}
+        self.sliders = {}
+        self._shown = {}
         return []
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the joints of the selected robot."""
         ctx = self._ctx
-        robots = ctx.lab.world.robots
+        robots = ctx.lab.elements.robots
         robot = ctx.robot or next(iter(robots), "")
         if not snapshot.paused or ctx.lab.environment is not None or robot not in robots:
             self.folder.visible = False
             return
-        model = ctx.lab.world.model
+        model = ctx.lab.model
         if robot != self._robot:
             self._robot = robot
             self._build(model, robot)
         self.folder.visible = bool(self.sliders)
         for joint in self._joints:
-            name, at = name_of(model, "joint", joint), int(model.jnt_qposadr[joint])
+            name = name_of(model, "joint", joint)
+            at = int(model.jnt_qposadr[joint])
             if name in self._shown:
                 self._shown[name].show(float(snapshot.qpos[at]))
             elif f"{name} height" in self._shown:
@@ -75,13 +76,15 @@ class JointPosePart:
                 self._shown[f"{name} yaw"].show(round(yaw, 6))
 
     def _build(self, model: mujoco.MjModel, robot: str) -> None:
-        world = self._ctx.lab.world
-        prefix = world.robots[robot]
-        owners = world.elements.owners
-        self.sliders, self._joints = {}, _posed_joints(model)
+        elements = self._ctx.lab.elements
+        prefix = elements.robots[robot]
+        owners = elements.owners
+        self.sliders = {}
+        self._joints = _posed_joints(model)
         with self._section.empty():
             for joint in self._joints:
-                name, kind = name_of(model, "joint", joint), int(model.jnt_type[joint])
+                name = name_of(model, "joint", joint)
+                kind = int(model.jnt_type[joint])
                 if robot not in (owners["jnt"][joint], owners["body"][model.jnt_bodyid[joint]]):
                     continue
                 short = name.removeprefix(prefix)
@@ -115,19 +118,16 @@ class JointPosePart:
 
     def _turn_base(self, joint: int, degrees: float) -> None:
         pose = self._pose(joint)
-        turn = np.array([0.0, 0.0, math.radians(degrees) - yaw_of(pose[3:])])
-        more, turned = np.empty(4), np.empty(4)
-        mujoco.mju_axisAngle2Quat(more, np.array([0.0, 0.0, 1.0]), turn[2])
-        mujoco.mju_mulQuat(turned, more, pose[3:])
-        pose[3:] = turned
+        turn = math.radians(degrees) - yaw_of(pose[3:])
+        pose[3:] = turned(pose[3:], np.array([0.0, 0.0, 1.0]), turn)
         self._set(joint, pose)
 
     def _pose(self, joint: int) -> np.ndarray:
-        at = int(self._ctx.lab.world.model.jnt_qposadr[joint])
+        at = int(self._ctx.lab.model.jnt_qposadr[joint])
         return np.array(self._ctx.lab.snapshot.qpos[at : at + 7])
 
     def _set(self, joint: int, pose: np.ndarray) -> None:
-        name = name_of(self._ctx.lab.world.model, "joint", joint)
+        name = name_of(self._ctx.lab.model, "joint", joint)
         self._ctx.verbs.set_joint_qpos(joint=name, qpos=pose.tolist(), still=True)
 
 

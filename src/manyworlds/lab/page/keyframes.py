@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.robots.keyframes import Root
 from manyworlds.viewer.browser.widgets import relabel
 
@@ -14,17 +14,13 @@ _ROOTS: dict[str, Root] = {
 }
 
 
-class KeyframePart:
-    """Sets the selected robot to a keyframe, or holds it there.
-
-    Args:
-        ctx: context of the page.
-    """
+class KeyframePart(PagePart):
+    """Sets the selected robot to a keyframe, or holds it there."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._known: dict[str, tuple[str, ...]] = {}
         """Names of the keyframes by robot."""
         gui = ctx.gui
@@ -35,10 +31,8 @@ class KeyframePart:
             self.root = gui.add_dropdown(
                 "Root", tuple(_ROOTS), hint="Pose of a floating robot's root."
             )
-            self.put = ctx.on_click(gui.add_button("Apply", hint="Pose the robot once."), self._put)
-            self.hold = ctx.on_click(
-                gui.add_button("Hold", hint="Keep its joints at the pose."), self._hold
-            )
+            self.put = ctx.add_button("Apply", self._put, hint="Pose the robot once.")
+            self.hold = ctx.add_button("Hold", self._hold, hint="Keep its joints at the pose.")
 
     def update(self, snapshot: Snapshot) -> None:
         """Show whether the robot is held."""
@@ -47,8 +41,7 @@ class KeyframePart:
         names = self._names()
         if names and names != tuple(self.choice.options):
             self.choice.options = names
-        if self.folder.visible != bool(names):
-            self.folder.visible = bool(names)
+        self.folder.visible = bool(names)
 
     def renew(self) -> list[str]:
         """Keep the chosen keyframe; `update` lists those of the new world."""

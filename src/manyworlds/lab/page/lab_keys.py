@@ -36,7 +36,8 @@ def lab_keys(
         "slower": lambda: top_bar.change_speed(-1),
         "faster": lambda: top_bar.change_speed(1),
     }
-    camera, overlays = parts.get("CameraPart"), parts.get("OverlayPart")
+    camera = parts.get("CameraPart")
+    overlays = parts.get("OverlayPart")
     if isinstance(camera, CameraPart):
         actions |= {"frame": camera.frame, "follow": camera.toggle_follow}
     if isinstance(overlays, OverlayPart):

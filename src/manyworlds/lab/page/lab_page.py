@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
 
-from manyworlds.lab.page.page_process import PageProcess
-from manyworlds.lab.page.tabs import TABS, Tabs
+from manyworlds.lab.page.page_cfg import PageCfg, PageKeywords
+from manyworlds.lab.page.tabs import name_parts
+from manyworlds.lab.readers.reader_process import ReaderProcess
+from manyworlds.lab.readers.wire import Message
+from manyworlds.utils.extras import check_extra
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
 
-class LabPage:
+class LabPage(ReaderProcess):
     """Serves a page that shows and controls a lab, from a process of its own.
 
     The page reads snapshots from shared memory, and changes the world only by verbs, so that it
@@ -20,20 +24,11 @@ class LabPage:
     page shows that, and ends.
 
     Args:
-        lab: lab to show; the page does not start or stop it.
-        host: address of the page; '0.0.0.0' accepts connections from the whole network, with the
-            token that `url` has.
-        port: port of the page; if it is in use, the next free one is taken. See `url`.
-        frame_rate: largest number of frames per second [1/s].
-        collapsed: whether the panel is hidden until a user presses Tab.
-        tabs: parts of each tab; see `TABS`. The page's process imports them: they are classes of
-            modules, not of the program itself, or names `module:Class`.
-        play_when_drawn: whether a paused lab plays as soon as a browser has drawn the world.
-        token: token of a page that other machines may open; a random one if empty.
-        web_origins: further origins of pages that may talk to this one, and show it in a frame,
-            such as `https://hub.example.org` of a proxy or a notebook.
-        network_port: port of the WebSocket of the lab's server, by which the page shows who drives,
-            and drives with keys; 0 for none.
+        lab: lab to show; the page does not start or stop it. Without one, the process starts
+            beside what the caller does next, and `show` gives it a lab.
+        cfg: settings of the page.
+        on_reload: called by the page's button *Reload*; None for no button.
+        **settings: fields of `PageCfg`, in place of those of `cfg`.
 
     Raises:
         MissingExtraError: the extra 'lab' is not installed.
@@ -41,58 +36,59 @@ class LabPage:
         RuntimeError: the page's process ended.
     """
 
+    lab: LiveLab
+    """The lab that is shown."""
+
     def __init__(
         self,
-        lab: LiveLab,
+        lab: LiveLab | None = None,
+        cfg: PageCfg | None = None,
         *,
-        host: str = "127.0.0.1",
-        port: int = 8080,
-        frame_rate: float = 30.0,
-        collapsed: bool = False,
-        tabs: Tabs = TABS,
-        play_when_drawn: bool = False,
-        token: str = "",
-        web_origins: Sequence[str] = (),
-        network_port: int = 0,
+        on_reload: Callable[[], None] | None = None,
+        **settings: Unpack[PageKeywords],
     ) -> None:
-        self.lab = lab
-        page = {
-            "host": host,
-            "port": port,
-            "frame_rate": frame_rate,
-            "collapsed": collapsed,
-            "play_when_drawn": play_when_drawn,
-            "token": token,
-            "web_origins": list(web_origins),
-            "network_port": network_port,
-        }
-        self._process = PageProcess(page, tabs)
-        try:
-            self.url = self._process.url
-            """The address of the page."""
-            self._process.show(lab)
-        except BaseException:
-            self._process.close()
-            raise
+        check_extra("viser", "lab")
+        cfg = replace(cfg or PageCfg(), **settings)
+        self.errors: list[str] = []
+        """Tracebacks of parts that failed; these are not updated any more."""
+        self._on_reload = on_reload
+        page = {**vars(cfg), "tabs": name_parts(cfg.tabs), "web_origins": list(cfg.web_origins)}
+        super().__init__(str(__package__), "page", {"page": page, "reloads": on_reload is not None})
+        if lab is not None:
+            try:
+                self.show(lab)
+            except BaseException:
+                self.close()
+                raise
+
+    @property
+    def url(self) -> str:
+        """The address of the page; waits until it is served.
+
+        Raises:
+            ValueError: this machine cannot serve at the address that was asked for.
+            RuntimeError: the page's process ended.
+        """
+        return self.wait_until_ready()["url"]
+
+    @property
+    def place(self) -> str:
+        """The address of the page; empty while it is not known."""
+        return self._ready["url"] if self._ready is not None else ""
 
     @property
     def pid(self) -> int:
         """Id of the page's process."""
-        return self._process.process.pid
+        return self.process.pid
 
-    @property
-    def is_alive(self) -> bool:
-        """True while the page's process runs."""
-        return self._process.is_alive
-
-    @property
-    def errors(self) -> list[str]:
-        """Tracebacks of parts that failed; these are not updated any more."""
-        return self._process.errors
+    def show(self, lab: LiveLab) -> None:
+        """Show a lab in place of the one before, and wait until the page has taken it."""
+        super().show(lab)
+        self.lab = lab
 
     def start(self) -> None:
-        """Keep the page up to date, while a browser is connected."""
-        self._process.start()
+        """Keep the page up to date from now on, while a browser is connected."""
+        self._tell("start")
 
     def frame(self, name: str = "") -> None:
         """Point the cameras of all browsers at a robot or a body, or at everything that moves.
@@ -105,9 +101,7 @@ class LabPage:
         Raises:
             KeyError: there is no such robot or body.
         """
-        from manyworlds.lab.page.camera_controls import find_target
-
-        self._process.look_at(find_target(self.lab.world.elements, name), follow=False)
+        self._look_at(name, follow=False)
 
     def follow(self, name: str = "") -> None:
         """Keep a robot or a body in the center of the view, from the next frame on.
@@ -118,10 +112,27 @@ class LabPage:
         Raises:
             KeyError: there is no such robot or body.
         """
+        self._look_at(name, follow=True)
+
+    def show_card(self, title: str, text: str) -> None:
+        """Show an error at the top of the page; none if the text is empty."""
+        self._tell("card", title=title, text=text)
+
+    def hear(self, message: Message) -> bool:
+        """Note a part that failed, or open the model again."""
+        match message["tell"]:
+            case "part_failed":
+                self.errors.append(message["text"])
+            case "reload":
+                assert self._on_reload is not None and self._link is not None
+                # Not in the thread of the link, which the new lab needs.
+                self._link.submit(self._on_reload)
+            case _:
+                return False
+        return True
+
+    def _look_at(self, name: str, *, follow: bool) -> None:
         from manyworlds.lab.page.camera_controls import find_target
 
-        self._process.look_at(find_target(self.lab.world.elements, name), follow=True)
-
-    def close(self) -> None:
-        """Stop serving; a second call does nothing."""
-        self._process.close()
+        body = find_target(self.lab.world.elements, name)
+        self._tell("look_at", body=body, follow=follow)

@@ -2,93 +2,62 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from typing import Any, get_args
+from typing import Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
-from manyworlds.lab.play.launcher import FASTEST, SLOWEST, LaunchPath, free_bodies
+from manyworlds.lab.page.page_context import KeptPart, PageContext, PagePart
+from manyworlds.lab.page.verb_form import VerbForm
+from manyworlds.lab.play.launcher import free_bodies
+from manyworlds.lab.world.model_facts import element_names
 from manyworlds.viewer.browser.markup import note_html, table_html
-from manyworlds.viewer.browser.widgets import add_number
 
 _SHOWN = 30  # contacts in the log of the page
 
 
-class LauncherPart:
-    """Aims free bodies at others, and launches them.
-
-    Args:
-        ctx: context of the page.
-    """
+class LauncherPart(PagePart):
+    """Aims free bodies at others, and launches them."""
 
     period = 0.5
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         gui = ctx.gui
         with gui.add_folder("Launcher", expand_by_default=False) as self.folder:
             self.body: Any = gui.add_dropdown("Body", ("",))
             self.target: Any = gui.add_dropdown("Target", ("",))
-            self.path = gui.add_dropdown("Path", get_args(LaunchPath), initial_value="ballistic")
-            self.speed = add_number(
-                gui,
-                "Speed [m/s]",
-                10.0,
-                min=SLOWEST,
-                max=FASTEST,
-                step=0.1,
-                hint="Used if the path is direct.",
-            )
-            self.arc = add_number(
-                gui,
-                "Arc",
-                0.3,
-                min=0.0,
-                max=10.0,
-                step=0.05,
-                hint="Height of a ballistic path, divided by its length.",
-            )
-            self.reset = gui.add_checkbox(
-                "Put back first", True, hint="Launch the body from where it was after a reset."
-            )
-            self.auto = gui.add_checkbox(
-                "Auto-fire", False, hint="Launch again and again, after each delay."
-            )
-            self.delay = add_number(gui, "Delay [s]", 2.0, min=0.1, max=1e3, step=0.1)
+            self.form = VerbForm(ctx, "aim_launcher")
+            self.form.add("path", value="ballistic")
+            self.form.add("speed")
+            self.form.add("arc")
+            self.form.add("reset", "Put back first", value=True)
+            self.auto = self.form.add("auto", "Auto-fire")
+            self.form.add("delay")
             self.note = gui.add_html("")
-            ctx.on_click(gui.add_button("Aim and launch"), self.launch)
-            ctx.on_click(gui.add_button("Launch all", hint="Key L."), self.launch_all)
-            ctx.on_click(gui.add_button("End auto-fire"), self.forget)
+            ctx.add_button("Aim and launch", self.launch)
+            ctx.add_button("Launch all", self.launch_all, hint="Key L.")
+            ctx.add_button("End auto-fire", self.forget)
         self.renew()
 
     def renew(self) -> list[str]:
         """List the bodies of the world."""
-        model = self._ctx.lab.world.model
+        model = self._ctx.lab.model
         free = free_bodies(model) or [""]
-        names = [name for i in range(1, model.nbody) if (name := model.body(i).name)] or [""]
-        for handle, options in ((self.body, free), (self.target, names)):
-            if tuple(handle.options) != tuple(options):
-                handle.options = tuple(options)
+        names = [name for name in element_names(model, "body")[1:] if name] or [""]
+        self.body.options = free
+        self.target.options = names
         if self.target.value == self.body.value and len(names) > 1:
             self.target.value = next(name for name in names if name != self.body.value)
         return []
-
-    def update(self, snapshot: Snapshot) -> None:
-        """Show nothing: the bodies change only with the world."""
 
     def launch(self) -> None:
         """Aim the chosen body, and launch it."""
 
         def act() -> str:
-            body, path = self.body.value, self.path.value
-            fields = {"path": path, "speed": self.speed.value, "arc": self.arc.value}
-            fields |= {"auto": self.auto.value, "delay": self.delay.value}
-            self._ctx.verbs.aim_launcher(
-                body=body,
-                target=self.target.value,
-                reset=self.reset.value,
-                **fields,
-            )
+            body = self.body.value
+            target = self.target.value
+            self._ctx.verbs.aim_launcher(body=body, target=target, **self.form.values())
             return self._fire(body)
 
         self._ctx.attempt_at(self.note, act)
@@ -108,42 +77,34 @@ class LauncherPart:
 
     def _fire(self, body: str) -> str:
         reply = self._ctx.verbs.fire_launcher(body=body)
-        speeds = {
-            name: sum(v * v for v in velocity) ** 0.5
-            for name, velocity in reply["velocities"].items()
-        }
-        return ", ".join(f"'{name}' flies with {speed:.1f} m/s" for name, speed in speeds.items())
+        told = []
+        for name, velocity in reply["velocities"].items():
+            told.append(f"'{name}' flies with {math.hypot(*velocity):.1f} m/s")
+        return ", ".join(told)
 
 
-class ContactPart:
-    """Watches contacts of bodies or geoms, and shows the newest events.
-
-    Args:
-        ctx: context of the page.
-    """
+class ContactPart(KeptPart):
+    """Watches contacts of bodies or geoms, and shows the newest events."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._watch: int | None = None
         self._next = 0
         self._rows: deque[tuple[str, ...]] = deque(maxlen=_SHOWN)
         gui = ctx.gui
         with gui.add_folder("Contacts", expand_by_default=False):
-            self.first = gui.add_text("First", ".*", hint="Regular expression of whole names.")
-            self.second = gui.add_text("Second", ".*", hint="The other side of the contact.")
-            self.kind = gui.add_dropdown("Names of", ("body", "geom"))
+            self.form = VerbForm(ctx, "watch_contacts")
+            self.first = self.form.add("first")
+            self.second = self.form.add("second")
+            self.kind = self.form.add("kind", "Names of")
             self.watching = gui.add_checkbox("Log contacts", False)
             self.note = gui.add_html("")
             self.table = gui.add_html("")
         ctx.on_change(self.watching, self.switch)
         for handle in (self.first, self.second, self.kind):
             ctx.on_change(handle, lambda _: self.switch(self.watching.value))
-
-    def renew(self) -> list[str]:
-        """Keep the log."""
-        return []
 
     def switch(self, on: bool) -> None:
         """Begin or end the watch with the present patterns."""
@@ -154,10 +115,7 @@ class ContactPart:
                 self._watch = None
             if not on:
                 return " "
-            reply = self._ctx.verbs.watch_contacts(
-                first=self.first.value, second=self.second.value, kind=self.kind.value
-            )
-            self._watch = reply["watch"]
+            self._watch = self._ctx.verbs.watch_contacts(**self.form.values())["watch"]
             return "contacts that begin or end are listed"
 
         self._ctx.attempt_at(self.note, act)
@@ -178,17 +136,13 @@ class ContactPart:
         self.table.content = table_html(self._rows)
 
 
-class AppliedPart:
-    """Controls that were commanded, and what the actuators of the selected robot apply.
-
-    Args:
-        ctx: context of the page.
-    """
+class AppliedPart(PagePart):
+    """Controls that were commanded, and what the actuators of the selected robot apply."""
 
     period = 0.2
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         gui = ctx.gui
         self.folder = gui.add_folder(
             "Commanded and applied", expand_by_default=False, visible=bool(ctx.robots)
@@ -211,14 +165,12 @@ class AppliedPart:
             return
         actuators = ctx.lab.controls[ctx.robot].actuators
         targets = ctx.lab.facts.robots[ctx.robot].targets.values()
-        controls, forces = (
-            snapshot.ctrl[actuators.ids],
-            snapshot.actuator_force[actuators.actuator_ids],
-        )
+        controls = snapshot.ctrl[actuators.ids]
+        forces = snapshot.actuator_force[actuators.actuator_ids]
         if len(targets) != len(controls):
             return  # the world is being replaced
-        rows = zip(actuators.names, targets, controls, forces, strict=True)
-        self.table.content = table_html(
-            (name, "", f"{target:.3f}", f"{control:.3f}", f"{force:.2f}")
-            for name, target, control, force in rows
-        )
+        columns = zip(actuators.names, targets, controls, forces, strict=True)
+        rows = []
+        for name, target, control, force in columns:
+            rows.append((name, "", f"{target:.3f}", f"{control:.3f}", f"{force:.2f}"))
+        self.table.content = table_html(rows)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
-
-if TYPE_CHECKING:
-    import viser
+from manyworlds.lab.page.gizmos import add_gizmo
+from manyworlds.lab.page.page_context import PageContext, PagePart
 
 
-class MocapPart:
-    """A handle at each mocap body; the body follows it at the next step.
-
-    Args:
-        ctx: context of the page.
-    """
+class MocapPart(PagePart):
+    """A handle at each mocap body; the body follows it at the next step."""
 
     period = 0.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
-        model = ctx.lab.world.model
+        super().__init__(ctx)
+        model = ctx.lab.model
         self._held: set[int] = set()
         self.box = ctx.gui.add_checkbox(
             "Mocap handles", False, visible=model.nmocap > 0, hint="Drag them to move mocap bodies."
@@ -32,9 +26,10 @@ class MocapPart:
         self._add_handles()
 
     def _add_handles(self) -> None:
-        model = self._ctx.lab.world.model
-        size = float(np.clip(2.0 * model.stat.meansize, 0.1, 0.5))
-        self.handles = [self._add(i, size) for i in range(model.nmocap)]
+        self.handles = []
+        for mocap in range(self._ctx.lab.model.nmocap):
+            hold = partial(self.hold, mocap)
+            self.handles.append(add_gizmo(self._ctx, f"mocap_{mocap}", (0.1, 0.5), hold))
 
     def renew(self) -> list[str]:
         """Add handles for the mocap bodies of the new world."""
@@ -48,30 +43,14 @@ class MocapPart:
         for i, handle in enumerate(self.handles):
             handle.visible = self.box.value
             if self.box.value and i not in self._held:
-                handle.position, handle.wxyz = snapshot.mocap_pos[i], snapshot.mocap_quat[i]
-
-    def _add(self, mocap: int, size: float) -> viser.TransformControlsHandle:
-        handle = self._ctx.server.scene.add_transform_controls(
-            f"/over/mocap_{mocap}", scale=size, depth_test=False, visible=False
-        )
-
-        @handle.on_update
-        async def _(event: viser.TransformControlsEvent) -> None:
-            # A coroutine, so that the moves of one drag keep their order.
-            pose = np.array(handle.position), np.array(handle.wxyz)
-            self._ctx.attempt(lambda: self.hold(mocap, event.phase, *pose))
-
-        return handle
+                handle.position = snapshot.mocap_pos[i]
+                handle.wxyz = snapshot.mocap_quat[i]
 
     def hold(self, mocap: int, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
-        """Handle an event of a drag.
-
-        Args:
-            mocap: index of the mocap body.
-            phase: `start`, `update` or `end`.
-            position: position of the handle [m], shape [3].
-            quat: orientation of the handle (wxyz), shape [4].
-        """
-        (self._held.discard if phase == "end" else self._held.add)(mocap)
-        body = int(np.flatnonzero(self._ctx.lab.world.model.body_mocapid == mocap)[0])
+        """Handle an event of a drag of the handle of a mocap body; see `gizmos.Hold`."""
+        if phase == "end":
+            self._held.discard(mocap)
+        else:
+            self._held.add(mocap)
+        body = int(np.flatnonzero(self._ctx.lab.model.body_mocapid == mocap)[0])
         self._ctx.verbs.set_mocap_pose(body=body, pos=position, quat=quat)

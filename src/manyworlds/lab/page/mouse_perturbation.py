@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 
 if TYPE_CHECKING:
     import viser
@@ -23,17 +23,13 @@ _TURN_PER_SCREEN = 2 * np.pi
 """Angle by which a body turns while the mouse crosses the whole view [rad]."""
 
 
-class PullPart:
-    """Ctrl with the right button pulls a body, Ctrl with the left one turns it; a click selects it.
-
-    Args:
-        ctx: context of the page.
-    """
+class PullPart(PagePart):
+    """Pulls bodies by Ctrl and the right button, turns them by the left one, selects by a click."""
 
     period = 0.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._lock = threading.Lock()
         self._client: int | None = None
         self._target: np.ndarray | None = None
@@ -48,11 +44,12 @@ class PullPart:
 
     def _attach_all(self) -> None:
         """Add what the scene needs; a rebuild has removed it."""
-        ctx, server = self._ctx, self._ctx.server
+        ctx = self._ctx
+        server = self._ctx.server
         ctx.view.on_mesh = self.attach
         for handle, body_at in ctx.view.meshes:
             self.attach(handle, body_at)
-        size = float(np.clip(ctx.lab.world.model.stat.meansize, 0.03, 0.3))
+        size = float(np.clip(ctx.lab.model.stat.meansize, 0.03, 0.3))
         self.mark = server.scene.add_frame(
             "/over/selected", axes_length=size, axes_radius=0.03 * size, visible=False
         )
@@ -100,9 +97,10 @@ class PullPart:
             (float(str(geom["distance"])), int(str(geom["body_id"]))),
             self._ctx.view.grid.deformables.bodies.hit(start, along),
         ]
-        body = min((h for h in hits if h[0] >= 0), default=(0.0, 0))[1]
-        ctx = self._ctx
-        ctx.select("body", 0 if _is_floor(ctx.lab.world.model, body) else body)
+        _, body = min((hit for hit in hits if hit[0] >= 0), default=(0.0, 0))
+        if _is_floor(self._ctx.lab.model, body):
+            body = 0
+        self._ctx.select("body", body)
 
     def drag(self, event: DragEvent, body: int) -> None:
         """Handle an event of a drag: grab the body, pull or turn it, release it."""
@@ -124,9 +122,11 @@ class PullPart:
         body = self._ctx.body
         self.mark.visible = bool(body)
         if body:
-            self.mark.position, self.mark.wxyz = snapshot.xpos[body], snapshot.xquat[body]
+            self.mark.position = snapshot.xpos[body]
+            self.mark.wxyz = snapshot.xquat[body]
         with self._lock:
-            target, quat = self._target, self._quat
+            target = self._target
+            quat = self._quat
         if target is not None:
             self._ctx.verbs.pull_body(target=target)
         if quat is not None:
@@ -153,10 +153,11 @@ class PullPart:
         right, down = (np.array(event.end_screen_pos) - start) * _TURN_PER_SCREEN
         camera = _matrix(np.array(event.client.camera.wxyz))
         # A move to the right turns about the camera's up axis, a move down about its right axis.
-        turned = _turned(_turned(quat, -camera[:, 1], right), camera[:, 0], -down)
+        aim = turned(quat, -camera[:, 1], right)
+        aim = turned(aim, camera[:, 0], -down)
         with self._lock:
-            self._quat = turned
-        self._ctx.verbs.turn_body(quat=turned)
+            self._quat = aim
+        self._ctx.verbs.turn_body(quat=aim)
 
 
 def _matrix(quat: np.ndarray) -> np.ndarray:
@@ -165,8 +166,10 @@ def _matrix(quat: np.ndarray) -> np.ndarray:
     return matrix.reshape(3, 3)
 
 
-def _turned(quat: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
-    turn, result = np.empty(4), np.empty(4)
+def turned(quat: np.ndarray, axis: np.ndarray, angle: float) -> np.ndarray:
+    """Return an orientation (wxyz) after a turn about an axis of the world by an angle [rad]."""
+    turn = np.empty(4)
+    result = np.empty(4)
     mujoco.mju_axisAngle2Quat(turn, np.ascontiguousarray(axis), float(angle))
     mujoco.mju_mulQuat(result, turn, quat)
     return result
@@ -176,7 +179,8 @@ def _is_floor(model: mujoco.MjModel, body: int) -> bool:
     """Return True for the terrain of a task, and for static bodies of planes and height fields."""
     if model.body_weldid[body] or model.body_mocapid[body] >= 0:
         return False
-    start, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
+    start = int(model.body_geomadr[body])
+    count = int(model.body_geomnum[body])
     kinds = model.geom_type[start : start + count]
     grounds = [int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD)]
     is_terrain = model.body(body).name.rpartition("/")[2] == "terrain"

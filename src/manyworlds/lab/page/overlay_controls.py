@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.overlays import shapes as draw
 from manyworlds.viewer.browser.overlays.captures import Capture, CapturedGroups
 from manyworlds.viewer.browser.overlays.mujoco_visuals import MujocoOverlays
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 OWN = ("collision", "joints", "sites")
 """Overlays that each robot can switch by itself."""
-AS_ALL, ON, OFF = "same as all", "on", "off"
+AS_ALL = "same as all"
+ON = "on"
+OFF = "off"
 _CHOICES: tuple[str, ...] = (AS_ALL, ON, OFF)
 COLORINGS = ("Off", "Island", "Body", "Robot")
 """Properties by which bodies can be colored."""
@@ -41,31 +43,27 @@ _SEE_THROUGH = 0.3
 _MOST_MM_PER_N = 1e6
 
 
-class OverlayPart:
-    """Overlays of the world, with their controls.
-
-    Args:
-        ctx: context of the page.
-    """
+class OverlayPart(PagePart):
+    """Overlays of the world, with their controls."""
 
     period = 0.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._add_controls(ctx.gui)
         self._bind()
 
     def _bind(self) -> None:
         """Show the choices that depend on the world, and prepare the drawing of its overlays."""
         ctx = self._ctx
-        model = self._model = ctx.lab.world.model
+        model = self._model = ctx.lab.model
         self._add_robots(ctx.gui)
         self._names = [*_NOTHING, *ctx.view.labels[1:]]
         self._following = ctx.view.follow
         self.follow.options = tuple(self._names)
         self.follow.value = self._names[self._following]
-        owners = ctx.lab.world.elements.owners["body"]
-        self._entity_of = _numbers(owners, list(ctx.lab.world.robots))
+        owners = ctx.lab.elements.owners["body"]
+        self._entity_of = _numbers(owners, list(ctx.lab.elements.robots))
         self._robot_of = _numbers(owners, list(self.own))
         plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
         self._colliders = draw.is_collider(model) & ~plane
@@ -77,7 +75,8 @@ class OverlayPart:
         self._shown = False
 
     def _add_controls(self, gui: viser.GuiApi) -> None:
-        ctx, model = self._ctx, self._ctx.lab.world.model
+        ctx = self._ctx
+        model = self._ctx.lab.model
         self.boxes = {name: gui.add_checkbox(label, False) for name, label in OVERLAYS.items()}
         self.frames = gui.add_dropdown("Frames", tuple(FRAMES))
         self.own: dict[str, dict[str, viser.GuiDropdownHandle[str]]] = {}
@@ -107,24 +106,24 @@ class OverlayPart:
     def _add_robots(self, gui: viser.GuiApi) -> None:
         """Add the choices of each robot; robots of the same name keep theirs."""
         ctx = self._ctx
-        before = {r: {name: own[name].value for name in OWN} for r, own in self.own.items()}
-        self.own, self._folders = {}, {}
+        before = self.own
+        self.own = {}
+        self._folders = {}
         with self._robots.empty():
-            for robot in ctx.robots or ctx.lab.world.robots:
+            for robot in ctx.robots or ctx.lab.elements.robots:
                 folder = gui.add_folder(f"Only {robot}", expand_by_default=False, visible=False)
                 self._folders[robot] = folder
-                chosen = before.get(robot, {})
-                with folder:
-                    self.own[robot] = {
-                        name: gui.add_dropdown(
-                            OVERLAYS[name], _CHOICES, initial_value=chosen.get(name, AS_ALL)
-                        )
-                        for name in OWN
-                    }
+                self.own[robot] = {}
+                for name in OWN:
+                    with folder:
+                        choice = gui.add_dropdown(OVERLAYS[name], _CHOICES)
+                    if robot in before:
+                        choice.value = before[robot][name].value
+                    self.own[robot][name] = choice
 
     def renew(self) -> list[str]:
         """Draw the overlays of the new world; those that are on stay on."""
-        scale = _force_scale(self._ctx.lab.world.model)
+        scale = _force_scale(self._ctx.lab.model)
         if self.force_scale.value == self._scale:  # no user has changed it
             self.force_scale.value = scale
         self._scale = scale
@@ -166,7 +165,8 @@ class OverlayPart:
         for robot, folder in self._folders.items():
             folder.visible = robot == self._ctx.robot and len(self._folders) > 1
         self._show_mujoco(snapshot)
-        on, coloring = self.enabled - FLAGS.keys(), self.coloring.value
+        on = self.enabled - FLAGS.keys()
+        coloring = self.coloring.value
         recolored = coloring != "Off" or not self.visuals.value or self.see_through.value
         if not (on or recolored or self._shown):
             return

@@ -6,20 +6,13 @@ import functools
 import html
 from pathlib import Path
 
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import KeptPart
 
 _LAST = 1e13  # order on the page
 
 
-class BoxPart:
-    """Part of a page with a box that a script of its own makes, and that outlives rebuilds.
-
-    Args:
-        ctx: context of the page.
-    """
-
-    def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+class BoxPart(KeptPart):
+    """Part of a page with a box that a script of its own makes."""
 
     def _add_box(self, name: str, address: str) -> None:
         """Add the box.
@@ -29,10 +22,6 @@ class BoxPart:
             address: address of the page's own WebSocket, see `DrivePart`.
         """
         self.html = self._ctx.gui.add_html(box_html(name, f'"{address}"'), order=_LAST)
-
-    def renew(self) -> list[str]:
-        """Keep the box over a rebuild."""
-        return []
 
 
 def box_html(name: str, argument: str) -> str:

@@ -16,7 +16,7 @@ from manyworlds.viewer.browser.widgets import notify, on_change, on_click
 if TYPE_CHECKING:
     import viser
 
-    from manyworlds.lab.page.lab_mirror import LabMirror
+    from manyworlds.lab.page.shown_lab import ShownLab
     from manyworlds.lab.page.world_view import WorldView
     from manyworlds.lab.verb_methods import LabVerbs
 
@@ -61,7 +61,7 @@ class PageContext:
         view: drawing of the world.
     """
 
-    def __init__(self, lab: LabMirror, server: viser.ViserServer, view: WorldView) -> None:
+    def __init__(self, lab: ShownLab, server: viser.ViserServer, view: WorldView) -> None:
         self.lab = lab
         self.server = server
         self.gui: viser.GuiApi = server.gui
@@ -83,15 +83,16 @@ class PageContext:
         """Functions that answer what scripts of the page ask for, by the kind of the message."""
         self.chases = True
         """True if the camera follows behind the robot that the page drives."""
+        self._catalogue: dict[str, dict[str, dict[str, Any]]] = {}
         self._list_robots()
 
     def _list_robots(self) -> None:
         self.robots = [*self.lab.controls]
         """Robots that have controls."""
         if self.robot not in self.robots:
-            self.robot = self.robots[0] if self.robots else ""
+            self.robot = next(iter(self.robots), "")
 
-    def renew(self, lab: LabMirror, view: WorldView) -> list[str]:
+    def renew(self, lab: ShownLab, view: WorldView) -> list[str]:
         """Show a rebuilt world; the selection stays where robot and body are still there.
 
         Args:
@@ -101,8 +102,11 @@ class PageContext:
         Returns:
             Sentences about what is not there any more.
         """
-        robot, body, before = self.robot, self.body, self.view
-        self.lab, self.view = lab, view
+        robot = self.robot
+        body = self.body
+        before = self.view
+        self.lab = lab
+        self.view = view
         self.failures.clear()
         self._list_robots()
         gone = [f"the robot '{robot}' is gone"] * (self.robot != robot)
@@ -121,7 +125,8 @@ class PageContext:
         The error is at the top of the panel, which may be out of sight, and for some seconds in
         the view. Errors that invalid input does not explain are also printed, with their traceback.
         """
-        before, now = self.message, time.monotonic()
+        before = self.message
+        now = time.monotonic()
         result = self._run(action)
         # A drag repeats the same error with each move of the mouse.
         if self.message and (self.message != before or now >= self._next_notice):
@@ -169,7 +174,8 @@ class PageContext:
 
     def toggle_pause(self) -> None:
         """Pause or play: the replay if there is one, which can be sought while it is paused."""
-        running, replay = self.running, self.lab.facts.replay
+        running = self.running
+        replay = self.lab.facts.replay
         if replay.is_active:
             if running:
                 self.verbs.replay_pause()
@@ -191,6 +197,16 @@ class PageContext:
         """Run an action when a button is clicked; return the button."""
         return on_click(handle, action, self.attempt)
 
+    def add_button(
+        self,
+        label: str,
+        action: Callable[[], object],
+        hint: str | None = None,
+        icon: viser.IconName | None = None,
+    ) -> viser.GuiButtonHandle:
+        """Add a button that runs an action when it is clicked."""
+        return self.on_click(self.gui.add_button(label, hint=hint, icon=icon), action)
+
     def on_change(self, handle: _Input, action: Callable[[Any], object]) -> _Input:
         """Run an action with each new value that a user gives an input; return the input."""
         return on_change(handle, action, self.attempt)
@@ -203,9 +219,17 @@ class PageContext:
 
     def select(self, kind: str, id: int) -> None:
         """Select an element, and the body that it belongs to."""
-        model = self.lab.world.model
+        model = self.lab.model
         self.part = "" if kind == "body" else f"{kind}:{name_of(model, kind, id)}"
         self.body = body_of(model, kind, id)
+
+    def fields_of(self, verb: str) -> dict[str, dict[str, Any]]:
+        """Return the fields of a verb, by name, as it describes them; see `describe_verbs`."""
+        if not self._catalogue:
+            for described in self.lab.face.describe_verbs():
+                fields: Any = described["fields"]
+                self._catalogue[str(described["name"])] = {field["name"]: field for field in fields}
+        return self._catalogue[verb]
 
     def undo(self) -> None:
         """Undo an edit, and note that."""
@@ -218,3 +242,25 @@ class PageContext:
     def select_robot(self, name: str) -> None:
         """Select a robot."""
         self.robot = name
+
+
+class PagePart:
+    """Part of the page with its context; without `renew`, a rebuild makes it again.
+
+    Args:
+        ctx: context of the page.
+    """
+
+    def __init__(self, ctx: PageContext) -> None:
+        self._ctx = ctx
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show a new state; a part that shows none leaves this as it is."""
+
+
+class KeptPart(PagePart):
+    """Part whose controls do not depend on the world: a rebuild leaves them as they are."""
+
+    def renew(self) -> list[str]:
+        """Keep all controls."""
+        return []

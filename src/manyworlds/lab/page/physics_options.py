@@ -9,9 +9,9 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.world.options import read_flag
-from manyworlds.viewer.browser.markup import note_html
+from manyworlds.viewer.browser.markup import differences_html
 from manyworlds.viewer.browser.widgets import MOST_DIGITS, ShownValue, add_number
 
 if TYPE_CHECKING:
@@ -38,20 +38,17 @@ _SWITCHES = {
 }
 
 
-class OptionsPart:
+class OptionsPart(PagePart):
     """Options of the model; each change is a verb, and changes by other clients are shown.
 
     Options that differ from the model's are marked, and can be set back.
-
-    Args:
-        ctx: context of the page.
     """
 
     period = 0.5
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
-        self._option = ctx.lab.world.model.opt
+        super().__init__(ctx)
+        self._option = ctx.lab.model.opt
         self._model = _model_values(ctx)
         """Values of the compiled model, by name."""
         self.inputs: dict[str, viser.GuiInputHandle[Any]] = {}
@@ -61,7 +58,8 @@ class OptionsPart:
             for name, (label, kind, prefix) in _CHOICES.items():
                 self._add(name, gui.add_dropdown(label, _names_of(kind, prefix)))
             for name, (label, low, high, step) in _NUMBERS.items():
-                value, own = type(step)(getattr(self._option, name)), self._model[name]
+                value = type(step)(getattr(self._option, name))
+                own = self._model[name]
                 low, high = min(low, value, own), max(high, value, own)
                 self._add(name, add_number(gui, label, value, min=low, max=high, step=step))
             gravity = gui.add_vector3(
@@ -73,38 +71,41 @@ class OptionsPart:
                 self._add(label, gui.add_checkbox(label, True))
             self._labels = {name: handle.label for name, handle in self.inputs.items()}
             self.differences = gui.add_html("")
-            self.back = gui.add_button(
-                "Back to the model's", hint="Set the marked options to the values of the model."
+            self.back = ctx.add_button(
+                "Back to the model's",
+                self._go_back,
+                hint="Set the marked options to the values of the model.",
             )
-            ctx.on_click(self.back, self._go_back)
         self.update(ctx.lab.snapshot)
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the present options, and those that differ from the model's."""
-        values, lines = _shown_values(self._option), []
+        values = _shown_values(self._option)
+        lines = []
         for name, value in values.items():
             self._shown[name].show(value)
             differs = value != self._model[name]
             self.inputs[name].label = self._labels[name] + (" *" if differs else "")
             if differs:
                 lines.append(f"{self._labels[name]}: {_text(self._model[name])}")
-        title = "* differs from the model, which has:\n"
-        self.differences.content = note_html(title + "\n".join(lines) if lines else "")
+        self.differences.content = differences_html(lines)
         self.back.visible = bool(lines)
 
     def renew(self) -> list[str]:
         """Show the options of the new world."""
-        self._option = self._ctx.lab.world.model.opt
+        self._option = self._ctx.lab.model.opt
         self._model = _model_values(self._ctx)
         for name in _NUMBERS:
             handle: Any = self.inputs[name]
-            value, own = getattr(self._option, name), self._model[name]
+            value = getattr(self._option, name)
+            own = self._model[name]
             handle.min, handle.max = min(handle.min, value, own), max(handle.max, value, own)
         return []
 
     def _add(self, name: str, handle: viser.GuiInputHandle[Any]) -> None:
         self._ctx.on_change(handle, lambda value: self._set({name: value}))
-        self.inputs[name], self._shown[name] = handle, ShownValue(handle)
+        self.inputs[name] = handle
+        self._shown[name] = ShownValue(handle)
 
     def _go_back(self) -> None:
         values = _shown_values(self._option)

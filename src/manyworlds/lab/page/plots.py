@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.quantities import Quantity, quantities
 from manyworlds.viewer.browser.line_plot import COLORS, LinePlot
 
@@ -15,24 +15,21 @@ _HISTORY_S = 10.0
 _LEAST = 0.005  # smallest range of an axis, whose numbers have three decimals
 
 
-class PlotPart:
-    """Plots of chosen quantities over the last ten seconds.
-
-    Args:
-        ctx: context of the page.
-    """
+class PlotPart(PagePart):
+    """Plots of chosen quantities over the last ten seconds."""
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
-        self._known = {q.name: q for q in quantities(ctx.lab.world.model)}
+        super().__init__(ctx)
+        self._known = {q.name: q for q in quantities(ctx.lab.model)}
         self.plots: dict[str, tuple[LinePlot, Quantity, deque[tuple[float, np.ndarray]]]] = {}
         gui = ctx.gui
         names = ("choose a quantity", *self._known)
         self.choice = gui.add_dropdown("Plot", names)
         ctx.on_change(self.choice, self.add)
-        self.clear = ctx.on_click(gui.add_button("Clear plots", visible=False), self.remove)
+        self.clear = ctx.add_button("Clear plots", self.remove)
+        self.clear.visible = False
         self._folder = gui.add_folder(None)
 
     def add(self, name: str) -> None:
@@ -64,16 +61,17 @@ class PlotPart:
 
     def renew(self) -> list[str]:
         """Keep the plots of quantities that the new world has, with the same unit and size."""
-        self._known = {q.name: q for q in quantities(self._ctx.lab.world.model)}
+        self._known = {q.name: q for q in quantities(self._ctx.lab.model)}
         self.choice.options = ("choose a quantity", *self._known)
-        snapshot, gone = self._ctx.lab.snapshot, []
+        snapshot = self._ctx.lab.snapshot
+        gone = []
         for name, (plot, before, history) in list(self.plots.items()):
             now = self._known.get(name)
-            size = None if now is None else now.read(snapshot)[: len(COLORS)].shape
-            fits = not history or history[-1][1].shape == size
-            if now is not None and now.unit == before.unit and fits:
-                self.plots[name] = plot, now, history
-                continue
+            if now is not None and now.unit == before.unit:
+                size = now.read(snapshot)[: len(COLORS)].shape
+                if not history or history[-1][1].shape == size:
+                    self.plots[name] = plot, now, history
+                    continue
             plot.remove()
             del self.plots[name]
             gone.append(f"the plot '{name}' is gone")

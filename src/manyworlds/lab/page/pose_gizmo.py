@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import mujoco
 import numpy as np
 
 from manyworlds.lab.edits.editable_fields import name_of
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
-
-if TYPE_CHECKING:
-    import viser
+from manyworlds.lab.page.gizmos import add_gizmo
+from manyworlds.lab.page.page_context import PageContext, PagePart
 
 
-class GizmoPart:
+class GizmoPart(PagePart):
     """A gizmo at the selected body.
 
     Mocap bodies and bodies with a free joint follow it while it is dragged, because their pose is
     part of the state. The pose of any other body is part of the model, and changes when it is let
     go; bodies on it move along.
-
-    Args:
-        ctx: context of the page.
     """
 
     period = 0.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx, self._held = ctx, False
+        super().__init__(ctx)
+        self._held = False
         self.box = ctx.gui.add_checkbox(
             "Gizmo", False, hint="Arrows and rings that move and turn the selected body."
         )
         self._add()
 
     def _add(self) -> None:
-        size = float(np.clip(2.0 * self._ctx.lab.world.model.stat.meansize, 0.1, 0.5))
-        self.handle = self._ctx.server.scene.add_transform_controls(
-            "/over/pose_gizmo", scale=size, depth_test=False, visible=False
-        )
-
-        @self.handle.on_update
-        async def _(event: viser.TransformControlsEvent) -> None:
-            # A coroutine, so that the moves of one drag keep their order.
-            pose = np.array(self.handle.position), np.array(self.handle.wxyz)
-            self._ctx.attempt(lambda: self.hold(event.phase, *pose))
+        self.handle = add_gizmo(self._ctx, "pose_gizmo", (0.1, 0.5), self.hold)
 
     def renew(self) -> list[str]:
         """Add the gizmo to the new scene."""
@@ -62,16 +47,11 @@ class GizmoPart:
             self.handle.wxyz = snapshot.xquat[body]
 
     def hold(self, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
-        """Handle an event of a drag.
-
-        Args:
-            phase: `start`, `update` or `end`.
-            position: position of the gizmo in the world [m], shape [3].
-            quat: its orientation (wxyz), shape [4].
-        """
-        ctx, body = self._ctx, self._ctx.body
+        """Handle an event of a drag; see `gizmos.Hold`."""
+        ctx = self._ctx
+        body = self._ctx.body
         self._held = phase != "end"
-        model = ctx.lab.world.model
+        model = ctx.lab.model
         if not body:
             return
         if model.body_mocapid[body] >= 0:
@@ -101,7 +81,10 @@ def _in_frame(
     snapshot: Snapshot, parent: int, position: np.ndarray, quat: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a pose in the world as one in the frame of a body."""
-    back_pos, back_quat, pos, turn = np.empty(3), np.empty(4), np.empty(3), np.empty(4)
+    back_pos = np.empty(3)
+    back_quat = np.empty(4)
+    pos = np.empty(3)
+    turn = np.empty(4)
     mujoco.mju_negPose(
         back_pos, back_quat, np.array(snapshot.xpos[parent]), np.array(snapshot.xquat[parent])
     )

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.robots.presets import find_presets
 from manyworlds.lab.robots.sequence import SEQUENCE
 from manyworlds.viewer.browser.widgets import relabel
 
 
-class SequencePart:
-    """Moves the selected robot through the poses of a preset, if it has any.
-
-    Args:
-        ctx: context of the page.
-    """
+class SequencePart(PagePart):
+    """Moves the selected robot through the poses of a preset, if it has any."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._shown: str | None = ctx.robot
         names = self._names()
         self.folder = ctx.gui.add_folder("Sequences", visible=bool(names))
         with self.folder:
             self.choice = ctx.gui.add_dropdown("Sequence", names or ("none",))
-            self.start = ctx.on_click(ctx.gui.add_button("Start"), self._toggle)
+            self.start = ctx.add_button("Start", self._toggle)
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the presets of the selected robot, and the one that runs."""
         if self._ctx.robot != self._shown:
-            self._shown, names = self._ctx.robot, self._names()
+            self._shown = self._ctx.robot
+            names = self._names()
             self.folder.visible = bool(names)
             self.choice.options = names or ("none",)
-        label = "Stop" if self._is_playing() else "Start"
-        relabel(self.start, label)
+        relabel(self.start, "Stop" if self._is_playing() else "Start")
 
     def renew(self) -> list[str]:
         """Keep the chosen sequence; `update` lists those of the new world."""

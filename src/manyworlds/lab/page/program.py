@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from manyworlds.lab.errors import LabEndedError
-from manyworlds.lab.page.page_shell import PageShell
-from manyworlds.lab.page.tabs import find_parts
+from manyworlds.lab.page.page_cfg import PageCfg
+from manyworlds.lab.page.page_server import PageServer
 from manyworlds.lab.readers.reader_program import ReaderProgram, run_program
 from manyworlds.lab.readers.wire import Message
 
@@ -16,48 +16,43 @@ _FAREWELL_S = 1.0  # time for browsers to get the last message
 class PageProgram(ReaderProgram):
     """Serves the page, and does what the lab's process says."""
 
-    _shell: PageShell | None = None
+    _page: PageServer
 
     def open(self, settings: Message) -> dict[str, object]:
         """Serve an empty page, and return its address."""
-        for names in settings["tabs"].values():
-            find_parts(names)  # a wrong name fails before the page has an address
-        self._shell = PageShell(
-            (lambda: self.lab.tell("reload")) if settings["reloads"] else None,
-            lambda name, text: self.lab.tell("part_failed", name=name, text=text),
-            tabs=settings["tabs"],
-            **settings["page"],
+        on_reload = None
+        if settings["reloads"]:
+            on_reload = lambda: self.lab.tell("reload")  # noqa: E731
+        self._page = PageServer(
+            cfg=PageCfg(**settings["page"]),
+            on_reload=on_reload,
+            on_failure=lambda name, text: self.lab.tell("part_failed", name=name, text=text),
         )
-        return {"url": self._shell.url}
+        return {"url": self._page.url}
 
     def show(self) -> None:
         """Show the lab in place of the one before."""
-        assert self._shell is not None
-        self._shell.end_page()
+        self._page.end_lab()
         self.lab.sync_model()
-        self._shell.show(self.lab)
+        self._page.show(self.lab)
 
     def take(self, message: Message) -> bool:
         """Start, point the cameras, or show an error."""
-        shell = self._shell
-        assert shell is not None
         match message["event"]:
             case "start":
-                shell.start()
+                self._page.start()
             case "look_at":
-                assert shell.page is not None, "a lab is shown"
-                shell.page.look_at(message["body"], follow=message["follow"])
+                self._page.look_at(message["body"], follow=message["follow"])
             case "card":
-                shell.show_card(message["title"], message["text"])
+                self._page.show_card(message["title"], message["text"])
             case _:
                 return False
         return True
 
     def close(self) -> None:
         """Tell the browsers that the lab has ended."""
-        if self._shell is not None:
-            self._shell.show_card("The lab has ended", str(LabEndedError()))
-            time.sleep(_FAREWELL_S)
+        self._page.show_card("The lab has ended", str(LabEndedError()))
+        time.sleep(_FAREWELL_S)
 
 
 def main() -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import KeptPart, PageContext, PagePart
+from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.prop_choices import Primitive
 from manyworlds.viewer.browser.markup import note_html
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from manyworlds.lab.verb_methods import ReadConversionReply
 
-_MODES = ("dynamic", "static", "mocap")
 _SIZES: dict[Primitive, tuple[float, ...]] = {
     "box": (0.1, 0.1, 0.1),
     "sphere": (0.1,),
@@ -27,31 +27,29 @@ _SIZES: dict[Primitive, tuple[float, ...]] = {
     "ellipsoid": (0.1, 0.1, 0.05),
 }
 _MESH_TYPES = ",".join(MESH_SUFFIXES)
-_GRID, _CAPPED = (40, 110, 220), (220, 40, 40)
+_GRID = (40, 110, 220)
+_CAPPED = (220, 40, 40)
 _ABOVE = 0.01  # height of a preview above the surface that it shows [m]
 
 
-class PropPart:
-    """Adds primitives, and meshes that are uploaded or on the machine of the lab.
-
-    Args:
-        ctx: context of the page.
-    """
+class PropPart(KeptPart):
+    """Adds primitives, and meshes that are uploaded or on the machine of the lab."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._conversion = -1
         gui = ctx.gui
         with gui.add_folder("Add prop", expand_by_default=False):
             self.name = gui.add_text("Name", "", hint="Empty: that of the shape or file.")
-            self.mode = gui.add_dropdown("Mode", _MODES)
-            self.mass = gui.add_number("Mass [kg]", 0.0, min=0.0, hint="0: density of water.")
-            self.pos = gui.add_vector3("Position [m]", (0.0, 0.0, 1.0), step=0.01)
+            self.form = VerbForm(ctx, "add_prop")
+            self.form.add("mode")
+            self.mass = self.form.add("mass")
+            self.pos = self.form.add("pos", "Position", (0.0, 0.0, 1.0))
             self.shape = gui.add_dropdown("Shape", tuple(_SIZES))
             self.scale = gui.add_number("Scale", 1.0, min=1e-6, hint="Factor of sizes and meshes.")
-            self.add_shape = ctx.on_click(gui.add_button("Add shape"), self._add_shape)
+            self.add_shape = ctx.add_button("Add shape", self._add_shape)
             self.decompose = gui.add_checkbox(
                 "Decompose", True, hint="Cut meshes into convex pieces, which collide."
             )
@@ -61,9 +59,10 @@ class PropPart:
             self.upload = gui.add_upload_button("Upload mesh", mime_type=_MESH_TYPES)
             self.upload.on_upload(lambda _: ctx.attempt_at(self.outcome, self._add_upload))
             self.path = gui.add_text("Mesh file", "", hint="Path on the machine of the lab.")
-            self.add_file = ctx.on_click(gui.add_button("Add mesh file"), self._add_file)
+            self.add_file = ctx.add_button("Add mesh file", self._add_file)
             self.progress = gui.add_progress_bar(0.0, visible=False)
-            self.cancel = ctx.on_click(gui.add_button("Cancel", visible=False), self._cancel)
+            self.cancel = ctx.add_button("Cancel", self._cancel)
+            self.cancel.visible = False
             self.outcome = gui.add_html("")
 
     def update(self, snapshot: Snapshot) -> None:
@@ -72,24 +71,17 @@ class PropPart:
             return
         self._show(self._ctx.verbs.read_conversion(conversion=self._conversion))
 
-    def renew(self) -> list[str]:
-        """Keep all settings: the world was rebuilt, often by this part."""
-        return []
-
-    def _common(self) -> dict[str, Any]:
-        pos = [float(value) for value in self.pos.value]
-        return {"mode": self.mode.value, "mass": self.mass.value, "pos": pos}
-
     def _of_mesh(self) -> dict[str, Any]:
         threshold = self.threshold.value if self.decompose.value else 0.0
         own = {"threshold": threshold, "scale": [self.scale.value], "wait": False}
-        return {"name": self.name.value.strip(), **self._common(), **own}
+        return {"name": self.name.value.strip(), **self.form.values(), **own}
 
     def _add_shape(self) -> None:
         shape = self.shape.value
         size = [self.scale.value * length for length in _SIZES[shape]]
         name = self.name.value.strip() or shape
-        self._show(self._ctx.verbs.add_prop(shape=shape, size=size, name=name, **self._common()))
+        given = self.form.values()
+        self._show(self._ctx.verbs.add_prop(shape=shape, size=size, name=name, **given))
 
     def _add_upload(self) -> str:
         file = self.upload.value
@@ -99,7 +91,8 @@ class PropPart:
         return f"'{file.name}' is being converted."
 
     def _add_file(self) -> None:
-        path, fields = self.path.value.strip(), self._of_mesh()
+        path = self.path.value.strip()
+        fields = self._of_mesh()
         self._start(lambda: self._ctx.verbs.add_mesh_prop_from_file(path=path, **fields))
 
     def _start(self, convert: Callable[[], ReadConversionReply]) -> None:
@@ -116,7 +109,8 @@ class PropPart:
         self._conversion = conversion["conversion"] if running else -1
         self.progress.visible = self.cancel.visible = running
         self.progress.value = 100.0 * conversion["share"]
-        text, name = conversion["text"], conversion["name"]
+        text = conversion["text"]
+        name = conversion["name"]
         if running:
             text = f"'{name}' is being converted."
         elif conversion["state"] == "done":
@@ -126,37 +120,30 @@ class PropPart:
         self.outcome.content = note_html(text, error=conversion["state"] == "failed")
 
 
-class HeightFieldPart:
-    """Samples a region of the world, shows the samples as a grid, and adds a height field.
-
-    Args:
-        ctx: context of the page.
-    """
+class HeightFieldPart(PagePart):
+    """Samples a region of the world, shows the samples as a grid, and adds a height field."""
 
     period = 1.0
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._grid: list[viser.LineSegmentsHandle] = []
         gui = ctx.gui
         with gui.add_folder("Sample height field", expand_by_default=False):
-            self.name = gui.add_text("Name", "terrain")
-            self.center = gui.add_vector2("Center [m]", (0.0, 0.0), step=0.1)
+            self.form = VerbForm(ctx, "read_region_heights")
+            added = VerbForm(ctx, "add_height_field")
+            self.name = added.add("name")
+            self.center = self.form.add("center")
             self.size = gui.add_vector2("Size [m]", (10.0, 10.0), min=(0.01, 0.01), step=0.1)
             self.resolution = gui.add_vector2(
                 "Samples", (64, 64), min=(2, 2), max=(512, 512), step=1
             )
-            self.fill = gui.add_number("Fill [m]", 0.0, hint="Height where there is no surface.")
-            self.exclude = gui.add_text(
-                "Leave out", "", hint="Names of geoms or bodies, as 'robot/.*'; with commas."
-            )
-            self.base = gui.add_slider("Base [m]", 0.01, 1.0, 0.01, 0.1)
-            self.preview = ctx.on_click(gui.add_button("Preview"), self._preview)
-            self.add = ctx.on_click(gui.add_button("Add height field"), self._add)
+            self.form.add("fill")
+            self.form.add("exclude", "Leave out")
+            self.base = added.add("base_thickness", "Base", slider=True)
+            self.preview = ctx.add_button("Preview", self._preview)
+            self.add = ctx.add_button("Add height field", self._add)
             self.outcome = gui.add_html("")
-
-    def update(self, snapshot: Snapshot) -> None:
-        """Do nothing: samples are taken on request."""
 
     def renew(self) -> list[str]:
         """Keep all settings; the preview is gone with the drawing of the world before."""
@@ -164,19 +151,14 @@ class HeightFieldPart:
         return []
 
     def _fields(self) -> dict[str, Any]:
-        names = [name.strip() for name in self.exclude.value.split(",")]
-        return {
-            "center": list(self.center.value),
-            "size": list(self.size.value),
-            "resolution": [round(count) for count in self.resolution.value],
-            "fill": self.fill.value,
-            "exclude": [name for name in names if name],
-        }
+        resolution = [round(count) for count in self.resolution.value]
+        return {**self.form.values(), "size": self.size.value, "resolution": resolution}
 
     def _preview(self) -> None:
         reply = self._ctx.verbs.read_region_heights(**self._fields())
         num_x, num_y = (int(count) for count in reply["counts"])
-        (x, y), (width, length) = self.center.value, self.size.value
+        x, y = self.center.value
+        width, length = self.size.value
         points = np.empty((num_y, num_x, 3))
         points[..., 0] = np.linspace(x - width / 2, x + width / 2, num_x)
         points[..., 1] = np.linspace(y - length / 2, y + length / 2, num_y)[:, None]
@@ -186,8 +168,10 @@ class HeightFieldPart:
         if reply["capped"]:
             corners = points[[0, -1, 0, -1], [0, -1, -1, 0]].reshape(2, 2, 3)
             self._draw("cross", corners, _CAPPED)
-        note = " The field has more samples than are shown." if reply["capped"] else ""
-        self.outcome.content = note_html(f"{num_x} x {num_y} samples are shown.{note}")
+        told = f"{num_x} x {num_y} samples are shown."
+        if reply["capped"]:
+            told += " The field has more samples than are shown."
+        self.outcome.content = note_html(told)
 
     def _add(self) -> None:
         self._clear()

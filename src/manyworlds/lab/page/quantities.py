@@ -64,8 +64,10 @@ def quantities(model: mujoco.MjModel) -> list[Quantity]:
     """Return all quantities that can be plotted, joints first."""
     found = []
     for joint in hinges_and_slides(model).tolist():
-        name, unit = model.joint(joint).name or f"joint {joint}", joint_axis_unit(model, joint)
-        q, v = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+        name = model.joint(joint).name or f"joint {joint}"
+        unit = joint_axis_unit(model, joint)
+        q = int(model.jnt_qposadr[joint])
+        v = int(model.jnt_dofadr[joint])
         found.append(Quantity(f"{name} position", unit, lambda s, q=q: s.qpos[q : q + 1]))
         found.append(Quantity(f"{name} velocity", f"{unit}/s", lambda s, v=v: s.qvel[v : v + 1]))
     found += sensors(model)
@@ -84,7 +86,8 @@ def sensors(model: mujoco.MjModel) -> list[Quantity]:
     for i in range(model.nsensor):
         place = slice(int(model.sensor_adr[i]), int(model.sensor_adr[i] + model.sensor_dim[i]))
         name = model.sensor(i).name or f"sensor {i}"
-        unit, group = _sensor_unit(model, i), _sensor_type(model, i).replace("_", "").lower()
+        unit = _sensor_unit(model, i)
+        group = _sensor_type(model, i).replace("_", "").lower()
         found.append(Quantity(name, unit, lambda s, place=place: s.sensordata[place], group, i))
     groups = list(dict.fromkeys(quantity.group for quantity in found))
     return sorted(found, key=lambda quantity: groups.index(quantity.group))

@@ -5,23 +5,19 @@ from __future__ import annotations
 import itertools
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.quantities import joint_axis_unit, sensors
 from manyworlds.viewer.browser.markup import table_html
 from manyworlds.viewer.browser.overlays.shapes import hinges_and_slides
 
 
-class ReadoutPart:
-    """Numbers of all joints, and of all sensors by their type, of the selected robot.
-
-    Args:
-        ctx: context of the page.
-    """
+class ReadoutPart(PagePart):
+    """Numbers of all joints, and of all sensors by their type, of the selected robot."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self.renew()
         self._folders = [ctx.gui.add_folder(title) for title in ("Joints", "Sensors")]
         with self._folders[0]:
@@ -31,7 +27,7 @@ class ReadoutPart:
 
     def renew(self) -> list[str]:
         """Read the joints and sensors of the new world."""
-        model = self._model = self._ctx.lab.world.model
+        model = self._model = self._ctx.lab.model
         self._axes = hinges_and_slides(model).tolist()
         self._sensors = sensors(model)
         self._names = [model.joint(joint).name or f"joint {joint}" for joint in self._axes]
@@ -39,10 +35,10 @@ class ReadoutPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the numbers."""
-        world = self._ctx.lab.world
+        elements = self._ctx.lab.elements
         robot = self._ctx.robot or None
-        prefix = world.robots.get(self._ctx.robot, "")
-        owners = world.elements.owners
+        prefix = elements.robots.get(self._ctx.robot, "")
+        owners = elements.owners
         q = snapshot.qpos[self._model.jnt_qposadr[self._axes]]
         v = snapshot.qvel[self._model.jnt_dofadr[self._axes]]
         rows = []
@@ -58,7 +54,8 @@ class ReadoutPart:
             for sensor in members:
                 values = " ".join(map(_number, sensor.read(snapshot).tolist()))
                 told.append((f"· {sensor.name.removeprefix(prefix)}", sensor.unit, values))
-        self.joints.content, self.sensors.content = table_html(rows), table_html(told)
+        self.joints.content = table_html(rows)
+        self.sensors.content = table_html(told)
         for folder, lines in zip(self._folders, (rows, told), strict=True):
             folder.visible = bool(lines)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from manyworlds.lab.facts import RecordingFacts, ReplayFacts
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.markup import note_html
 from manyworlds.viewer.browser.widgets import PLAY, Section, add_choice, relabel
 
@@ -33,25 +33,21 @@ _HOLD_S = 0.5  # time after a move of the scrub bar by a user in which it is not
 _SCAN_S = 1.0
 
 
-class RecordPart:
-    """Records the world and the view, plays with a scrub bar, and exchanges files.
-
-    Args:
-        ctx: context of the page.
-    """
+class RecordPart(PagePart):
+    """Records the world and the view, plays with a scrub bar, and exchanges files."""
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._view: tuple[float, ...] = ()
         self._touched = self._scanned = -math.inf
         self._follow(ctx.server.initial_camera)
         gui = ctx.gui
         with gui.add_folder("Record"):
             self.file = gui.add_text("File", "", hint="NAME.mcap; empty: named by the date.")
-            self.record = gui.add_button("Record", icon=_RECORD, color="red")
-            ctx.on_click(self.record, self._toggle_recording)
+            self.record = ctx.add_button("Record", self._toggle_recording, icon=_RECORD)
+            self.record.color = "red"
             self.recorded = gui.add_html("")
         with gui.add_folder("Replay"):
             self._add_replay(gui)
@@ -59,7 +55,7 @@ class RecordPart:
             self.name = gui.add_text(
                 "Save as", "recording.csv", hint="The suffix sets the format: .mcap, .csv or .json."
             )
-            self.save = ctx.on_click(gui.add_button("Save session"), self._save)
+            self.save = ctx.add_button("Save session", self._save)
             self.download = gui.add_button("Download session")
             self.download.on_click(lambda event: ctx.attempt(lambda: self._download(event.client)))
             self.upload = gui.add_upload_button("Import file", mime_type=".mcap,.csv,.json")
@@ -67,14 +63,14 @@ class RecordPart:
             self.imported = gui.add_html("")
 
     def _add_replay(self, gui: viser.GuiApi) -> None:
-        ctx, replay = self._ctx, self._replay
+        ctx = self._ctx
+        replay = self._replay
         active = self._recording.active_session
         self.session = gui.add_dropdown("Session", self._sessions(), initial_value=active)
         ctx.on_change(self.session, self._choose)
-        self.start = ctx.on_click(gui.add_button("Start replay", icon=PLAY), self._start)
-        self.stop = ctx.on_click(
-            gui.add_button("Stop replay", icon=_STOP, color="gray"), lambda: ctx.verbs.replay_stop()
-        )
+        self.start = ctx.add_button("Start replay", self._start, icon=PLAY)
+        self.stop = ctx.add_button("Stop replay", ctx.verbs.replay_stop, icon=_STOP)
+        self.stop.color = "gray"
         self.scrub = gui.add_slider("Time [s]", 0.0, 1.0, 0.001, 0.0)
         ctx.on_change(self.scrub, self._seek)
         steps = {f"{n:+d}": lambda n=n: ctx.verbs.replay_step_frames(n_frames=n) for n in (-1, 1)}
@@ -113,7 +109,7 @@ class RecordPart:
         chosen = {robot: choice.value for robot, choice in self.roles.items()}
         self.roles = {}
         with self._robots.empty():
-            for robot in self._ctx.lab.world.robots:
+            for robot in self._ctx.lab.elements.robots:
                 role = self._ctx.gui.add_dropdown(
                     robot,
                     tuple(ROLES),
@@ -131,12 +127,16 @@ class RecordPart:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the progress of recording and replay; record or show the view."""
-        recording, replay, now = self._recording, self._replay, time.monotonic()
+        recording = self._recording
+        replay = self._replay
+        now = time.monotonic()
         if now - self._scanned > _SCAN_S:
             self._scanned = now
             self._list()
-        label, icon = ("Stop recording", _STOP) if recording.is_recording else ("Record", _RECORD)
-        relabel(self.record, label, icon)
+        if recording.is_recording:
+            relabel(self.record, "Stop recording", _STOP)
+        else:
+            relabel(self.record, "Record", _RECORD)
         self.recorded.content = note_html(_told(recording), error=bool(recording.error))
         for handle in (self.stop, self.scrub):
             if handle.disabled == replay.is_active:
@@ -147,17 +147,16 @@ class RecordPart:
             if self.scrub.max != end:
                 self.scrub.max = end
             self.scrub.value = replay.replay_time
-        self.report.content = note_html(
-            f"{replay.label}\n{replay.report}" if replay.is_active else ""
-        )
+        report = ""
+        if replay.is_active:
+            report = f"{replay.label}\n{replay.report}"
+        self.report.content = note_html(report)
         self._look()
 
     def _list(self) -> None:
         names = self._sessions()
         if tuple(self.session.options) != names:
-            chosen = self.session.value
             self.session.options = names
-            self.session.value = chosen if chosen in names else names[0]
 
     def _toggle_recording(self) -> None:
         if self._recording.is_recording:
@@ -202,7 +201,8 @@ class RecordPart:
 
     def _look(self) -> None:
         """Note the view of the first browser, or set all views to the recorded one."""
-        recorded, offset = self._replay.camera, self._ctx.view.offset
+        recorded = self._replay.camera
+        offset = self._ctx.view.offset
         if self.look.disabled != (recorded is None):
             self.look.disabled = recorded is None
         clients = list(self._ctx.server.get_clients().values())
@@ -241,6 +241,7 @@ def _told(recording: RecordingFacts) -> str:
 
 def _direction(pitch: float, yaw: float) -> np.ndarray:
     """Return the direction of a view from its pitch and yaw [degrees], shape [3]."""
-    pitch, yaw = math.radians(pitch), math.radians(yaw)
+    pitch = math.radians(pitch)
+    yaw = math.radians(yaw)
     flat = math.cos(pitch)
     return np.array([flat * math.cos(yaw), flat * math.sin(yaw), math.sin(pitch)])

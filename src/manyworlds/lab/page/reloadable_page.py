@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Unpack
 
-from manyworlds.lab.page.page_process import PageProcess
-from manyworlds.lab.page.tabs import TABS
+from manyworlds.lab.page.lab_page import LabPage
+from manyworlds.lab.page.page_cfg import PageCfg, PageKeywords
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
-    from manyworlds.lab.page.page_shell import PageShell
+    from manyworlds.lab.page.page_server import PageServer
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,28 +25,18 @@ class ReloadablePage:
 
     Args:
         open_lab: function that opens the lab; the page starts and stops it.
-        host: see `LabPage`.
-        port: see `LabPage`.
-        collapsed: see `LabPage`.
-        play_when_drawn: see `LabPage`.
-        in_process: whether this process draws the page; see `InProcessPage`.
-        token: see `LabPage`.
-        web_origins: see `LabPage`.
-        network_port: see `LabPage`.
+        cfg: settings of the page.
+        in_process: whether this process draws the page; see `PageServer`.
+        **settings: fields of `PageCfg`, in place of those of `cfg`.
     """
 
     def __init__(
         self,
         open_lab: Callable[[], LiveLab],
+        cfg: PageCfg | None = None,
         *,
-        host: str = "127.0.0.1",
-        port: int = 8080,
-        collapsed: bool = False,
-        play_when_drawn: bool = False,
         in_process: bool = False,
-        token: str = "",
-        web_origins: Sequence[str] = (),
-        network_port: int = 0,
+        **settings: Unpack[PageKeywords],
     ) -> None:
         self.lab: LiveLab | None = None
         """The present lab; None before the first one that compiles."""
@@ -54,30 +44,18 @@ class ReloadablePage:
         """Reason why the last world did not compile; empty if it did."""
         self._open_lab = open_lab
         self._lock = threading.Lock()
-        self.shell: PageShell | PageProcess
+        self.page: PageServer | LabPage
         if in_process:
-            from manyworlds.lab.page.page_shell import PageShell
+            from manyworlds.lab.page.page_server import PageServer
 
-            self.shell = PageShell(
-                self.reload,
-                host=host,
-                port=port,
-                collapsed=collapsed,
-                play_when_drawn=play_when_drawn,
-                token=token,
-                web_origins=web_origins,
-                network_port=network_port,
-            )
+            self.page = PageServer(cfg=cfg, on_reload=self.reload, **settings)
         else:
-            page = {"host": host, "port": port, "collapsed": collapsed, "token": token}
-            page |= {"web_origins": list(web_origins)}
-            page |= {"play_when_drawn": play_when_drawn, "network_port": network_port}
-            self.shell = PageProcess(page, TABS, self.reload)
+            self.page = LabPage(cfg=cfg, on_reload=self.reload, **settings)
 
     @property
     def url(self) -> str:
         """The address of the page; waits until it is served."""
-        return self.shell.url
+        return self.page.url
 
     def open(self) -> None:
         """Open the lab for the first time, or show why it does not compile.
@@ -96,14 +74,14 @@ class ReloadablePage:
         if lab.source is None:
             lab.source = self._open_lab
         try:
-            self.shell.show(lab)
+            self.page.show(lab)
         except Exception:
             lab.stop()
             raise
         self.lab = lab
         self._show("")
         lab.start()
-        self.shell.start()
+        self.page.start()
 
     def reload(self) -> None:
         """Rebuild the world from its source, which keeps the page; see `LiveLab.reload`.
@@ -125,10 +103,10 @@ class ReloadablePage:
 
     def close(self) -> None:
         """Stop the lab, and stop serving."""
-        self.shell.close()
+        self.page.close()
         if self.lab is not None:
             self.lab.stop()
 
     def _show(self, error: str, title: str = "This model does not compile") -> None:
         self.error = error
-        self.shell.show_card(title, error)
+        self.page.show_card(title, error)

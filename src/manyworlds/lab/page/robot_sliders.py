@@ -11,8 +11,8 @@ import numpy as np
 
 from manyworlds.lab.facts import RobotFacts
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.lab_mirror import ShownControls
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
+from manyworlds.lab.page.shown_lab import ShownControls
 from manyworlds.lab.robots.control import NOBODY, PANEL, POLICY
 from manyworlds.spec.elements import joint_of
 from manyworlds.viewer.browser.command_sliders import TWIST_LABELS
@@ -34,17 +34,13 @@ class _Sliders:
     """Number of the command whose targets the sliders show; -1 for other targets."""
 
 
-class RobotPart:
-    """Owner and sliders of the selected robot; sliders are disabled while another client owns it.
-
-    Args:
-        ctx: context of the page.
-    """
+class RobotPart(PagePart):
+    """Owner of the selected robot, and its sliders, disabled while another client owns it."""
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._section = Section(ctx.gui)
         self._ranges = b""
         self.renew()
@@ -57,9 +53,10 @@ class RobotPart:
 
     def _add_controls(self) -> None:
         ctx = self._ctx
-        gui, lab = ctx.gui, ctx.lab
+        gui = ctx.gui
+        lab = ctx.lab
         if not ctx.robots:
-            gui.add_markdown(_without_actuators(lab.world.model))
+            gui.add_markdown(_without_actuators(lab.model))
             return
         self._owners = {PANEL, NOBODY, *(robot.owner for robot in lab.facts.robots.values())}
         owners: tuple[str, ...] = tuple(sorted(self._owners))
@@ -78,12 +75,11 @@ class RobotPart:
         ctx.on_change(
             self.controller, lambda on: ctx.verbs.enable_controller(robot=ctx.robot, enabled=on)
         )
-        self.reset_targets = gui.add_button(
-            "Reset targets", hint="Set all targets to their initial values."
+        self.reset_targets = ctx.add_button(
+            "Reset targets", self._reset_targets, hint="Set all targets to their initial values."
         )
-        ctx.on_click(self.reset_targets, self._reset_targets)
         self.commands = {robot.name: self._add_commands(robot) for robot in lab.controls.values()}
-        self._ranges = _ranges(lab.world.model)
+        self._ranges = _ranges(lab.model)
         self.sliders = {robot.name: self._add_sliders(robot) for robot in lab.controls.values()}
 
     def update(self, snapshot: Snapshot) -> None:
@@ -91,7 +87,7 @@ class RobotPart:
         ctx = self._ctx
         if not ctx.robots:
             return
-        ranges = _ranges(ctx.lab.world.model)
+        ranges = _ranges(ctx.lab.model)
         if ranges != self._ranges:
             self._ranges = ranges
             self._follow_edits()
@@ -115,12 +111,14 @@ class RobotPart:
         self.reset_targets.disabled = locked
         if locked:
             ids = self._ctx.lab.controls[self._ctx.robot].actuators.ids
-            values, sliders.seen = snapshot.ctrl[ids].tolist(), -1
+            values = snapshot.ctrl[ids].tolist()
+            sliders.seen = -1
         elif robot.command_number <= sliders.seen:
             # Keep the position of a slider that the user is moving.
             values = None
         else:
-            values, sliders.seen = [*robot.targets.values()], robot.command_number
+            values = [*robot.targets.values()]
+            sliders.seen = robot.command_number
         for i, handle in enumerate(sliders.handles):
             # Setting `disabled` is slow even if the value does not change.
             if handle.disabled != locked:
@@ -130,13 +128,15 @@ class RobotPart:
 
     def _add_commands(self, robot: ShownControls) -> _Sliders:
         """Add sliders for the values of a policy's commands."""
-        gui, lab = self._ctx.gui, self._ctx.lab
+        gui = self._ctx.gui
+        lab = self._ctx.lab
         folder = gui.add_folder("Commands of the policy", visible=False)
         handles = []
         with folder:
             for name, values in lab.facts.robots[robot.name].commands.items():
-                # Long commands are poses and motions, for which sliders are of no use.
-                for i, value in enumerate(values if len(values) <= _MOST_COMMANDS else []):
+                if len(values) > _MOST_COMMANDS:
+                    continue  # poses and motions, for which sliders are of no use
+                for i, value in enumerate(values):
                     reach = max(1.0, abs(value))
                     handle = gui.add_slider(
                         command_labels(name, len(values))[i], -reach, reach, 0.05, value
@@ -168,7 +168,7 @@ class RobotPart:
     def _range(self, robot: ShownControls, i: int) -> tuple[float, float, float, str]:
         """Return range, step and hint of a slider, which reaches the initial target."""
         low, high, step, hint = slider_range(
-            self._ctx.lab.world.model,
+            self._ctx.lab.model,
             int(robot.actuators.actuator_ids[i]),
             int(robot.actuators.ids[i]),
             robot.types[i],
@@ -183,7 +183,10 @@ class RobotPart:
             for i, handle in enumerate(sliders.handles):
                 low, high, step, hint = self._range(robot, i)
                 if (handle.min, handle.max) != (low, high):
-                    handle.min, handle.max, handle.step, handle.hint = low, high, step, hint
+                    handle.min = low
+                    handle.max = high
+                    handle.step = step
+                    handle.hint = hint
                     handle.precision = max(0, -round(math.log10(step)))
                     handle.value = float(np.clip(handle.value, low, high))
                     sliders.seen = -1  # a target that was outside may be inside now
@@ -202,7 +205,9 @@ def command_labels(command: str, size: int) -> tuple[str, ...]:
     labels = _LABELS.get(command, ())
     if len(labels) == size:
         return labels
-    return (command,) if size == 1 else tuple(f"{command} {i}" for i in range(size))
+    if size == 1:
+        return (command,)
+    return tuple(f"{command} {i}" for i in range(size))
 
 
 def slider_range(
@@ -246,7 +251,8 @@ def actuator_kind(model: mujoco.MjModel, actuator: int) -> tuple[str, str]:
     joint = joint_of(model, actuator)
     slides = joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
     length = "m" if slides or joint < 0 else "rad"
-    gain, bias = model.actuator_gainprm[actuator], model.actuator_biasprm[actuator]
+    gain = model.actuator_gainprm[actuator]
+    bias = model.actuator_biasprm[actuator]
     dynamics = mujoco.mjtDyn(model.actuator_dyntype[actuator])
     if dynamics == mujoco.mjtDyn.mjDYN_MUSCLE:
         return "muscle", "0 to 1"

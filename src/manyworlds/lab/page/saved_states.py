@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import KeptPart, PageContext
 
 if TYPE_CHECKING:
     import viser
@@ -13,23 +13,20 @@ if TYPE_CHECKING:
 _NO_STATES: tuple[str, ...] = ("none",)
 
 
-class SavedStatePart:
-    """Saves the state of the world, and restores saved ones.
-
-    Args:
-        ctx: context of the page.
-    """
+class SavedStatePart(KeptPart):
+    """Saves the state of the world, and restores saved ones."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         gui = ctx.gui
         with gui.add_folder("Saved states"):
             self.name = gui.add_text("Name", "", hint="Empty: a number.")
-            self.save = ctx.on_click(gui.add_button("Save"), self._save)
+            self.save = ctx.add_button("Save", self._save)
             self.choice = gui.add_dropdown("Saved", _NO_STATES)
-            self.restore = ctx.on_click(gui.add_button("Restore", disabled=True), self._restore)
+            self.restore = ctx.add_button("Restore", self._restore)
+            self.restore.disabled = True
             self.download = gui.add_button("Download", disabled=True)
             self.download.on_click(lambda event: ctx.attempt(lambda: self._send(event.client)))
             self.upload = gui.add_upload_button("Import file", mime_type=".npz")
@@ -43,10 +40,6 @@ class SavedStatePart:
             self.choice.options = names
             self.choice.value = names[-1]
             self.restore.disabled = self.download.disabled = names == ("none",)
-
-    def renew(self) -> list[str]:
-        """Keep the chosen state; the lab has converted it."""
-        return []
 
     def _save(self) -> None:
         self._ctx.verbs.capture_state(label=self.name.value.strip())

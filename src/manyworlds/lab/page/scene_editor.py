@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.gizmos import add_gizmo
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.tree_lines import tree_html, tree_line
+from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.viewer.browser.markup import note_html
-from manyworlds.viewer.browser.widgets import add_choice, add_number
+from manyworlds.viewer.browser.widgets import add_choice
 
 if TYPE_CHECKING:
     import viser
@@ -29,17 +31,13 @@ _ENDS_TASK = (
 )
 
 
-class ScenePart:
-    """Lists the items of the scene, and adds, moves, copies, renames and removes them.
-
-    Args:
-        ctx: context of the page.
-    """
+class ScenePart(PagePart):
+    """Lists the items of the scene, and adds, moves, copies, renames and removes them."""
 
     period = 0.1
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._items: list[dict[str, Any]] = []
         self._held = False
         self._seen_body = 0
@@ -69,18 +67,21 @@ class ScenePart:
         self.renew()
 
     def _add_actions(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
+        ctx = self._ctx
+        gui = self._ctx.gui
         actions = {"Duplicate": self._duplicate, "Remove": self._remove}
         self.actions = add_choice(gui, "Selected item", self._told(actions), ctx.attempt)
         with gui.add_folder("Name and grid", expand_by_default=False):
             self.name = gui.add_text("New name", "")
-            self.rename = ctx.on_click(gui.add_button("Rename"), lambda: self._tell(self._rename))
-            self.rows = add_number(gui, "Rows", 2, min=1, max=1024, step=1)
-            self.columns = add_number(gui, "Columns", 2, min=1, max=1024, step=1)
-            self.grid = ctx.on_click(gui.add_button("Add grid"), lambda: self._tell(self._grid))
+            self.rename = ctx.add_button("Rename", lambda: self._tell(self._rename))
+            self.counts = VerbForm(ctx, "add_item_grid")
+            self.counts.add("rows", value=2)
+            self.counts.add("columns", value=2)
+            self.grid = ctx.add_button("Add grid", lambda: self._tell(self._grid))
 
     def _add_sources(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
+        ctx = self._ctx
+        gui = self._ctx.gui
         reply = ctx.verbs.list_sources()
         names = (*reply["names"], *reply["menagerie"])
         with gui.add_folder("Add robot or file", expand_by_default=False):
@@ -93,13 +94,9 @@ class ScenePart:
             )
             ctx.on_change(self.free, self._use_position)
             self.source = gui.add_dropdown("Robot", names, hint="Type to search.")
-            self.add = ctx.on_click(
-                gui.add_button("Add robot"), lambda: self._tell(self._add_by_name)
-            )
+            self.add = ctx.add_button("Add robot", lambda: self._tell(self._add_by_name))
             self.path = gui.add_text("File", "", hint="MJCF, URDF or mesh on the lab's machine.")
-            self.add_file = ctx.on_click(
-                gui.add_button("Add file"), lambda: self._tell(self._add_by_path)
-            )
+            self.add_file = ctx.add_button("Add file", lambda: self._tell(self._add_by_path))
             self.upload = gui.add_upload_button("Upload file", mime_type=_FILES)
             self.upload.on_upload(lambda _: self._tell(self._add_upload))
 
@@ -130,36 +127,21 @@ class ScenePart:
             self.handle.wxyz = np.array(pose["quat"])
 
     def drag(self, phase: str, position: np.ndarray, quat: np.ndarray) -> None:
-        """Handle an event of a drag of the gizmo: the item is moved when it ends.
-
-        Args:
-            phase: `start`, `update` or `end`.
-            position: position of the gizmo [m], shape [3].
-            quat: orientation of the gizmo (wxyz), shape [4].
-        """
+        """Handle an event of a drag: the item is moved when it ends; see `gizmos.Hold`."""
         self._held = phase != "end"
         if not self._held:
             self._tell(lambda: self._move(position, quat))
 
     def _add_handle(self) -> None:
-        size = float(np.clip(2.0 * self._ctx.lab.world.model.stat.meansize, 0.2, 0.6))
-        handle = self._ctx.server.scene.add_transform_controls(
-            "/over/item", scale=size, depth_test=False, visible=False
-        )
-        self.handle: viser.TransformControlsHandle = handle
-
-        @handle.on_update
-        async def _(event: viser.TransformControlsEvent) -> None:
-            # A coroutine, so that the moves of one drag keep their order.
-            self.drag(event.phase, np.array(handle.position), np.array(handle.wxyz))
+        self.handle = add_gizmo(self._ctx, "item", (0.2, 0.6), self.drag)
 
     def _list(self) -> None:
         reply = self._ctx.verbs.list_items()
         self._items = reply["items"]
         names = (_NONE, *(item["name"] for item in self._items))
-        chosen = reply["selected"] or self.choice.value
         self.choice.options = names
-        self.choice.value = chosen if chosen in names else _NONE
+        if reply["selected"] in names:
+            self.choice.value = reply["selected"]
         self._show_tree()
 
     def _show_tree(self) -> None:
@@ -169,19 +151,26 @@ class ScenePart:
 
     def _lines(self, node: dict[str, Any], depth: int = 0) -> list[str]:
         """Return the lines of an item or body, and of what is in it."""
-        name, body = node["name"], self._ctx.view.id_of(node["name"]) if depth else 0
+        name = node["name"]
+        note = node["kind"]
+        ask = "select_item"
+        body = 0
+        if depth:
+            body = self._ctx.view.id_of(name)
+            ask = "select_body" if body else ""
+            note = "" if note == "body" else note
         line = tree_line(
             name or "without a name",
-            "" if depth and node["kind"] == "body" else node["kind"],
+            note,
             depth=depth,
             selected=not depth and name == self.choice.value,
-            ask=("select_body" if body else "") if depth else "select_item",
+            ask=ask,
             argument=body or name,
         )
-        return [
-            line,
-            *(each for child in node["children"] for each in self._lines(child, depth + 1)),
-        ]
+        lines = [line]
+        for child in node["children"]:
+            lines += self._lines(child, depth + 1)
+        return lines
 
     def _item(self) -> dict[str, Any] | None:
         return next((i for i in self._items if i["name"] == self.choice.value), None)
@@ -194,7 +183,9 @@ class ScenePart:
     def _select(self, name: str) -> None:
         self._ctx.verbs.select_item(item="" if name == _NONE else name)
         item = self._item()
-        body = next((b for b in item["bodies"] if b), "") if item else ""
+        body = ""
+        if item is not None:
+            body = next(filter(None, item["bodies"]), "")
         self._ctx.select("body", self._ctx.view.id_of(body))
         self._seen_body = self._ctx.body
         self._show_tree()
@@ -244,38 +235,31 @@ class ScenePart:
         return self._select_new("rename item", reply)
 
     def _grid(self) -> str:
-        rows, columns = int(self.rows.value), int(self.columns.value)
-        reply = self._ctx.verbs.add_item_grid(item=self._chosen(), rows=rows, columns=columns)
+        reply = self._ctx.verbs.add_item_grid(item=self._chosen(), **self.counts.values())
         return _done("add item grid", reply["notes"])
 
-    def _new_name(self) -> str:
-        return self.added_name.value.strip()
-
-    def _new_pos(self) -> tuple[float, ...] | None:
-        return None if self.free.value else self.position.value
+    def _wanted(self) -> dict[str, Any]:
+        """Return the name and the place of a new item."""
+        pos = None if self.free.value else self.position.value
+        return {"name": self.added_name.value.strip(), "pos": pos}
 
     def _use_position(self, free: bool) -> None:
         self.position.disabled = free
 
     def _add_by_name(self) -> str:
-        source = self.source.value
-        reply = self._ctx.verbs.add_item(source=source, name=self._new_name(), pos=self._new_pos())
+        reply = self._ctx.verbs.add_item(source=self.source.value, **self._wanted())
         return self._select_new("add item", reply)
 
     def _add_by_path(self) -> str:
         path = self.path.value.strip()
         if not path:
             raise ValueError("Give the path of a file.")
-        reply = self._ctx.verbs.add_item_file(
-            path=Path(path).expanduser(), name=self._new_name(), pos=self._new_pos()
-        )
+        reply = self._ctx.verbs.add_item_file(path=Path(path).expanduser(), **self._wanted())
         return self._select_new("add item file", reply)
 
     def _add_upload(self) -> str:
         file = self.upload.value
-        reply = self._ctx.verbs.upload_item(
-            file=file.name, content=file.content, name=self._new_name(), pos=self._new_pos()
-        )
+        reply = self._ctx.verbs.upload_item(file=file.name, content=file.content, **self._wanted())
         return self._select_new("upload item", reply)
 
     def _folder(self) -> str:

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.scene.items import ADDED_LIGHT
 
 if TYPE_CHECKING:
@@ -19,17 +19,13 @@ _INTENSITY = {"directional": 1.0, "spot": 20.0}
 _BYTE = 255.0
 
 
-class SceneLightsPart:
-    """Draws the lights that were added; those of model files are made for MuJoCo's renderer.
-
-    Args:
-        ctx: context of the page.
-    """
+class SceneLightsPart(PagePart):
+    """Draws the lights that were added; those of model files are made for MuJoCo's renderer."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._version = -1
         self.handles: dict[str, viser.SceneNodeHandle] = {}
         """Lights in the view, by name."""
@@ -50,7 +46,7 @@ class SceneLightsPart:
         for handle in self.handles.values():
             handle.remove()
         self.handles.clear()
-        model = self._ctx.lab.world.model
+        model = self._ctx.lab.model
         for light in range(model.nlight):
             name = model.light(light).name
             if any(
@@ -59,7 +55,8 @@ class SceneLightsPart:
                 self.handles[name] = self._draw(model, light)
 
     def _draw(self, model: mujoco.MjModel, light: int) -> viser.SceneNodeHandle:
-        scene, node = self._ctx.server.scene, f"/over/lights/{light}"
+        scene = self._ctx.server.scene
+        node = f"/over/lights/{light}"
         red, green, blue = (_BYTE * np.clip(model.light_diffuse[light], 0.0, 1.0)).astype(int)
         color = int(red), int(green), int(blue)
         direction = model.light_dir[light]

@@ -82,15 +82,16 @@ def find_parts(parts: Iterable[PartMaker | str]) -> tuple[PartMaker, ...]:
 def _name(part: PartMaker | str, title: str) -> str:
     if isinstance(part, str):
         return part
-    module, name = getattr(part, "__module__", ""), getattr(part, "__qualname__", repr(part))
+    module = getattr(part, "__module__", "")
+    name = getattr(part, "__qualname__", repr(part))
     if module == "__main__" or not module or not name.replace(".", "_").isidentifier():
-        why = (
-            "it is in the program itself" if module == "__main__" else "it has no name in a module"
-        )
+        why = "it has no name in a module"
+        if module == "__main__":
+            why = "it is in the program itself"
         raise ValueError(
             f"The page runs in a process of its own, which cannot import the part '{name}' of the "
             f"tab '{title}': {why}. Put the class into a module that can be imported, or use "
-            "InProcessPage."
+            "PageServer."
         )
     return f"{module}:{name}"
 

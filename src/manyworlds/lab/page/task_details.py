@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.markup import status_html, table_html
 
 _SHOWN = 12  # values of a term
 
 
-class TaskDetailsPart:
-    """Observations and actions by term, value, and nearness of terminations.
-
-    Args:
-        ctx: context of the page.
-    """
+class TaskDetailsPart(PagePart):
+    """Observations and actions by term, value, and nearness of terminations."""
 
     period = 0.25
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         gui = ctx.gui
         with gui.add_folder("Policy", expand_by_default=False):
             self.box = gui.add_checkbox(
@@ -43,10 +39,9 @@ class TaskDetailsPart:
         lines = []
         for name, values in found["action"].items():
             spread = found["deviation"].get(name)
-            shown = [
-                f"{number:.2f}" + ("" if spread is None else f" ± {spread[i]:.2f}")
-                for i, number in enumerate(values)
-            ]
+            shown = [f"{number:.2f}" for number in values]
+            if spread is not None:
+                shown = [f"{text} ± {s:.2f}" for text, s in zip(shown, spread, strict=True)]
             lines.append((f"action {name}", "", _joined(shown)))
         for name, values in found["observations"].items():
             lines.append((name, "", _joined([f"{number:.2f}" for number in values])))

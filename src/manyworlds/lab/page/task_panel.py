@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.lab_mirror import MirroredTask
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
+from manyworlds.lab.page.shown_lab import ShownTask
 from manyworlds.lab.task.step_report import StepReport
 from manyworlds.viewer import requests
 from manyworlds.viewer.browser.command_sliders import CommandTab
@@ -21,12 +21,10 @@ from manyworlds.viewer.packed_shapes import unpack_shapes
 from manyworlds.viewer.requests import SeekMotion, SteerCommand, ViewerRequest
 from manyworlds.viewer.world_mirror import WorldMirror
 
-_OWN_WIDGETS = (
-    "Widgets that {} create themselves need the page in the lab's process: `InProcessPage`."
-)
+_OWN_WIDGETS = "Widgets that {} create themselves need the page in the lab's process: `PageServer`."
 
 
-class TaskPart:
+class TaskPart(PagePart):
     """The task of the environment that steps the world, with the panels of the play page.
 
     Args:
@@ -37,13 +35,15 @@ class TaskPart:
     period = 0.1
     env_idx = 0
 
-    def __init__(self, ctx: PageContext, task: MirroredTask) -> None:
-        self._ctx, self._task = ctx, task
+    def __init__(self, ctx: PageContext, task: ShownTask) -> None:
+        super().__init__(ctx)
+        self._task = task
         self.env = task.env
         self._seen: StepReport | None = None
         self._drawn = -1
         self._paused: bool | None = None
-        gui, server = ctx.gui, ctx.server
+        gui = ctx.gui
+        server = ctx.server
         self.status = gui.add_html("")
         self.auto_reset = gui.add_checkbox(
             "Reset at the end of an episode",
@@ -74,7 +74,7 @@ class TaskPart:
                 plots = ViserTermPlotter(server, [*report.metrics], "Metric")
             self._panels.append(("metrics", plots))
         # A model of its own: drawing changes the sizes of MuJoCo's symbols.
-        self._overlays = MujocoOverlays(server, WorldMirror(ctx.lab.world.model), "/debug_shapes")
+        self._overlays = MujocoOverlays(server, WorldMirror(ctx.lab.model), "/debug_shapes")
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the last control step."""
@@ -135,7 +135,8 @@ class TaskPart:
 
     def _draw(self) -> None:
         """Draw debug shapes, of a moment between two steps."""
-        debug, offset = self._overlays.debug, self._ctx.view.offset
+        debug = self._overlays.debug
+        offset = self._ctx.view.offset
         debug.clear()
         if self.shapes.value:
             reply = self._ctx.verbs.read_debug_shapes()

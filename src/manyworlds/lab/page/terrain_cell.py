@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.lab_mirror import MirroredTask
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
+from manyworlds.lab.page.shown_lab import ShownTask
 from manyworlds.viewer.browser.markup import note_html
 
 
-class TerrainCellPart:
+class TerrainCellPart(PagePart):
     """Moves the world to another cell of generated terrain.
 
     Args:
@@ -18,9 +18,12 @@ class TerrainCellPart:
 
     period = 0.5
 
-    def __init__(self, ctx: PageContext, task: MirroredTask) -> None:
-        self._ctx, self._task = ctx, task
-        gui, cells, cell = ctx.gui, task.terrain_cells, task.terrain_cell
+    def __init__(self, ctx: PageContext, task: ShownTask) -> None:
+        super().__init__(ctx)
+        self._task = task
+        gui = ctx.gui
+        cells = task.terrain_cells
+        cell = task.terrain_cell
         with gui.add_folder("Terrain", expand_by_default=False):
             self.facts = gui.add_html("")
             self.level = gui.add_number(
@@ -29,12 +32,13 @@ class TerrainCellPart:
             self.column = gui.add_number(
                 "Column", cell["column"], min=0, max=cells["columns"] - 1, step=1
             )
-            self.move = ctx.on_click(
-                gui.add_button("Move there", hint="The robot and all free bodies."),
+            self.move = ctx.add_button(
+                "Move there",
                 lambda: ctx.verbs.set_terrain_cell(
                     level=int(self.level.value),
                     column=int(self.column.value),
                 ),
+                hint="The robot and all free bodies.",
             )
 
     def update(self, snapshot: Snapshot) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from manyworlds.lab.loop.faults import explain_warnings
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.loop.steppers import ENVIRONMENT, PHYSICS
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.robots.control import POLICY
 from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
 from manyworlds.viewer.browser.widgets import PAUSE, ShownValue, add_choice, show_playing
@@ -37,21 +37,18 @@ TASK_PANEL_PX = 420
 """Width of the panel with the tab of a task [pixel]."""
 
 
-class TopBar:
-    """Time, pace, steps, owner, reasons why a robot does not move, and controls of the time.
-
-    Args:
-        ctx: context of the page.
-    """
+class TopBar(PagePart):
+    """Time, pace, steps, owner, reasons why a robot does not move, and controls of the time."""
 
     period = 0.2
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
-        gui, lab = ctx.gui, ctx.lab
+        super().__init__(ctx)
+        gui = ctx.gui
+        lab = ctx.lab
         self.banner = gui.add_html("")
         self.status = gui.add_html("")
-        self.play = ctx.on_click(gui.add_button("Pause", icon=PAUSE), ctx.toggle_pause)
+        self.play = ctx.add_button("Pause", ctx.toggle_pause, icon=PAUSE)
         actions = {"Step": lambda: ctx.verbs.step(), "Reset": self.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(
@@ -66,7 +63,8 @@ class TopBar:
     def renew(self) -> list[str]:
         """List the robots of the new world."""
         names = tuple(self._ctx.robots) or ("none",)
-        self.robot.options, self.robot.visible = names, len(names) > 1
+        self.robot.options = names
+        self.robot.visible = len(names) > 1
         self.robot.value = self._ctx.robot or names[0]
         return []
 
@@ -76,7 +74,8 @@ class TopBar:
 
     def change_speed(self, steps: int) -> None:
         """Set a speed that is some places further in the list of speeds."""
-        speeds, now = [*SPEEDS.values()], self._ctx.lab.facts.percent / 100.0
+        speeds = [*SPEEDS.values()]
+        now = self._ctx.lab.facts.percent / 100.0
         at = sum(speed < now for speed in speeds)  # between two of them, the next one up
         if steps > 0 and at < len(speeds) and speeds[at] > now:
             at -= 1
@@ -87,7 +86,8 @@ class TopBar:
 
     def update(self, snapshot: Snapshot) -> None:
         """Show the state of the world."""
-        ctx, facts = self._ctx, self._ctx.lab.facts
+        ctx = self._ctx
+        facts = self._ctx.lab.facts
         show_playing(self.play, ctx.running)
         self.banner.content = _banner(snapshot, ctx.running)
         name = _speed_name(facts.percent)
@@ -105,7 +105,8 @@ class TopBar:
             labels = POLICY_DRIVERS if owner == POLICY else DRIVERS
             rows.append(("Owner", owner))
             rows.append(("Stepper", labels.get(snapshot.stepper, snapshot.stepper)))
-            notes = notes if snapshot.fault else self._notes(snapshot)
+            if not snapshot.fault:
+                notes = self._notes(snapshot)
         if snapshot.fault:
             notes.insert(0, snapshot.fault)
         if ctx.note:
@@ -116,7 +117,8 @@ class TopBar:
         if ctx.message:
             wrong.append(ctx.message)
         if snapshot.fault:
-            wrong, notes = wrong + notes, []
+            wrong = wrong + notes
+            notes = []
         # Two lines are reserved, so that the buttons do not move.
         self.status.content = status_html(
             rows, wrong, notes=notes, name_em=(3.0, 3.3), note_lines=2
@@ -124,9 +126,10 @@ class TopBar:
 
     def _notes(self, snapshot: Snapshot) -> list[str]:
         """Return reasons why the robot does not move, or may stop moving."""
-        lab, robot = self._ctx.lab, self._ctx.robot
-        owners = lab.world.elements.owners["body"]
-        own = [owners[body] == robot for body in lab.world.model.dof_bodyid.tolist()]
+        lab = self._ctx.lab
+        robot = self._ctx.robot
+        owners = lab.elements.owners["body"]
+        own = [owners[body] == robot for body in lab.model.dof_bodyid.tolist()]
         speed = np.abs(snapshot.qvel[own]).max(initial=0.0)
         reasons = [*lab.facts.robots[robot].reasons]
         if reasons and (speed <= _STILL or snapshot.paused):
@@ -145,7 +148,9 @@ def _speed_name(percent: float) -> str:
 def _pace(snapshot: Snapshot, factor: float) -> str:
     if snapshot.fault:
         return "stopped"
-    return "paused" if snapshot.paused else f"{factor:.2f}x real time"
+    if snapshot.paused:
+        return "paused"
+    return f"{factor:.2f}x real time"
 
 
 def _banner(snapshot: Snapshot, running: bool) -> str:

@@ -6,14 +6,18 @@ import base64
 import html
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
+from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.viewer.browser.markup import note_html, status_html
 
 if TYPE_CHECKING:
+    import viser
+
     from manyworlds.lab.verb_methods import SendEditReply
 
 _PRESENT = "present episode"
@@ -21,17 +25,13 @@ _LAST_PUSH = "the last push"
 _LARGEST_FILM = 2**23
 
 
-class TrainingPart:
-    """Moments that the training remembers, futures, and buttons that send something back.
-
-    Args:
-        ctx: context of the page.
-    """
+class TrainingPart(PagePart):
+    """Moments that the training remembers, futures, and buttons that send something back."""
 
     period = 0.5
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self._episodes: dict[str, dict[str, Any]] = {}
         self._comparison: threading.Thread | None = None
         gui = ctx.gui
@@ -46,63 +46,63 @@ class TrainingPart:
             self._add_sending()
 
     def _add_past(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
+        ctx = self._ctx
+        gui = self._ctx.gui
         self.episode: Any = gui.add_dropdown("Episode", (_PRESENT,))
-        self.seconds = gui.add_number("Before its end [s]", 5.0, min=0.02, max=600.0, step=0.1)
-        self.follow = gui.add_checkbox(
-            "Repeat what happened", True, hint="Until the world is disturbed; else the policy acts."
-        )
-        self.back = ctx.on_click(gui.add_button("Go back"), self._go_back)
-        self.refresh = ctx.on_click(gui.add_button("Read the episodes"), self._read_episodes)
+        self.past = VerbForm(ctx, "rewind_training")
+        self.past.add("seconds", "Before its end", 5.0)
+        self.past.add("follow", "Repeat what happened")
+        self.back = ctx.add_button("Go back", self._go_back)
+        self.refresh = ctx.add_button("Read the episodes", self._read_episodes)
 
     def _add_push(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
-        self.force = gui.add_vector3("Force [N]", (0.0, 100.0, 0.0), step=1.0)
-        self.duration = gui.add_number("Duration [s]", 0.2, min=0.01, max=60.0, step=0.01)
-        self.push = ctx.on_click(
-            gui.add_button("Push the selected body", hint="Kept, to be sent."), self._push
-        )
+        ctx = self._ctx
+        self.pushed = VerbForm(ctx, "push_training")
+        self.pushed.add("force", value=(0.0, 100.0, 0.0))
+        self.pushed.add("duration_s", "Duration", 0.2)
+        self.push = ctx.add_button("Push the selected body", self._push, hint="Kept, to be sent.")
 
     def _add_futures(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
+        ctx = self._ctx
+        gui = self._ctx.gui
         self.second: Any = gui.add_dropdown("The second one has", (_LAST_PUSH,))
-        self.length = gui.add_number("Length [s]", 5.0, min=0.1, max=60.0, step=0.1)
-        self.compare = ctx.on_click(gui.add_button("Compare"), self._compare)
+        self.future = VerbForm(ctx, "compare_futures")
+        self.length = self.future.add("seconds", "Length")
+        self.compare = ctx.add_button("Compare", self._compare)
         self.result = gui.add_html("")
         self.film = gui.add_html("")
 
     def _add_sending(self) -> None:
-        ctx, gui = self._ctx, self._ctx.gui
-        self.share = gui.add_number("Share of episodes", 0.1, min=0.001, max=1.0, step=0.01)
-        self.start_state = ctx.on_click(
-            gui.add_button("This moment as a start state"),
-            lambda: self._note(ctx.verbs.send_start_state(share=float(self.share.value))),
+        ctx = self._ctx
+        gui = self._ctx.gui
+        start = VerbForm(ctx, "send_start_state")
+        start.add("share", "Share of episodes")
+        verbs = ctx.verbs
+        self.start_state = self._add_sender(
+            "This moment as a start state", lambda: verbs.send_start_state(**start.values())
         )
         self.name = gui.add_text("Name", "sent_push", hint="Of the disturbance, or of the case.")
-        self.disturbance = ctx.on_click(
-            gui.add_button("The last push as a disturbance", hint="Any direction, 0.3 to 1 times."),
-            lambda: self._note(
-                ctx.verbs.send_disturbance(
-                    name=self.name.value, scale=[0.3, 1.0], any_direction=True
-                )
+        self.disturbance = self._add_sender(
+            "The last push as a disturbance",
+            lambda: verbs.send_disturbance(
+                name=self.name.value, scale=[0.3, 1.0], any_direction=True
             ),
+            hint="Any direction, 0.3 to 1 times.",
         )
-        self.case = ctx.on_click(
-            gui.add_button("The last push as a test"),
-            lambda: self._note(ctx.verbs.send_case(name=self.name.value, with_push=True)),
+        self.case = self._add_sender(
+            "The last push as a test",
+            lambda: verbs.send_case(name=self.name.value, with_push=True),
         )
-        self.moment_case = ctx.on_click(
-            gui.add_button("This moment as a test"),
-            lambda: self._note(ctx.verbs.send_case(name=self.name.value)),
+        self.moment_case = self._add_sender(
+            "This moment as a test", lambda: verbs.send_case(name=self.name.value)
         )
         self.changes = gui.add_html("")
-        self.randomization = ctx.on_click(
-            gui.add_button("The changed fields as randomization"),
-            lambda: self._note(ctx.verbs.send_randomization()),
+        self.randomization = self._add_sender(
+            "The changed fields as randomization", lambda: verbs.send_randomization()
         )
         self.path = gui.add_text("Path of a value", "rewards.", hint="As in the configuration.")
         self.value = gui.add_text("Value", "", hint="As in JSON: 2.0, [0, 1], true ...")
-        self.set_value = ctx.on_click(gui.add_button("Set the value"), self._set_value)
+        self.set_value = self._add_sender("Set the value", self._set_value)
         self.outcomes = gui.add_html("")
 
     def update(self, snapshot: Snapshot) -> None:
@@ -118,9 +118,7 @@ class TrainingPart:
         self.facts.content = status_html(rows, name_em=5.0)
         options = (_LAST_PUSH, *found["checkpoints"][::-1])
         if tuple(self.second.options) != options:
-            chosen = self.second.value
             self.second.options = options
-            self.second.value = chosen if chosen in options else _LAST_PUSH
         self.changes.content = note_html("\n".join(found["changes"]) or "No field was changed.")
         lines = [f"{each['edit']}: {each['outcome']}" for each in found["edits"]]
         self.outcomes.content = note_html("\n".join(lines[::-1]))
@@ -132,36 +130,30 @@ class TrainingPart:
         self._ctx.note = f"{len(found)} episodes are remembered"
 
     def _go_back(self) -> None:
+        fields = self.past.values()
         end = self._episodes.get(self.episode.value)
-        fields = {} if end is None else {"env_id": end["env_id"], "end": end["step"]}
-        self._ctx.verbs.rewind_training(
-            seconds=float(self.seconds.value),
-            follow=self.follow.value,
-            **fields,
-        )
+        if end is not None:
+            fields |= {"env_id": end["env_id"], "end": end["step"]}
+        self._ctx.verbs.rewind_training(**fields)
 
     def _push(self) -> None:
         ctx = self._ctx
         if not ctx.body:
             raise ValueError("No body is selected: click one, or choose it in the tab World.")
-        ctx.verbs.push_training(
-            body=ctx.view.name_of(ctx.body),
-            force=[float(part) for part in self.force.value],
-            duration_s=float(self.duration.value),
-        )
+        ctx.verbs.push_training(body=ctx.view.name_of(ctx.body), **self.pushed.values())
 
     def _compare(self) -> None:
         """Simulate and film two futures beside the page, which stays usable."""
         if self._comparison is not None and self._comparison.is_alive():
             raise RuntimeError("Two futures are being simulated: wait for them.")
         chosen = self.second.value
-        seconds = float(self.length.value)
+        given = self.future.values()
         checkpoint = "" if chosen == _LAST_PUSH else chosen
         self.result.content = note_html("simulating and filming ...")
 
         def work() -> None:
             def made() -> str:
-                found = self._ctx.verbs.compare_futures(seconds=seconds, checkpoint=checkpoint)
+                found = self._ctx.verbs.compare_futures(checkpoint=checkpoint, **given)
                 self.film.content = _futures_html(found["table"], Path(found["film"]))
                 return found["film"]
 
@@ -170,16 +162,23 @@ class TrainingPart:
         self._comparison = threading.Thread(target=work, name="manyworlds-futures", daemon=True)
         self._comparison.start()
 
-    def _set_value(self) -> None:
+    def _set_value(self) -> SendEditReply:
         text = self.value.value.strip()
         try:
             value = json.loads(text)
         except ValueError:
             value = text
-        self._note(self._ctx.verbs.send_value(path=self.path.value.strip(), value=value))
+        return self._ctx.verbs.send_value(path=self.path.value.strip(), value=value)
 
-    def _note(self, sent: SendEditReply) -> None:
-        self._ctx.note = f"sent: {'; '.join(sent['edits'])}"
+    def _add_sender(
+        self, label: str, send: Callable[[], SendEditReply], hint: str | None = None
+    ) -> viser.GuiButtonHandle:
+        """Add a button that sends something to the training, and notes what it sent."""
+
+        def act() -> None:
+            self._ctx.note = f"sent: {'; '.join(send()['edits'])}"
+
+        return self._ctx.add_button(label, act, hint)
 
 
 def _futures_html(table: str, film: Path) -> str:

@@ -37,7 +37,7 @@ class TreeClicksPart(BoxPart):
             message: `name`, the id.
         """
         body = int(message["name"])
-        if not 0 < body < self._ctx.lab.world.model.nbody:
+        if not 0 < body < self._ctx.lab.model.nbody:
             raise ValueError(f"There is no body {body}: the world was rebuilt.")
         self._ctx.select("body", body)
         return {}

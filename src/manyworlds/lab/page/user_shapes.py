@@ -8,20 +8,16 @@ from typing import Any
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 
 
-class UserShapesPart:
-    """Draws the shapes of `LiveLab.drawings` under `/user`.
-
-    Args:
-        ctx: context of the page.
-    """
+class UserShapesPart(PagePart):
+    """Draws the shapes of `LiveLab.drawings` under `/user`."""
 
     period = 0.2
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx = ctx
+        super().__init__(ctx)
         self.drawn: dict[str, dict[str, Any]] = {}
         """Shapes that are in the view, by name."""
         self._handles: dict[str, list[Any]] = {}
@@ -49,10 +45,13 @@ class UserShapesPart:
                 self._handles[name] = self._draw(name, shape)
 
     def _draw(self, name: str, shape: dict[str, Any]) -> list[Any]:
-        scene, kind = self._ctx.server.scene, shape["kind"]
+        scene = self._ctx.server.scene
+        kind = shape["kind"]
         node = f"/over/user/{hashlib.sha1(name.encode()).hexdigest()[:12]}"
-        points, size = np.array(shape["points"]), shape["size"]
-        first, color = points[0], tuple(shape["color"])
+        points = np.array(shape["points"])
+        size = shape["size"]
+        first = points[0]
+        color = tuple(shape["color"])
         handles: list[Any] = []
         if kind == "marker":
             handles.append(scene.add_icosphere(node, size[0], color=color, position=first))

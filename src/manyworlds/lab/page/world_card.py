@@ -6,21 +6,18 @@ import html
 from typing import Any
 
 from manyworlds.lab.loop.snapshot import Snapshot
-from manyworlds.lab.page.page_context import PageContext
+from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.viewer.browser.markup import status_html
 
 
-class WorldCardPart:
-    """Variant, terrain cell and randomized values of the world; hidden outside of batches.
-
-    Args:
-        ctx: context of the page.
-    """
+class WorldCardPart(PagePart):
+    """Variant, terrain cell and randomized values of the world; hidden outside of batches."""
 
     period = 0.5
 
     def __init__(self, ctx: PageContext) -> None:
-        self._ctx, self._version = ctx, -1
+        super().__init__(ctx)
+        self._version = -1
         self.folder = ctx.gui.add_folder("World of the batch", visible=False)
         with self.folder:
             self.facts = ctx.gui.add_html("")
@@ -55,8 +52,8 @@ def _card_html(card: dict[str, Any]) -> str:
     """Return a table of what was randomized: value, nominal value, and range."""
     lines = ["<tr><th>field</th><th>value</th><th>nominal</th><th>range</th></tr>"]
     for row in card["randomized"]:
-        drawn = [i for i, low in enumerate(row["low"]) if low is not None] if row["low"] else []
-        for i in drawn or range(len(row["value"])):
+        places = [i for i, low in enumerate(row["low"] or []) if low is not None]
+        for i in places or range(len(row["value"])):
             column = f"[{i}]" if len(row["value"]) > 1 else ""
             bounds = row["draw"]
             if row["low"]:

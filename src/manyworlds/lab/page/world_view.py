@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from manyworlds.viewer.browser.overlays.shapes import Poses
 
 _ASPECT = 1.3  # width of the view by its height
-_AZIMUTH, _ELEVATION = 130.0, -20.0
+_AZIMUTH = 130.0
+_ELEVATION = -20.0
 _LOOK_S = 0.25
 """Shortest time between two looks for edits of colors, sizes and poses [s]."""
 _AROUND = 1.35
@@ -62,7 +63,8 @@ class WorldView:
         self.offset = np.zeros(3)
         """Displacement of all bodies that centers the followed one [m], shape [3]."""
         # Read before the drawing copies the model: an edit in between is then seen as one.
-        self._next_look, self._looks = 0.0, _looks(model)
+        self._next_look = 0.0
+        self._looks = _looks(model)
         self._outdated = True  # meshes are sent with the first frame, after the panel
         # Children of these frames move with the followed body.
         self._frames = [
@@ -72,7 +74,8 @@ class WorldView:
             server, model, ViewerConfig(), 1, can_select=False, on_mesh=self._note_mesh
         )
         # Not those of the drawing: framing runs in the threads of browsers.
-        self._points, self._points_lock = SoftBodies(model), threading.Lock()
+        self._points = SoftBodies(model)
+        self._points_lock = threading.Lock()
         if before is None:
             self._home = self._wide_box(snapshot, 0).mean(axis=0)
             self.look(snapshot)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from manyworlds.lab.lab import LiveLab
 from manyworlds.lab.lab_cfg import LabCfg
-from manyworlds.lab.page.in_process_page import InProcessPage
 from manyworlds.lab.page.overlay_controls import OverlayPart
+from manyworlds.lab.page.page_server import PageServer
 from manyworlds.viewer.browser.overlays.table import frames_label
 from manyworlds.viewer.browser.widgets import on_click
 
@@ -29,14 +29,16 @@ class LabVisit:
     """
 
     def __init__(self, world: VisitedWorld) -> None:
-        self._env_id, self._paused = world.env_id, world.paused
-        self._overlays, self._frames = world.overlays, frames_label(world.frames)
+        self._env_id = world.env_id
+        self._paused = world.paused
+        self._overlays = world.overlays
+        self._frames = frames_label(world.frames)
         cfg = LabCfg(speed=min(max(world.speed, 0.05), 10.0), start_paused=True)
         self.lab = LiveLab.walk_into(world.env, world.env_id, world.policy, cfg)
         assert self.lab.environment is not None
         for name, values in world.commands.items():
             self.lab.environment.steer(name, values)
-        self.page: InProcessPage | None = None
+        self.page: PageServer | None = None
 
     def show(self, server: viser.ViserServer, leave: Callable[[], None]) -> None:
         """Serve the lab's page, and let the world run if the batch did."""
@@ -46,7 +48,7 @@ class LabVisit:
             button = server.gui.add_button(label, order=-1.0, color="gray")
             on_click(button, leave)
 
-        self.page = InProcessPage(
+        self.page = PageServer(
             self.lab, server=server, on_build=add_controls, more_keys={"walk_in": leave}
         )
         part = self.page.parts["OverlayPart"]

@@ -33,6 +33,9 @@ _Input = Annotated[str, Field(text="key, button or axis: KeyG, Digit1, Button0, 
 _Actuator = Annotated[str, Field(text="actuator of the robot")]
 _MODE = Choice(options=get_args(BindingMode), text="effect of the input")
 _BINDINGS = Listing(text="robot, input, actuator, scale and mode of each binding")
+_FORWARD = Number(low=0.0, high=2.0, unit="m/s", text="forward speed of held keys")
+_LEFT = Number(low=0.0, high=1.0, unit="m/s", text="speed of held keys to the left")
+_YAW = Number(low=0.0, high=3.14, unit="rad/s", text="yaw rate of held keys")
 _STILL = (0.0, 0.0, 0.0)
 
 
@@ -61,9 +64,9 @@ def stop_driving(lab: LiveLab, robot: _Robot, driver: _Driver = "") -> Reply:
 @verb(fastest=_TWIST)
 def set_drive_speeds(
     lab: LiveLab,
-    forward: Annotated[float | None, Number(low=0.0, high=2.0, unit="m/s", text="forward")] = None,
-    left: Annotated[float | None, Number(low=0.0, high=1.0, unit="m/s", text="left")] = None,
-    yaw: Annotated[float | None, Number(low=0.0, high=3.14, unit="rad/s", text="yaw")] = None,
+    forward: Annotated[float | None, _FORWARD] = None,
+    left: Annotated[float | None, _LEFT] = None,
+    yaw: Annotated[float | None, _YAW] = None,
 ) -> Reply:
     """Set the speeds that held keys and full deflections of sticks give; others stay."""
     given = (forward, left, yaw)

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
 
 _FreeBody = Annotated[str, Field(text="body with a free joint")]
-_PATH = Choice(options=get_args(LaunchPath), text="direct, or on a parabola")
+_PATH = Choice(options=get_args(LaunchPath), text="straight at the target, or on a parabola")
+_SPEED = Number(low=SLOWEST, high=FASTEST, unit="m/s", text="speed of a direct launch")
+_ARC = Number(low=0.0, high=10.0, text="height of a ballistic path, divided by its length")
+_AUTO = Flag(text="true to reset and launch again and again, after each delay")
+_RESET = Flag(text="true to launch the body from where it was after a reset")
 _LAUNCHES = Listing(text="body, target, path, speed, arc, delay, auto and reset of each")
 _KIND = Choice(options=get_args(ContactKind), text="kind of the names")
 _MOMENT = Choice(options=get_args(ContactMoment), text="events to report")
@@ -45,11 +49,11 @@ def aim_launcher(
         np.ndarray | None, Numbers(size=3, unit="m", text="point to aim at, without a target")
     ] = None,
     path: Annotated[LaunchPath, _PATH] = "direct",
-    speed: Annotated[float, Number(low=SLOWEST, high=FASTEST, unit="m/s", text="if direct")] = 10.0,
-    arc: Annotated[float, Number(low=0.0, high=10.0, text="height by distance")] = 0.3,
+    speed: Annotated[float, _SPEED] = 10.0,
+    arc: Annotated[float, _ARC] = 0.3,
     delay: Annotated[float, Number(low=0.01, unit="s", text="time between launches")] = 2.0,
-    auto: Annotated[bool, Flag(text="true to reset and launch again and again")] = False,
-    reset: Annotated[bool, Flag(text="true to put the body back before each launch")] = False,
+    auto: Annotated[bool, _AUTO] = False,
+    reset: Annotated[bool, _RESET] = False,
 ) -> Reply:
     """Set how a body is launched; it replaces an earlier setting of the body."""
     if not target and point is None:

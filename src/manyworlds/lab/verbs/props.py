@@ -158,7 +158,7 @@ _Counts = Annotated[
 ]
 _Fill = Annotated[float, Number(unit="m", text="height where there is no surface")]
 _Include = Annotated[list[str], Texts(text="names of geoms or bodies to sample; empty for all")]
-_Exclude = Annotated[list[str], Texts(text="names of geoms or bodies to leave out")]
+_Exclude = Annotated[list[str], Texts(text="names of geoms or bodies to leave out, as 'robot/.*'")]
 _Groups = Annotated[Sequence[float], Numbers(text="groups of geoms to sample")]
 _BOTH, _DEFAULT, _NO_NAMES = (10.0, 10.0), (64, 64), ()
 _HEIGHTS = Numbers(unit="m", text="heights row by row, the first row at the lowest y")

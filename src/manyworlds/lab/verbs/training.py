@@ -31,6 +31,9 @@ _NAME = Field(text="name, as of an event or a case")
 _FORCE = Numbers(size=3, unit="N", text="force in the world at the body's center of mass")
 _TORQUE = Numbers(size=3, unit="N m", text="torque in the world")
 _RANGE = Numbers(size=2, text="smallest and largest value")
+_FOLLOW = Flag(
+    text="true to repeat what happened until the world is disturbed; else the policy acts at once"
+)
 _NONE = (0.0, 0.0, 0.0)
 
 
@@ -83,7 +86,7 @@ def rewind_training(
     end: Annotated[
         int, Integer(text="step of the end of one of the worst episodes; -1: the present one")
     ] = -1,
-    follow: Annotated[bool, Flag(text="repeat what happened; else the policy acts at once")] = True,
+    follow: Annotated[bool, _FOLLOW] = True,
 ) -> Reply:
     """Go back to a moment that the training remembers, and continue from there."""
     return {"equal_steps": _entered(lab).rewind(seconds, env_id, end, follow=follow).done}

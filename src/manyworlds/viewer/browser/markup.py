@@ -64,6 +64,13 @@ def note_html(text: str, *, error: bool = False) -> str:
     )
 
 
+def differences_html(lines: Sequence[str]) -> str:
+    """Return lines about marked inputs and the values that the model has; empty without any."""
+    if not lines:
+        return note_html("")
+    return note_html("\n".join(["* differs from the model, which has:", *lines]))
+
+
 def table_html(rows: Iterable[tuple[str, ...]]) -> str:
     """Return HTML for a table of numbers, which scrolls if it is long.
 

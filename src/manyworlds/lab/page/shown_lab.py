@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -22,17 +21,6 @@ if TYPE_CHECKING:
     from manyworlds.lab.task.env_stepper import EnvironmentStepper
 
 
-@dataclass(frozen=True)
-class ShownWorld:
-    """The compiled model that the page shows, and its robots."""
-
-    model: mujoco.MjModel
-    robots: Mapping[str, str]
-    """Prefix of the elements of each robot, by the robot's name."""
-    elements: RobotElements
-    """Which elements of the model belong to which robot."""
-
-
 @dataclass(frozen=True, eq=False)
 class ShownControls:
     """Controls of a robot, which change only with a rebuild."""
@@ -45,7 +33,7 @@ class ShownControls:
     """Element of MJCF that each actuator was written as: `position`, `motor` ..."""
 
 
-class MirroredTask:
+class ShownTask:
     """The environment that steps the world.
 
     Args:
@@ -53,7 +41,7 @@ class MirroredTask:
         stepper: the environment's stepper, if it is in this process.
     """
 
-    def __init__(self, lab: LabMirror, stepper: EnvironmentStepper | None) -> None:
+    def __init__(self, lab: ShownLab, stepper: EnvironmentStepper | None) -> None:
         self.stepper = stepper
         self.env = None if stepper is None else stepper.env
         self._lab = lab
@@ -90,7 +78,7 @@ class MirroredTask:
         raise RuntimeError("The page's copy of a command cannot be set: call the lab's verbs.")
 
 
-class LabMirror:
+class ShownLab:
     """The world that a page shows, the newest facts and snapshot of its lab, and the verbs.
 
     Args:
@@ -100,14 +88,16 @@ class LabMirror:
     def __init__(self, face: LabFace) -> None:
         self.face = face
         self._facts = face.facts
-        self.world = ShownWorld(face.model, face.robots, RobotElements(face.model, face.robots))
-        """The world until the next rebuild."""
+        self.model: mujoco.MjModel = face.model
+        """The compiled model until the next rebuild: a copy, or in the lab's process itself."""
+        self.elements = RobotElements(face.model, face.robots)
+        """Elements of the model by the robot that they belong to."""
         self.controls = {name: self._read_controls(name) for name in self._facts.robots}
         """Controls of the robots that have actuators, by name."""
-        self.environment: MirroredTask | None = None
+        self.environment: ShownTask | None = None
         """The task whose environment steps the world."""
         if self._facts.has_task:
-            self.environment = MirroredTask(self, getattr(face, "environment", None))
+            self.environment = ShownTask(self, getattr(face, "environment", None))
 
     @property
     def facts(self) -> LabFacts:
@@ -116,11 +106,6 @@ class LabMirror:
         if fresh.model_hash == self._facts.model_hash:  # else the page shows the new world soon
             self._facts = fresh
         return self._facts
-
-    @property
-    def model(self) -> mujoco.MjModel:
-        """A copy of the compiled model, or in the lab's process the model itself."""
-        return self.world.model
 
     @property
     def snapshot(self) -> Snapshot:
