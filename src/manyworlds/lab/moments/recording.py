@@ -39,8 +39,10 @@ class RecordingError(ValueError):
     """
 
     def __init__(self, message: str, file: str, line: int = 0) -> None:
-        super().__init__(f"{file}{f', line {line}' if line else ''}: {message}")
-        self.file, self.line = file, line
+        place = f"{file}, line {line}" if line else file
+        super().__init__(f"{place}: {message}")
+        self.file = file
+        self.line = line
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +111,8 @@ class Recording:
         frame = int(np.searchsorted(self.clock, time + _SNAP_S, side="right")) - 1
         if frame < 0 or frame >= last:
             return min(max(frame, 0), last), 0.0
-        before, after = self.clock[frame], self.clock[frame + 1]
+        before = self.clock[frame]
+        after = self.clock[frame + 1]
         if time - before < _SNAP_S:
             return frame, 0.0
         return frame, float((time - before) / (after - before))
@@ -127,7 +130,8 @@ class Recording:
             there = self.values[frame + 1]
             row = here + alpha * (there - here)
         else:
-            there, row = here, here.copy()
+            there = here
+            row = here.copy()
         arc = np.empty(3)
         for columns in self._quaternions:
             quat, following = here[columns].copy(), there[columns].copy()
@@ -207,7 +211,8 @@ def joint_types(model: mujoco.MjModel) -> dict[str, str]:
 
 def state_index(model: mujoco.MjModel) -> Index:
     """Return the columns of each element in a vector of `mjSTATE_INTEGRATION`."""
-    joints, kinds = joint_names(model), model.jnt_type.tolist()
+    joints = joint_names(model)
+    kinds = model.jnt_type.tolist()
     actuators = [model.actuator(i).name or f"actuator_{i}" for i in range(model.nactuator)]
     mocaps = {int(i): _body_name(model, body) for body, i in enumerate(model.body_mocapid)}
     places = {

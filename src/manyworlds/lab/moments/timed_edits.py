@@ -37,7 +37,8 @@ class TimedEdits:
     """
 
     def __init__(self, lab: LiveLab) -> None:
-        self._lab, self._originals = lab, lab.edits.originals
+        self._lab = lab
+        self._originals = lab.edits.originals
         self.lock = lab.history.lock
         """Held while edits and the timeline change."""
         lab.history.on_step = self._keep

@@ -92,8 +92,9 @@ class FrameExtras:
     def forces_after(self, frame: int) -> Forces:
         """Return the forces that stay after a frame where the present ones end by themselves."""
         at = bisect.bisect_left(self.lasting, frame, key=lambda item: item[0])
-        found = at < len(self.lasting) and self.lasting[at][0] == frame
-        return self.lasting[at][1] if found else {}
+        if at < len(self.lasting) and self.lasting[at][0] == frame:
+            return self.lasting[at][1]
+        return {}
 
     def forget(self, frame: int) -> None:
         """Forget what belongs to frames before one."""
@@ -213,7 +214,9 @@ class Resimulation:
         Raises:
             RuntimeError: the environment of the task comes to another state.
         """
-        inputs = _INPUTS & ~_CTRL if self.has_task else _INPUTS
+        inputs = _INPUTS
+        if self.has_task:
+            inputs &= ~_CTRL
         for robot in self._loop.controls:
             robot.apply(model, data)
         ctrl = data.ctrl.copy()

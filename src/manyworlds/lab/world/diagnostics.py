@@ -52,7 +52,8 @@ class LabDiagnostics:
         Raises:
             KeyError: there is no such robot.
         """
-        robot, loop = self.controls[name], self.loop
+        robot = self.controls[name]
+        loop = self.loop
         own = robot.reasons(loop.model, loop.snapshot)
         return [*why_still(loop), *own, *self.explain_warnings()]
 

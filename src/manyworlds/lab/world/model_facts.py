@@ -43,9 +43,10 @@ def has_prefix(model: mujoco.MjModel, prefix: str) -> bool:
 
 def _names(model: mujoco.MjModel) -> list[str]:
     """Return the names of bodies without the world, of joints, and of actuators."""
-    kinds = ((model.body, 1, model.nbody), (model.joint, 0, model.njnt))
-    kinds += ((model.actuator, 0, model.nactuator),)
-    return [find(i).name for find, first, end in kinds for i in range(first, end)] or [""]
+    names = [model.body(i).name for i in range(1, model.nbody)]
+    names += [model.joint(i).name for i in range(model.njnt)]
+    names += [model.actuator(i).name for i in range(model.nactuator)]
+    return names or [""]
 
 
 def body_frames(names: Sequence[str]) -> list[str]:
@@ -75,7 +76,9 @@ def hash_model(model: mujoco.MjModel) -> str:
     digest = hashlib.sha256()
     for part in (model, model.opt):
         for name in dir(part):
-            value = None if name.startswith(APPEARANCE) else getattr(part, name)
+            if name.startswith(APPEARANCE):
+                continue
+            value = getattr(part, name)
             if name == "jacobian":
                 value = int(mujoco.mjtJacobian.mjJAC_AUTO)  # states do not depend on it
             if isinstance(value, np.ndarray):
