@@ -121,8 +121,11 @@ class LiveLab(LabDiagnostics):
         loop = self.loop = PhysicsLoop(
             world.model, data, controls_of(world, data), world.reset, cfg.start_paused
         )
-        loop.mode, loop.speed, loop.mode_locked = cfg.mode, cfg.speed, cfg.mode_lock
-        rows, cameras = StepRows(loop), self.cameras  # the recorder must not refer to the lab
+        loop.mode = cfg.mode
+        loop.speed = cfg.speed
+        loop.mode_locked = cfg.mode_lock
+        rows = StepRows(loop)  # the recorder must not refer to the lab
+        cameras = self.cameras
         self.timeline = Timeline(loop, rows, TimedEdits(self), cfg.timeline)
         self.recorder = Recorder(loop, world.model_hash, cfg.recorder, cameras, rows)
         self.modes = Modes(loop)
@@ -147,7 +150,8 @@ class LiveLab(LabDiagnostics):
             view.expire()
         self._views.clear()
         loop = self.loop
-        self.world, self.controls = world, loop.controls
+        self.world = world
+        self.controls = loop.controls
         self.keyframes = Keyframes(loop, world.elements, world.reset)
         self.perturbation = Perturbation(loop)
         self.states = states

@@ -53,7 +53,10 @@ class PeekWindow:
             import mujoco.viewer
 
             launch = mujoco.viewer.launch_passive
-        self._mirror, self._tell, self._launch, self._clock = mirror, tell, launch, clock
+        self._mirror = mirror
+        self._tell = tell
+        self._launch = launch
+        self._clock = clock
         self._newest = Newest()
         self._asked = self._heard = clock()
         self._problem = ""
@@ -130,7 +133,9 @@ class PeekWindow:
 
     def _is_outdated(self) -> bool:
         """Return True if the newest messages are those of another model."""
-        geoms, viewer, model = self._newest.geoms, self._newest.viewer, self.model
+        geoms = self._newest.geoms
+        viewer = self._newest.viewer
+        model = self.model
         if geoms is not None:
             told = str(geoms.get("model_id", self.scene.model_id))
             if told != self.scene.model_id or len(geoms.get("bxpos", ())) not in (
@@ -151,7 +156,9 @@ class PeekWindow:
             self._problem = ""
 
     def _draw(self) -> None:
-        handle, model, data = self._handle, self.model, self.data
+        handle = self._handle
+        model = self.model
+        data = self.data
         if not self._is_outdated():
             with handle.lock():
                 self._pose(model, data)
@@ -166,9 +173,12 @@ class PeekWindow:
         if bodies is not None and model.nmocap:
             mocap = np.flatnonzero(model.body_mocapid >= 0)
             ids = model.body_mocapid[mocap]
-            data.mocap_pos[ids], data.mocap_quat[ids] = bodies[0][mocap], bodies[1][mocap]
+            data.mocap_pos[ids] = bodies[0][mocap]
+            data.mocap_quat[ids] = bodies[1][mocap]
         if viewer is not None:
-            data.time, data.qpos[:], data.qvel[:] = viewer["t"], viewer["qpos"], viewer["qvel"]
+            data.time = viewer["t"]
+            data.qpos[:] = viewer["qpos"]
+            data.qvel[:] = viewer["qvel"]
             pose_for_drawing(model, data)
         elif bodies is not None:
             pose_bodies(model, data, *bodies)
@@ -177,7 +187,8 @@ class PeekWindow:
         """Pass on the mouse's pull; the end of it, too."""
         with self._handle.lock():
             pert = self._handle.perturb
-            active, body = int(pert.active | pert.active2), int(pert.select)
+            active = int(pert.active | pert.active2)
+            body = int(pert.select)
             drag = {
                 "select": body,
                 "active": active,
@@ -234,7 +245,8 @@ class PeekWindow:
             rows["Time"] = f"{self._newest.viewer['t']:.2f} s"
         if self._problem:
             rows["Note"] = self._problem
-        font, place = mujoco.mjtFontScale.mjFONTSCALE_150, mujoco.mjtGridPos.mjGRID_TOPLEFT
+        font = mujoco.mjtFontScale.mjFONTSCALE_150
+        place = mujoco.mjtGridPos.mjGRID_TOPLEFT
         return int(font), int(place), "\n".join(rows), "\n".join(rows.values())
 
 

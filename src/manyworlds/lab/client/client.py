@@ -146,13 +146,16 @@ class LabClient(LabVerbs):
             LabError: the lab has ended.
         """
         connection = self.connection
-        stream, sessions = connection.open_stream(), connection.restarts
-        heard, last = time.monotonic(), -1
+        stream = connection.open_stream()
+        sessions = connection.restarts
+        heard = time.monotonic()
+        last = -1
         try:
             snapshot: Snapshot | None = self._fetch()
             while True:
                 if snapshot is not None:
-                    heard, last = time.monotonic(), snapshot.frame_id
+                    heard = time.monotonic()
+                    last = snapshot.frame_id
                     self._mirror.take(snapshot)
                     yield snapshot
                 snapshot = None
@@ -175,7 +178,8 @@ class LabClient(LabVerbs):
                     snapshot = self._look(last)
                 if connection.restarts != sessions:
                     stream.close()
-                    stream, sessions = connection.open_stream(), connection.restarts
+                    stream = connection.open_stream()
+                    sessions = connection.restarts
         finally:
             stream.close()
 

@@ -51,7 +51,8 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
     ) -> None:
         self.lab = connect(lab, name="LabEnv") if isinstance(lab, str) else lab
         self._owns_lab = isinstance(lab, str)
-        self._camera, self._obs_group = camera, obs_group
+        self._camera = camera
+        self._obs_group = obs_group
         try:
             self._open(action_limit)
         except BaseException:

@@ -25,7 +25,8 @@ NOT_READ = frozenset(
 )
 """Properties of `EntityData` that clients do not have."""
 _MATRICES = frozenset({"xmat", "ximat", "geom_xmat", "site_xmat", "cam_xmat"})
-_FREE, _BALL = mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL
+_FREE = mujoco.mjtJoint.mjJNT_FREE
+_BALL = mujoco.mjtJoint.mjJNT_BALL
 
 
 def entity_data(elements: RobotElements, robot: str, data: mujoco.MjData) -> EntityData:

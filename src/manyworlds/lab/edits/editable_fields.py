@@ -347,7 +347,8 @@ class _Checked:
 
     def check(self, value: object) -> np.ndarray:
         """Return all values, shape [size]; raise ValueError if one is not valid."""
-        field, what = self.field, self.what
+        field = self.field
+        what = self.what
         count = count_of(field, self.model, self.id)
         if not count:
             raise ValueError(f"{what} comes from its mesh: change the mesh and rebuild.")
@@ -470,7 +471,8 @@ def applies(field: EditableField, model: mujoco.MjModel, id: int) -> bool:
 
 def has_gain(model: mujoco.MjModel, actuator: int, name: str) -> bool:
     """Return True if an actuator has a gain `kp` of a position, or `kv` of a velocity."""
-    bias, gain = model.actuator_biasprm[actuator], model.actuator_gainprm[actuator, 0]
+    bias = model.actuator_biasprm[actuator]
+    gain = model.actuator_gainprm[actuator, 0]
     if model.actuator_biastype[actuator] != mujoco.mjtBias.mjBIAS_AFFINE:
         return False
     return name == "kv" or bool(bias[1]) or not gain

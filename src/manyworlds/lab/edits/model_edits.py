@@ -104,7 +104,8 @@ class ModelEdits:
 
         Each has its name, value, unit, bounds, what follows from a change, and the compiled value.
         """
-        place, model = self.find(element), self._lab.model
+        place = self.find(element)
+        model = self._lab.model
         kind, id = place
         found = []
         for name, what in EDITABLE[kind].items():
@@ -143,7 +144,8 @@ class ModelEdits:
                 f"An element is named 'KIND:NAME', as 'body:cup', with one of the kinds "
                 f"{', '.join(EDITABLE)}; got {element!r}{near(kind, EDITABLE)}"
             )
-        model, code = self._lab.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+        model = self._lab.model
+        code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
         robots = self._lab.world.robots
         names = dict.fromkeys([name, *(f"{prefix}{name}" for prefix in robots.values())])
         ids = {full: i for full in names if (i := mujoco.mj_name2id(model, code, full)) >= 0}
@@ -179,7 +181,8 @@ class ModelEdits:
 
     def names(self, kind: str = "") -> list[dict[str, object]]:
         """Return the names of elements, all kinds by default, and those in the robots' files."""
-        world, found = self._lab.world, []
+        world = self._lab.world
+        found = []
         for each in [kind] if kind else EDITABLE:
             owners = world.elements.owners.get({"joint": "jnt", "camera": "cam"}.get(each, each))
             for i in range(number_of(world.model, each)):
@@ -245,9 +248,11 @@ class ModelEdits:
         self, place: Place, what: EditableField, value: np.ndarray | str
     ) -> tuple[list[Former], Rows]:
         """Write a value into the spec and the model; return what was there before."""
-        lab, id = self._lab, place[1]
+        lab = self._lab
+        id = place[1]
         compiled = self._bind()
-        spec, writer = lab.world.spec, SpecWriter(lab.world.spec, compiled)
+        spec = lab.world.spec
+        writer = SpecWriter(lab.world.spec, compiled)
         places = _own_rows(what, lab.model, id)
         former = {name: (at, getattr(lab.model, name)[at].copy()) for name, at in places.items()}
         try:
@@ -257,7 +262,8 @@ class ModelEdits:
                 _check_compiled(what, after, id, value, self.label_of(place))
                 rows = {name: (at, getattr(after, name)[at]) for name, at in places.items()}
             else:
-                after, row = compiled, _row_of(what, lab.model, value)
+                after = compiled
+                row = _row_of(what, lab.model, value)
                 rows = {what.array: (places[what.array], row)}
             self._write(what, compiled, after, rows)
         except Exception:
@@ -312,7 +318,8 @@ class ModelEdits:
         result = lab.rebuild(dataclasses.replace(lab.world, model=after), keep_history=True)
         if not result:
             raise ValueError(result.error)
-        self._world, self._scratch = lab.world, None
+        self._world = lab.world
+        self._scratch = None
 
     def _bind(self) -> mujoco.MjModel:
         """Return the model that the present world's spec compiles to."""
@@ -323,7 +330,9 @@ class ModelEdits:
             world.spec = world.spec.copy()  # that of the batch stays as it is
         if self._world is not None:
             self._keep_originals()
-        self._world, self._compiled, self._scratch = world, None, None
+        self._world = world
+        self._compiled = None
+        self._scratch = None
         compiled = self._compile()
         if not np.array_equal(compiled._sizes, world.model._sizes):
             self._world = None

@@ -131,7 +131,8 @@ def _ctrlrange(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) 
 def _kp(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
     element = _elements(to.spec, "actuator")[id]
     gain, bias = np.array(element.gainprm), np.array(element.biasprm)
-    gain[0], bias[1] = value[0], -value[0]
+    gain[0] = value[0]
+    bias[1] = -value[0]
     to.put("actuator", id, "gainprm", gain)
     to.put("actuator", id, "biasprm", bias)
 
@@ -180,7 +181,8 @@ def _write_pose(to: SpecWriter, kind: str, id: int, position: np.ndarray, quat: 
         inverse_pos, inverse_quat = np.empty(3), np.empty(4)
         mujoco.mju_negPose(inverse_pos, inverse_quat, offset, turn)
         mujoco.mju_mulPose(back, turned, inverse_pos, inverse_quat, position, quat)
-        position, quat = back, turned
+        position = back
+        quat = turned
     if kind in ("geom", "site") and np.isfinite(element.fromto).all():
         to.put(kind, id, "fromto", np.full(6, np.nan))
     to.put(kind, id, "alt.type", _QUAT)
@@ -260,13 +262,16 @@ def _without_mesh(
 
 def _frame_of(element: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the pose of an element's frame in its body."""
-    position, quat = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+    position = np.zeros(3)
+    quat = np.array([1.0, 0.0, 0.0, 0.0])
     frame = element.frame
     while frame is not None:
         turn = _orientation(frame)
         whole_pos, whole_quat = np.empty(3), np.empty(4)
         mujoco.mju_mulPose(whole_pos, whole_quat, np.array(frame.pos), turn, position, quat)
-        position, quat, frame = whole_pos, whole_quat, frame.frame
+        position = whole_pos
+        quat = whole_quat
+        frame = frame.frame
     return position, quat
 
 

@@ -17,7 +17,8 @@ from manyworlds.utils.platforms import config_folder, read_private, write_privat
 if TYPE_CHECKING:
     import zmq
 
-SERVER_FILE, CLIENT_FILE = "server.key", "client.key"
+SERVER_FILE = "server.key"
+CLIENT_FILE = "client.key"
 _DOMAIN = b"manyworlds"
 _KEY_CHARACTERS = 40
 

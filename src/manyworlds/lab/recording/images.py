@@ -49,7 +49,9 @@ class ImageTracks:
         clock: Callable[[JpegFrame], float],
         taken: Collection[str] = (),
     ) -> None:
-        self._writer, self._streams, self._clock = writer, streams, clock
+        self._writer = writer
+        self._streams = streams
+        self._clock = clock
         self.num_written = {stream.camera: 0 for stream in streams}
         """Number of frames in the file, by camera."""
         self._frames: dict[str, str] = {}
@@ -77,12 +79,14 @@ class ImageTracks:
                 self._add(frame)
 
     def _add(self, frame: JpegFrame) -> None:
-        name, time = frame.camera, self._clock(frame)
+        name = frame.camera
+        time = self._clock(frame)
         if time <= self._last[name]:
             return  # of a world that was reset and has not moved since
         self._last[name] = time
         nanoseconds = max(0, round(time * 1e9))
-        count, frame_id = self.num_written[name], self._frames[name]
+        count = self.num_written[name]
+        frame_id = self._frames[name]
         for channel, message in (
             (self._poses, camera_pose(frame, frame_id, nanoseconds)),
             (self._channels[name, "calibration"], calibration(frame, frame_id, nanoseconds)),

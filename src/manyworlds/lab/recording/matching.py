@@ -76,7 +76,8 @@ def match_joints(
             _bare(recorded, prefix) == _bare(joint, prefixes[robot_of(joint)])
         ),
     }
-    open_, refused = recording.joints, {}
+    open_ = recording.joints
+    refused = {}
     for rule, holds in rules.items():
         found = {
             name: [joint for joint in report.unmoved if holds(name, joint)]
@@ -125,7 +126,8 @@ def _match_free(
 
 
 def _differs(recording: Recording, name: str, kind: str) -> str:
-    width, known = recording.index["qpos"][name][1], recording.joint_types.get(name, kind)
+    width = recording.index["qpos"][name][1]
+    known = recording.joint_types.get(name, kind)
     if width == _WIDTHS[kind] and known == kind:
         return ""
     return f"is a {kind} joint, but {width} numbers of a {known} one were recorded"

@@ -80,7 +80,8 @@ class Recorder:
         """Returns the `CAMERA` of the viewer, which is recorded, too; set it before `start`."""
         self._loop = loop
         self._rows = StepRows(loop) if rows is None else rows
-        self._hash, self._cameras = model_hash, cameras
+        self._hash = model_hash
+        self._cameras = cameras
         self._active = LIVE
         self._switch = threading.Lock()  # for starting and stopping
         self._lock = threading.Lock()  # for the rows

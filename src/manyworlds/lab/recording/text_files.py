@@ -25,7 +25,8 @@ _ANGLES = CAMERA[3:]
 
 def write_csv(path: Path, recording: Recording) -> None:
     """Write positions: `time` with six decimals, joints with eight, `name[k]` for wide ones."""
-    header, columns = ["time"], []
+    header = ["time"]
+    columns = []
     for field in ("qpos", "camera"):
         for name, (start, width) in recording.index.get(field, {}).items():
             if field == "camera":
@@ -176,7 +177,8 @@ def read_json(path: Path) -> Recording:
         raise RecordingError(f"{error.msg}.", path.name, error.lineno) from error
     except (UnicodeDecodeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise RecordingError("it has no frames of joint states.", path.name) from error
-    rows, times = [], []
+    rows = []
+    times = []
     for number, frame in enumerate(frames):
         try:
             parts = _flatten(frame)

@@ -96,7 +96,8 @@ class Draft:
         self.world = world
         self.spec = world.spec.copy()
         self.facts = dict(world.items)
-        self.robots, self.sources = dict(world.robots), dict(world.sources)
+        self.robots = dict(world.robots)
+        self.sources = dict(world.sources)
         self.transition = Transition()
         self.notes: list[str] = []
         """Sentences about what the edit did besides what was asked."""
@@ -190,7 +191,8 @@ class Draft:
 
     def remove(self, name: str) -> None:
         """Remove an item, and all that refers to it."""
-        item, before = self.find(name), self._owners()
+        item = self.find(name)
+        before = self._owners()
         for _, element, _ in item.elements:
             self.spec.delete(element)
         if item.prefix:
@@ -256,7 +258,8 @@ class Draft:
 
     def _remove_skins(self) -> None:
         """Remove skins whose bodies are gone; those of files name them only when compiled."""
-        model, bodies = self.world.model, {body.name for body in self.spec.bodies}
+        model = self.world.model
+        bodies = {body.name for body in self.spec.bodies}
         for skin in list(self.spec.skins):
             found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SKIN, self._former(skin.name))
             if found < 0:
@@ -285,7 +288,8 @@ class Draft:
         undo = functools.partial(_renamed, f"{new}/" if item.prefix else new, item.prefix or old)
         if not item.prefix:
             undo = functools.partial(_exchanged, new, element_name)
-        rename, former = self.transition.rename, self._former
+        rename = self.transition.rename
+        former = self._former
         self.transition = replace(self.transition, rename=lambda name: change(rename(name)))
         self._former = lambda name: former(undo(name))
         for robot, prefix in list(self.robots.items()):
@@ -304,7 +308,8 @@ class Draft:
         origin = inverse(self.origin(name))
         for key in list(alone.spec.keys):
             alone.spec.delete(key)
-        spec, items = alone.spec, top_elements(alone.spec)
+        spec = alone.spec
+        items = top_elements(alone.spec)
         prefix = items.pop(name).prefix
         for other in items.values():
             _delete(spec, [element for _, element, _ in other.elements])
@@ -339,7 +344,8 @@ class Draft:
 
     def copies(self, name: str, poses: Sequence[Pose], new: str = "") -> list[str]:
         """Attach copies of an item whose origins have poses; return their names."""
-        alone, robot = self.extract(name), self.find(name).prefix in self.robots.values()
+        alone = self.extract(name)
+        robot = self.find(name).prefix in self.robots.values()
         facts = self.facts.get(name, ItemFacts(id=name))
         made: list[str] = []
         values = self._initial(name, alone)
@@ -362,11 +368,13 @@ class Draft:
         self, name: str, alone: mujoco.MjSpec
     ) -> tuple[dict[str, list[float]], dict[str, float]]:
         """Return positions and controls of an item in the initial keyframe, without its prefix."""
-        model, prefix = self.world.model, self.find(name).prefix
+        model = self.world.model
+        prefix = self.find(name).prefix
         key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
         if key < 0:
             return {}, {}
-        qpos, ctrl = {}, {}
+        qpos = {}
+        ctrl = {}
         for joint in alone.joints:
             found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, prefix + joint.name)
             if joint.name and found >= 0:
@@ -402,7 +410,8 @@ class Draft:
 
     def _resolve_ends(self, kind: Kind, element: Any, place: int, frame: Pose) -> None:
         """Give an element that is written by its two ends a pose and a size, as MuJoCo does."""
-        model, name = self.world.model, self._former(element.name)
+        model = self.world.model
+        name = self._former(element.name)
         element.size = getattr(model, f"{kind}_size")[element_id(model, kind, name, place)].copy()
         pose = compose(inverse(frame), element_pose(model, kind, name, place))
         element.fromto = np.full(6, np.nan)
@@ -416,7 +425,8 @@ class Draft:
         for number, joint in enumerate(body.joints):
             if joint.type == mujoco.mjtJoint.mjJNT_FREE:
                 name = joint.name or f"{body.name}:{number}"
-                placed["qpos", name], placed["qvel", name] = values, np.zeros(6)
+                placed["qpos", name] = values
+                placed["qvel", name] = np.zeros(6)
                 self._qpos[name] = values.tolist()
         if body.mocap:
             placed["mocap_pos", body.name], placed["mocap_quat", body.name] = pose
@@ -428,7 +438,8 @@ class Draft:
         Raises:
             CompileError: it does not compile.
         """
-        spec, before = self.spec, self.world
+        spec = self.spec
+        before = self.world
         if self._qpos and spec.key(INITIAL_KEYFRAME) is None and self._differs():
             spec.add_key(name=INITIAL_KEYFRAME)
         model = _compile_with_memory(spec)
@@ -436,8 +447,10 @@ class Draft:
         if key >= 0 and (self._qpos or self._ctrl):
             self._write_key(model, key)
             document = spec.key(INITIAL_KEYFRAME)
-            document.qpos, document.qvel = model.key_qpos[key], model.key_qvel[key]
-            document.ctrl, document.act = model.key_ctrl[key], model.key_act[key]
+            document.qpos = model.key_qpos[key]
+            document.qvel = model.key_qvel[key]
+            document.ctrl = model.key_ctrl[key]
+            document.act = model.key_act[key]
             document.mpos = model.key_mpos[key].ravel()
             document.mquat = model.key_mquat[key].ravel()
         return World(
@@ -532,7 +545,8 @@ def _move_element(kind: Kind, element: Any, change: Pose) -> None:
         element.pos = compose(change, (np.array(element.pos), _IDENTITY))[0]
     else:
         element.pos, turn = compose(change, (np.array(element.pos), _orientation(element)))
-        element.alt.type, element.quat = _QUAT, turn
+        element.alt.type = _QUAT
+        element.quat = turn
 
 
 def _plain(pose: Pose) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -131,7 +131,9 @@ class SceneEditor:
         Raises:
             KeyError: there is none of this name.
         """
-        item, model, snapshot = self[name], self._lab.model, self._lab.snapshot
+        item = self[name]
+        model = self._lab.model
+        snapshot = self._lab.snapshot
         origin = np.array(item.pos), np.array(item.quat)
         for found in item.roots[:1]:
             if len(snapshot.xpos) == model.nbody:
@@ -179,7 +181,8 @@ class SceneEditor:
             ValueError: the name is taken, or not valid.
         """
         part, found = load_source(source)
-        pose, turn = _pose(pos, quat), _IDENTITY if quat is None else _unit(quat)
+        pose = _pose(pos, quat)
+        turn = _IDENTITY if quat is None else _unit(quat)
 
         def change(draft: Draft) -> str:
             place = pose
@@ -250,7 +253,8 @@ class SceneEditor:
             quat: initial orientation (wxyz); None for that of the item.
         """
         if pos is None:
-            found, origin = self[item], self.pose(item)[0]
+            found = self[item]
+            origin = self.pose(item)[0]
             pos = self._look(lambda around: around.place_of_copy(found, origin))
         return self._copies(item, [np.asarray(pos, float)], quat, name)[0]
 
@@ -488,7 +492,8 @@ class SceneEditor:
     def _show(self, world: World, transition: Transition, notes: Sequence[str]) -> _Left:
         """Rebuild the lab; return the state that it had before."""
         lab = self._lab
-        driven, controls = lab.environment is not None, list(lab.controls)
+        driven = lab.environment is not None
+        controls = list(lab.controls)
         selected = self.items.get(self.selected)
         state = lab.loop.do(_state, edits_model=False)
         result = lab.rebuild(world, keep_history=True, transition=transition)

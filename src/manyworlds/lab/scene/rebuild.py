@@ -101,7 +101,8 @@ def carry_state(
         keep: False to leave that state as it is.
         transition: what else is to be set.
     """
-    source, target = _renamed(state_columns(old), transition.rename), state_columns(new)
+    source = _renamed(state_columns(old), transition.rename)
+    target = state_columns(new)
     before, after = (np.empty(columns.values.shape[1]) for columns in (source, target))
     mujoco.mj_getState(old, old_data, before, STATE)
     mujoco.mj_getState(new, data, after, STATE)
@@ -145,7 +146,8 @@ def carry_controls(
     Returns:
         The controls of the new world, and the reasons why controllers do not continue, by robot.
     """
-    desk, dropped = {}, {}
+    desk = {}
+    dropped = {}
     for robot in fresh:
         known = old.find((renamed or {}).get(robot.name, robot.name))
         if known is None:
@@ -175,7 +177,9 @@ class Replacement:
         stepper: EnvironmentStepper | None = None,
         transition: Transition | None = None,
     ) -> None:
-        self._lab, self._world, self._stepper = lab, world, stepper
+        self._lab = lab
+        self._world = world
+        self._stepper = stepper
         self._transition = transition or _PLAIN
         self._data = world.new_data()
         self._controls = controls_of(world, self._data)
@@ -195,11 +199,14 @@ class Replacement:
 
     def carry_out(self, model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
         """Replace the world; runs in the physics thread."""
-        lab, world, data = self._lab, self._world, self._data
+        lab = self._lab
+        world = self._world
+        data = self._data
         states = SavedStates(lab.loop, world)
         states.adopt(lab.states, self._controls)
         notes = [f"'{name}' {s.converted}" for name, s in states.items() if s.converted]
-        replay, held = lab.replay, lab.keyframes.held
+        replay = lab.replay
+        held = lab.keyframes.held
         if replay.is_active:
             notes.append(f"the replay of '{replay.session}' ended")
         replay.stop()
@@ -221,6 +228,7 @@ class Replacement:
             notes += lab.keyframes.hold_again(held)
         else:
             self._stepper.start(lab.loop)
-            lab.environment, dropped = self._stepper, {}
+            lab.environment = self._stepper
+            dropped = {}
         lab.rebuild_notes = tuple(notes)
         return dataclasses.replace(result, dropped_laws=tuple(dropped), notes=lab.rebuild_notes)

@@ -146,7 +146,8 @@ class Dispatcher:
     ) -> bytes:
         session = self.sessions.of_peer(peer)
         encoding = reply_as or (session.encoding if session is not None else "msgpack")
-        name, code = "request", ""
+        name = "request"
+        code = ""
         began = time.perf_counter()
         try:
             self._count_rate(peer)
@@ -286,7 +287,8 @@ class Dispatcher:
 
     def _count_rate(self, peer: Hashable) -> None:
         """Refuse the requests of a client beyond its rate; it may save up those of a second."""
-        rate, now = self.cfg.limits.max_rate, self._clock()
+        rate = self.cfg.limits.max_rate
+        now = self._clock()
         left, last = self._allowance.get(peer, (rate, now))
         left = min(rate, left + (now - last) * rate)
         self._allowance[peer] = max(left - 1.0, 0.0), now

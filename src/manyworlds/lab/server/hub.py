@@ -193,7 +193,8 @@ class LabHub:
     def new_secure_port(self, use: str, kind: int, make: type[_P] = Port, **more: object) -> _P:
         """Create the encrypted socket of a use, for programs on other machines."""
         assert self.access is not None
-        number, host = self.cfg.secure_ports[use], self.cfg.listen
+        number = self.cfg.secure_ports[use]
+        host = self.cfg.listen
         secure = self.access.protect
         port = self.new_port(use, kind, make, host=host, number=number, secure=secure, **more)
         port.use = f"secure {use}"

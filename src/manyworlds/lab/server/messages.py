@@ -96,7 +96,8 @@ def _check(value: object, limits: Limits) -> dict[str, object]:  # noqa: C901 - 
     level: list[object] = [value]
     count = depth = 0
     while level:
-        depth, count = depth + 1, count + len(level)
+        depth += 1
+        count += len(level)
         if depth > limits.max_depth:
             raise _bad(f"it has more than {limits.max_depth} levels")
         if count > limits.max_items:

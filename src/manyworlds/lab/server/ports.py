@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 State = Literal["waiting", "open", "closed"]
 
-FIRST_S, LONGEST_S = 0.25, 5.0
+FIRST_S = 0.25
+LONGEST_S = 5.0
 """Shortest and longest time between two attempts to open a port [s]."""
 _LISTENING = "0A"  # state of a socket in /proc/net/tcp
 _BACKLOG = 10_000  # messages that wait for a slow reader before further ones are dropped
@@ -60,7 +61,9 @@ class Port:
         secure: Callable[[zmq.Socket], None] | None = None,
     ) -> None:
         self._zmq: Any = require_extra("zmq", "net")
-        self.use, self.host, self.number = use, host, number
+        self.use = use
+        self.host = host
+        self.number = number
         self.state: State = "waiting"
         self.error = ""
         """Reason why it waits; empty if it does not."""
@@ -68,11 +71,13 @@ class Port:
         """Number of messages that were sent or received."""
         self.is_secure = secure is not None
         """True if it is encrypted."""
-        self._report, self._others = report, others
+        self._report = report
+        self._others = others
         # Plain numbers and single frames: half the time of `send_multipart` with flags.
         self._last = int(self._zmq.NOBLOCK)
         self._more = self._last | int(self._zmq.SNDMORE)
-        self._next, self._pause = 0.0, FIRST_S
+        self._next = 0.0
+        self._pause = FIRST_S
         self.socket = context.socket(kind)
         self.socket.setsockopt(self._zmq.LINGER, 0)
         self.socket.setsockopt(self._zmq.MAXMSGSIZE, max_bytes)
@@ -94,7 +99,8 @@ class Port:
             return self.state == "open"
         error = self._bind(self.number)
         if error is not None and not any(self._bind(number) is None for number in self._others):
-            self._next, self._pause = now + self._pause, min(2.0 * self._pause, LONGEST_S)
+            self._next = now + self._pause
+            self._pause = min(2.0 * self._pause, LONGEST_S)
             self._wait(error)
             return False
         self.state = "open"

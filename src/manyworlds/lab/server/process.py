@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-_MOST_RESTARTS, _RESTARTS_S = 5, 60.0
+_MOST_RESTARTS = 5
+_RESTARTS_S = 60.0
 """Most restarts of the process within a time [s]."""
 
 
@@ -89,7 +90,8 @@ class HubProcess(ReaderProcess):
     @property
     def greeting(self) -> str:
         """Sentences about who reaches the lab where; waits for the start."""
-        said, cfg = self.wait_until_ready(), self.cfg
+        said = self.wait_until_ready()
+        cfg = self.cfg
         text = f"programs on this machine: {_named(said, secure=False)}"
         if cfg.listen:
             text += (

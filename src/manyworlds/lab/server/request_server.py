@@ -34,8 +34,10 @@ class RequestServer:
     """
 
     def __init__(self, hub: LabHub, port: Port) -> None:
-        self._hub, self._zmq = hub, hub.zmq
-        self.port, self.ports = port, [port]
+        self._hub = hub
+        self._zmq = hub.zmq
+        self.port = port
+        self.ports = [port]
         monitored = self._zmq.EVENT_DISCONNECTED
         self._monitor = port.socket.get_monitor_socket(monitored)
         self._later: list[_Asked] = []

@@ -81,7 +81,9 @@ def open_session(
 ) -> None:
     """Add the session of a request; see `hello`."""
     session = request.session
-    session.encoding, session.name, session.heartbeats = encoding, client, heartbeats
+    session.encoding = encoding
+    session.name = client
+    session.heartbeats = heartbeats
     drives = {"observer": False, "takeover": True}.get(role or "")
     request.server.sessions.open(session, drives)
 

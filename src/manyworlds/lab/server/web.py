@@ -51,10 +51,12 @@ class WebFace:
     use = "web"
 
     def __init__(self, hub: LabHub) -> None:
-        self._hub, cfg = hub, hub.cfg
+        self._hub = hub
+        cfg = hub.cfg
         self._server = require_extra("websockets.asyncio.server", "net")
         self._exceptions = require_extra("websockets.exceptions", "net")
-        self.host, self.number = cfg.listen or cfg.host, cfg.ports[self.use]
+        self.host = cfg.listen or cfg.host
+        self.number = cfg.ports[self.use]
         self.state: State = "waiting"
         self.error = ""
         """Reason why it waits; empty if it does not."""
@@ -271,8 +273,10 @@ class WebFace:
     def _tell(self, peers: list[WebPeer]) -> None:
         driven, drivings = self._hub.dispatcher.sessions.events.since(self._noted[0])
         told, reports = self._hub.reports.since(self._noted[1])
-        self._noted, texts = (drivings, reports), driven + told
-        status, before = self._read_status(), self._status
+        self._noted = (drivings, reports)
+        texts = driven + told
+        status = self._read_status()
+        before = self._status
         self._status = status
         if status["fault"] != before.get("fault", ""):
             texts.append(f"the world stopped: {status['fault']}" if status["fault"] else "it runs")
@@ -291,7 +295,8 @@ class WebFace:
     def _read_status(self) -> PlainDict:
         """Return who drives, who is connected, and what is wrong; without waiting for the lab."""
         dispatcher = self._hub.dispatcher
-        driver, face = dispatcher.sessions.driver, dispatcher.face
+        driver = dispatcher.sessions.driver
+        face = dispatcher.face
         snapshot = None if face is None else face.snapshot
         return {
             "driver": "" if driver is None else label(driver),

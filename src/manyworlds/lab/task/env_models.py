@@ -23,7 +23,8 @@ class ModelExchange:
     """
 
     def __init__(self, env: ManagerBasedRlEnv, reference: mujoco.MjModel) -> None:
-        self._env, self._reference = env, reference
+        self._env = env
+        self._reference = reference
 
     def compare(self, model: mujoco.MjModel) -> None:
         """Find the arrays of a model that may differ between worlds, beside the reference's.

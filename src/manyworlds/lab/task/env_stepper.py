@@ -81,7 +81,8 @@ def world_of_environment(env: ManagerBasedRlEnv) -> World:
     At the beginning of an episode, the environment's own controls are zero.
     """
     world = world_from_env(env, 0)
-    world.shared, model = env.sim.mj_model, world.model
+    world.shared = env.sim.mj_model
+    model = world.model
     data = world.new_data()
     key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
     if key >= 0:
@@ -261,7 +262,8 @@ class EnvironmentStepper:
         terrain = self.env.scene.terrain
         if terrain is None:
             raise ValueError("This task has no terrain: there are no cells.")
-        world, before = torch.zeros(1, dtype=torch.long), self.env.scene.env_origins[0].clone()
+        world = torch.zeros(1, dtype=torch.long)
+        before = self.env.scene.env_origins[0].clone()
         self._import_state(model, data)
         terrain.place(world, torch.tensor([level]), torch.tensor([column]))
         shift = (self.env.scene.env_origins[0] - before).cpu().numpy()
@@ -362,7 +364,8 @@ class EnvironmentStepper:
                 f"{self._substep} physics steps of a control step are made: reset the task, or "
                 f"step {self.env.cfg.decimation - self._substep} more."
             )
-        self._action, self._outcome = torch.from_numpy(action).float()[None], None
+        self._action = torch.from_numpy(action).float()[None]
+        self._outcome = None
         step(self.env.cfg.decimation)
         if self._outcome is None:
             raise RuntimeError("the world was reset during the control step: reset the task.")
@@ -530,7 +533,8 @@ class EnvironmentStepper:
 
     def describe_task(self) -> dict[str, object]:
         """Return what stays the same about the task, as plain data; see the verb `read_task`."""
-        env, manager = self.env, self.env.command_manager
+        env = self.env
+        manager = self.env.command_manager
         terms = {name: manager.get_term(name) for name in self._command_names}
         return {
             "differences": list(self.differences),

@@ -42,7 +42,9 @@ def plain_details(stepper: EnvironmentStepper) -> dict[str, object]:
     """Return what the last control step was like; see the verb `read_task_details`."""
     from manyworlds.live.story import step_of
 
-    step, value, deviation = step_of(stepper.env), None, {}
+    step = step_of(stepper.env)
+    value = None
+    deviation = {}
     if isinstance(stepper.policy, _Estimator):
         found = stepper.policy.estimate(stepper.env.get_observations())
         value = None if found.value is None else float(found.value[0])

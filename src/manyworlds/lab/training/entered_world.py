@@ -140,7 +140,8 @@ class EnteredWorld:
         num_envs = self.visitor.facts()["num_envs"]
         world = record.snapshot.env_id
         self.lab.world.card = dataclasses.replace(card, env_id=world, num_envs=num_envs)
-        self.env_id, self.step = world, record.snapshot.step + replay.done
+        self.env_id = world
+        self.step = record.snapshot.step + replay.done
         return replay
 
     def compare(
@@ -166,7 +167,8 @@ class EnteredWorld:
         """
         if (checkpoint is None) == (push is None):
             raise ValueError("Give a checkpoint or a push: the second future differs by it.")
-        snapshot, stepper = self._stepper.snapshot(), self._stepper
+        snapshot = self._stepper.snapshot()
+        stepper = self._stepper
         second = None if checkpoint is None else sent_policy(self._checkpoint(checkpoint))
         stock = EntryStock(self.visitor.folder)
         with self.lab.lock():
@@ -390,7 +392,8 @@ def enter_run(
     """
     visitor = Visitor(folder)
     content = visitor.enter(env_id, record)
-    snapshot, shown = WorldSnapshot.from_bytes(content["snapshot"]), content["policy"]
+    snapshot = WorldSnapshot.from_bytes(content["snapshot"])
+    shown = content["policy"]
     if end >= 0:
         snapshot = visitor.past(env_id, end).snapshot
     stock = EntryStock(folder) if stock is None else stock

@@ -69,7 +69,8 @@ class EntryStock:
         else:
             if ready is not None:
                 ready[1].close()
-            env, runner = env_from_snapshot(snapshot, self._env_cfg), None
+            env = env_from_snapshot(snapshot, self._env_cfg)
+            runner = None
         if shown is None:
             return env, None
         return env, self._policy(runner or self._runner(env), shown)

@@ -266,7 +266,8 @@ def _read(path: Path) -> tuple[str, int, str]:
     try:
         content = json.loads(text)
         host, _, port = content["address"].rpartition(":")
-        number, token = int(port), str(content["token"])
+        number = int(port)
+        token = str(content["token"])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise damaged from None
     if not is_local(host):

@@ -182,7 +182,8 @@ def list_items(
     search: Annotated[str, Field(text="part of a name, id or source; empty for all")] = "",
 ) -> Reply:
     """Return the items of the scene, and the edits that can be undone."""
-    scene, history = lab.scene, lab.history
+    scene = lab.scene
+    history = lab.history
     return {
         "items": [_plain(item) for item in scene.find(search)],
         "selected": scene.selected,

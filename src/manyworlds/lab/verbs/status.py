@@ -77,7 +77,8 @@ def read_status(lab: LiveLab) -> Reply:
 )
 def read_server(lab: LiveLab) -> Reply:
     """Return the state of the server for programs; nothing is in it if there is none."""
-    said, empty = lab.server.describe(), {"driver": "", "requests": {}, "errors": {}}
+    said = lab.server.describe()
+    empty = {"driver": "", "requests": {}, "errors": {}}
     names = ("ports", "clients", "driver", "events", "requests", "errors", "problems")
     return {name: said.get(name, empty.get(name, [])) for name in names}
 

@@ -157,7 +157,8 @@ def send_disturbance(
     from manyworlds.live.edits import AddDisturbance
 
     entered = _entered(lab)
-    push, bounds = entered.last_push()[1], (_pair(pause_s), _pair(scale))
+    push = entered.last_push()[1]
+    bounds = (_pair(pause_s), _pair(scale))
     return _post(entered, AddDisturbance.of(push, name, *bounds, any_direction))
 
 

@@ -118,7 +118,8 @@ def set_mocap_pose(
 @verb(reads=True, body=Field(text="the body"), pos=_POINT, quat=_QUAT)
 def read_mocap_pose(lab: LiveLab, body: _Mocap) -> Reply:
     """Return the pose of a mocap body."""
-    mocap, snapshot = lab.world.model.body_mocapid[body], lab.snapshot
+    mocap = lab.world.model.body_mocapid[body]
+    snapshot = lab.snapshot
     return {
         "body": lab.world.model.body(body).name,
         "pos": snapshot.mocap_pos[mocap].tolist(),
@@ -224,7 +225,8 @@ def _places(lab: LiveLab, target: str) -> tuple[list[int], list[int], _Place | N
     for joint in range(model.njnt):
         if int(model.jnt_bodyid[joint]) not in bodies:
             continue
-        kind, start = int(model.jnt_type[joint]), int(model.jnt_qposadr[joint])
+        kind = int(model.jnt_type[joint])
+        start = int(model.jnt_qposadr[joint])
         speed = int(model.jnt_dofadr[joint])
         mine = [*range(start, start + qpos_width(kind))], [*range(speed, speed + dof_width(kind))]
         if base is None and kind == mujoco.mjtJoint.mjJNT_FREE:

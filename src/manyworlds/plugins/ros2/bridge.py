@@ -58,7 +58,9 @@ class RosBridge:
         for name, value in (("rate", rate), ("camera_rate", camera_rate)):
             if not value > 0.0:
                 raise ValueError(f"{name} must be above 0 per second, got {value}.")
-        self._sinks, self._period, self._tell = list(sinks), 1.0 / rate, tell
+        self._sinks = list(sinks)
+        self._period = 1.0 / rate
+        self._tell = tell
         self._mirror = FastPathMirror(address, topics=(STATE,), backlog=_BACKLOG)
         self.num_states = 0
         """Number of states that were handed on."""
@@ -134,7 +136,8 @@ class RosBridge:
         now = float(state["t"])
         if now < self._last:
             self._shift += self._last - now
-        self._last, self._next = now, now + self._period - _ROUNDING_S
+        self._last = now
+        self._next = now + self._period - _ROUNDING_S
         self.num_states += 1
         self._put(self._world.messages(state), now + self._shift)
 
@@ -171,7 +174,9 @@ class ImageReader:
     def __init__(
         self, endpoint: str, cameras: Sequence[str], kinds: Sequence[Kind], period: float
     ) -> None:
-        self._endpoint, self._cameras, self._kinds = endpoint, cameras, kinds
+        self._endpoint = endpoint
+        self._cameras = cameras
+        self._kinds = kinds
         self._period = period
         self._found: queue.Queue[tuple[Message, bytes]] = queue.Queue(_IMAGES)
         self._problems: queue.SimpleQueue[str] = queue.SimpleQueue()

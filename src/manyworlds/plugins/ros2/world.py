@@ -23,7 +23,8 @@ from manyworlds.validation.names import free_name
 
 _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 _SITE = int(mujoco.mjtObj.mjOBJ_SITE)
-_GYRO, _ACCEL = int(mujoco.mjtSensor.mjSENS_GYRO), int(mujoco.mjtSensor.mjSENS_ACCELEROMETER)
+_GYRO = int(mujoco.mjtSensor.mjSENS_GYRO)
+_ACCEL = int(mujoco.mjtSensor.mjSENS_ACCELEROMETER)
 _UNKNOWN = [-1.0] + [0.0] * 8  # covariance of what there is no sensor for
 _KNOWN = [0.0] * 9  # of what has no noise
 _OPTICAL = np.array([0.0, 1.0, 0.0, 0.0])  # half a turn about x: from MuJoCo's cameras to ROS's
@@ -67,7 +68,8 @@ class RosWorld:
     """
 
     def __init__(self, model: mujoco.MjModel, robots: Mapping[str, str]) -> None:
-        self.model, self.data = model, mujoco.MjData(model)
+        self.model = model
+        self.data = mujoco.MjData(model)
         mujoco.mj_kinematics(model, self.data)  # images may come before the first state
         self._robots = tuple(robots)
         self._clients = clients = client_names(model, robots)
@@ -115,7 +117,8 @@ class RosWorld:
             content: the pixels: uint8 RGB, or float32 depth [m].
             added: whether the camera was added to the lab, and is none of the model.
         """
-        name, is_depth = str(header["camera"]), header["kind"] == "depth"
+        name = str(header["camera"])
+        is_depth = header["kind"] == "depth"
         width, height = int(header["width"]), int(header["height"])
         stamp = to_stamp(header["time"])
         known = None if added else self._model_camera(name)
@@ -160,7 +163,8 @@ class RosWorld:
 
     def _name(self, kind: str, index: int) -> str:
         word = {"body": "body", "site": "site", "cam": "camera", "jnt": "joint"}[kind]
-        live, wire = self._live[kind][index], self._clients.wire[kind][index]
+        live = self._live[kind][index]
+        wire = self._clients.wire[kind][index]
         if not live:
             return f"{word}_{index}"
         # `1_hip` of `go` and `hip` of `go_1` keep the names that they have.
@@ -174,7 +178,8 @@ class RosWorld:
         return robot, self._clients.wire[kind][index].removeprefix(f"{robot}_")
 
     def _find_joints(self) -> Iterator[_Joints]:
-        model, found = self.model, {}
+        model = self.model
+        found = {}
         for joint in range(model.njnt):
             if model.jnt_type[joint] in _SCALAR:
                 robot, short = self._robot_of("jnt", joint)
@@ -278,7 +283,9 @@ class RosWorld:
     def _transform(
         self, stamp: dict[str, int], parent: int, child: str, pos: np.ndarray, quat: np.ndarray
     ) -> Fields:
-        inverse, place, turn = np.empty(4), np.empty(3), np.empty(4)
+        inverse = np.empty(4)
+        place = np.empty(3)
+        turn = np.empty(4)
         mujoco.mju_negQuat(inverse, self.data.xquat[parent])
         mujoco.mju_rotVecQuat(place, pos - self.data.xpos[parent], inverse)
         mujoco.mju_mulQuat(turn, inverse, quat)

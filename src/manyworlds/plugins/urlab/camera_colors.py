@@ -54,7 +54,8 @@ class CameraColors:
             fresh.pop(key).close()
         for key in live.keys() - self._colors.keys():
             fresh[key] = self._new_port(key, [port.number for port in fresh.values()])
-        self._colors, self._live = fresh, live
+        self._colors = fresh
+        self._live = live
         topics: dict[str, dict[str, dict[str, object]]] = {}
         for (robot, short), name in live.items():
             if name in cameras:

@@ -80,7 +80,8 @@ def client_mjb(mjb: bytes, robots: Mapping[str, str]) -> bytes:
     old = np.concatenate([getattr(model, f"name_{kind}adr").ravel() for kind in KINDS])
     tail = old.tobytes() + model.names + model.names_map.tobytes()
     sizes = model._sizes.astype(np.int64)
-    head, place = _only(mjb, sizes.tobytes()), _only(mjb, tail)
+    head = _only(mjb, sizes.tobytes())
+    place = _only(mjb, tail)
     sizes[_index_of_nnames()] = len(texts)
     sizes[-1] += _aligned(len(texts)) - _aligned(len(model.names))  # of the block in memory
     fresh = np.concatenate(addresses).astype(np.int32).tobytes() + texts + _hash_names(names)
@@ -115,8 +116,10 @@ def _with_prefix(xml: str, files: dict[str, bytes], prefix: str) -> tuple[str, d
         ValueError: MuJoCo cannot write it.
     """
     xml, files = _without_prefix(xml, files, prefix)
-    root, child = mujoco.MjSpec(), mujoco.MjSpec.from_string(xml, assets=files)
-    root.option, root.compiler.degree = child.option, child.compiler.degree
+    root = mujoco.MjSpec()
+    child = mujoco.MjSpec.from_string(xml, assets=files)
+    root.option = child.option
+    root.compiler.degree = child.compiler.degree
     root.assets = files
     name_keyframes(child)
     messages: list[str] = []

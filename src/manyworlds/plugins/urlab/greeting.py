@@ -86,7 +86,8 @@ def _describe(request: Request, assets: bool = False) -> PlainDict:
 
 def _describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDict:
     """Return everything that a client needs to know about the world."""
-    roster, mjb = roster_of(request), files["mjb"]
+    roster = roster_of(request)
+    mjb = files["mjb"]
     cameras = clients_of(request.server).camera_topics
     fresh = request.verbs.describe_world()["robots"]  # gains change without the model
     reply: PlainDict = {
@@ -138,7 +139,8 @@ def _articulation(roster: Roster, robot: Member, details: PlainMap, cameras: Pla
 
 def _original_names(roster: Roster, robot: Member) -> dict[str, dict[str, str]]:
     """Return the names of a robot's elements in its own file, by those for clients."""
-    model, begin = roster.model, robot.prefix
+    model = roster.model
+    begin = robot.prefix
     live = {
         "joints": {j.name: model.joint(j.id).name for j in robot.joints},
         "sensors": {s.name: model.sensor(s.id).name for s in robot.sensors},

@@ -38,7 +38,8 @@ def robot_cameras(roster: Roster) -> dict[tuple[str, str], str]:
     Returns:
         Name of each in the lab, by the name of the robot and its own name for clients.
     """
-    names, found = roster.names, {}
+    names = roster.names
+    found = {}
     rows = zip(names.live["cam"], names.wire["cam"], names.owners["cam"], strict=True)
     for index, (live, wire, robot) in enumerate(rows):
         if robot is not None:
@@ -112,7 +113,8 @@ def take_images(request: Request, wishes: Wishes, snapshot: Snapshot) -> PlainDi
     Those that are `sync` show the snapshot; the latest ones are those that were last published,
     or show the snapshot if there are none.
     """
-    painter, images = painter_of(request), {}
+    painter = painter_of(request)
+    images = {}
     for name, (camera, moment, kind) in wishes.items():
         frame = painter.newest(camera, kind) if moment == "latest" else None
         frame = painter.render(camera, kind, snapshot) if frame is None else frame

@@ -40,7 +40,8 @@ class ModelFiles:
         """
         roster.check_names()
         details = roster.details
-        version, scene = int(details["model_version"]), str(details["model_hash"])
+        version = int(details["model_version"])
+        scene = str(details["model_hash"])
         if self._files[0] == version:
             return self._files[2]
         if self._job is None or self._job[0] != version:

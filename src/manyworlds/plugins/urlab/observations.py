@@ -75,7 +75,8 @@ def articulation(robot: Member, snapshot: Snapshot, level: Level, inputs: PlainM
         return state
     act = np.zeros(snapshot.act.size + 1)  # stateless actuators have index -1
     act[:-1] = snapshot.act
-    state["ctrl"], state["act"] = snapshot.ctrl[robot.ctrl], act[robot.act]
+    state["ctrl"] = snapshot.ctrl[robot.ctrl]
+    state["act"] = act[robot.act]
     state["sensors"] = {
         sensor.name: snapshot.sensordata[sensor.start : sensor.start + sensor.size]
         for sensor in robot.sensors

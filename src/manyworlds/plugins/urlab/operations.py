@@ -150,7 +150,9 @@ def _read_robots(
     request: Request, robots: PlainMap
 ) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
     """Return targets by robot and wrenches by body; switch control laws on or off."""
-    targets, wrenches, modes = {}, {}, {}
+    targets = {}
+    wrenches = {}
+    modes = {}
     for name, fields in robots.items():
         robot = roster_of(request).articulation(name)
         fields = _check(f"step: per_articulation of '{name}'", Values(), fields)
@@ -183,7 +185,8 @@ def _check(subject: str, field: Field, value: object) -> Any:
 
 
 def _read_targets(robot: Member, fields: PlainMap) -> dict[str, float]:
-    ctrl, named = fields.get("ctrl"), fields.get("ctrl_map") or {}
+    ctrl = fields.get("ctrl")
+    named = fields.get("ctrl_map") or {}
     targets: dict[str, float] = {}
     if ctrl is not None:
         values = _check(f"step: ctrl of '{robot.name}'", Numbers(), ctrl)
@@ -320,7 +323,8 @@ def _all(roster: Roster) -> list[Member]:
 def list_keyframes(request: Request) -> Reply:
     """Return the keyframes of the model."""
     roster = roster_of(request)
-    model, names = roster.model, roster.names.wire["key"]
+    model = roster.model
+    names = roster.names.wire["key"]
     fields = ("qpos", "qvel", "ctrl", "mocap_pos", "mocap_quat")
     keyframes = []
     for key, name in enumerate(names):

@@ -28,7 +28,8 @@ class StatePublisher:
     """
 
     def __init__(self, hub: LabHub, clients: Clients) -> None:
-        self._hub, self._clients = hub, clients
+        self._hub = hub
+        self._clients = clients
         self.info = hub.new_port("info", hub.zmq.PUB)
         self.control = hub.new_port("control", hub.zmq.SUB)
         self.ports = [self.info, self.control]

@@ -229,7 +229,8 @@ def _member(model: mujoco.MjModel, name: str, details: PlainMap, names: ClientNa
 
 def _loose_body(model: mujoco.MjModel, name: str, joint: int) -> Member:
     free = _joint(model, joint, name)
-    body, none = int(model.jnt_bodyid[joint]), np.empty(0, int)
+    body = int(model.jnt_bodyid[joint])
+    none = np.empty(0, int)
     return Member(
         name=name,
         prefix="",
@@ -280,7 +281,8 @@ class RosterCache:
         """
         for _ in range(_TRIES):
             self._face.sync_model()
-            model, version = self._face.model, self._face.snapshot.model_version
+            model = self._face.model
+            version = self._face.snapshot.model_version
             if self._roster is not None and self._roster.version == version:
                 return self._roster
             details = self._face.verbs.describe_world()

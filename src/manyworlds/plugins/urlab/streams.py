@@ -23,7 +23,9 @@ UNLIMITED = 100.0
 """Range that is told of an actuator without limits: from minus this to this."""
 _JOINT = np.dtype([("id", "<i4"), ("pos", "<f4"), ("vel", "<f4"), ("acc", "<f4")])
 _JOINT_BYTES = _JOINT.itemsize
-_INFO_EVERY, _INFO_BURST, _INFO_LATER = 50, 2500, 500  # frames
+_INFO_EVERY = 50  # frames
+_INFO_BURST = 2500  # frames
+_INFO_LATER = 500  # frames
 
 
 def pack_joint(joint: int, position: float, velocity: float, acceleration: float) -> bytes:
@@ -120,7 +122,8 @@ class StateEncoder:
         """
         rows = self._rows
         with np.errstate(over="ignore"):  # beyond float32: infinity
-            rows["pos"], rows["vel"] = snapshot.qpos[self._q], snapshot.qvel[self._v]
+            rows["pos"] = snapshot.qpos[self._q]
+            rows["vel"] = snapshot.qvel[self._v]
             rows["acc"] = snapshot.qacc[self._v]
             sensordata = snapshot.sensordata.astype("<f4").tobytes()
         block = rows.tobytes()

@@ -69,8 +69,10 @@ class FastPathMirror:
     ) -> None:
         self._zmq: Any = require_extra("zmq", "net")
         self._msgpack: Any = require_extra("msgpack", "net")
-        self.address, self._timeout = address, timeout
-        self._topics, self._backlog = topics, backlog
+        self.address = address
+        self._timeout = timeout
+        self._topics = topics
+        self._backlog = backlog
         self._context = self._zmq.Context()
         self._requests: Any = None
         self._poses: Any = None
@@ -123,7 +125,8 @@ class FastPathMirror:
         Raises:
             MirrorError: there is no answer.
         """
-        zmq, timeout = self._zmq, self._timeout if timeout is None else timeout
+        zmq = self._zmq
+        timeout = self._timeout if timeout is None else timeout
         if self._requests is None:
             self._requests = self._context.socket(zmq.REQ)
             self._requests.setsockopt(zmq.LINGER, 0)
@@ -231,8 +234,10 @@ def _load(reply: Message, address: str) -> mujoco.MjModel:
     Raises:
         MirrorError: it is none of this version of MuJoCo.
     """
-    kind, content = str(reply.get("format", "mjb")), reply.get("mjb")
-    theirs, ours = str(reply.get("mujoco_version", "")), mujoco.mj_versionString()
+    kind = str(reply.get("format", "mjb"))
+    content = reply.get("mjb")
+    theirs = str(reply.get("mujoco_version", ""))
+    ours = mujoco.mj_versionString()
     if theirs not in ("", ours):
         raise MirrorError(
             f"The publisher at {address} has MuJoCo {theirs} and this program {ours}: install the "
@@ -260,7 +265,8 @@ def pose_bodies(
         xpos: positions of all bodies [m], shape (nbody, 3).
         xquat: orientations of all bodies (wxyz), shape (nbody, 4).
     """
-    data.xpos[:], data.xquat[:] = xpos, xquat
+    data.xpos[:] = xpos
+    data.xquat[:] = xquat
     matrix = np.empty(9)
     for body in range(model.nbody):
         mujoco.mju_quat2Mat(matrix, data.xquat[body])

@@ -77,7 +77,8 @@ class RegistryFile:
         now = time.time()
         if publisher == self._written and 0.0 <= now - self._time < REFRESH_S:
             return
-        self._written, self._time = publisher, now
+        self._written = publisher
+        self._time = now
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fields = {
             **dataclasses.asdict(publisher),

@@ -30,15 +30,19 @@ from manyworlds.utils.extras import require_extra
 
 _LOG = logging.getLogger(__name__)
 
-GEOMS, VIEWER, STATE = b"geoms", b"viewer", b"state"
+GEOMS = b"geoms"
+VIEWER = b"viewer"
+STATE = b"state"
 """Topics: poses of all bodies; generalized positions and velocities; and, not of the protocol, all
 of a lab's state."""
 _STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "sensordata")
 _IDLE_MS = 50  # wait for requests while nobody reads poses
 _MOST = 16  # requests that are answered before the next pose
-_MAX_BYTES, _MAX_ITEMS = 2**16, 1000  # of a request
+_MAX_BYTES = 2**16  # of a request
+_MAX_ITEMS = 1000  # of its lists
 _WAITING = 16  # replies that wait for a slow reader; a model may be large
-_PULL, _TURN = int(mujoco.mjtPertBit.mjPERT_TRANSLATE), int(mujoco.mjtPertBit.mjPERT_ROTATE)
+_PULL = int(mujoco.mjtPertBit.mjPERT_TRANSLATE)
+_TURN = int(mujoco.mjtPertBit.mjPERT_ROTATE)
 _BAD = "bad perturb"  # the protocol's own words
 
 
@@ -70,7 +74,8 @@ class FastPathServer:
             self._poller.register(port.socket, zmq.POLLIN)
         limits = Limits() if limits is None else limits
         self._limits = dataclasses.replace(limits, max_bytes=_MAX_BYTES, max_items=_MAX_ITEMS)
-        self._report, self._period_ms = report, period_ms
+        self._report = report
+        self._period_ms = period_ms
         self.requests: Callable[[], str] = str
         """Returns the endpoint of the lab's other requests; empty if there is none."""
         self.counts: Counter[str] = Counter()
@@ -125,7 +130,9 @@ class FastPathServer:
         (source,) = self._next
         if source is self._source:
             return
-        self._source, self._shown, self._dragger = source, None, None
+        self._source = source
+        self._shown = None
+        self._dragger = None
         self._refused = ""
         self._worlds += 1
         self._mjb = ("", "clients"), b""
@@ -133,7 +140,9 @@ class FastPathServer:
             self._registry.remove()
 
     def _register(self, source: Source) -> None:
-        host, control, bus = self.control.host, self.control.number, self.bus.number
+        host = self.control.host
+        control = self.control.number
+        bus = self.bus.number
         try:
             self._registry.write(
                 Publisher(
@@ -175,7 +184,8 @@ class FastPathServer:
         pose = source.pose()
         if not self._topics or (pose is self._shown and not self._joined):
             return
-        self._shown, self._joined = pose, False
+        self._shown = pose
+        self._joined = False
         if GEOMS in self._topics:
             geoms = {
                 "f": pose.frame_id,

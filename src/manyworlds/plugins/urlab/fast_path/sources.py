@@ -101,7 +101,8 @@ class LabSource:
         face: the lab, in this process or in another one.
     """
 
-    refusal, has_state = "", True
+    refusal = ""
+    has_state = True
 
     def __init__(self, face: LabFace) -> None:
         self.face = face

@@ -47,12 +47,14 @@ class TrainingSource:
             "learns, and the run could not be repeated; push it in `manyworlds play` or "
             "`manyworlds lab` with the run's folder."
         )
-        self._frames, self._world = frames, world
+        self._frames = frames
+        self._world = world
         self._fields = [name for name in frames.arrays if name.startswith("model.")]
         self._arrays = SimpleNamespace()
         fields = {field.removeprefix("model.") for field in self._fields}
         self._mirror = WorldMirror(model, self._arrays, fields)
-        self._last, self._version = -1, 0
+        self._last = -1
+        self._version = 0
         self._rows: list[bytes] = []
         self._pose: WorldPose | None = None
 
