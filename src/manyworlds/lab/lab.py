@@ -24,8 +24,8 @@ from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.moments.frames import StepRows
 from manyworlds.lab.moments.history import EditHistory
 from manyworlds.lab.moments.states import SavedStates
-from manyworlds.lab.moments.timed_edits import TimedEdits
 from manyworlds.lab.moments.timeline import Timeline
+from manyworlds.lab.moments.timeline_parts import TimedEdits
 from manyworlds.lab.pictures.film.filmer import Filmer
 from manyworlds.lab.pictures.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.play.contact_events import ContactEvents

@@ -23,7 +23,7 @@ from manyworlds.lab.edits.editable_fields import (
 from manyworlds.lab.edits.spec_writes import Former, SpecWriter, restore
 from manyworlds.lab.errors import UnknownElementError, near
 from manyworlds.lab.moments.history import Edit
-from manyworlds.lab.world.model_facts import STATE, robot_of
+from manyworlds.lab.world.model_facts import STATE, find_elements, robot_of
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -138,17 +138,18 @@ class ModelEdits:
             KeyError: there is no such element.
             ValueError: there is no such kind.
         """
-        kind, colon, name = element.partition(":") if isinstance(element, str) else _parts(element)
+        if isinstance(element, str):
+            kind, colon, name = element.partition(":")
+        else:
+            kind, name = element
+            colon = ":"
         if not colon or kind not in EDITABLE:
             raise ValueError(
                 f"An element is named 'KIND:NAME', as 'body:cup', with one of the kinds "
                 f"{', '.join(EDITABLE)}; got {element!r}{near(kind, EDITABLE)}"
             )
         model = self._lab.model
-        code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-        robots = self._lab.world.robots
-        names = dict.fromkeys([name, *(f"{prefix}{name}" for prefix in robots.values())])
-        ids = {full: i for full in names if (i := mujoco.mj_name2id(model, code, full)) >= 0}
+        ids = find_elements(model, kind, name, self._lab.world.robots.values())
         if len(ids) > 1 and name not in ids:
             raise UnknownElementError(
                 f"Several robots have a {kind} '{name}': name one of {', '.join(ids)}."
@@ -187,10 +188,11 @@ class ModelEdits:
             owners = world.elements.owners.get({"joint": "jnt", "camera": "cam"}.get(each, each))
             for i in range(number_of(world.model, each)):
                 name = accessor(world.model, each, i).name
+                robot = None
                 if owners is not None:
                     robot = owners[i]
-                else:  # materials, equalities ... belong to the robot of their name
-                    robot = robot_of(name, world.robots) if name else None
+                elif name:  # materials, equalities ... belong to the robot of their name
+                    robot = robot_of(name, world.robots)
                 prefix = "" if robot is None else world.robots[robot]
                 found.append(
                     {
@@ -252,7 +254,7 @@ class ModelEdits:
         id = place[1]
         compiled = self._bind()
         spec = lab.world.spec
-        writer = SpecWriter(lab.world.spec, compiled)
+        writer = SpecWriter(spec, compiled)
         places = _own_rows(what, lab.model, id)
         former = {name: (at, getattr(lab.model, name)[at].copy()) for name, at in places.items()}
         try:
@@ -288,14 +290,20 @@ class ModelEdits:
         if not np.array_equal(after._sizes, lab.model._sizes):
             self._rebuild(what, after)
             return
-        kept = _INERTIAS if lab.world.card is not None and what.write != "inertial" else ()
-        changes = _differences(compiled, after, kept) if after is not compiled else {}
+        changes: dict[str, tuple[Any, np.ndarray]] = {}
+        statistics: tuple[str, ...] = ()
+        if after is not compiled:
+            kept = ()
+            if lab.world.card is not None and what.write != "inertial":
+                kept = _INERTIAS
+            changes = _differences(compiled, after, kept)
+            statistics = _STATISTICS
         constant = what.compiles and self._scratch_data(lab.model)
 
         def write(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             for name, (at, value) in [*changes.items(), *rows.items()]:
                 getattr(model, name)[at] = value
-            for name in _STATISTICS if after is not compiled else ():
+            for name in statistics:
                 setattr(model.stat, name, getattr(after.stat, name))
             if constant:
                 mujoco.mj_setConst(model, constant)
@@ -362,11 +370,6 @@ class ModelEdits:
         return self._scratch
 
 
-def _parts(element: tuple[str, str]) -> tuple[str, str, str]:
-    kind, name = element
-    return kind, ":", name
-
-
 def _why_not(what: EditableField, model: mujoco.MjModel, id: int) -> str:
     if what.rule == "size":
         return ": its size comes from its mesh or height field, change that and rebuild"
@@ -392,15 +395,17 @@ def _own_rows(what: EditableField, model: mujoco.MjModel, id: int) -> dict[str, 
     if what.name in ("kp", "kv"):
         names = ["actuator_gainprm", "actuator_biasprm"]
     rows = {name: what.rows(model, id) for name in names}
-    if limited := _LIMITED.get(what.array):
-        rows[limited] = rows[what.array]
+    if what.array in _LIMITED:
+        rows[_LIMITED[what.array]] = rows[what.array]
     return rows
 
 
 def _row_of(what: EditableField, model: mujoco.MjModel, value: np.ndarray | str) -> Any:
     """Return the row of the model for a value."""
     if isinstance(value, str):
-        return -1 if not value else accessor(model, what.reference, value).id
+        if not value:
+            return -1
+        return accessor(model, what.reference, value).id
     return value if what.size > 1 else value[0]
 
 
@@ -423,7 +428,9 @@ def _differences(
     """Return the elements of arrays in which two models differ, by array."""
     found: dict[str, tuple[Any, np.ndarray]] = {}
     for name in dir(after):
-        new = None if name.startswith("_") or name in kept else getattr(after, name)
+        if name.startswith("_") or name in kept:
+            continue
+        new = getattr(after, name)
         if not isinstance(new, np.ndarray):
             continue
         old = getattr(before, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -191,6 +192,28 @@ def state_columns(model: mujoco.MjModel, model_hash: str = "") -> Recording:
     return Recording(
         np.empty(0), np.empty((0, width)), state_index(model), joint_types(model), model_hash
     )
+
+
+def index_from_plain(plain: Mapping[str, Any], width: int) -> Index:
+    """Return the columns of elements that a file describes.
+
+    Args:
+        plain: first column and number of columns, by field and name, as JSON gives them.
+        width: number of columns.
+
+    Raises:
+        ValueError: an element lies outside the columns.
+    """
+    index: dict[str, dict[str, tuple[int, int]]] = {}
+    for part, elements in plain.items():
+        index[str(part)] = {}
+        for name, (start, count) in elements.items():
+            if start < 0 or count < 1 or start + count > width:
+                raise ValueError(
+                    f"its arrays are of other sizes: '{name}' lies outside the {width} columns"
+                )
+            index[str(part)][str(name)] = (int(start), int(count))
+    return index
 
 
 def joint_names(model: mujoco.MjModel) -> list[str]:

@@ -16,7 +16,12 @@ import numpy as np
 from manyworlds.lab.loop.controls import RobotControls
 from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.moments.moment import NO_TASK_MEMORY, Moment, WorldState
-from manyworlds.lab.moments.recording import Recording, carry_values, state_columns
+from manyworlds.lab.moments.recording import (
+    Recording,
+    carry_values,
+    index_from_plain,
+    state_columns,
+)
 from manyworlds.lab.world.model_facts import STATE
 from manyworlds.utils.files import write_atomic
 
@@ -301,13 +306,7 @@ def _columns(meta: dict[str, Any], width: int) -> Recording:
     Raises:
         ValueError: an element lies outside of the state.
     """
-    index: dict[str, dict[str, tuple[int, int]]] = {}
-    for part, parts in meta.get("index", {}).items():
-        own = index[str(part)] = {}
-        for name, (start, count) in parts.items():
-            own[str(name)] = (int(start), int(count))
-            if start < 0 or count < 1 or start + count > width:
-                raise ValueError("its arrays are of other sizes")
+    index = index_from_plain(meta.get("index", {}), width)
     types = {str(name): str(kind) for name, kind in meta.get("joint_types", {}).items()}
     empty = np.empty((0, width))
     return Recording(np.empty(0), empty, index, types, str(meta["model_hash"]))

@@ -19,7 +19,6 @@ from manyworlds.lab.moments.frames import StepRows
 from manyworlds.lab.moments.model_log import ModelLog
 from manyworlds.lab.moments.moment import ControlStates, Moment
 from manyworlds.lab.moments.recording import Recording, state_columns
-from manyworlds.lab.moments.timed_edits import TimedEdits, TimedStep
 from manyworlds.lab.moments.timeline_parts import (
     Forces,
     FrameBuffer,
@@ -27,6 +26,8 @@ from manyworlds.lab.moments.timeline_parts import (
     Future,
     Mark,
     Resimulation,
+    TimedEdits,
+    TimedStep,
     TimelineCfg,
     put_forces,
 )

@@ -134,7 +134,9 @@ class Conversions:
 
                 try:
                     spec_fn = cfg.spec_fn
-                    pieces = spec_fn.prepare(report) if isinstance(spec_fn, MeshProp) else 0
+                    pieces = 0
+                    if isinstance(spec_fn, MeshProp):
+                        pieces = spec_fn.prepare(report)
                     report(1.0)
                     self._lab.scene.add(cfg, name, pos, quat)
                     return pieces

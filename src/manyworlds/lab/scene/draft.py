@@ -73,7 +73,7 @@ class ItemContent:
         """Return the content of an entity."""
         actuators = [actuator.name for actuator in entity.spec.actuators]
         ctrl = dict(zip(actuators, entity.initial_ctrl(), strict=False))
-        qpos = {name: [float(q) for q in row] for name, row in entity.initial_qpos().items()}
+        qpos = {name: list(map(float, row)) for name, row in entity.initial_qpos().items()}
         return cls(
             spec=entity.spec,
             has_actuators=bool(actuators),
@@ -109,8 +109,10 @@ class Draft:
     def free_name(self, name: str) -> str:
         """Return the first of `name`, `name_1` ... that an item may have."""
         taken = {*self._taken, *self.robots}
-        while (found := free_name(name, taken)) and self._has_classes(found):
+        found = free_name(name, taken)
+        while self._has_classes(found):
             taken.add(found)
+            found = free_name(name, taken)
         return found
 
     def _has_classes(self, name: str) -> bool:
@@ -153,7 +155,8 @@ class Draft:
         """Attach the content of an item under a free name; the part's spec is used up."""
         self.check_free(name, id)
         spec = part.spec
-        if fields := non_default_option_fields(spec.option):
+        fields = non_default_option_fields(spec.option)
+        if fields:
             self.notes.append(
                 f"'{name}' sets <option> {', '.join(fields)}: the world keeps its own"
             )
@@ -172,7 +175,8 @@ class Draft:
         name_keyframes(spec)
         spec.memory = self.spec.memory = max(spec.memory, self.spec.memory)
         frame = self.spec.worldbody.add_frame()
-        pose = (np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])) if pose is None else pose
+        if pose is None:
+            pose = (np.zeros(3), _IDENTITY)
         frame.pos, frame.quat = pose
         with MujocoWarnings(lambda text: self.notes.append(" ".join(text.split()))):
             self.spec.attach(spec, prefix=f"{name}/", frame=frame)
@@ -192,7 +196,7 @@ class Draft:
     def remove(self, name: str) -> None:
         """Remove an item, and all that refers to it."""
         item = self.find(name)
-        before = self._owners()
+        had_actuators, had_bodies = self._owners()
         for _, element, _ in item.elements:
             self.spec.delete(element)
         if item.prefix:
@@ -202,12 +206,12 @@ class Draft:
         self._taken.discard(name)
         self.facts.pop(name, None)
         # What is left without its actuators, or without bodies, is no robot any more.
-        left = self._owners()
-        for robot in {r for kind in before for r in before[kind] - left[kind]}:
+        have_actuators, have_bodies = self._owners()
+        for robot in (had_actuators - have_actuators) | (had_bodies - have_bodies):
             del self.robots[robot]
             self.sources.pop(robot, None)
 
-    def _owners(self) -> dict[str, set[str]]:
+    def _owners(self) -> tuple[set[str], set[str]]:
         """Return the robots that have actuators, and those that have bodies."""
         top = {body.id for body in self.spec.worldbody.bodies}
         # To a robot without a prefix, props that were added do not belong, though all names match.
@@ -217,11 +221,10 @@ class Draft:
             for body in self.spec.bodies[1:]
             if (body.name or body.id in top) and not body.name.startswith(props)
         ]
-        elements = {"actuators": self.spec.actuators, "bodies": named}
-        owners = {
-            kind: {robot_of(e.name, self.robots) for e in elements[kind]} for kind in elements
-        }
-        return {kind: {r for r in robots if r is not None} for kind, robots in owners.items()}
+        have_actuators = {robot_of(actuator.name, self.robots) for actuator in self.spec.actuators}
+        have_bodies = {robot_of(body.name, self.robots) for body in named}
+        robots = set(self.robots)
+        return robots & have_actuators, robots & have_bodies
 
     def _remove_rest(self, prefix: str) -> None:
         """Delete elements of a prefix outside of the tree of bodies, and assets nothing uses."""
@@ -235,7 +238,10 @@ class Draft:
             for elements, field in users:
                 for element in getattr(spec, elements):
                     value = getattr(element, field)
-                    used |= {value} if isinstance(value, str) else set(value)
+                    if isinstance(value, str):
+                        used.add(value)
+                    else:
+                        used.update(value)
             assets = [a for a in getattr(spec, kind) if a.name.startswith(prefix)]
             _delete(spec, [asset for asset in assets if asset.name not in used])
         default = spec.find_default(f"{prefix}main")
@@ -273,31 +279,33 @@ class Draft:
         """Rename an item, and its elements if it has a prefix."""
         item = self.find(old)
         self.check_free(new)
-        element_name = item.elements[0][1].name or old
-        change = functools.partial(_renamed, item.prefix or old, f"{new}/" if item.prefix else new)
-        if not item.prefix:
+        if item.prefix:
+            change = functools.partial(_renamed, item.prefix, f"{new}/")
+            undo = functools.partial(_renamed, f"{new}/", item.prefix)
+        else:
             element = item.elements[0][1]
             if not element.name:
-                element.name = element_name
-            change = functools.partial(_exchanged, element_name, new)
+                element.name = old
+            change = functools.partial(_exchanged, element.name, new)
+            undo = functools.partial(_exchanged, new, element.name)
         rename_elements(self.spec, change)
         facts = self.facts.pop(old, ItemFacts(id=old))
         self.facts[new] = facts
         self._taken.discard(old)
         self._taken.add(new)
-        undo = functools.partial(_renamed, f"{new}/" if item.prefix else new, item.prefix or old)
-        if not item.prefix:
-            undo = functools.partial(_exchanged, new, element_name)
         rename = self.transition.rename
         former = self._former
         self.transition = replace(self.transition, rename=lambda name: change(rename(name)))
         self._former = lambda name: former(undo(name))
         for robot, prefix in list(self.robots.items()):
             if prefix and prefix == item.prefix:
-                self.robots = {
-                    (new if r == robot else r): (f"{new}/" if r == robot else p)
-                    for r, p in self.robots.items()
-                }
+                robots = self.robots
+                self.robots = {}
+                for other in robots:  # in their order
+                    if other == robot:
+                        self.robots[new] = f"{new}/"
+                    else:
+                        self.robots[other] = robots[other]
                 self.sources[new] = self.sources.pop(robot, "")
                 renamed = {**self.transition.renamed_robots, new: robot}
                 self.transition = replace(self.transition, renamed_robots=renamed)
@@ -389,7 +397,10 @@ class Draft:
 
     def _find_all(self) -> list[tuple[str, Any, int]]:
         """Return kind, element and place of all elements at the top of the world."""
-        return [entry for top in top_elements(self.spec).values() for entry in top.elements]
+        found = []
+        for top in top_elements(self.spec).values():
+            found += top.elements
+        return found
 
     def move(self, name: str, pose: Pose) -> None:
         """Move an item as a whole, so that its origin has a pose; and its present state."""
@@ -401,7 +412,8 @@ class Draft:
             if kind in ("geom", "site") and np.isfinite(element.fromto).all():
                 self._resolve_ends(kind, element, place, frame)
             _move_element(kind, element, compose(compose(inverse(frame), delta), frame))
-        if (facts := self.facts.get(name)) is not None and facts.origin is not None:
+        facts = self.facts.get(name)
+        if facts is not None and facts.origin is not None:
             self.facts[name] = replace(facts, origin=_plain(pose))
         for kind, element, place in item.elements:
             if kind == "body":
@@ -555,19 +567,27 @@ def _plain(pose: Pose) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _renamed(old: str, new: str, name: str) -> str:
-    return new + name.removeprefix(old) if name.startswith(old) else name
+    """Return a name with another prefix, if it has the old one."""
+    if not name.startswith(old):
+        return name
+    return new + name.removeprefix(old)
 
 
 def _exchanged(old: str, new: str, name: str) -> str:
-    return new + name.removeprefix(old) if name == old or name.startswith(f"{old}:") else name
+    """Return the new name for the old one, and for those of its parts."""
+    if name != old and not name.startswith(f"{old}:"):
+        return name
+    return new + name.removeprefix(old)
 
 
 def _name_all(elements: Any, kind: str) -> None:
     taken = {element.name for element in elements}
     for number, element in enumerate(elements):
         if not element.name:
-            name = kind if kind not in taken else f"{kind}_{number}"
-            element.name = free_name(name, taken)
+            name = kind
+            if kind in taken:
+                name = free_name(f"{kind}_{number}", taken)
+            element.name = name
             taken.add(element.name)
 
 

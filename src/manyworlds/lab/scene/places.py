@@ -148,12 +148,12 @@ class Surroundings:
         low, high = box
         reach = np.maximum(self._model.geom_rbound, 0.0)
         top = float((self._data.geom_xpos[:, 2] + reach)[ground].max()) + 1.0
-        heights = [
-            height
-            for x in np.linspace(low[0], high[0], _SAMPLES)
-            for y in np.linspace(low[1], high[1], _SAMPLES)
-            if (height := self._height_at(np.array((x, y, top)), ground)) is not None
-        ]
+        heights = []
+        for x in np.linspace(low[0], high[0], _SAMPLES):
+            for y in np.linspace(low[1], high[1], _SAMPLES):
+                height = self._height_at(np.array((x, y, top)), ground)
+                if height is not None:
+                    heights.append(height)
         return max(heights, default=0.0)
 
     def _height_at(self, start: np.ndarray, ground: np.ndarray) -> float | None:
@@ -191,7 +191,6 @@ def _initial_box(part: ItemContent, quat: np.ndarray) -> Box | None:
         The box; None if there is nothing.
     """
     model = part.model
-    turn = np.empty(9)
     if model is None:
         return None
     data = mujoco.MjData(model)
@@ -202,13 +201,16 @@ def _initial_box(part: ItemContent, quat: np.ndarray) -> Box | None:
             data.qpos[start : start + qpos_width(model.jnt_type[joint])] = values
     mujoco.mj_kinematics(model, data)
     mujoco.mj_flex(model, data)
+    turn = np.empty(9)
     mujoco.mju_quat2Mat(turn, quat)
     rotation = turn.reshape(3, 3)
     pos = data.geom_xpos @ rotation.T
     mat = rotation @ data.geom_xmat.reshape(-1, 3, 3)
     shapes = ~np.isin(model.geom_type, _GROUND)
     colliding = shapes & ((model.geom_contype | model.geom_conaffinity) != 0)
-    chosen = np.flatnonzero(colliding if colliding.any() else shapes).tolist()
+    if colliding.any():
+        shapes = colliding
+    chosen = np.flatnonzero(shapes).tolist()
     vertices = data.flexvert_xpos @ rotation.T
     return _box(model, chosen, pos, mat, vertices)
 

@@ -103,7 +103,8 @@ def carry_state(
     """
     source = _renamed(state_columns(old), transition.rename)
     target = state_columns(new)
-    before, after = (np.empty(columns.values.shape[1]) for columns in (source, target))
+    before = np.empty(source.values.shape[1])
+    after = np.empty(target.values.shape[1])
     mujoco.mj_getState(old, old_data, before, STATE)
     mujoco.mj_getState(new, data, after, STATE)
     kept: tuple[str, ...] = ()
@@ -127,10 +128,9 @@ def carry_state(
 
 def _renamed(columns: Recording, rename: Callable[[str], str]) -> Recording:
     """Return columns with the new names of their elements."""
-    index = {
-        part: {rename(name): place for name, place in elements.items()}
-        for part, elements in columns.index.items()
-    }
+    index = {}
+    for part, elements in columns.index.items():
+        index[part] = {rename(name): place for name, place in elements.items()}
     types = {rename(name): kind for name, kind in columns.joint_types.items()}
     return dataclasses.replace(columns, index=index, joint_types=types)
 
@@ -155,7 +155,8 @@ def carry_controls(
             continue
         desk[robot.name] = known
         known.name = robot.name
-        if reason := known.rebuild(model, robot.actuators, robot.neutral):
+        reason = known.rebuild(model, robot.actuators, robot.neutral)
+        if reason:
             dropped[robot.name] = reason
     return RobotControls(desk), dropped
 

@@ -74,8 +74,10 @@ def load_source(source: Source) -> tuple[ItemContent, str]:
     from manyworlds.entity import EntityCfg
 
     if isinstance(source, mujoco.MjSpec):
-        name = source.modelname if source.modelname != "MuJoCo Model" else ""
-        return _of_spec(_copy(source), name or "item"), plain_name(name or "item")
+        name = source.modelname
+        if name in ("", "MuJoCo Model"):
+            name = "item"
+        return _of_spec(_copy(source), name), plain_name(name)
     if isinstance(source, EntityCfg):
         return _of_config(source, "entity"), "item"
     text = str(source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -16,8 +16,7 @@ from manyworlds.lab.robots.control import POLICY, RobotControl
 from manyworlds.lab.robots.controllers import Controller
 from manyworlds.lab.task.env_models import ModelExchange
 from manyworlds.lab.task.env_policies import EnvironmentPolicy, RecurrentPolicy, ResettablePolicy
-from manyworlds.lab.task.step_report import StepReport
-from manyworlds.lab.task.task_steps import plain_reset, plain_step, shapes_of
+from manyworlds.lab.task.task_steps import StepReport, plain_reset, plain_step, shapes_of
 from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.world.world import World, world_from_env
 from manyworlds.live.snapshot import WorldSnapshot, take_snapshot
@@ -489,7 +488,8 @@ class EnvironmentStepper:
 
     def _check(self) -> None:
         """Raise an error if the last physics step failed."""
-        if failed := WorldStatus(int(self.env.sim.status[0])) & _FAILED:
+        failed = WorldStatus(int(self.env.sim.status[0])) & _FAILED
+        if failed:
             names = ", ".join(str(bit.name).lower() for bit in WorldStatus if bit & failed)
             raise FaultError(
                 f"the state diverged ({names}): reset the world, or restore a saved state."
@@ -534,18 +534,17 @@ class EnvironmentStepper:
     def describe_task(self) -> dict[str, object]:
         """Return what stays the same about the task, as plain data; see the verb `read_task`."""
         env = self.env
-        manager = self.env.command_manager
-        terms = {name: manager.get_term(name) for name in self._command_names}
+        terms = {name: env.command_manager.get_term(name) for name in self._command_names}
+        steered = {}
+        for name, term in terms.items():
+            if isinstance(term, Steerable):
+                steered[name] = {label: list(bounds) for label, bounds in term.steering.items()}
         return {
             "differences": list(self.differences),
             "step_dt": env.step_dt,
             "decimation": env.cfg.decimation,
             "most_rewards": env.cfg.viewer.reward_bar_max_terms,
-            "steered": {
-                name: {label: list(bounds) for label, bounds in term.steering.items()}
-                for name, term in terms.items()
-                if isinstance(term, Steerable)
-            },
+            "steered": steered,
             "motions": {
                 name: term.num_frames for name, term in terms.items() if isinstance(term, Seekable)
             },
@@ -581,21 +580,24 @@ class EnvironmentStepper:
 
     def _report(self, total: float = 0.0) -> StepReport:
         env = self.env
-        rewards, metrics = (
-            {name: float(np.ravel(value)[0]) for name, value in m.get_active_iterable_terms(0)}
-            for m in (env.reward_manager, env.metrics_manager)
-        )
+        rewards = env.reward_manager.get_active_iterable_terms(0)
+        metrics = env.metrics_manager.get_active_iterable_terms(0)
         commands = env.command_manager.get_active_iterable_terms(0)
         return StepReport(
             step=int(env.episode_length_buf[0]),
-            rewards=rewards,
+            rewards=_numbers(rewards),
             total=total,
             ended_by=tuple(self._ended_by()),
             episodes=self._episodes,
             last_end=self._last_end,
-            metrics=metrics,
+            metrics=_numbers(metrics),
             commands={name: tuple(values) for name, values in commands},
         )
+
+
+def _numbers(terms: Iterable[tuple[str, Sequence[float]]]) -> dict[str, float]:
+    """Return the first value of each term, by its name."""
+    return {name: float(np.ravel(value)[0]) for name, value in terms}
 
 
 def _terrain_cells(env: ManagerBasedRlEnv) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import mujoco
 import numpy as np
@@ -34,6 +34,26 @@ def element_names(model: mujoco.MjModel, kind: str) -> list[str]:
     text = model.names
     addresses = getattr(model, f"name_{kind}adr").ravel().tolist()
     return [text[start : text.index(b"\0", start)].decode() for start in addresses]
+
+
+def find_elements(
+    model: mujoco.MjModel, kind: str, name: str, prefixes: Iterable[str]
+) -> dict[str, int]:
+    """Return the ids of the elements that a name may mean, by their full names.
+
+    Args:
+        model: the model.
+        kind: kind of the element, as in MJCF: `body`, `joint`, `camera` ...
+        name: full name, or a name without a robot's prefix.
+        prefixes: prefixes of the robots.
+    """
+    code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+    found = {}
+    for prefix in ("", *prefixes):
+        id = mujoco.mj_name2id(model, code, prefix + name)
+        if id >= 0:
+            found[prefix + name] = id
+    return found
 
 
 def has_prefix(model: mujoco.MjModel, prefix: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
+from manyworlds.lab.world.model_facts import find_elements
 from manyworlds.spec.elements import dof_width, qpos_width
 
 _KINDS = {
@@ -179,12 +180,7 @@ def make_view(
     """
     if kind not in _KINDS:
         raise ValueError(f"There is no kind '{kind}': choose one of {', '.join(_KINDS)}.")
-    code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-    found = {}
-    for prefix in ("", *(prefixes or {}).values()):
-        id = mujoco.mj_name2id(model, code, prefix + name)
-        if id >= 0:
-            found[prefix + name] = id
+    found = find_elements(model, kind, name, (prefixes or {}).values())
     if not found:
         raise KeyError(f"There is no {kind} '{name}'.")
     if len(found) > 1 and name not in found:
