@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -15,7 +15,6 @@ from manyworlds.lab.client.errors import SessionError
 from manyworlds.utils.spaces import unbounded_box
 
 if TYPE_CHECKING:
-    from manyworlds.lab.loop.modes import WorldMode
     from manyworlds.lab.verb_methods import ResetTaskReply, StepTaskReply
 
 Arrays: TypeAlias = "np.ndarray | dict[str, Arrays]"
@@ -80,7 +79,7 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
         }
         if self._camera is not None:
             self.lab.configure_camera(self._camera)  # an unknown name is an error now
-        self._mode: WorldMode | Literal["auto"] = self.lab.set_mode("direct")["previous_mode"]
+        self._mode = self.lab.set_mode("direct")["previous_mode"]
         self._auto_reset = self.lab.read_task_report()["auto_reset"]
         self.lab.set_auto_reset(on=False)
 

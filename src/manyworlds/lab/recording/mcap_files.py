@@ -248,8 +248,10 @@ def read_mcap(path: Path) -> Recording:
             if not headers:
                 raise RecordingError(f"it is no recording: {error}.", path.name) from error
     try:
-        # A file from before there were segments has one channel, which its header does not name.
-        (first,) = set(rows) or {0} if len(headers) == 1 else {0}
+        first = 0
+        if len(headers) == 1 and rows:
+            # The header of a file from before there were segments does not name its one channel.
+            (first,) = rows
         segments = [_decode(h, rows[h.get("channel", first)], complete) for h in headers]
         recording = join_segments(segments)
         ends = [segment.times[[0, -1]] for segment in recording.segments if len(segment)]

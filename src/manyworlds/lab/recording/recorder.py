@@ -167,12 +167,14 @@ class Recorder:
                 raise RuntimeError(
                     "This world is being recorded already: stop that recording first."
                 )
-            path = self._path(file) if file else None
+            path = None
+            if file:
+                path = self._path(file)
             if path is not None and path.exists():
                 raise FileExistsError(f"There is a recording '{file}' already: use another name.")
-            frames = self._new_frames(
-                self.cfg.max_duration if max_duration is None else max_duration
-            )
+            if max_duration is None:
+                max_duration = self.cfg.max_duration
+            frames = self._new_frames(max_duration)
             max_rows = max(1, int(frames.max_bytes / frames.newest.row_bytes))
             self._shifts = []
             self._file = None
@@ -358,7 +360,9 @@ class Recorder:
         self, cameras: Sequence[str] | None, path: Path | None
     ) -> list[Subscription[JpegFrame]]:
         """Subscribe to the cameras of a session; all or none."""
-        names = dict.fromkeys(self.cfg.cameras if cameras is None else cameras)
+        if cameras is None:
+            cameras = self.cfg.cameras
+        names = dict.fromkeys(cameras)
         if not names or self._cameras is None:
             return []
         if path is None:

@@ -258,7 +258,9 @@ class Replay:
             self.before_start(model, data)
             self._was_paused = self._loop.paused
             self._loop.set_paused(False)
-            self._before = Moment.capture(self._loop, model, data) if restore else None
+            self._before = None
+            if restore:
+                self._before = Moment.capture(self._loop, model, data)
             self.session = session
             self.report = report
             self._is_file = session != LIVE
@@ -373,7 +375,7 @@ class Replay:
             # The last frame lasts as long as the others do on average.
             period = end * self.num_frames / (self.num_frames - 1)
             time = (time + _END_S) % period - _END_S
-        elif time >= end - _END_S if by > 0.0 else time <= _END_S:
+        elif (by > 0.0 and time >= end - _END_S) or (by <= 0.0 and time <= _END_S):
             self._playing = False
         self._time = min(max(time, 0.0), end)
 
@@ -461,7 +463,9 @@ class Replay:
         roots: dict[str | None, Placement] = {}
         for joint, recorded in joints.items():
             relative = self._binding(joint).relative
-            if types[joint] != "free" or not (self._is_file if relative is None else relative):
+            if relative is None:
+                relative = self._is_file
+            if types[joint] != "free" or not relative:
                 continue
             robot = self._robot_of(joint)
             pose = data.qpos[addresses[joint] :][:7]

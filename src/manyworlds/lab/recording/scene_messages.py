@@ -167,7 +167,8 @@ def _body_shapes(model: mujoco.MjModel, body: int) -> Iterator[_Shape]:
     start = int(model.body_geomadr[body])
     for geom in range(start, start + int(model.body_geomnum[body])):
         rgba = model.geom_rgba[geom]
-        if (material := int(model.geom_matid[geom])) >= 0 and (rgba == 0.5).sum() >= 3:
+        material = int(model.geom_matid[geom])
+        if material >= 0 and (rgba == 0.5).sum() >= 3:
             rgba = model.mat_rgba[material]  # MuJoCo's default color gives way to a material
         if model.geom_group[geom] <= _LAST_GROUP and rgba[3] > 0.0:
             yield from _geom_shapes(model, geom, rgba)
@@ -198,10 +199,10 @@ def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator
     elif kind in (_GEOM.mjGEOM_CYLINDER, _GEOM.mjGEOM_CAPSULE):
         sides = vector([2.0 * size[0], 2.0 * size[0], 2.0 * size[1]])
         yield CylinderPrimitive(pose=pose, size=sides, color=color, bottom_scale=1.0, top_scale=1.0)
-        ends = (-size[1], size[1]) if kind == _GEOM.mjGEOM_CAPSULE else ()
-        for end in ends:
-            cap = _pose(pos + end * along, quat)
-            yield SpherePrimitive(pose=cap, size=vector([2.0 * size[0]] * 3), color=color)
+        if kind == _GEOM.mjGEOM_CAPSULE:
+            for end in (-size[1], size[1]):
+                cap = _pose(pos + end * along, quat)
+                yield SpherePrimitive(pose=cap, size=vector([2.0 * size[0]] * 3), color=color)
     elif kind in (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_SDF) and model.geom_dataid[geom] >= 0:
         yield _mesh(model, int(model.geom_dataid[geom]), pose, color)
     elif kind == _GEOM.mjGEOM_HFIELD:

@@ -97,7 +97,7 @@ class Dispatcher:
         """Serve another world, or none until the next call; sessions stay."""
         self.close()
         self.face = face
-        self.cameras = CameraHub(face) if face is not None else None
+        self.cameras = None if face is None else CameraHub(face)
         for plugin in self.plugins:
             plugin.attach(face)
 
@@ -237,7 +237,8 @@ class Dispatcher:
         if name in known:
             return known[name]
         for plugin in self.plugins:
-            if refused := plugin.refuse(name):
+            refused = plugin.refuse(name)
+            if refused is not None:
                 raise refused
         raise VerbError(
             "unknown_op", f"There is no operation '{name[:80]}'{near(name[:80], known)}"
@@ -268,8 +269,10 @@ class Dispatcher:
         if known is None and name in _SESSIONLESS:
             return self.sessions.of_peer(peer) or Session(peer=peer)
         if known is None:
+            text = "there is no such session"
             reason = self.sessions.why_ended(key)
-            text = f"the session ended, because {reason}" if reason else "there is no such session"
+            if reason:
+                text = f"the session ended, because {reason}"
             raise VerbError("session_expired", f"{name[:80]}: {text}: send hello first.")
         known.seen = self.lease()
         return known
@@ -282,7 +285,8 @@ class Dispatcher:
 
     def _error(self, code: str, message: str) -> dict[str, object]:
         self.errors[code] += 1
-        message += "" if message.endswith((".", "?")) else "."
+        if not message.endswith((".", "?")):
+            message += "."
         return {"op": "error", "code": code, "message": message}
 
     def _count_rate(self, peer: Hashable) -> None:

@@ -240,8 +240,8 @@ class LabHub:
             **described,
             "ports": [port.describe() for port in self._ports()],
             "clients": [session.describe(drives=session is driver) for session in sessions],
-            "driver": label(driver) if driver is not None else "",
-            "mode_before": driver.mode_before if driver is not None else "",
+            "driver": "" if driver is None else label(driver),
+            "mode_before": "" if driver is None else driver.mode_before,
             "held": self.dispatcher.held.robots,
             "events": list(sessions.events),
             "requests": dict(self.dispatcher.requests),
@@ -263,7 +263,8 @@ class LabHub:
         with self._lock:
             reply = self.dispatcher.handle(request, peer, reply_as, again)
             driver = self.dispatcher.sessions.driver
-            known = (driver, driver.mode_before if driver is not None else "")
+            mode_before = "" if driver is None else driver.mode_before
+            known = (driver, mode_before)
             if known != self._known:
                 self._known = known
                 self.on_driver()
@@ -286,7 +287,8 @@ class LabHub:
         """End sessions whose heartbeats stopped; begin to export a new world's model."""
         with self._lock:
             self.dispatcher.lease.look()
-            if self._release and (driver := self.dispatcher.sessions.driver) is not None:
+            driver = self.dispatcher.sessions.driver
+            if self._release and driver is not None:
                 self.dispatcher.sessions.release(driver, self._release)
             self._release = ""
             self.dispatcher.tick()
@@ -299,8 +301,10 @@ class LabHub:
         return [port.error for port in self._ports() if port.error]
 
     def _ports(self) -> list[Port | WebFace]:
-        own = [port for server in self._servers.values() for port in server.ports]
-        return [*own, self.web]
+        ports: list[Port | WebFace] = []
+        for server in self._servers.values():
+            ports += server.ports
+        return [*ports, self.web]
 
     def _run(self, server: Server) -> None:
         if isinstance(server, RequestServer):

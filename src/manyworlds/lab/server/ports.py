@@ -173,9 +173,10 @@ class Outlet(Port):
         wanted = set(self.wanted)
         for frames in self.receive(_MOST_TOPICS):
             event = frames[0].bytes
-            if event[:1] == b"\x01":
-                # Too many to remember: everything.
-                wanted.add(event[1:] if len(wanted) < _MOST_TOPICS else b"")
+            if event[:1] == b"\x01" and len(wanted) < _MOST_TOPICS:
+                wanted.add(event[1:])
+            elif event[:1] == b"\x01":
+                wanted.add(b"")  # too many to remember: everything
             elif event[:1] == b"\x00":
                 wanted.discard(event[1:])
         before, self.wanted = self.wanted, frozenset(wanted)
@@ -192,10 +193,10 @@ def _in_address(host: str) -> str:
 
 def why_waiting(use: str, number: int, error: Exception) -> str:
     """Return the reason why a port is not open, as a sentence that names its holder."""
-    holder = holder_of(number)
-    by = f" by {holder}" if holder else ""
-    in_use = getattr(error, "errno", 0) == errno.EADDRINUSE
-    reason = f"in use{by}" if in_use else f"not available ({error})"
+    reason = f"not available ({error})"
+    if getattr(error, "errno", 0) == errno.EADDRINUSE:
+        holder = holder_of(number)
+        reason = f"in use by {holder}" if holder else "in use"
     return f"The {use} port {number} is {reason}{_REMEDY}"
 
 
@@ -207,13 +208,17 @@ def why_all_wait(ports: Sequence[Mapping[str, object]]) -> list[str]:
     """
     by_reason: dict[str, dict[str, str]] = {}
     for port in ports:
-        if error := str(port["error"]):
+        error = str(port["error"])
+        if error:
             reason = error.partition(f" port {port['port']} is ")[2]
             by_reason.setdefault(reason, {})[f"{port['use']} {port['port']}"] = error
-    return [
-        f"The ports {', '.join(errors)} are {reason}" if len(errors) > 1 else min(errors.values())
-        for reason, errors in by_reason.items()
-    ]
+    sentences = []
+    for reason, errors in by_reason.items():
+        if len(errors) > 1:
+            sentences.append(f"The ports {', '.join(errors)} are {reason}")
+        else:
+            sentences += errors.values()
+    return sentences
 
 
 def holder_of(port: int) -> str:
@@ -221,11 +226,15 @@ def holder_of(port: int) -> str:
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         path = Path(table)
-        for line in path.read_text().splitlines()[1:] if path.is_file() else ():
+        if not path.is_file():
+            continue
+        for line in path.read_text().splitlines()[1:]:
             _, local, _, state, *rest = line.split()
             if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
                 inodes.add(f"socket:[{rest[5]}]")
-    for process in Path("/proc").glob("[0-9]*") if inodes else ():
+    if not inodes:
+        return ""
+    for process in Path("/proc").glob("[0-9]*"):
         if inodes & set(_links(process / "fd")):
             command = b""
             with contextlib.suppress(OSError):  # it has just ended

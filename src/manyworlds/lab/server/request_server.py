@@ -52,7 +52,8 @@ class RequestServer:
         later, self._later = self._later, []
         for asked in later:
             self._answer(asked)
-        if not self.port.socket.poll(int(1e3 * (_AGAIN_S if self._later else _IDLE_S))):
+        patience = _AGAIN_S if self._later else _IDLE_S
+        if not self.port.socket.poll(int(1e3 * patience)):
             self._hub.tick()
             return
         for frames in self.port.receive(1):  # to look for a second one takes longer than a wait

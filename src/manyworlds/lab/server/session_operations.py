@@ -170,7 +170,7 @@ def take_driver(request: Request) -> Reply:
     """Drive; the client that drove observes from now on."""
     before = request.server.sessions.driver
     request.server.sessions.take(request.session)
-    return {"previous": label(before) if before is not None else ""}
+    return {"previous": "" if before is None else label(before)}
 
 
 @operation("session", category="no_manager")

@@ -40,7 +40,9 @@ class LeaseClock:
         """Return the time."""
         skipped, began = self._state
         now = self._clock()
-        return (now if began is None else min(now, began + _REQUEST_S)) - skipped
+        if began is not None:
+            now = min(now, began + _REQUEST_S)
+        return now - skipped
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:

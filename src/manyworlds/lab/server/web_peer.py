@@ -82,7 +82,8 @@ class WebPeer:
 
     async def send(self, content: bytes) -> None:
         """Send a message: JSON as text, msgpack as bytes; wait while the peer does not read."""
-        await self._socket.send(content.decode() if content[:1] == b"{" else content)
+        message = content.decode() if content[:1] == b"{" else content
+        await self._socket.send(message)
 
     async def keep_alive(self, period: float) -> None:
         """Send pings, and end the connection of a peer that does not answer them.

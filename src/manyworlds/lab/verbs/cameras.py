@@ -168,17 +168,16 @@ def capture_camera(
     ] = "raw",
 ) -> Reply:
     """Take one image now, of the newest snapshot."""
-    cameras = lab.cameras
-    return encode(
-        cameras.render(camera, kind) if format == "raw" else cameras.render_jpeg(camera, kind)
-    )
+    if format == "jpeg":
+        return encode(lab.cameras.render_jpeg(camera, kind))
+    return encode(lab.cameras.render(camera, kind))
 
 
 def encode(frame: Frame | JpegFrame) -> Reply:
     """Return header and pixels of a frame as a reply."""
-    jpeg = isinstance(frame, JpegFrame)
-    data = frame.data if jpeg else frame.to_bytes()
-    return {"header": {**frame.header(), "encoding": "jpeg" if jpeg else "raw"}, "data": data}
+    if isinstance(frame, JpegFrame):
+        return {"header": {**frame.header(), "encoding": "jpeg"}, "data": frame.data}
+    return {"header": {**frame.header(), "encoding": "raw"}, "data": frame.to_bytes()}
 
 
 def _pose(
