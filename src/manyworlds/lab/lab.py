@@ -78,7 +78,8 @@ class LiveLab(LabDiagnostics):
     """
 
     def __init__(self, world: World, cfg: LabCfg | None = None) -> None:
-        cfg = LabCfg() if cfg is None else cfg
+        if cfg is None:
+            cfg = LabCfg()
         self.verbs = LabVerbs(self.call)
         """Verbs, as the page and network clients call them: each replies with plain data."""
         self.phases = ["compiled"]
@@ -178,7 +179,8 @@ class LiveLab(LabDiagnostics):
         Raises:
             ValueError: there is no such world.
         """
-        cfg = LabCfg(mode="direct", start_owner=NOBODY) if cfg is None else cfg
+        if cfg is None:
+            cfg = LabCfg(mode="direct", start_owner=NOBODY)
         return cls(world_from_env(env, env_id), cfg)
 
     @classmethod
@@ -253,8 +255,11 @@ class LiveLab(LabDiagnostics):
 
     def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
         """Stop the lab; where that takes too long after an error, raise the first error."""
-        with contextlib.suppress(*() if error is None else (TimeoutError,)):
+        try:
             self.stop()
+        except TimeoutError:
+            if error is None:
+                raise
 
     def __getitem__(self, name: str) -> RobotControl:
         """Return the controls of a robot.
@@ -316,7 +321,9 @@ class LiveLab(LabDiagnostics):
         """
 
         def build() -> tuple[World, None]:
-            return (world() if callable(world) else world), None
+            if callable(world):
+                return world(), None
+            return world, None
 
         return self._rebuild(build, keep_history, transition)
 
@@ -336,7 +343,8 @@ class LiveLab(LabDiagnostics):
 
         def build() -> tuple[World, EnvironmentStepper | None]:
             fresh = source()
-            stepper, fresh.environment = fresh.environment, None  # `stop` would close it
+            stepper = fresh.environment
+            fresh.environment = None  # `stop` would close it
             fresh.stop()
             return fresh.world, stepper
 
@@ -355,8 +363,11 @@ class LiveLab(LabDiagnostics):
             except (ValueError, OSError, mujoco.FatalError) as error:
                 self.last_compile_error = str(error)
                 return Rebuilt(error=str(error))
-            fresh = keep_names(self.world, fresh) if not is_edit else fresh
-            changed = {} if not is_edit else changed_options(self.model.opt, self.model_options)
+            changed = {}
+            if is_edit:
+                changed = changed_options(self.model.opt, self.model_options)
+            else:
+                fresh = keep_names(self.world, fresh)
             self._set_options(fresh)
             for name, value in changed.items():
                 set_option(fresh.model.opt, name, value)
@@ -366,11 +377,12 @@ class LiveLab(LabDiagnostics):
             self.last_compile_error = result.error
             if not result:
                 return result
-            if not is_edit:
+            if is_edit:
+                for robot in self.controls:
+                    if robot.name not in known and not replacement.renames(robot.name):
+                        robot.take(self._cfg.start_owner)
+            else:
                 self.history.clear()
-            for robot in self.controls if is_edit else ():
-                if robot.name not in known and not replacement.renames(robot.name):
-                    robot.take(self._cfg.start_owner)
         for call in list(self._rebuild_calls):
             self.loop.reports.attempt(call)
         self.gathered.expire()

@@ -120,7 +120,9 @@ class Connection:
         Raises:
             LabError: the lab refuses, or does not answer.
         """
-        end = time.monotonic() + (self.patience if waits else 0.0)
+        end = time.monotonic()
+        if waits:
+            end += self.patience
         while True:
             try:
                 return self._ask(op, fields, repeat)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -141,7 +140,11 @@ def _common_prefix(names: list[str]) -> str:
     """Longest common prefix of all names, up to its last `_`."""
     if len(names) < 2:
         return ""
-    common = os.path.commonprefix(names)
+    common = ""
+    for letters in zip(*names, strict=False):
+        if len(set(letters)) > 1:
+            break
+        common += letters[0]
     return common[: common.rfind("_") + 1]
 
 

@@ -216,13 +216,13 @@ class Dispatcher:
         if self.closing:
             raise VerbError("shutting_down", f"{name}: the server ends.")
         if operation.category == "manager_required":
-            self._world().sync_model()  # it may have been rebuilt
+            self.present().sync_model()  # it may have been rebuilt
         if operation.writes:
             self.require_driver(session, name)
         face: Any = self.face
         return operation.answer(Request(self, face, session), fields)
 
-    def _world(self) -> LabFace:
+    def present(self) -> LabFace:
         """Return the present world.
 
         Raises:

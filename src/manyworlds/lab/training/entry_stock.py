@@ -105,7 +105,10 @@ class EntryStock:
         policy = runner.get_inference_policy()
         policy.clip_actions = self._rl_cfg.clip_actions
         policy.critic = runner.alg.critic if critic else None
-        policy.load_state_dict({"hidden": shown["hidden"]} if shown["hidden"] else {})
+        memory = {}
+        if shown["hidden"]:
+            memory["hidden"] = shown["hidden"]
+        policy.load_state_dict(memory)
         return policy
 
 

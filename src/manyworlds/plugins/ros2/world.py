@@ -25,8 +25,8 @@ _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 _SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 _GYRO = int(mujoco.mjtSensor.mjSENS_GYRO)
 _ACCEL = int(mujoco.mjtSensor.mjSENS_ACCELEROMETER)
-_UNKNOWN = [-1.0] + [0.0] * 8  # covariance of what there is no sensor for
-_KNOWN = [0.0] * 9  # of what has no noise
+_KNOWN = [0.0] * 9  # covariance of what has no noise
+_UNKNOWN = [-1.0, *_KNOWN[1:]]  # of what there is no sensor for
 _OPTICAL = np.array([0.0, 1.0, 0.0, 0.0])  # half a turn about x: from MuJoCo's cameras to ROS's
 
 
@@ -121,7 +121,9 @@ class RosWorld:
         is_depth = header["kind"] == "depth"
         width, height = int(header["width"]), int(header["height"])
         stamp = to_stamp(header["time"])
-        known = None if added else self._model_camera(name)
+        known = None
+        if not added:
+            known = self._model_camera(name)
         poses: list[RosMessage] = []
         if known is None:
             frame = self._frame_of_added(name)
@@ -134,14 +136,12 @@ class RosWorld:
         # ROS counts from the center of the first pixel, the lab from its corner.
         cx, cy = float(header["cx"]) - 0.5, float(header["cy"]) - 0.5
         size = {"height": height, "width": width}
-        image = {
-            "header": head,
-            **size,
-            "encoding": "32FC1" if is_depth else "rgb8",
-            "is_bigendian": 0,
-            "step": width * (4 if is_depth else 3),
-            "data": content,
-        }
+        start = f"/{to_topic(name)}/"
+        pixel = {"encoding": "rgb8", "step": 3 * width}
+        if is_depth:
+            start += "depth/"
+            pixel = {"encoding": "32FC1", "step": 4 * width}
+        image = {"header": head, **size, **pixel, "is_bigendian": 0, "data": content}
         info = {
             "header": head,
             **size,
@@ -154,7 +154,6 @@ class RosWorld:
             "binning_y": 0,
             "roi": {"x_offset": 0, "y_offset": 0, "height": 0, "width": 0, "do_rectify": False},
         }
-        start = f"/{to_topic(name)}/{'depth/' if is_depth else ''}"
         return [
             *poses,
             RosMessage(f"{start}image_raw", "sensor_msgs/msg/Image", image),
@@ -186,7 +185,9 @@ class RosWorld:
                 found.setdefault(robot, []).append((short, joint))
         for robot, members in found.items():
             ids = np.array([joint for _, joint in members])
-            topic = f"/{to_topic(robot)}/joint_states" if robot else "/joint_states"
+            topic = "/joint_states"
+            if robot:
+                topic = f"/{to_topic(robot)}/joint_states"
             topic = _take_name(topic, self._topics)
             names = [short for short, _ in members]
             yield _Joints(topic, names, model.jnt_qposadr[ids], model.jnt_dofadr[ids])
@@ -203,12 +204,15 @@ class RosWorld:
         owners = [robot for robot, _ in named.values()]
         for site, found in places.items():
             robot, short = named[site]
-            parts = [robot, "imu", *([short] if owners.count(robot) > 1 else [])]
+            parts = [robot, "imu"]
+            if owners.count(robot) > 1:
+                parts.append(short)
             topic = "/" + "/".join(to_topic(part) for part in parts if part)
             topic = _take_name(topic, self._topics)
-            name = self._name("site", site)
-            # Sites are often named as their bodies, which have frames of that name.
-            frame = _take_name(f"{name}_site" if name in self._frames else name, self._frames)
+            frame = self._name("site", site)
+            if frame in self._frames:  # sites are often named as their bodies, which have frames
+                frame += "_site"
+            frame = _take_name(frame, self._frames)
             yield _Imu(topic, site, frame, found.get(_GYRO), found.get(_ACCEL))
 
     def _joint_state(self, joints: _Joints, stamp: dict[str, int]) -> RosMessage:
@@ -224,7 +228,9 @@ class RosWorld:
 
     def _imu(self, imu: _Imu, sensors: np.ndarray, stamp: dict[str, int]) -> RosMessage:
         def values(place: int | None) -> dict[str, float]:
-            return to_vector(np.zeros(3) if place is None else sensors[place : place + 3])
+            if place is None:
+                return to_vector(np.zeros(3))
+            return to_vector(sensors[place : place + 3])
 
         quat = np.empty(4)
         mujoco.mju_mat2Quat(quat, self.data.site_xmat[imu.site])

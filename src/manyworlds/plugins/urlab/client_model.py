@@ -103,7 +103,8 @@ def client_mjcf(
     for robot, prefix in robots.items():
         if not prefix:
             return _with_prefix(xml, files, f"{robot}_")
-        written, fresh = (quoteattr(text)[1:-1] for text in (prefix, f"{robot}_"))
+        written = quoteattr(prefix)[1:-1]
+        fresh = quoteattr(f"{robot}_")[1:-1]
         pattern = rf'(?<=[" ]){re.escape(written)}(?=[^"<>]*")'
         xml = re.sub(pattern, lambda _, fresh=fresh: fresh, xml)
     return xml, files
@@ -185,8 +186,9 @@ def _hash_names(names: Names) -> bytes:
 def _hash(text: bytes) -> int:
     value = 5381
     for byte in text:
-        signed = byte if byte < 128 else byte - 256  # C's char
-        value = ((value * 33) & _HASH_MASK) ^ (signed & _HASH_MASK)
+        if byte >= 128:
+            byte -= 256  # C's char has a sign
+        value = ((value * 33) & _HASH_MASK) ^ (byte & _HASH_MASK)
     return value
 
 
@@ -194,9 +196,9 @@ def _hash(text: bytes) -> int:
 def _index_of_nnames() -> int:
     """Index of the length of all names among the sizes of a model."""
     xml = "<mujoco model='{}'/>"
-    short, long = (mujoco.MjModel.from_xml_string(xml.format(name)) for name in ("a", "abc"))
-    index = int(np.flatnonzero(short._sizes != long._sizes)[0])
-    return index
+    short = mujoco.MjModel.from_xml_string(xml.format("a"))
+    long = mujoco.MjModel.from_xml_string(xml.format("abc"))
+    return int(np.flatnonzero(short._sizes != long._sizes)[0])
 
 
 def _only(block: bytes, part: bytes) -> int:

@@ -86,23 +86,27 @@ def read_wishes(request: Request, wish: object) -> Wishes:
     Raises:
         VerbError: it is none of these.
     """
-    if wish is None or isinstance(wish, bool):
-        names = painter_of(request).list_cameras() if wish else ()
-        return {name: (name, "sync", "rgb") for name in names}
+    if wish is None or wish is False:
+        return {}
+    if wish is True:
+        return {name: (name, "sync", "rgb") for name in painter_of(request).list_cameras()}
     if not isinstance(wish, Mapping):
         raise VerbError(
             "bad_value", "step: include_cameras must be true, or a map from cameras to sync/latest."
         )
     wishes: dict[str, tuple[str, str, Kind]] = {}
     for name, text in wish.items():
-        moment, _, kind = text.partition(" ") if isinstance(text, str) else ("", "", "")
-        if moment not in _MOMENTS or (kind or "rgb") not in KINDS:
+        moment = ""
+        chosen: Any = "rgb"
+        if isinstance(text, str):
+            moment, _, kind = text.partition(" ")
+            chosen = kind or "rgb"
+        if moment not in _MOMENTS or chosen not in KINDS:
             raise VerbError(
                 "bad_value",
                 f"step: include_cameras of '{name[:80]}' must be sync or latest, perhaps with one "
                 f"of {', '.join(KINDS)} after a space, got {str(text)[:80]!r}.",
             )
-        chosen: Any = kind or "rgb"
         wishes[name] = find_camera(request, name), moment, chosen
     return wishes
 
@@ -116,15 +120,17 @@ def take_images(request: Request, wishes: Wishes, snapshot: Snapshot) -> PlainDi
     painter = painter_of(request)
     images = {}
     for name, (camera, moment, kind) in wishes.items():
-        frame = painter.newest(camera, kind) if moment == "latest" else None
-        frame = painter.render(camera, kind, snapshot) if frame is None else frame
-        colors = kind == "rgb"
-        images[name] = {
-            **frame.header(),
-            "dtype": "bgra8" if colors else frame.image.dtype.name,
-            "channels": 4 if colors else frame.header()["channels"],
-            "data": bgra(frame.image).tobytes() if colors else frame.to_bytes(),
-        }
+        frame = None
+        if moment == "latest":
+            frame = painter.newest(camera, kind)
+        if frame is None:
+            frame = painter.render(camera, kind, snapshot)
+        image = frame.header()
+        if kind == "rgb":
+            image |= {"dtype": "bgra8", "channels": 4, "data": bgra(frame.image).tobytes()}
+        else:
+            image |= {"dtype": frame.image.dtype.name, "data": frame.to_bytes()}
+        images[name] = image
     return images
 
 

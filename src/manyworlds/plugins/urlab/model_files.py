@@ -45,7 +45,9 @@ class ModelFiles:
         if self._files[0] == version:
             return self._files[2]
         if self._job is None or self._job[0] != version:
-            before = self._files[2] if self._files[1] == scene else None
+            before = None
+            if self._files[1] == scene:
+                before = self._files[2]
             self._job = version, scene, _start(lambda: _export(request, before))
         job = self._job[2]
         if not (self._waits or job.done()):

@@ -81,11 +81,11 @@ def articulation(robot: Member, snapshot: Snapshot, level: Level, inputs: PlainM
         sensor.name: snapshot.sensordata[sensor.start : sensor.start + sensor.size]
         for sensor in robot.sensors
     }
-    if twist := inputs.get("twist"):
-        forward, left, yaw = twist
+    if inputs.get("twist"):
+        forward, left, yaw = inputs["twist"]
         state["twist"] = {"linear": [forward, left, 0.0], "angular": [0.0, 0.0, yaw]}
-    if actions := inputs.get("actions"):
-        state["actions"] = actions
+    if inputs.get("actions"):
+        state["actions"] = inputs["actions"]
     if level == "full":
         state["bodies"] = {
             body.name: {"xpos": snapshot.xpos[body.id], "xquat": snapshot.xquat[body.id]}

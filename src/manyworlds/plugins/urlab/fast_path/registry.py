@@ -63,8 +63,7 @@ class RegistryFile:
     """
 
     def __init__(self, instance_id: str, folder: Path | None = None) -> None:
-        folder = registry_folder() if folder is None else folder
-        self.path = folder / f"fastpath_{instance_id}_{os.getpid()}.json"
+        self.path = (folder or registry_folder()) / f"fastpath_{instance_id}_{os.getpid()}.json"
         self._written: Publisher | None = None
         self._time = 0.0
 
@@ -106,7 +105,7 @@ def find_publishers(folder: Path | None = None) -> list[Publisher]:
     """
     found: list[Publisher] = []
     names = [field.name for field in dataclasses.fields(Publisher)]
-    for path in (registry_folder() if folder is None else folder).glob("fastpath_*.json"):
+    for path in (folder or registry_folder()).glob("fastpath_*.json"):
         try:
             state = path.stat()
             fields = json.loads(path.read_text(encoding="utf-8"))

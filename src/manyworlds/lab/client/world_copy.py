@@ -21,7 +21,7 @@ _OF_LAST_STEP = ("qacc", "actuator_force", "sensordata")
 _TRIES = 20
 
 
-class ClientMirror:
+class WorldCopy:
     """Model and data that follow the snapshots of a lab.
 
     Nothing is fetched and computed before the first use of `model` or `data`.
@@ -102,7 +102,8 @@ class ClientMirror:
             self._robots = world["robots"]
             if self._model is None or not self._write(self._model, fresh):
                 self._model = fresh
-                self._data = None if self._data is None else mujoco.MjData(fresh)
+                if self._data is not None:
+                    self._data = mujoco.MjData(fresh)
             if self._data is not None:
                 self._follow(self._data, snapshot)
 
