@@ -458,7 +458,7 @@ def _unchecked_selections(cfg: ManagerBasedRlEnvCfg) -> Iterator[str]:
                     yield (
                         f"{kind} '{name}': {term.func.__name__} declares no `selects`, so that a "
                         f"selection in '{parameter}' that it does not read passes unnoticed. If it "
-                        f"reads these, write selects = frozenset({set(given)!r}) in its class."
+                        f"reads these, write selects = frozenset({sorted(given)}) in its class."
                     )
 
 

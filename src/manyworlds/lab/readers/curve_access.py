@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import zmq
 
 SERVER_FILE = "server.key"
+"""Name of the file with the keys of the server."""
 CLIENT_FILE = "client.key"
+"""Name of the file that programs on other machines need a copy of."""
 _DOMAIN = b"manyworlds"
 _KEY_CHARACTERS = 40
 

@@ -111,7 +111,16 @@ class LabHub:
         self.web.start()
 
     def add_server(self, name: str, server: Server) -> None:
-        """Let a plugin serve sockets in a thread of their own, from the start on."""
+        """Let a plugin serve sockets in a thread of their own, from the start on.
+
+        Raises:
+            ValueError: another server has this name.
+        """
+        if name in self._servers:
+            raise ValueError(
+                f"LabHub.add_server: there is a server '{name}' already: choose another name than "
+                f"{', '.join(self._servers)}."
+            )
         self._servers[name] = server
 
     def stop(self) -> None:
