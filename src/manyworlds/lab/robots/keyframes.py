@@ -89,7 +89,6 @@ class Keyframes:
     def __init__(self, loop: PhysicsLoop, elements: RobotElements, reset_data: WorldEdit) -> None:
         self._loop = loop
         self._elements = elements
-        self._prefixes = elements.robots
         self._reset_data = reset_data
         self._held: dict[str, _Hold] = {}
         self.before_put: WorldEdit = lambda model, data: None
@@ -148,7 +147,7 @@ class Keyframes:
                 lambda model, data, moved: self._pin(model, data, robot, key)
             )
         name = model.key(key).name or str(key)
-        self._held[robot] = _Hold(handle, owner, name.removeprefix(self._prefix(robot)))
+        self._held[robot] = _Hold(handle, owner, name.removeprefix(self._elements.prefix(robot)))
 
     @property
     def held(self) -> dict[str, str]:
@@ -233,7 +232,7 @@ class Keyframes:
             data.qvel[speeds] = 0.0 if still else model.key_qvel[key][speeds]
 
     def _find(self, robot: str, name: str) -> int:
-        prefix = self._prefix(robot)
+        prefix = self._elements.prefix(robot)
         keys = self._keys(robot)
         short = name.removeprefix(prefix)
         if not name and keys:
@@ -245,20 +244,14 @@ class Keyframes:
 
     def _keys(self, robot: str) -> dict[str, int]:
         """Ids of the robot's keyframes by name without prefix, then of those of no robot."""
-        prefix = self._prefix(robot)
+        prefix = self._elements.prefix(robot)
         own = {}
         shared = {}
         for key, name in enumerate(element_names(self._loop.model, "key")):
             name = name or str(key)
-            owner = robot_of(name, self._prefixes)
+            owner = robot_of(name, self._elements.robots)
             if owner == robot:
                 own[name.removeprefix(prefix)] = key
-            elif owner is None or not self._prefixes[owner]:
+            elif owner is None or not self._elements.robots[owner]:
                 shared[name] = key
         return own | shared | own
-
-    def _prefix(self, robot: str) -> str:
-        if robot not in self._prefixes:
-            known = ", ".join(self._prefixes) or "none"
-            raise KeyError(f"There is no robot '{robot}'; available: {known}.")
-        return self._prefixes[robot]

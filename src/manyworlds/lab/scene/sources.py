@@ -21,6 +21,7 @@ from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.spec.references import complete_keyframes, copy_spec
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.utils.extras import MissingExtraError, require_extra
+from manyworlds.utils.platforms import cache_folder
 
 if TYPE_CHECKING:
     from manyworlds.entity import EntityCfg
@@ -182,6 +183,14 @@ def _menagerie_spec(name: str) -> mujoco.MjSpec:
             f"MuJoCo Menagerie cannot give '{name}': {' '.join(str(error).split())}"
         ) from error
     return _read_file(path)[0]
+
+
+def uploads_folder() -> Path:
+    """Return the folder of uploads: `uploads` in the user's cache.
+
+    Uploads stay there, because the scene and its history read them again.
+    """
+    return cache_folder() / "uploads"
 
 
 def plain_name(name: str) -> str:

@@ -11,8 +11,7 @@ import numpy as np
 
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.scene.items import ItemRequest, SceneItem
-from manyworlds.lab.scene.sources import menagerie_names, registered_names
-from manyworlds.lab.scene.uploads import uploads_folder
+from manyworlds.lab.scene.sources import menagerie_names, registered_names, uploads_folder
 from manyworlds.lab.verbs.fields import (
     Content,
     Field,

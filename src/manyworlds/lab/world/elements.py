@@ -62,8 +62,8 @@ class RobotElements:
         self._add("actuator", self._at(_MOVED, model.actuator_trntype, model.actuator_trnid[:, 0]))
         self._add("sensor", self._at(_MEASURED, model.sensor_objtype, model.sensor_objid))
 
-    def ids(self, robot: str, kind: str) -> np.ndarray:
-        """Return the ids of a robot's elements of a kind in ascending order, shape [num_ids].
+    def prefix(self, robot: str) -> str:
+        """Return the prefix of the elements of a robot.
 
         Raises:
             KeyError: there is no such robot.
@@ -71,6 +71,15 @@ class RobotElements:
         if robot not in self.robots:
             known = ", ".join(self.robots) or "none"
             raise KeyError(f"There is no robot '{robot}'; available: {known}.")
+        return self.robots[robot]
+
+    def ids(self, robot: str, kind: str) -> np.ndarray:
+        """Return the ids of a robot's elements of a kind in ascending order, shape [num_ids].
+
+        Raises:
+            KeyError: there is no such robot.
+        """
+        self.prefix(robot)  # checks that it is there
         return np.array([i for i, owner in enumerate(self.owners[kind]) if owner == robot], int)
 
     def names(self, robot: str, kind: str) -> dict[str, int]:
