@@ -89,7 +89,7 @@ class _Face:
             self._server = Dispatcher(self._lab)
         elif self._name == "controls":
             self._inbox = ControlInbox()
-            self._roster = RosterCache(self._lab).get()
+            self._roster = RosterCache().get(self._lab)
             self.counters = self._inbox.stats
         elif self._name == "gate":
             self._door = Door()

@@ -517,3 +517,14 @@ def test_paths_are_fields_of_their_own(lab):
     with pytest.raises(VerbError, match="There is no policy 'gone.onnx'") as caught:
         lab.call("run_policy", path="gone.onnx")
     assert caught.value.code == "path_not_readable"
+
+
+def test_a_free_base_alone_has_seven_positions():
+    """Give a loose robot one position: the message names its seven once."""
+    spec = mujoco.MjSpec.from_string(
+        '<mujoco><worldbody><body name="ball"><freejoint/><geom size="0.1"/></body></worldbody>'
+        "</mujoco>"
+    )
+    lab = LiveLab(world_from_spec(spec, "ball"), LabCfg(mode="direct"))
+    with lab, pytest.raises(VerbError, match="'ball' has 7 positions, got 1"):
+        lab.verbs.set_qpos("ball", [1.0])

@@ -17,13 +17,13 @@ import pytest
 from manyworlds.cli.main import main
 from manyworlds.lab import LabCfg, LiveLab, World, world_from_spec
 from manyworlds.plugins.peek import PeekWindow
-from manyworlds.plugins.urlab.fast_path import FastPathMirror, MirrorError
-from manyworlds.plugins.urlab.fast_path.mirror import MirroredScene
+from manyworlds.plugins.urlab.fast_path import FastPathReader, PublisherError
+from manyworlds.plugins.urlab.fast_path.reader import PublishedScene
 from manyworlds.plugins.urlab.fast_path.registry import find_publishers
 from tests.lab.server.waiting import WAIT_S, until
-from tests.plugins.urlab.publishers import fast_path_of, hub, lab, mirror, registry, shared
+from tests.plugins.urlab.publishers import fast_path_of, hub, lab, reader, registry, shared
 
-__all__ = ["hub", "lab", "mirror", "registry", "shared"]
+__all__ = ["hub", "lab", "reader", "registry", "shared"]
 TOY = """<mujoco model="toy"><worldbody><geom type="plane" size="1 1 1"/>
     <body name="ball" pos="0 0 1"><freejoint/><geom name="ball" size=".1"/></body>
     <body name="post" mocap="true" pos="1 0 1"><geom size=".05" contype="0"/></body>{more}
@@ -58,10 +58,10 @@ def toy(more: str = "") -> World:
     return world_from_spec(mujoco.MjSpec.from_string(TOY.format(more=more)))
 
 
-def open_window(mirror):
+def open_window(reader):
     """Open a window that is none, and the sentences that it tells."""
     told: list[str] = []
-    return PeekWindow(mirror, told.append, Handle), told
+    return PeekWindow(reader, told.append, Handle), told
 
 
 def tick_until(window, condition, what: str):
@@ -74,9 +74,9 @@ def tick_until(window, condition, what: str):
     until(attempt, what)
 
 
-def test_the_window_shows_the_world(lab, mirror):
+def test_the_window_shows_the_world(lab, reader):
     """Step and draw: bodies, and what is computed from them, are where the lab has them."""
-    window, told = open_window(mirror)
+    window, told = open_window(reader)
     snapshot = lab.step(20)
     tick_until(window, lambda: window.data.time == snapshot.time, "nothing is drawn")
     twin = mujoco.MjData(lab.model)
@@ -89,11 +89,11 @@ def test_the_window_shows_the_world(lab, mirror):
     assert not window.is_open
 
 
-def test_mocap_bodies_are_shown(hub, mirror):
+def test_mocap_bodies_are_shown(hub, reader):
     """Move a mocap body, which is in no position of the world: it is drawn where it is."""
     with LiveLab(toy(), LabCfg(mode="direct")) as lab:
         hub.attach(lab)
-        window, _ = open_window(mirror)
+        window, _ = open_window(reader)
         lab.call("set_mocap_pose", body="post", pos=[0.3, 0.4, 0.5])
         tick_until(
             window,
@@ -103,9 +103,9 @@ def test_mocap_bodies_are_shown(hub, mirror):
         hub.attach(None)
 
 
-def test_a_drag_pushes_back(lab, mirror):
+def test_a_drag_pushes_back(lab, reader):
     """Drag in the window: MuJoCo's spring acts in the lab, and ends with the drag."""
-    window, _ = open_window(mirror)
+    window, _ = open_window(reader)
     pert, body = window._handle.perturb, lab.model.body("box/box").id
     pert.select, pert.active = body, int(mujoco.mjtPertBit.mjPERT_TRANSLATE)
     pert.localpos[:], pert.refselpos[:] = [0.0, 0.0, 0.1], [1.5, 0.0, 0.8]
@@ -122,11 +122,11 @@ def test_a_drag_pushes_back(lab, mirror):
     window.tick()
 
 
-def test_the_window_follows_the_model(hub, mirror):
+def test_the_window_follows_the_model(hub, reader):
     """Change a size: the window stays. Rebuild with a further body: it opens again."""
     with LiveLab(toy(), LabCfg(mode="direct")) as lab:
         hub.attach(lab)
-        window, _ = open_window(mirror)
+        window, _ = open_window(reader)
         first = window._handle
         lab.post(lambda model, data: model.geom_size.__setitem__((1, 0), 0.2)).result(WAIT_S)
         tick_until(window, lambda: window.model.geom_size[1, 0] == 0.2, "the size is the old one")
@@ -143,7 +143,7 @@ class OldPublisher:
 
     def __init__(self, reply=None) -> None:
         model = mujoco.MjModel.from_xml_string(TOY.format(more=""))
-        self.scene = MirroredScene("old", model, "", "")
+        self.scene = PublishedScene("old", model, "", "")
         self.address, self.there, self.requests = "tcp://127.0.0.1:1", True, []
 
     def hello(self):
@@ -197,7 +197,7 @@ def test_owners_that_end_and_come_back():
     assert told == ["The publisher at tcp://127.0.0.1:1 does not answer."]
     assert told[0] in window._handle.texts[3]
     model = mujoco.MjModel.from_xml_string(TOY.format(more="<body><geom size='.1'/></body>"))
-    publisher.there, publisher.scene = True, MirroredScene("new", model, "x", "")
+    publisher.there, publisher.scene = True, PublishedScene("new", model, "x", "")
     publisher.read = lambda newest: False
     now[0] += 1.1
     window.tick()
@@ -207,7 +207,7 @@ def test_owners_that_end_and_come_back():
 def test_worlds_that_cannot_be_pushed():
     """Drag a world that is only shown: no request is sent, and the window says why."""
     publisher = OldPublisher()
-    publisher.scene = MirroredScene("old", publisher.scene.model, "", "It is only shown.")
+    publisher.scene = PublishedScene("old", publisher.scene.model, "", "It is only shown.")
     window, told = open_window(publisher)
     window._handle.perturb.select = window._handle.perturb.active = 1
     window.tick()
@@ -221,7 +221,7 @@ def test_what_is_wrong_is_one_sentence(registry, monkeypatch, capsys):
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     assert main(["peek"]) == 1
     assert "No world is served on this machine" in capsys.readouterr().err
-    monkeypatch.setattr(FastPathMirror, "is_there", lambda self, raise_error: True)
+    monkeypatch.setattr(FastPathReader, "is_there", lambda self, raise_error: True)
     if sys.platform == "linux":
         assert main(["peek", "1"]) == 1
         told = "A world is served at 127.0.0.1:1, but there is no display for MuJoCo's window"
@@ -232,16 +232,16 @@ def test_what_is_wrong_is_one_sentence(registry, monkeypatch, capsys):
     monkeypatch.undo()
     assert main(["peek", "box:x"]) == 1
     assert "must be HOST, HOST:PORT or PORT" in capsys.readouterr().err
-    with pytest.raises(MirrorError, match="No publisher answers at tcp://127.0.0.1:1 within"):
-        PeekWindow(FastPathMirror("tcp://127.0.0.1:1", timeout=0.1), print, Handle)
+    with pytest.raises(PublisherError, match="No publisher answers at tcp://127.0.0.1:1 within"):
+        PeekWindow(FastPathReader("tcp://127.0.0.1:1", timeout=0.1), print, Handle)
 
 
 SCRIPT = """
 import sys, time, threading
 import mujoco, mujoco.viewer
-from manyworlds.plugins.urlab.fast_path.mirror import FastPathMirror
+from manyworlds.plugins.urlab.fast_path.reader import FastPathReader
 from manyworlds.plugins.peek import PeekWindow
-window = PeekWindow(FastPathMirror(sys.argv[1]), print)
+window = PeekWindow(FastPathReader(sys.argv[1]), print)
 end = time.monotonic() + 60
 def wait(condition):
     while not condition():
@@ -322,7 +322,7 @@ def test_the_command_opens_a_window(lab, hub, monkeypatch, capsys):
     assert "go, go2, box of 127.0.0.1:" in capsys.readouterr().out
 
 
-def test_owner_without_a_world_is_a_sentence(hub, mirror):
+def test_owner_without_a_world_is_a_sentence(hub, reader):
     """Peek at a lab that has no world now."""
-    with pytest.raises(MirrorError, match="nothing to show: There is no world at present"):
-        open_window(mirror)
+    with pytest.raises(PublisherError, match="nothing to show: There is no world at present"):
+        open_window(reader)

@@ -81,6 +81,7 @@ PAGES = {
     "lab_client": (
         "manyworlds.lab.client",
         "manyworlds.lab.server",
+        "manyworlds.lab.verbs.fields",
         "manyworlds.lab.readers.curve_access",
         "manyworlds.plugins.urlab.fast_path",
     ),

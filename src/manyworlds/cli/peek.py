@@ -29,17 +29,17 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds peek`."""
     cfg = parse(PeekOptions, argv, "peek")
     from manyworlds.plugins.peek import PeekWindow
-    from manyworlds.plugins.urlab.fast_path.mirror import (
-        FastPathMirror,
+    from manyworlds.plugins.urlab.fast_path.reader import (
+        FastPathReader,
         describe_publishers,
         find_publisher,
     )
     from manyworlds.viewer.display import check_display
 
     address = find_publisher(cfg.host)
-    mirror = FastPathMirror(address)
+    reader = FastPathReader(address)
     try:
-        mirror.is_there(raise_error=True)  # without a world, a display is of no use
+        reader.is_there(raise_error=True)  # without a world, a display is of no use
         try:
             check_display(
                 "run this where there is a screen, or watch the page of the lab or the training."
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
             reason = str(error).replace("There is", "there is", 1)
             place = address.removeprefix("tcp://")
             raise RuntimeError(f"A world is served at {place}, but {reason}") from error
-        window = PeekWindow(mirror, lambda text: print(text, flush=True))
+        window = PeekWindow(reader, lambda text: print(text, flush=True))
         print(f"{window.scene.scene} of {address.removeprefix('tcp://')}", flush=True)
         if not cfg.host:
             others = describe_publishers(address)
@@ -59,5 +59,5 @@ def main(argv: list[str]) -> int:
         finally:
             window.close()
     finally:
-        mirror.close()
+        reader.close()
     return 0

@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds ros2`."""
     cfg = parse(RosOptions, argv, "ros2")
     from manyworlds.plugins.ros2.bridge import RosBridge
-    from manyworlds.plugins.urlab.fast_path.mirror import MirrorError, find_publisher
+    from manyworlds.plugins.urlab.fast_path.reader import PublisherError, find_publisher
 
     sinks = _open_sinks(cfg)
     try:
@@ -66,7 +66,7 @@ def main(argv: list[str]) -> int:
         bridge.run(cfg.seconds)
     except KeyboardInterrupt:
         pass
-    except MirrorError:
+    except PublisherError:
         print("The lab has ended.", flush=True)
     finally:
         bridge.close()

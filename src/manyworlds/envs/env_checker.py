@@ -458,12 +458,13 @@ def _unchecked_selections(cfg: ManagerBasedRlEnvCfg) -> Iterator[str]:
             for parameter, value in term.params.items():
                 if not isinstance(value, SceneEntityCfg):
                     continue
-                given = [each for each in SELECTED_KINDS if value.is_given(each)]
+                given = sorted(each for each in SELECTED_KINDS if value.is_given(each))
                 if given and read_kinds(term.func, parameter) is None:
+                    kinds = ", ".join(map(repr, given))
                     yield (
                         f"{kind} '{name}': {term.func.__name__} declares no `selects`, so that a "
                         f"selection in '{parameter}' that it does not read passes unnoticed. If it "
-                        f"reads these, write selects = frozenset({set(given)!r}) in its class."
+                        f"reads these, write selects = frozenset({{{kinds}}}) in its class."
                     )
 
 

@@ -12,6 +12,7 @@ from manyworlds.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from manyworlds.lab.errors import VerbError
+    from manyworlds.lab.facts import LabFacts
     from manyworlds.lab.lab import LiveLab
     from manyworlds.lab.lab_cfg import LabCfg
     from manyworlds.lab.loop.commands import CommandFuture
@@ -56,6 +57,7 @@ __all__ = [
     "ElementView",
     "FaultError",
     "LabCfg",
+    "LabFacts",
     "LabVerbs",
     "LiveLab",
     "Match",
@@ -102,6 +104,7 @@ _MODULES = {
     "FaultError": "manyworlds.lab.loop.physics_loop",
     "LIVE": "manyworlds.lab.moments.recording",
     "LabCfg": "manyworlds.lab.lab_cfg",
+    "LabFacts": "manyworlds.lab.facts",
     "LabVerbs": "manyworlds.lab.verb_methods",
     "LiveLab": "manyworlds.lab.lab",
     "Match": "manyworlds.lab.recording.matching",

@@ -34,4 +34,6 @@ class LabEndedError(VerbError):
 def near(value: object, known: Iterable[str], otherwise: str = ".") -> str:
     """Return the end of a sentence about a wrong name: the names that resemble it, if any do."""
     close = near_names(str(value), [name for name in known if name])
-    return f"; did you mean {' or '.join(repr(name) for name in close)}?" if close else otherwise
+    if not close:
+        return otherwise
+    return f"; did you mean {' or '.join(repr(name) for name in close)}?"

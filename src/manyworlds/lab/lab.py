@@ -24,8 +24,8 @@ from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.moments.frames import StepRows
 from manyworlds.lab.moments.history import EditHistory
 from manyworlds.lab.moments.states import SavedStates
-from manyworlds.lab.moments.timed_edits import TimedEdits
 from manyworlds.lab.moments.timeline import Timeline
+from manyworlds.lab.moments.timeline_parts import TimedEdits
 from manyworlds.lab.pictures.film.filmer import Filmer
 from manyworlds.lab.pictures.lab_cameras import LabCamera, LabCameras
 from manyworlds.lab.play.contact_events import ContactEvents
@@ -78,7 +78,8 @@ class LiveLab(LabDiagnostics):
     """
 
     def __init__(self, world: World, cfg: LabCfg | None = None) -> None:
-        cfg = LabCfg() if cfg is None else cfg
+        if cfg is None:
+            cfg = LabCfg()
         self.verbs = LabVerbs(self.call)
         """Verbs, as the page and network clients call them: each replies with plain data."""
         self.phases = ["compiled"]
@@ -121,8 +122,11 @@ class LiveLab(LabDiagnostics):
         loop = self.loop = PhysicsLoop(
             world.model, data, controls_of(world, data), world.reset, cfg.start_paused
         )
-        loop.mode, loop.speed, loop.mode_locked = cfg.mode, cfg.speed, cfg.mode_lock
-        rows, cameras = StepRows(loop), self.cameras  # the recorder must not refer to the lab
+        loop.mode = cfg.mode
+        loop.speed = cfg.speed
+        loop.mode_locked = cfg.mode_lock
+        rows = StepRows(loop)  # the recorder must not refer to the lab
+        cameras = self.cameras
         self.timeline = Timeline(loop, rows, TimedEdits(self), cfg.timeline)
         self.recorder = Recorder(loop, world.model_hash, cfg.recorder, cameras, rows)
         self.modes = Modes(loop)
@@ -147,7 +151,8 @@ class LiveLab(LabDiagnostics):
             view.expire()
         self._views.clear()
         loop = self.loop
-        self.world, self.controls = world, loop.controls
+        self.world = world
+        self.controls = loop.controls
         self.keyframes = Keyframes(loop, world.elements, world.reset)
         self.perturbation = Perturbation(loop)
         self.states = states
@@ -174,7 +179,8 @@ class LiveLab(LabDiagnostics):
         Raises:
             ValueError: there is no such world.
         """
-        cfg = LabCfg(mode="direct", start_owner=NOBODY) if cfg is None else cfg
+        if cfg is None:
+            cfg = LabCfg(mode="direct", start_owner=NOBODY)
         return cls(world_from_env(env, env_id), cfg)
 
     @classmethod
@@ -249,8 +255,11 @@ class LiveLab(LabDiagnostics):
 
     def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
         """Stop the lab; where that takes too long after an error, raise the first error."""
-        with contextlib.suppress(*() if error is None else (TimeoutError,)):
+        try:
             self.stop()
+        except TimeoutError:
+            if error is None:
+                raise
 
     def __getitem__(self, name: str) -> RobotControl:
         """Return the controls of a robot.
@@ -312,7 +321,9 @@ class LiveLab(LabDiagnostics):
         """
 
         def build() -> tuple[World, None]:
-            return (world() if callable(world) else world), None
+            if callable(world):
+                return world(), None
+            return world, None
 
         return self._rebuild(build, keep_history, transition)
 
@@ -332,7 +343,8 @@ class LiveLab(LabDiagnostics):
 
         def build() -> tuple[World, EnvironmentStepper | None]:
             fresh = source()
-            stepper, fresh.environment = fresh.environment, None  # `stop` would close it
+            stepper = fresh.environment
+            fresh.environment = None  # `stop` would close it
             fresh.stop()
             return fresh.world, stepper
 
@@ -351,8 +363,11 @@ class LiveLab(LabDiagnostics):
             except (ValueError, OSError, mujoco.FatalError) as error:
                 self.last_compile_error = str(error)
                 return Rebuilt(error=str(error))
-            fresh = keep_names(self.world, fresh) if not is_edit else fresh
-            changed = {} if not is_edit else changed_options(self.model.opt, self.model_options)
+            changed = {}
+            if is_edit:
+                changed = changed_options(self.model.opt, self.model_options)
+            else:
+                fresh = keep_names(self.world, fresh)
             self._set_options(fresh)
             for name, value in changed.items():
                 set_option(fresh.model.opt, name, value)
@@ -362,11 +377,12 @@ class LiveLab(LabDiagnostics):
             self.last_compile_error = result.error
             if not result:
                 return result
-            if not is_edit:
+            if is_edit:
+                for robot in self.controls:
+                    if robot.name not in known and not replacement.renames(robot.name):
+                        robot.take(self._cfg.start_owner)
+            else:
                 self.history.clear()
-            for robot in self.controls if is_edit else ():
-                if robot.name not in known and not replacement.renames(robot.name):
-                    robot.take(self._cfg.start_owner)
         for call in list(self._rebuild_calls):
             self.loop.reports.attempt(call)
         self.gathered.expire()

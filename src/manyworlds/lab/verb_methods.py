@@ -77,7 +77,9 @@ class LabVerbs:
 
     def __getattr__(self, name: str) -> Callable[..., Mapping[str, Any]]:
         """Return a verb as a method."""
-        verb = None if name.startswith("_") else declared_verbs().get(name)
+        verb = None
+        if not name.startswith("_"):
+            verb = declared_verbs().get(name)
         if verb is None:
             return super().__getattribute__(name)  # raises, for a property its own error
 

@@ -516,8 +516,8 @@ class SetSimSpeedReply(VerbReply):
     percent: float
 
 class SetModeReply(VerbReply):
-    previous_mode: Literal["live", "direct", "puppet", "auto"]
-    current_mode: Literal["live", "direct", "puppet", "auto"]
+    previous_mode: Literal["live", "direct", "puppet"]
+    current_mode: Literal["live", "direct", "puppet"]
 
 class ReadTimelineReply(VerbReply):
     timeline: dict[str, Any]

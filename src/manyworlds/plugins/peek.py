@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
-from manyworlds.plugins.urlab.fast_path.mirror import (
-    FastPathMirror,
-    MirroredScene,
-    MirrorError,
+from manyworlds.plugins.urlab.fast_path.reader import (
+    FastPathReader,
     Newest,
+    PublishedScene,
+    PublisherError,
     pose_bodies,
 )
 from manyworlds.utils.drawing import draw_near_things, pose_for_drawing
@@ -33,18 +33,18 @@ class PeekWindow:
     """Shows what a publisher publishes, until the window is closed.
 
     Args:
-        mirror: connection to the publisher.
+        reader: connection to the publisher.
         tell: receives sentences for people.
         launch: opens a window on a model and its data; None takes MuJoCo's.
         clock: function that returns the wall clock's time [s].
 
     Raises:
-        MirrorError: the publisher does not answer, or has nothing to show.
+        PublisherError: the publisher does not answer, or has nothing to show.
     """
 
     def __init__(
         self,
-        mirror: FastPathMirror,
+        reader: FastPathReader,
         tell: Callable[[str], None],
         launch: Callable[..., Handle] | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -53,7 +53,10 @@ class PeekWindow:
             import mujoco.viewer
 
             launch = mujoco.viewer.launch_passive
-        self._mirror, self._tell, self._launch, self._clock = mirror, tell, launch, clock
+        self._reader = reader
+        self._tell = tell
+        self._launch = launch
+        self._clock = clock
         self._newest = Newest()
         self._asked = self._heard = clock()
         self._problem = ""
@@ -61,7 +64,7 @@ class PeekWindow:
         self._is_dragging = False
         self._takes_drags = True
         self._dragged: tuple[object, ...] = ()
-        self.scene = mirror.hello()
+        self.scene = reader.hello()
         """The world that is shown."""
         self._open()
 
@@ -81,18 +84,18 @@ class PeekWindow:
     def tick(self) -> None:
         """Draw the newest pose, and pass on the mouse's pull."""
         now = self._clock()
-        if self._mirror.read(self._newest):
+        if self._reader.read(self._newest):
             self._heard = now
             self._problem = ""
         try:
             if self._is_outdated() and now - self._asked >= _HELLO_S:
                 self._asked = now
-                self._show(self._mirror.hello())
+                self._show(self._reader.hello())
             elif now - self._heard >= _SILENCE_S:
                 self._heard = now
                 self._look_for_the_publisher()
             self._drag()
-        except MirrorError as error:
+        except PublisherError as error:
             self._problem = str(error)
             self._note(str(error))
         self._draw()
@@ -115,7 +118,7 @@ class PeekWindow:
         if self.scene.note:
             self._note(self.scene.note)
 
-    def _show(self, fresh: MirroredScene) -> None:
+    def _show(self, fresh: PublishedScene) -> None:
         """Show a changed model: in the same window if only its values have changed."""
         draw_near_things(fresh.model)
         same = _has_same_elements(self.model, fresh.model)
@@ -130,28 +133,30 @@ class PeekWindow:
 
     def _is_outdated(self) -> bool:
         """Return True if the newest messages are those of another model."""
-        geoms, viewer, model = self._newest.geoms, self._newest.viewer, self.model
+        geoms = self._newest.geoms
+        viewer = self._newest.viewer
+        model = self.model
         if geoms is not None:
             told = str(geoms.get("model_id", self.scene.model_id))
-            if told != self.scene.model_id or len(geoms.get("bxpos", ())) not in (
-                0,  # some publishers send poses of geoms
-                3 * model.nbody,
-            ):
+            count = len(geoms.get("bxpos", ()))  # 0 from publishers that send poses of geoms
+            if told != self.scene.model_id or count not in (0, 3 * model.nbody):
                 return True
         return viewer is not None and len(viewer["qpos"]) != model.nq
 
     def _look_for_the_publisher(self) -> None:
         """Ask a publisher that is silent; it may have been started again, with another world."""
         was_gone = bool(self._problem)
-        if not self._mirror.is_there():
-            self._problem = f"The publisher at {self._mirror.address} does not answer."
+        if not self._reader.is_there():
+            self._problem = f"The publisher at {self._reader.address} does not answer."
             self._note(self._problem)
         elif was_gone:
-            self._show(self._mirror.hello())
+            self._show(self._reader.hello())
             self._problem = ""
 
     def _draw(self) -> None:
-        handle, model, data = self._handle, self.model, self.data
+        handle = self._handle
+        model = self.model
+        data = self.data
         if not self._is_outdated():
             with handle.lock():
                 self._pose(model, data)
@@ -166,9 +171,12 @@ class PeekWindow:
         if bodies is not None and model.nmocap:
             mocap = np.flatnonzero(model.body_mocapid >= 0)
             ids = model.body_mocapid[mocap]
-            data.mocap_pos[ids], data.mocap_quat[ids] = bodies[0][mocap], bodies[1][mocap]
+            data.mocap_pos[ids] = bodies[0][mocap]
+            data.mocap_quat[ids] = bodies[1][mocap]
         if viewer is not None:
-            data.time, data.qpos[:], data.qvel[:] = viewer["t"], viewer["qpos"], viewer["qvel"]
+            data.time = viewer["t"]
+            data.qpos[:] = viewer["qpos"]
+            data.qvel[:] = viewer["qvel"]
             pose_for_drawing(model, data)
         elif bodies is not None:
             pose_bodies(model, data, *bodies)
@@ -177,7 +185,8 @@ class PeekWindow:
         """Pass on the mouse's pull; the end of it, too."""
         with self._handle.lock():
             pert = self._handle.perturb
-            active, body = int(pert.active | pert.active2), int(pert.select)
+            active = int(pert.active | pert.active2)
+            body = int(pert.select)
             drag = {
                 "select": body,
                 "active": active,
@@ -188,7 +197,7 @@ class PeekWindow:
         if not active or body <= 0:
             if self._is_dragging:
                 self._is_dragging = False
-                self._mirror.request("fastpath_perturb", **{**drag, "active": 0})
+                self._reader.request("fastpath_perturb", **{**drag, "active": 0})
             return
         if self.scene.note:
             self._problem = self.scene.note
@@ -196,7 +205,7 @@ class PeekWindow:
         self._is_dragging = True
         self._problem = ""
         if self._takes_drags:
-            reply = self._mirror.request("fastpath_perturb", **drag)
+            reply = self._reader.request("fastpath_perturb", **drag)
             if "error" not in reply:
                 return
             if self.scene.model_id:  # a publisher that knows drags has a reason
@@ -215,7 +224,7 @@ class PeekWindow:
             mujoco.mjv_applyPerturbForce(self.model, self.data, self._handle.perturb)
             wrench = self.data.xfrc_applied[body].tolist()
             self.data.xfrc_applied[body] = before
-        reply = self._mirror.request(
+        reply = self._reader.request(
             "fastpath_perturb", body=body, force=wrench[:3], torque=wrench[3:]
         )
         if "error" in reply:
@@ -229,12 +238,13 @@ class PeekWindow:
             self._tell(text)
 
     def _texts(self) -> tuple[int, int, str, str]:
-        rows = {"World": self.scene.scene, "Publisher": self._mirror.address.removeprefix("tcp://")}
+        rows = {"World": self.scene.scene, "Publisher": self._reader.address.removeprefix("tcp://")}
         if self._newest.viewer is not None:
             rows["Time"] = f"{self._newest.viewer['t']:.2f} s"
         if self._problem:
             rows["Note"] = self._problem
-        font, place = mujoco.mjtFontScale.mjFONTSCALE_150, mujoco.mjtGridPos.mjGRID_TOPLEFT
+        font = mujoco.mjtFontScale.mjFONTSCALE_150
+        place = mujoco.mjtGridPos.mjGRID_TOPLEFT
         return int(font), int(place), "\n".join(rows), "\n".join(rows.values())
 
 

@@ -75,6 +75,14 @@ def test_names_of_another_package_are_that_packages():
     )
 
 
+def test_a_name_of_a_package_that_is_not_installed(monkeypatch):
+    """Hide mjviser: the error says what to install."""
+    monkeypatch.setitem(sys.modules, "mjviser", None)
+    monkeypatch.delitem(sys.modules, "mjviser.conversions", raising=False)
+    with pytest.raises(ImportError, match="run `pip install mjviser`"):
+        from mjlab.viewer.viser import create_site_mesh  # noqa: F401
+
+
 @pytest.mark.parametrize(
     ("statement", "text"),
     [

@@ -89,7 +89,7 @@ def test_states_are_pushed(client, lab, monkeypatch):
     data, states = client.data, client.states(timeout=PATIENCE_S)
     next(states)
     known = next(states).frame_id
-    monkeypatch.setattr(client, "_fetch", lambda: client._mirror.snapshot)
+    monkeypatch.setattr(client, "_fetch", lambda: client._copy.snapshot)
     for _ in range(20):
         snapshot = next(states)
         assert snapshot.frame_id > known and data.time == snapshot.time
@@ -289,7 +289,7 @@ def test_a_slow_lab_is_an_error(client, lab):
     until(lambda: client.step()["step"] == lab.snapshot.step, "no step")
 
 
-def test_rebuilds_replace_the_mirror():
+def test_rebuilds_replace_the_model():
     """Rebuild the world with one robot less: model, data and robots are the new ones."""
     with (
         LiveLab(two_robots(), LabCfg(mode="direct")) as lab,

@@ -78,7 +78,7 @@ def test_verbs_hide_no_attribute_and_no_error_of_the_client():
             LabVerbs.__init__(self, self.call)
 
     assert not set(declared_verbs()) & set(dir(LabClient))
-    with pytest.raises(AttributeError, match="no attribute '_mirror'"):
+    with pytest.raises(AttributeError, match="no attribute '_copy'"):
         Failing().data  # noqa: B018
 
 

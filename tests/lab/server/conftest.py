@@ -87,4 +87,4 @@ def server_process():
 @pytest.fixture
 def roster(lab):
     """The members of that world."""
-    return RosterCache(lab).get()
+    return RosterCache().get(lab)

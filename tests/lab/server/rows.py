@@ -150,7 +150,7 @@ NETWORK_ROWS = {
     "BK2": (
         "lab/client/test_client.py::test_data_follow_each_step "
         "lab/client/test_client.py::test_a_world_that_runs_is_followed "
-        "lab/client/test_client.py::test_rebuilds_replace_the_mirror"
+        "lab/client/test_client.py::test_rebuilds_replace_the_model"
     ),
     "BK3": (
         "lab/client/test_client.py::test_robots_and_their_elements "

@@ -51,7 +51,7 @@ def test_hostile_requests(lab, tmp_path):
 
 def test_hostile_controls(lab):
     """Send 10 000 hostile messages to the control port: none moves another actuator."""
-    roster = RosterCache(lab).get()
+    roster = RosterCache().get(lab)
     inbox = ControlInbox()
     put_controls(inbox, roster, FRAMES, seed=1)
     assert inbox.stats["messages"] == FRAMES

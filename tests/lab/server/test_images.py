@@ -303,7 +303,7 @@ def test_cameras_of_robots(name):
     The name is that in the model for clients, without the robot's.
     """
     with LiveLab(world_from_file(robot_file(name)), LabCfg(mode="direct")) as lab:
-        roster = RosterCache(lab).get()
+        roster = RosterCache().get(lab)
         found = robot_cameras(roster)
         assert len(found) == lab.model.ncam > 0
         (robot,) = {robot for robot, _ in found}

@@ -134,3 +134,11 @@ def test_images_go_on_where_a_publisher_of_a_plugin_fails(lab):
         until(lambda: lab.step(5) and socket.poll(20), "there is no image")
         socket.close(0)
         assert told == ["Images are not published: No name suits this plugin."]
+
+
+def test_two_servers_of_one_name_are_refused():
+    """Add a second server by a name that the hub uses: a sentence, and the first one stays."""
+    with LabHub(LabServerCfg(**ANY, plugins=())) as hub:
+        with pytest.raises(ValueError, match="there is a server 'streams' already: choose"):
+            hub.add_server("streams", hub.cameras)
+        assert hub._servers["streams"] is hub.streams

@@ -23,10 +23,10 @@ from manyworlds.plugins.urlab.fast_path.server import _STATE_FIELDS
 from manyworlds.tasks import list_tasks, load_env_cfg
 from tests.lab.server.conftest import two_robots
 from tests.lab.server.waiting import until
-from tests.plugins.urlab.publishers import fast_path_of, hub, lab, mirror, registry, shared
+from tests.plugins.urlab.publishers import fast_path_of, hub, lab, reader, registry, shared
 from tests.robots import robot_file
 
-__all__ = ["hub", "lab", "mirror", "registry", "shared"]
+__all__ = ["hub", "lab", "reader", "registry", "shared"]
 TYPES = (
     "tf2_msgs/msg/TFMessage",
     "rosgraph_msgs/msg/Clock",

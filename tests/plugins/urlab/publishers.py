@@ -8,7 +8,7 @@ import pytest
 
 from manyworlds.lab import LabCfg, LiveLab
 from manyworlds.lab.server import LabHub, LabServerCfg
-from manyworlds.plugins.urlab.fast_path import FastPathMirror, FastPathServer
+from manyworlds.plugins.urlab.fast_path import FastPathReader, FastPathServer
 from manyworlds.plugins.urlab.plugin import plugin_of
 from tests.lab.server.conftest import two_robots
 from tests.lab.server.waiting import ANY, until
@@ -56,8 +56,8 @@ def lab(hub, shared):
 
 
 @pytest.fixture
-def mirror(hub):
-    """A mirror of the hub."""
-    mirror = FastPathMirror(f"tcp://127.0.0.1:{hub.ports['fast_path']}")
-    yield mirror
-    mirror.close()
+def reader(hub):
+    """A reader of the hub."""
+    reader = FastPathReader(f"tcp://127.0.0.1:{hub.ports['fast_path']}")
+    yield reader
+    reader.close()

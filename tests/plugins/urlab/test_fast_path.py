@@ -17,14 +17,14 @@ import pytest
 import zmq
 
 from manyworlds.lab import LabCfg, LiveLab, World, world_from_file, world_from_spec
-from manyworlds.plugins.urlab.fast_path import FastPathMirror, MirrorError, find_publishers
-from manyworlds.plugins.urlab.fast_path.mirror import Newest, find_publisher, pose_bodies
+from manyworlds.plugins.urlab.fast_path import FastPathReader, PublisherError, find_publishers
+from manyworlds.plugins.urlab.fast_path.reader import Newest, find_publisher, pose_bodies
 from manyworlds.plugins.urlab.fast_path.registry import STALE_S, Publisher, RegistryFile
 from tests.lab.server.hostile import send_pushes
 from tests.lab.server.waiting import WAIT_S, until
-from tests.plugins.urlab.publishers import fast_path_of, hub, lab, mirror, registry, shared
+from tests.plugins.urlab.publishers import fast_path_of, hub, lab, reader, registry, shared
 
-__all__ = ["hub", "lab", "mirror", "registry", "shared"]
+__all__ = ["hub", "lab", "reader", "registry", "shared"]
 ROBOTS = ["ant.xml", "humanoid.xml", "half_cheetah.xml"]
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
 MODELS = {
@@ -45,12 +45,12 @@ def ask_raw(hub, *frames: bytes) -> dict:
         return msgpack.unpackb(peer.recv())
 
 
-def newest_of(mirror, accept=lambda newest: True) -> Newest:
+def newest_of(reader, accept=lambda newest: True) -> Newest:
     """Wait for poses that are accepted."""
     newest = Newest()
 
     def come():
-        mirror.read(newest)
+        reader.read(newest)
         return newest.geoms and newest.viewer and accept(newest)
 
     until(come, "no poses came")
@@ -64,9 +64,9 @@ def model_of(name: str) -> World:
     return world_from_file(ASSETS / name)
 
 
-def test_the_greeting_has_the_compiled_model(lab, hub, mirror):
-    """Say hello as an old mirror does: the model is the lab's, and further fields say more."""
-    reply = mirror.request("fastpath_hello")
+def test_the_greeting_has_the_compiled_model(lab, hub, reader):
+    """Say hello as an old reader does: the model is the lab's, and further fields say more."""
+    reply = reader.request("fastpath_hello")
     assert reply["ok"] is True and reply["scene"] == "go, go2, box"
     assert reply["ngeom"] == lab.model.ngeom
     assert reply["bus"] == f"tcp://127.0.0.1:{hub.ports['fast_path_bus']}"
@@ -82,18 +82,18 @@ def test_the_greeting_has_the_compiled_model(lab, hub, mirror):
     assert reply["mujoco_version"] == mujoco.__version__
 
 
-def test_poses_are_those_of_the_snapshots(lab, mirror):
+def test_poses_are_those_of_the_snapshots(lab, reader):
     """Listen while the world steps: each message is one snapshot, bit for bit."""
-    mirror.hello()
-    first = newest_of(mirror)  # a mirror that comes later sees the world at once
+    reader.hello()
+    first = newest_of(reader)  # a reader that comes later sees the world at once
     assert first.geoms["f"] <= lab.snapshot.frame_id
     for steps in (1, 5):
         snapshot = lab.step(steps)
-        newest = newest_of(mirror, lambda n, f=snapshot.frame_id: n.geoms["f"] >= f)
+        newest = newest_of(reader, lambda n, f=snapshot.frame_id: n.geoms["f"] >= f)
         assert newest.geoms["bxpos"] == snapshot.xpos.ravel().tolist()
         assert newest.geoms["bxquat"] == snapshot.xquat.ravel().tolist()
         until(
-            lambda n=newest, t=snapshot.time: mirror.read(n) or n.viewer["t"] == t,
+            lambda n=newest, t=snapshot.time: reader.read(n) or n.viewer["t"] == t,
             "no positions came",
         )
         assert newest.viewer["qpos"] == snapshot.qpos.tolist()
@@ -101,13 +101,13 @@ def test_poses_are_those_of_the_snapshots(lab, mirror):
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_robots(hub, mirror, name):
-    """Mirror third-party robots: local kinematics at the positions give the published bodies."""
+def test_robots(hub, reader, name):
+    """Read third-party robots: local kinematics at the positions give the published bodies."""
     with LiveLab(model_of(name), LabCfg(mode="direct")) as lab:
         hub.attach(lab)
-        model = mirror.hello().model
+        model = reader.hello().model
         snapshot = lab.step(3)
-        newest = newest_of(mirror, lambda n: n.geoms["f"] >= snapshot.frame_id)
+        newest = newest_of(reader, lambda n: n.geoms["f"] >= snapshot.frame_id)
         data = mujoco.MjData(model)
         data.qpos[:] = snapshot.qpos
         mujoco.mj_kinematics(model, data)
@@ -115,13 +115,13 @@ def test_robots(hub, mirror, name):
         # Positions of the bodies lag the state by no more than one step of `mj_step`.
         assert bodies == pytest.approx(data.xpos, abs=0.02)
         body, before = model.nbody - 1, lab.snapshot.qvel.copy()
-        assert mirror.request("fastpath_perturb", body=body, force=[0, 0, 50.0]) == {"ok": True}
+        assert reader.request("fastpath_perturb", body=body, force=[0, 0, 50.0]) == {"ok": True}
         lab.step()
         assert np.abs(lab.snapshot.qvel - before).max() > 1e-3
         hub.attach(None)
 
 
-def test_pushes_add_up_for_one_step(lab, mirror):
+def test_pushes_add_up_for_one_step(lab, reader):
     """Push a body twice and another one once: the next step feels the sums, as in MuJoCo."""
     body, other = lab.model.body("box/box").id, lab.model.body("go/base").id
     twin = mujoco.MjData(lab.model)
@@ -134,7 +134,7 @@ def test_pushes_add_up_for_one_step(lab, mirror):
         {"body": -1, "force": [9.0, 9.0, 9.0]},
         {"body": 0, "force": [9.0, 9.0, 9.0]},
     ):
-        assert mirror.request("fastpath_perturb", **fields) == {"ok": True}
+        assert reader.request("fastpath_perturb", **fields) == {"ok": True}
     twin.xfrc_applied[body] = [3.0, 0.0, 2.0, 0.0, 0.1, 0.0]
     twin.xfrc_applied[other] = [0.0, 3.0, 0.0, 0.0, 0.0, 0.0]
     for _ in range(2):
@@ -146,8 +146,8 @@ def test_pushes_add_up_for_one_step(lab, mirror):
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_drags_are_mujocos_spring(lab, mirror, nested):
-    """Drag a body as a later mirror does: the force is that of the page's pull."""
+def test_drags_are_mujocos_spring(lab, reader, nested):
+    """Drag a body as a later reader does: the force is that of the page's pull."""
     body = lab.model.body("box/box").id
     local, goal = [0.05, 0.0, 0.1], [1.3, 0.2, 0.6]
     fields = {"select": body, "active": 1, "localpos": local, "refselpos": goal}
@@ -157,22 +157,22 @@ def test_drags_are_mujocos_spring(lab, mirror, nested):
     lab.reset()
     for _ in range(2):
         sent = {"drag": fields} if nested else fields
-        assert mirror.request("fastpath_perturb", **sent) == {"ok": True}
+        assert reader.request("fastpath_perturb", **sent) == {"ok": True}
     assert np.array_equal(lab.step().xfrc_applied[body], expected) and expected.any()
     turn = {**fields, "active": 2}
-    assert "needs refquat" in mirror.request("fastpath_perturb", **turn)["error"]
-    mirror.request("fastpath_perturb", **turn, refquat=[0.0, 1.0, 0.0, 0.0])
+    assert "needs refquat" in reader.request("fastpath_perturb", **turn)["error"]
+    reader.request("fastpath_perturb", **turn, refquat=[0.0, 1.0, 0.0, 0.0])
     assert np.abs(lab.step().xfrc_applied[body, 3:]).max() > 0.0
-    mirror.request("fastpath_perturb", **{**fields, "active": False})
+    reader.request("fastpath_perturb", **{**fields, "active": False})
     assert not lab.step().xfrc_applied.any() and lab.perturbation.body == 0
 
 
-def test_the_end_of_one_drag_is_not_that_of_another(lab, hub, mirror):
+def test_the_end_of_one_drag_is_not_that_of_another(lab, hub, reader):
     """Let go of nothing while the page pulls: the page's pull goes on."""
     point = lab.snapshot.xpos[1]
     lab.call("grab_body", body=1, point=point)
     lab.call("pull_body", target=point + np.array([0.0, 0.0, 0.5]))
-    other = FastPathMirror(mirror.address)
+    other = FastPathReader(reader.address)
     assert other.request("fastpath_perturb", select=0, active=0) == {"ok": True}
     other.close()
     assert lab.step().xfrc_applied[1].any()
@@ -225,7 +225,7 @@ def test_every_request_is_answered(lab, hub, request_bytes, answer):
 def test_hostile_requests(lab, hub):
     """Send 10 000 wild, mutated and random requests: each has a reply, and the lab goes on."""
     server = fast_path_of(hub)
-    until(lambda: server._source is not None, "no world is served")
+    until(lambda: server._world is not None, "no world is served")
     counts = send_pushes(server.answer, 10_000, seed=0)
     assert counts["ok"] > 50 and counts["error"] > 5000
     assert server.counts["errors"] >= counts["error"]
@@ -243,9 +243,9 @@ def test_odd_frames_and_no_world(hub):
     assert find_publishers() == []
 
 
-def test_readers_that_do_not_read_delay_nobody(lab, hub, mirror):
+def test_readers_that_do_not_read_delay_nobody(lab, hub, reader):
     """Leave poses unread: the publisher answers, and the next reader sees the newest ones."""
-    scene = mirror.hello()
+    scene = reader.hello()
     assert scene.model_id
     with zmq.Context() as context, context.socket(zmq.SUB) as stuck:
         stuck.setsockopt(zmq.RCVHWM, 1)
@@ -254,26 +254,26 @@ def test_readers_that_do_not_read_delay_nobody(lab, hub, mirror):
         for _ in range(300):
             lab.step()
         snapshot = lab.snapshot
-        newest_of(mirror, lambda n: n.geoms["f"] >= snapshot.frame_id)
-        assert mirror.is_there()
+        newest_of(reader, lambda n: n.geoms["f"] >= snapshot.frame_id)
+        assert reader.is_there()
 
 
-def test_the_next_hello_has_the_changed_model(hub, mirror):
+def test_the_next_hello_has_the_changed_model(hub, reader):
     """Change a size, then rebuild with another body: poses tell it, and the next hello has it."""
     with LiveLab(model_of("ball"), LabCfg(mode="direct")) as lab:
         hub.attach(lab)
-        first = mirror.hello()
-        newest = newest_of(mirror)
+        first = reader.hello()
+        newest = newest_of(reader)
         assert newest.geoms["model_id"] == first.model_id
         lab.post(lambda model, data: model.geom_size.__setitem__((1, 0), 0.2)).result(WAIT_S)
-        newest_of(mirror, lambda n: n.geoms["model_id"] != first.model_id)
-        second = mirror.hello()
+        newest_of(reader, lambda n: n.geoms["model_id"] != first.model_id)
+        second = reader.hello()
         assert second.model.geom_size[1, 0] == 0.2 and first.model.geom_size[1, 0] == 0.1
         spec = mujoco.MjSpec.from_string(MODELS["ball"])
         spec.worldbody.add_body(name="new").add_geom(size=[0.1, 0.0, 0.0])
         assert lab.rebuild(world_from_spec(spec))
-        newest = newest_of(mirror, lambda n: len(n.geoms["bxpos"]) == 3 * lab.model.nbody)
-        assert mirror.hello().model.nbody == lab.model.nbody == 4
+        newest = newest_of(reader, lambda n: len(n.geoms["bxpos"]) == 3 * lab.model.nbody)
+        assert reader.hello().model.nbody == lab.model.nbody == 4
         hub.attach(None)
 
 
@@ -347,17 +347,17 @@ def test_where_an_owner_is(registry):
     for wrong in ("box:", "box:x", "box:99999"):
         with pytest.raises(ValueError, match="HOST:PORT"):
             find_publisher(wrong)
-    with pytest.raises(MirrorError, match="No world is served on this machine"):
+    with pytest.raises(PublisherError, match="No world is served on this machine"):
         find_publisher()
 
 
-def test_mirrors_of_nothing(hub):
-    """Mirror a silent port, a publisher of another MuJoCo, and none of this protocol."""
+def test_readers_of_nothing(hub):
+    """Read a silent port, a publisher of another MuJoCo, and none of this protocol."""
     with zmq.Context() as context, context.socket(zmq.REP) as other:
         port = other.bind_to_random_port("tcp://127.0.0.1")
-        mirror = FastPathMirror(f"tcp://127.0.0.1:{port}", timeout=0.2)
-        with pytest.raises(MirrorError, match="No publisher answers"):
-            mirror.hello()
+        reader = FastPathReader(f"tcp://127.0.0.1:{port}", timeout=0.2)
+        with pytest.raises(PublisherError, match="No publisher answers"):
+            reader.hello()
         other.recv()
         other.send(b"")  # to the socket that was thrown away
         for reply, times, text in (
@@ -377,11 +377,11 @@ def test_mirrors_of_nothing(hub):
 
             thread = threading.Thread(target=serve)
             thread.start()
-            mirror._timeout = WAIT_S
-            with pytest.raises(MirrorError, match=text):
-                mirror.hello()
+            reader._timeout = WAIT_S
+            with pytest.raises(PublisherError, match=text):
+                reader.hello()
             thread.join()
-        mirror.close()
+        reader.close()
 
 
 def test_poses_of_bodies_alone():

@@ -13,7 +13,7 @@ from manyworlds.lab import LabCfg, LiveLab, World, world_from_scene
 from manyworlds.lab.client import connect
 from manyworlds.lab.server import Dispatcher, LabHub, LabServerCfg
 from manyworlds.plugins.ros2.world import RosWorld
-from manyworlds.plugins.urlab.fast_path.mirror import FastPathMirror
+from manyworlds.plugins.urlab.fast_path.reader import FastPathReader
 from manyworlds.scene import SceneCfg
 from tests.lab.server.client import Client, ReplyError
 from tests.lab.server.conftest import BOX, GO, add_floor, entity
@@ -197,11 +197,11 @@ def test_streams_are_told_by_robot(lab, hub):
 
 
 def test_ros_has_a_frame_for_each_body(lab, hub):
-    """Mirror the world as the ROS bridge does: frames are unique, joints are their robot's."""
-    mirror = FastPathMirror(f"tcp://127.0.0.1:{hub.ports['fast_path']}", topics=(b"state",))
-    scene = mirror.hello()
-    assert len(mirror.request("fastpath_hello")["mjb"]) > 0  # as a renderer asks
-    mirror.close()
+    """Read the world as the ROS bridge does: frames are unique, joints are their robot's."""
+    reader = FastPathReader(f"tcp://127.0.0.1:{hub.ports['fast_path']}", topics=(b"state",))
+    scene = reader.hello()
+    assert len(reader.request("fastpath_hello")["mjb"]) > 0  # as a renderer asks
+    reader.close()
     world = RosWorld(scene.model, scene.robots)
     data = lab.snapshot
     state = {

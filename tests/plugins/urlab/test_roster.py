@@ -42,7 +42,7 @@ def test_a_roster_is_of_one_world(order, lab):
     with LiveLab(world_from_spec(mujoco.MjSpec.from_string(EMPTY)), LabCfg(mode="direct")) as empty:
         labs = [lab, empty] if order == "robots first" else [empty, lab]
         last = labs[-1]
-        roster = RosterCache(SharedFace(labs)).get()  # type: ignore[arg-type]
+        roster = RosterCache().get(SharedFace(labs))  # type: ignore[arg-type]
         assert roster.model is last.model
         assert set(roster.members) == set(last.robots) | ({"box"} if last is lab else set())
 
@@ -52,4 +52,4 @@ def test_a_world_that_never_stays(lab):
     with LiveLab(two_robots(), LabCfg(mode="direct")) as other:
         face = SharedFace([lab, other] * 40)
         with pytest.raises(VerbError, match="changes all the time"):
-            RosterCache(face).get()  # type: ignore[arg-type]
+            RosterCache().get(face)  # type: ignore[arg-type]

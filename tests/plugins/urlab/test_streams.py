@@ -98,7 +98,7 @@ def test_all_rows_of_a_world(lab, roster):
 def test_rows_of_robots(name):
     """Encode third-party robots: as many rows as joints, sensors and free joints."""
     with LiveLab(world_from_file(robot_file(name)), LabCfg(mode="direct")) as lab:
-        roster = RosterCache(lab).get()
+        roster = RosterCache().get(lab)
         rows = decode_rows(StateEncoder(roster).encode(lab.step(), {}))
         model = lab.model
         free = int((model.jnt_type == mujoco.mjtJoint.mjJNT_FREE).sum())

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from manyworlds.plugins.ros2.bridge import RosBridge
-from manyworlds.plugins.urlab.fast_path import FastPathMirror, MirrorError, find_publishers
-from manyworlds.plugins.urlab.fast_path.mirror import Newest
-from manyworlds.plugins.urlab.fast_path.training import TrainingPublisher, TrainingSource
+from manyworlds.plugins.urlab.fast_path import FastPathReader, PublisherError, find_publishers
+from manyworlds.plugins.urlab.fast_path.reader import Newest
+from manyworlds.plugins.urlab.fast_path.training import PublishedTraining, TrainingPublisher
 from manyworlds.viewer.training_view import Frames, TrainingView
 from tests.browser import free_port
 from tests.lab.server.waiting import until
@@ -57,7 +57,7 @@ def test_one_world_is_shown(env):
     env.sim.model.geom_rgba[2, 1] = torch.tensor([0.1, 0.2, 0.3, 1.0])
     frames, show = frames_of(env)
     try:
-        source = TrainingSource(frames, env.sim.mj_model, 2, "run")
+        source = PublishedTraining(frames, env.sim.mj_model, 2, "run")
         pose = source.pose()
         assert source.pose() is pose and pose.model_version == 0
         twin = mujoco.MjData(env.sim.mj_model)
@@ -91,10 +91,10 @@ def test_a_training_is_found_and_cannot_be_pushed(env, registry, caplog):
         (publisher,) = until(find_publishers, "no publisher is there")
         assert f"{publisher.host}:{publisher.control_port}" == view.shared_at
         assert publisher.scene == "run, world 1" and publisher.pid == view._process.pid
-        mirror = FastPathMirror(publisher.control, timeout=PATIENCE_S)
-        scene = mirror.hello()
+        reader = FastPathReader(publisher.control, timeout=PATIENCE_S)
+        scene = reader.hello()
         assert scene.model.nbody == env.sim.mj_model.nbody and not scene.has_state
-        refused = mirror.request("fastpath_perturb", body=1, force=[1.0, 0.0, 0.0])["error"]
+        refused = reader.request("fastpath_perturb", body=1, force=[1.0, 0.0, 0.0])["error"]
         assert refused == scene.note
         assert "World 1 of this training is only shown: a push would change" in refused
         newest, seen = Newest(), set()
@@ -102,14 +102,14 @@ def test_a_training_is_found_and_cannot_be_pushed(env, registry, caplog):
         def moved():
             view._next = 0.0  # a frame is due
             env.step(torch.zeros(4, 1))
-            if mirror.read(newest) and newest.viewer:
+            if reader.read(newest) and newest.viewer:
                 seen.add(newest.viewer["t"])
             return len(seen) > 2
 
         until(moved, "no poses come")
-        with pytest.raises(MirrorError, match="publishes poses only, as trainings do"):
+        with pytest.raises(PublisherError, match="publishes poses only, as trainings do"):
             RosBridge(publisher.control, [])
-        mirror.close()
+        reader.close()
     finally:
         view.finish()
     assert find_publishers() == [] and not list(registry.glob("*.json"))

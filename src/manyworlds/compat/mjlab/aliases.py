@@ -20,6 +20,7 @@ from typing import Any
 from manyworlds.compat.mjlab import members
 from manyworlds.compat.mjlab.names import MODULES, NAMES, TASKS, remedy
 from manyworlds.tasks import registry
+from manyworlds.utils.extras import MissingExtraError, is_installed
 from manyworlds.validation.names import near_matches
 
 PACKAGE = "mjlab"
@@ -75,7 +76,7 @@ class _AliasModule(ModuleType):
         ours = NAMES.get(f"{self.__name__}:{name}")
         if isinstance(ours, str):
             module, _, attribute = ours.partition(":")
-            return getattr(importlib.import_module(module), attribute)
+            return getattr(_import(module), attribute)
         if ours is not None:
             return ours
         for source in self._sources:
@@ -130,6 +131,25 @@ class _AliasFinder(MetaPathFinder, Loader):
 
 
 _FINDER = _AliasFinder()
+
+
+def _import(module: str) -> ModuleType:
+    """Import a module that the table names.
+
+    Raises:
+        MissingExtraError: it is of another package, which is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if is_installed(package):
+            raise
+        raise MissingExtraError(
+            f"This needs the Python package '{package}', which is not installed: run "
+            f"`pip install {package}`.",
+            name=package,
+        ) from error
 
 
 def _is_alias(name: str) -> bool:

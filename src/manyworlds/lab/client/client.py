@@ -14,8 +14,8 @@ import numpy as np
 
 from manyworlds.lab.client.connection import Connection, Role
 from manyworlds.lab.client.errors import LabTimeoutError, NotReadyError, UnknownNameError
-from manyworlds.lab.client.mirror import ClientMirror
 from manyworlds.lab.client.robot import ClientRobot
+from manyworlds.lab.client.world_copy import WorldCopy
 from manyworlds.lab.errors import near
 from manyworlds.lab.facts import LabFacts
 from manyworlds.lab.loop.shared_snapshots import unpack_snapshot
@@ -46,7 +46,7 @@ class LabClient(LabVerbs):
     def __init__(self, connection: Connection) -> None:
         super().__init__(self.call)
         self.connection = connection
-        self._mirror = ClientMirror(
+        self._copy = WorldCopy(
             self, self._fetch, lambda: str(self.connection.greeting["mujoco_version"])
         )
         self._robots: dict[str, ClientRobot] = {}
@@ -78,9 +78,7 @@ class LabClient(LabVerbs):
             self._elements = RobotElements(self.model, robots)
             self._robots.clear()
         if robot not in self._robots:
-            self._robots[robot] = ClientRobot(
-                self, robot, self._elements, self._mirror.robots[robot]
-            )
+            self._robots[robot] = ClientRobot(self, robot, self._elements, self._copy.robots[robot])
         return self._robots[robot]
 
     def call(self, verb: str, **fields: object) -> Reply:
@@ -107,7 +105,7 @@ class LabClient(LabVerbs):
             snapshot_of=None if reads else known,
         )
         if "snapshot" in reply:
-            self._mirror.take(self._unpack(reply["snapshot"]))
+            self._copy.take(self._unpack(reply["snapshot"]))
         return reply["result"]
 
     @property
@@ -123,7 +121,7 @@ class LabClient(LabVerbs):
     def snapshot(self) -> Snapshot:
         """The newest snapshot of the world, asked for at each access; `data` follows it."""
         snapshot = self._fetch()
-        self._mirror.take(snapshot)
+        self._copy.take(snapshot)
         return snapshot
 
     @property
@@ -146,14 +144,17 @@ class LabClient(LabVerbs):
             LabError: the lab has ended.
         """
         connection = self.connection
-        stream, sessions = connection.open_stream(), connection.restarts
-        heard, last = time.monotonic(), -1
+        stream = connection.open_stream()
+        sessions = connection.restarts
+        heard = time.monotonic()
+        last = -1
         try:
             snapshot: Snapshot | None = self._fetch()
             while True:
                 if snapshot is not None:
-                    heard, last = time.monotonic(), snapshot.frame_id
-                    self._mirror.take(snapshot)
+                    heard = time.monotonic()
+                    last = snapshot.frame_id
+                    self._copy.take(snapshot)
                     yield snapshot
                 snapshot = None
                 if connection.is_closed:
@@ -164,7 +165,10 @@ class LabClient(LabVerbs):
                     raise LabTimeoutError(
                         "step_timeout", f"The lab has no new state for {timeout:g} s."
                     )
-                fresh = stream.wait(_LOOK_S if timeout is None else min(_LOOK_S, timeout - silence))
+                wait = _LOOK_S
+                if timeout is not None:
+                    wait = min(_LOOK_S, timeout - silence)
+                fresh = stream.wait(wait)
                 if fresh is not None:
                     snapshot = self._newer(fresh, last)
                 elif connection.is_closed:
@@ -175,7 +179,8 @@ class LabClient(LabVerbs):
                     snapshot = self._look(last)
                 if connection.restarts != sessions:
                     stream.close()
-                    stream, sessions = connection.open_stream(), connection.restarts
+                    stream = connection.open_stream()
+                    sessions = connection.restarts
         finally:
             stream.close()
 
@@ -190,7 +195,7 @@ class LabClient(LabVerbs):
 
     def _newer(self, fresh: Snapshot, last: int) -> Snapshot | None:
         """Return a snapshot that was pushed, or a newer one; None if it is the last one again."""
-        known = self._mirror.snapshot
+        known = self._copy.snapshot
         if known is not None and fresh.frame_id < known.frame_id:
             fresh = self._fetch()  # late, or of another lab, which counts from zero
         return fresh if fresh.frame_id != last else None
@@ -202,7 +207,7 @@ class LabClient(LabVerbs):
         Each reply of a verb that changes values of the model updates it in place; a rebuild of the
         world replaces it.
         """
-        return self._mirror.model
+        return self._copy.model
 
     @property
     def data(self) -> mujoco.MjData:
@@ -214,16 +219,16 @@ class LabClient(LabVerbs):
         The forces `qfrc_applied`, `eq_active` and the states of plugins do not come. What a
         program writes into it has no effect on the lab.
         """
-        return self._mirror.data
+        return self._copy.data
 
     @property
     def robots(self) -> Mapping[str, str]:
         """Prefix of the elements of each robot in the model, by the robot's name."""
-        return {name: robot["prefix"] for name, robot in self._mirror.robots.items()}
+        return {name: robot["prefix"] for name, robot in self._copy.robots.items()}
 
     def sync_model(self) -> None:
         """Bring `model` up to the newest snapshot."""
-        self._mirror.sync_model()
+        self._copy.sync_model()
 
     @property
     def is_driver(self) -> bool:
@@ -261,7 +266,7 @@ class LabClient(LabVerbs):
         self.connection.close()
 
     def _known_layout(self) -> int:
-        snapshot = self._mirror.snapshot
+        snapshot = self._copy.snapshot
         return -1 if snapshot is None else snapshot.model_version
 
     def _fetch(self, waits: bool = True) -> Snapshot:
@@ -270,8 +275,9 @@ class LabClient(LabVerbs):
         return self._unpack(reply["snapshot"])
 
     def _unpack(self, plain: Reply) -> Snapshot:
-        before = self._mirror.snapshot
-        return unpack_snapshot(plain, before.layout if before is not None else None)
+        before = self._copy.snapshot
+        layout = None if before is None else before.layout
+        return unpack_snapshot(plain, layout)
 
 
 def connect(

@@ -37,7 +37,8 @@ Role = Literal["driver", "observer", "takeover"]
 """`driver` drives if no other client does, `observer` never, `takeover` in place of any other."""
 
 _BEAT_S = 0.5  # period of heartbeats; a session ends after 2 s without any
-_FIRST_S, _LONGEST_S = 0.05, 2.0  # pauses between attempts to connect
+_FIRST_S = 0.05  # first pause between attempts to connect
+_LONGEST_S = 2.0  # longest one
 _LOADS_S = 0.1  # pause between requests while the lab loads its world
 _PROTOCOL = 1
 
@@ -76,14 +77,17 @@ class Connection:
     ) -> None:
         zmq: Any = require_extra("zmq", "net")
         require_extra("msgpack", "net")
-        self.address, self.timeout, self.patience = address, timeout, patience
+        self.address = address
+        self.timeout = timeout
+        self.patience = patience
         self.greeting: Reply = {}
         """Reply of the last `hello`."""
         self.is_driver = False
         """True while this client drives, as far as it knows."""
         self.restarts = 0
         """Number of sessions that ended before this client closed them."""
-        self._name, self._keys = name, keys
+        self._name = name
+        self._keys = keys
         self._session: str | None = None
         self._drove = False
         """True if this client has driven in this session, and was not told of an end of that."""
@@ -116,7 +120,9 @@ class Connection:
         Raises:
             LabError: the lab refuses, or does not answer.
         """
-        end = time.monotonic() + (self.patience if waits else 0.0)
+        end = time.monotonic()
+        if waits:
+            end += self.patience
         while True:
             try:
                 return self._ask(op, fields, repeat)
@@ -287,7 +293,8 @@ class Connection:
             )
         else:
             return False
-        self.is_driver, self._lost = False, (error.code, text)
+        self.is_driver = False
+        self._lost = (error.code, text)
         return True
 
     def _try_until_answered(self, attempt: Callable[[], None]) -> None:
@@ -296,7 +303,8 @@ class Connection:
         Raises:
             LabConnectionError: no lab answered.
         """
-        end, pause = time.monotonic() + self.patience, _FIRST_S
+        end = time.monotonic() + self.patience
+        pause = _FIRST_S
         while True:
             try:
                 attempt()
@@ -333,7 +341,8 @@ class Connection:
                 f"{self.address} is {reply.get('server', 'no lab of this project')} with protocol "
                 f"{reply.get('protocol')}, but this program needs {_PROTOCOL}.",
             )
-        self.greeting, self._session = reply, reply["session_id"]
+        self.greeting = reply
+        self._session = reply["session_id"]
         self.is_driver = self._drove = bool(reply["driver"])
 
     def _unreachable(self) -> LabConnectionError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -51,7 +51,8 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
     ) -> None:
         self.lab = connect(lab, name="LabEnv") if isinstance(lab, str) else lab
         self._owns_lab = isinstance(lab, str)
-        self._camera, self._obs_group = camera, obs_group
+        self._camera = camera
+        self._obs_group = obs_group
         try:
             self._open(action_limit)
         except BaseException:
@@ -66,8 +67,9 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
             raise ValueError(
                 f"Observation group '{self._obs_group}' does not exist: choose one of {[*groups]}."
             )
-        seen = groups if self._obs_group is None else groups[self._obs_group]
-        self.observation_space = _space(seen)
+        if self._obs_group is not None:
+            groups = groups[self._obs_group]
+        self.observation_space = _space(groups)
         self.action_space = gymnasium.spaces.Box(
             -action_limit, action_limit, (task["num_actions"],)
         )
@@ -79,7 +81,7 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
         }
         if self._camera is not None:
             self.lab.configure_camera(self._camera)  # an unknown name is an error now
-        self._mode: WorldMode | Literal["auto"] = self.lab.set_mode("direct")["previous_mode"]
+        self._mode: WorldMode = self.lab.set_mode("direct")["previous_mode"]
         self._auto_reset = self.lab.read_task_report()["auto_reset"]
         self.lab.set_auto_reset(on=False)
 
@@ -99,7 +101,9 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
 
     def render(self) -> np.ndarray | None:
         """Return an image of the lab's camera, shape [height, width, 3]."""
-        return None if self._camera is None else self.lab.image(self._camera)
+        if self._camera is None:
+            return None
+        return self.lab.image(self._camera)
 
     def close(self) -> None:
         """Leave the lab in its mode of before, and close the connection if it is this one's."""
@@ -112,7 +116,9 @@ class LabEnv(gymnasium.Env):  # type: ignore[type-arg]
 
     def _observations(self, reply: ResetTaskReply | StepTaskReply) -> Any:
         seen = reply["observations"]
-        return _copy(seen if self._obs_group is None else seen[self._obs_group])
+        if self._obs_group is not None:
+            seen = seen[self._obs_group]
+        return _copy(seen)
 
 
 def _space(shapes: Any) -> gymnasium.Space[Any]:
@@ -129,4 +135,6 @@ def _copy(value: Any) -> Any:
 
 
 def _log(reply: ResetTaskReply | StepTaskReply) -> dict[str, object]:
-    return {"log": reply["log"]} if reply["log"] else {}
+    if not reply["log"]:
+        return {}
+    return {"log": reply["log"]}

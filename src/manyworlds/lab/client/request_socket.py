@@ -79,7 +79,10 @@ class RequestSocket:
             raise LostError(sent=False)
         self._socket.send(request)
         end = time.monotonic() + timeout
-        while (left := end - time.monotonic()) > 0.0 and not self._stopping.is_set():
+        while not self._stopping.is_set():
+            left = end - time.monotonic()
+            if left <= 0.0:
+                break
             ready = dict(self._poller.poll(1e3 * min(left, _POLL_S)))
             if self._socket in ready:
                 return self._socket.recv()

@@ -135,8 +135,10 @@ class ClientRobot(EntityReads):
     def _element(self, kind: str, name: str) -> RobotElement:
         if kind == "actuator":
             known = self._actuators
+        elif kind == "joint":
+            known = self._elements.names(self.name, "jnt")
         else:
-            known = self._elements.names(self.name, "jnt" if kind == "joint" else kind)
+            known = self._elements.names(self.name, kind)
         short = name.removeprefix(self.prefix)
         if short not in known:
             raise UnknownNameError(

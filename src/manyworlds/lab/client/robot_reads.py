@@ -1,4 +1,4 @@
-"""Properties of `EntityData` for a robot of a mirrored world."""
+"""Properties of `EntityData` for a robot of a lab's world."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ NOT_READ = frozenset(
 )
 """Properties of `EntityData` that clients do not have."""
 _MATRICES = frozenset({"xmat", "ximat", "geom_xmat", "site_xmat", "cam_xmat"})
-_FREE, _BALL = mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL
+_FREE = mujoco.mjtJoint.mjJNT_FREE
+_BALL = mujoco.mjtJoint.mjJNT_BALL
 
 
 def entity_data(elements: RobotElements, robot: str, data: mujoco.MjData) -> EntityData:
@@ -81,11 +82,15 @@ def _indexing(elements: RobotElements, robot: str) -> EntityIndexing:
     ball = ids["jnt"][kinds == _BALL]
     joints = ids["jnt"][(kinds != _FREE) & (kinds != _BALL)]
     bodies = ids["body"].tolist()
-    root = bodies.index(int(model.jnt_bodyid[free[0]])) if len(free) else 0
+    root = 0
+    if len(free):
+        root = bodies.index(int(model.jnt_bodyid[free[0]]))
 
     def tensor(values: np.ndarray, width: int | None = None) -> torch.Tensor:
         starts = torch.from_numpy(np.asarray(values, np.int64))
-        return starts if width is None else starts[:, None] + torch.arange(width)
+        if width is None:
+            return starts
+        return starts[:, None] + torch.arange(width)
 
     none: Any = ()
     no_ids = tensor(np.empty(0))
@@ -137,8 +142,11 @@ def _defaults(model: mujoco.MjModel, places: EntityIndexing) -> EntityDefaults:
     from manyworlds.entity.data import EntityDefaults
 
     key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
-    qpos = model.qpos0 if key < 0 else model.key_qpos[key]
-    qvel = np.zeros(model.nv) if key < 0 else model.key_qvel[key]
+    qpos = model.qpos0
+    qvel = np.zeros(model.nv)
+    if key >= 0:
+        qpos = model.key_qpos[key]
+        qvel = model.key_qvel[key]
 
     def row(values: np.ndarray, index: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(values[index.numpy()].astype(np.float32))[None]

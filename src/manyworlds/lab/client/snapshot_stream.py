@@ -31,7 +31,8 @@ class SnapshotStream:
             keys.protect(self._socket)
         self._socket.setsockopt(self._zmq.SUBSCRIBE, SNAPSHOT_TOPIC)
         machine = address.rpartition(":")[0]
-        self._socket.connect(f"{machine}:{ports['state' if keys is None else 'secure state']}")
+        port = ports["state" if keys is None else "secure state"]
+        self._socket.connect(f"{machine}:{port}")
 
     def wait(self, seconds: float) -> Snapshot | None:
         """Return the newest snapshot that came since the last call, or None after a time [s]."""
@@ -39,7 +40,9 @@ class SnapshotStream:
         if self._socket.poll(int(1e3 * seconds)):
             while self._socket.poll(0):
                 newest = self._socket.recv_multipart()[1]
-        return None if newest is None else unpack_snapshot(unpack_values(newest))
+        if newest is None:
+            return None
+        return unpack_snapshot(unpack_values(newest))
 
     def close(self) -> None:
         """Close the connection."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import mujoco
 import numpy as np
@@ -73,9 +73,12 @@ class EditableField:
     @property
     def compiles(self) -> bool:
         """True if other values of the model follow from this one, so that it is compiled again."""
+        if self.follows:
+            return True
         known = MODEL_FIELD_TABLE.get(self.array)
-        level = RecomputeLevel.none if known is None else known.native or RecomputeLevel.none
-        return bool(self.follows) or level > RecomputeLevel.none
+        if known is None or known.native is None:
+            return False
+        return known.native > RecomputeLevel.none
 
     @property
     def consequence(self) -> str:
@@ -102,7 +105,9 @@ class EditableField:
         value = np.array(row[0], float).reshape(-1)
         if self.column >= 0:
             value = value[self.column : self.column + 1]
-        return np.abs(value) if self.name == "kv" else value[: count_of(self, model, id)]
+        if self.name == "kv":
+            return np.abs(value)
+        return value[: count_of(self, model, id)]
 
     def names_of(self, model: mujoco.MjModel) -> list[str]:
         """Return the names that a reference may have; empty for none."""
@@ -277,13 +282,16 @@ def _bounds(array: str) -> dict[str, object]:
     return {"low": bounds.low, "high": bounds.high, "above_low": bounds.above_low}
 
 
-EDITABLE: dict[str, dict[str, EditableField]] = {
-    kind: {
-        name: EditableField(kind=kind, name=name, array=array, **_bounds(array) | rest)  # type: ignore[arg-type]
-        for name, (array, rest) in fields.items()
-    }
-    for kind, fields in _FIELDS.items()
-}
+def _declared(kind: str) -> dict[str, EditableField]:
+    """Return the fields of a kind that `_FIELDS` declares, by name."""
+    fields = {}
+    for name, (array, rest) in _FIELDS[kind].items():
+        settings: dict[str, Any] = {**_bounds(array), **rest}
+        fields[name] = EditableField(kind=kind, name=name, array=array, **settings)
+    return fields
+
+
+EDITABLE: dict[str, dict[str, EditableField]] = {kind: _declared(kind) for kind in _FIELDS}
 """Editable fields by kind of element and name."""
 
 SPEC_LISTS = {kind: f"{kind}s" for kind in EDITABLE} | {"body": "bodies", "equality": "equalities"}
@@ -347,7 +355,8 @@ class _Checked:
 
     def check(self, value: object) -> np.ndarray:
         """Return all values, shape [size]; raise ValueError if one is not valid."""
-        field, what = self.field, self.what
+        field = self.field
+        what = self.what
         count = count_of(field, self.model, self.id)
         if not count:
             raise ValueError(f"{what} comes from its mesh: change the mesh and rebuild.")
@@ -359,13 +368,15 @@ class _Checked:
         full[: len(numbers)] = numbers
         full = self._normalized(full)
         low, high = field.low, field.high
-        bad = full < low if not field.above_low else full <= low
-        bad |= full > high
+        bad = (full < low) | (full > high)
+        if field.above_low:
+            bad |= full == low
         if bad.any():
             raise ValueError(f"{what} must be {self._bounds()}, got {_text(numbers)}.")
         if field.whole and (full != np.round(full)).any():
             raise ValueError(f"{what} must be a whole number, got {_text(numbers)}.")
-        if reason := _broken_rule(field, full, self.model, self.id):
+        reason = _broken_rule(field, full, self.model, self.id)
+        if reason:
             raise ValueError(f"{what} {reason}, got {_text(numbers)}.")
         return full
 
@@ -379,7 +390,8 @@ class _Checked:
         exact |= self.field.rule == "size" and flat.size == 3
         if numbers.ndim > 1 or not exact:
             many = "one number" if count == 1 else f"{count} numbers"
-            many = f"up to {many}" if self.field.partly else many
+            if self.field.partly:
+                many = f"up to {many}"
             raise ValueError(f"{self.what} must be {many}, got {_text(flat)} ({flat.size}).")
         if not np.isfinite(flat).all():
             raise ValueError(f"{self.what} must be finite, got {_text(flat)}.")
@@ -396,10 +408,15 @@ class _Checked:
 
     def _bounds(self) -> str:
         field = self.field
-        unit = f" {field.unit}" if field.unit else ""
-        if math.isinf(field.high):
-            return f"{'above' if field.above_low else 'at least'} {field.low:g}{unit}"
-        return f"{'above' if field.above_low else 'from'} {field.low:g} to {field.high:g}{unit}"
+        if field.above_low:
+            text = f"above {field.low:g}"
+        elif math.isinf(field.high):
+            text = f"at least {field.low:g}"
+        else:
+            text = f"from {field.low:g}"
+        if not math.isinf(field.high):
+            text += f" to {field.high:g}"
+        return f"{text} {field.unit}" if field.unit else text
 
 
 def _broken_rule(field: EditableField, value: np.ndarray, model: mujoco.MjModel, id: int) -> str:
@@ -410,9 +427,12 @@ def _broken_rule(field: EditableField, value: np.ndarray, model: mujoco.MjModel,
         return "violates the triangle inequality: the largest must not exceed the sum of the others"
     if field.rule == "solref" and (value > 0).all() != (value > 0).any():
         return "must be both above 0 (time constant, damping ratio) or both at most 0"
-    plane = field.kind == "geom" and model.geom_type[id] == mujoco.mjtGeom.mjGEOM_PLANE
-    if field.rule == "size" and (value[2:] if plane else value).min(initial=1.0) <= 0.0:
-        return "must be above 0 m"
+    if field.rule == "size":
+        sizes = value
+        if field.kind == "geom" and model.geom_type[id] == mujoco.mjtGeom.mjGEOM_PLANE:
+            sizes = value[2:]  # half lengths of 0 are infinite
+        if sizes.min(initial=1.0) <= 0.0:
+            return "must be above 0 m"
     if field.name.startswith("solimp") and (value[[0, 1, 3]].max() > 1.0 or value[4] < 1.0):
         return "must have dmin, dmax and midpoint from 0 to 1, and a power of at least 1"
     if field.name == "condim" and value[0] not in (1.0, 3.0, 4.0, 6.0):
@@ -439,14 +459,16 @@ def body_of(model: mujoco.MjModel, kind: str, id: int) -> int:
     array = arrays.get(kind, f"{kind}_bodyid")
     if hasattr(model, array):
         return int(getattr(model, array)[id])
-    if kind == "actuator" and (joint := joint_of(model, id)) >= 0:
-        return int(model.jnt_bodyid[joint])
+    if kind == "actuator":
+        joint = joint_of(model, id)
+        if joint >= 0:
+            return int(model.jnt_bodyid[joint])
     if kind == "sensor":
-        kinds = {mujoco.mjtObj.mjOBJ_XBODY: "body"} | {
-            getattr(mujoco.mjtObj, f"mjOBJ_{each.upper()}"): each for each in EDITABLE
-        }
-        on = kinds.get(mujoco.mjtObj(int(model.sensor_objtype[id])), "")
-        return body_of(model, on, int(model.sensor_objid[id])) if on not in ("", "sensor") else 0
+        on = mujoco.mjtObj(int(model.sensor_objtype[id])).name.removeprefix("mjOBJ_").lower()
+        if on == "xbody":
+            on = "body"
+        if on in EDITABLE and on != "sensor":
+            return body_of(model, on, int(model.sensor_objid[id]))
     return 0
 
 
@@ -470,7 +492,8 @@ def applies(field: EditableField, model: mujoco.MjModel, id: int) -> bool:
 
 def has_gain(model: mujoco.MjModel, actuator: int, name: str) -> bool:
     """Return True if an actuator has a gain `kp` of a position, or `kv` of a velocity."""
-    bias, gain = model.actuator_biasprm[actuator], model.actuator_gainprm[actuator, 0]
+    bias = model.actuator_biasprm[actuator]
+    gain = model.actuator_gainprm[actuator, 0]
     if model.actuator_biastype[actuator] != mujoco.mjtBias.mjBIAS_AFFINE:
         return False
     return name == "kv" or bool(bias[1]) or not gain
@@ -478,18 +501,13 @@ def has_gain(model: mujoco.MjModel, actuator: int, name: str) -> bool:
 
 def field_table() -> list[tuple[str, str, str, str, str, str]]:
     """Return kind, field, name in the model, shape, unit and consequence of each field."""
-    return [
-        (
-            field.kind,
-            field.name,
-            field.array if field.column < 0 else f"{field.array}[{field.column}]",
-            "name" if field.reference else str(field.size),
-            field.unit,
-            field.consequence,
-        )
-        for fields in EDITABLE.values()
-        for field in fields.values()
-    ]
+    rows = []
+    for fields in EDITABLE.values():
+        for field in fields.values():
+            array = field.array if field.column < 0 else f"{field.array}[{field.column}]"
+            shape = "name" if field.reference else str(field.size)
+            rows.append((field.kind, field.name, array, shape, field.unit, field.consequence))
+    return rows
 
 
 def _element_type(kind: str) -> type:

@@ -40,13 +40,17 @@ class FieldChange:
     @property
     def text(self) -> str:
         """The change in one line."""
-        before, now = (" ".join(f"{v:.6g}" for v in row) for row in (self.before, self.now))
-        return f"{self.field.name} of {self.field.kind} {self.element}: {before} to {now}"
+        what = f"{self.field.name} of {self.field.kind} {self.element}"
+        return f"{what}: {_text(self.before)} to {_text(self.now)}"
 
     @property
     def columns(self) -> list[int]:
         """Columns that differ."""
         return np.flatnonzero(self.before != self.now).tolist()
+
+
+def _text(row: np.ndarray) -> str:
+    return " ".join(f"{value:.6g}" for value in row)
 
 
 def changes_of(lab: LiveLab) -> list[FieldChange]:
@@ -77,16 +81,18 @@ def edits_of(env: ManagerBasedRlEnv, changes: list[FieldChange]) -> list[Environ
             range.
     """
     rows = read_card(env, 0).randomized
-    gains = [change for change in changes if change.field.name in _GAINS]
-    others = [change for change in changes if change.field.name not in _GAINS]
-    driven = dict.fromkeys(change.element for change in gains)
-    edits: list[EnvironmentEdit] = [
-        _gains(env, [change for change in gains if change.element == element]) for element in driven
-    ]
-    for change in others:
+    gains: dict[str, list[FieldChange]] = {}
+    for change in changes:
+        if change.field.name in _GAINS:
+            gains.setdefault(change.element, []).append(change)
+    edits = [_gains(env, of_element) for of_element in gains.values()]
+    for change in changes:
+        if change.field.name in _GAINS:
+            continue
         left = change.columns
         for row in rows:
-            if drawn := [column for column in left if _draws(row, change, column)]:
+            drawn = [column for column in left if _draws(row, change, column)]
+            if drawn:
                 edits.append(_widened(env, row, change, drawn))
                 left = [column for column in left if column not in drawn]
         if left:
@@ -148,22 +154,21 @@ def _wider(ranges: Any, column: int, element: str, value: float) -> Any:
     """Return ranges of an event, with a value in them."""
     if not isinstance(ranges, Mapping):
         return min(ranges[0], value), max(ranges[1], value)
-    return {
-        key: _wider(pair, column, element, value)
-        if key == column or (isinstance(key, str) and re.fullmatch(key, element))
-        else pair
-        for key, pair in ranges.items()
-    }
+    wider = dict(ranges)
+    for key, pair in ranges.items():
+        if key == column or (isinstance(key, str) and re.fullmatch(key, element)):
+            wider[key] = _wider(pair, column, element, value)
+    return wider
 
 
 def _new(env: ManagerBasedRlEnv, change: FieldChange, columns: list[int]) -> EnvironmentEdit:
     """Return the edit that adds an event for some columns of a field."""
-    functions = {
-        function.model_fields[0]: name
-        for name in dr.__all__
-        if hasattr(function := getattr(dr, name), "model_fields")
-        and "ranges" in inspect.signature(function).parameters
-    }
+    functions = {}
+    for name in dr.__all__:
+        function = getattr(dr, name)
+        draws = hasattr(function, "model_fields")
+        if draws and "ranges" in inspect.signature(function).parameters:
+            functions[function.model_fields[0]] = name
     field = change.field
     if field.array not in functions:
         raise ValueError(

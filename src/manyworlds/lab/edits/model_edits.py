@@ -23,7 +23,7 @@ from manyworlds.lab.edits.editable_fields import (
 from manyworlds.lab.edits.spec_writes import Former, SpecWriter, restore
 from manyworlds.lab.errors import UnknownElementError, near
 from manyworlds.lab.moments.history import Edit
-from manyworlds.lab.world.model_facts import STATE, robot_of
+from manyworlds.lab.world.model_facts import STATE, find_elements, robot_of
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -104,7 +104,8 @@ class ModelEdits:
 
         Each has its name, value, unit, bounds, what follows from a change, and the compiled value.
         """
-        place, model = self.find(element), self._lab.model
+        place = self.find(element)
+        model = self._lab.model
         kind, id = place
         found = []
         for name, what in EDITABLE[kind].items():
@@ -137,16 +138,18 @@ class ModelEdits:
             KeyError: there is no such element.
             ValueError: there is no such kind.
         """
-        kind, colon, name = element.partition(":") if isinstance(element, str) else _parts(element)
+        if isinstance(element, str):
+            kind, colon, name = element.partition(":")
+        else:
+            kind, name = element
+            colon = ":"
         if not colon or kind not in EDITABLE:
             raise ValueError(
                 f"An element is named 'KIND:NAME', as 'body:cup', with one of the kinds "
                 f"{', '.join(EDITABLE)}; got {element!r}{near(kind, EDITABLE)}"
             )
-        model, code = self._lab.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-        robots = self._lab.world.robots
-        names = dict.fromkeys([name, *(f"{prefix}{name}" for prefix in robots.values())])
-        ids = {full: i for full in names if (i := mujoco.mj_name2id(model, code, full)) >= 0}
+        model = self._lab.model
+        ids = find_elements(model, kind, name, self._lab.world.robots.values())
         if len(ids) > 1 and name not in ids:
             raise UnknownElementError(
                 f"Several robots have a {kind} '{name}': name one of {', '.join(ids)}."
@@ -179,15 +182,17 @@ class ModelEdits:
 
     def names(self, kind: str = "") -> list[dict[str, object]]:
         """Return the names of elements, all kinds by default, and those in the robots' files."""
-        world, found = self._lab.world, []
+        world = self._lab.world
+        found = []
         for each in [kind] if kind else EDITABLE:
             owners = world.elements.owners.get({"joint": "jnt", "camera": "cam"}.get(each, each))
             for i in range(number_of(world.model, each)):
                 name = accessor(world.model, each, i).name
+                robot = None
                 if owners is not None:
                     robot = owners[i]
-                else:  # materials, equalities ... belong to the robot of their name
-                    robot = robot_of(name, world.robots) if name else None
+                elif name:  # materials, equalities ... belong to the robot of their name
+                    robot = robot_of(name, world.robots)
                 prefix = "" if robot is None else world.robots[robot]
                 found.append(
                     {
@@ -245,9 +250,11 @@ class ModelEdits:
         self, place: Place, what: EditableField, value: np.ndarray | str
     ) -> tuple[list[Former], Rows]:
         """Write a value into the spec and the model; return what was there before."""
-        lab, id = self._lab, place[1]
+        lab = self._lab
+        id = place[1]
         compiled = self._bind()
-        spec, writer = lab.world.spec, SpecWriter(lab.world.spec, compiled)
+        spec = lab.world.spec
+        writer = SpecWriter(spec, compiled)
         places = _own_rows(what, lab.model, id)
         former = {name: (at, getattr(lab.model, name)[at].copy()) for name, at in places.items()}
         try:
@@ -257,7 +264,8 @@ class ModelEdits:
                 _check_compiled(what, after, id, value, self.label_of(place))
                 rows = {name: (at, getattr(after, name)[at]) for name, at in places.items()}
             else:
-                after, row = compiled, _row_of(what, lab.model, value)
+                after = compiled
+                row = _row_of(what, lab.model, value)
                 rows = {what.array: (places[what.array], row)}
             self._write(what, compiled, after, rows)
         except Exception:
@@ -282,14 +290,20 @@ class ModelEdits:
         if not np.array_equal(after._sizes, lab.model._sizes):
             self._rebuild(what, after)
             return
-        kept = _INERTIAS if lab.world.card is not None and what.write != "inertial" else ()
-        changes = _differences(compiled, after, kept) if after is not compiled else {}
+        changes: dict[str, tuple[Any, np.ndarray]] = {}
+        statistics: tuple[str, ...] = ()
+        if after is not compiled:
+            kept = ()
+            if lab.world.card is not None and what.write != "inertial":
+                kept = _INERTIAS
+            changes = _differences(compiled, after, kept)
+            statistics = _STATISTICS
         constant = what.compiles and self._scratch_data(lab.model)
 
         def write(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             for name, (at, value) in [*changes.items(), *rows.items()]:
                 getattr(model, name)[at] = value
-            for name in _STATISTICS if after is not compiled else ():
+            for name in statistics:
                 setattr(model.stat, name, getattr(after.stat, name))
             if constant:
                 mujoco.mj_setConst(model, constant)
@@ -312,7 +326,8 @@ class ModelEdits:
         result = lab.rebuild(dataclasses.replace(lab.world, model=after), keep_history=True)
         if not result:
             raise ValueError(result.error)
-        self._world, self._scratch = lab.world, None
+        self._world = lab.world
+        self._scratch = None
 
     def _bind(self) -> mujoco.MjModel:
         """Return the model that the present world's spec compiles to."""
@@ -323,7 +338,9 @@ class ModelEdits:
             world.spec = world.spec.copy()  # that of the batch stays as it is
         if self._world is not None:
             self._keep_originals()
-        self._world, self._compiled, self._scratch = world, None, None
+        self._world = world
+        self._compiled = None
+        self._scratch = None
         compiled = self._compile()
         if not np.array_equal(compiled._sizes, world.model._sizes):
             self._world = None
@@ -353,11 +370,6 @@ class ModelEdits:
         return self._scratch
 
 
-def _parts(element: tuple[str, str]) -> tuple[str, str, str]:
-    kind, name = element
-    return kind, ":", name
-
-
 def _why_not(what: EditableField, model: mujoco.MjModel, id: int) -> str:
     if what.rule == "size":
         return ": its size comes from its mesh or height field, change that and rebuild"
@@ -383,15 +395,17 @@ def _own_rows(what: EditableField, model: mujoco.MjModel, id: int) -> dict[str, 
     if what.name in ("kp", "kv"):
         names = ["actuator_gainprm", "actuator_biasprm"]
     rows = {name: what.rows(model, id) for name in names}
-    if limited := _LIMITED.get(what.array):
-        rows[limited] = rows[what.array]
+    if what.array in _LIMITED:
+        rows[_LIMITED[what.array]] = rows[what.array]
     return rows
 
 
 def _row_of(what: EditableField, model: mujoco.MjModel, value: np.ndarray | str) -> Any:
     """Return the row of the model for a value."""
     if isinstance(value, str):
-        return -1 if not value else accessor(model, what.reference, value).id
+        if not value:
+            return -1
+        return accessor(model, what.reference, value).id
     return value if what.size > 1 else value[0]
 
 
@@ -414,7 +428,9 @@ def _differences(
     """Return the elements of arrays in which two models differ, by array."""
     found: dict[str, tuple[Any, np.ndarray]] = {}
     for name in dir(after):
-        new = None if name.startswith("_") or name in kept else getattr(after, name)
+        if name.startswith("_") or name in kept:
+            continue
+        new = getattr(after, name)
         if not isinstance(new, np.ndarray):
             continue
         old = getattr(before, name)

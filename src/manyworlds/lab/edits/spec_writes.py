@@ -61,7 +61,8 @@ class SpecWriter:
         """Set one attribute of an element, `alt.type` for one of a part of it."""
         target, name = _resolve(_elements(self.spec, kind)[id], path)
         before = getattr(target, name)
-        before = np.array(before) if isinstance(before, np.ndarray) else before
+        if isinstance(before, np.ndarray):
+            before = before.copy()
         self.formers.append(Former(kind, id, path, before))
         setattr(target, name, value)
 
@@ -118,9 +119,9 @@ def _first(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> N
 def _angle(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
     element = _elements(to.spec, "joint")[id]
     in_degrees = element.compiler.degree and element.type in _ANGLES
-    written = np.rad2deg(value) if in_degrees else value
-    # The margin of a joint is in radians in any file.
-    _plain(to, what, id, value if what.name == "margin" else written)
+    if in_degrees and what.name != "margin":  # which is in radians in any file
+        value = np.rad2deg(value)
+    _plain(to, what, id, value)
 
 
 def _ctrlrange(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
@@ -131,7 +132,8 @@ def _ctrlrange(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) 
 def _kp(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> None:
     element = _elements(to.spec, "actuator")[id]
     gain, bias = np.array(element.gainprm), np.array(element.biasprm)
-    gain[0], bias[1] = value[0], -value[0]
+    gain[0] = value[0]
+    bias[1] = -value[0]
     to.put("actuator", id, "gainprm", gain)
     to.put("actuator", id, "biasprm", bias)
 
@@ -172,7 +174,8 @@ def _pose(to: SpecWriter, what: EditableField, id: int, value: np.ndarray) -> No
 def _write_pose(to: SpecWriter, kind: str, id: int, position: np.ndarray, quat: np.ndarray) -> None:
     """Write a pose in the frame of the body as a pose in the frames that the spec has."""
     element = _elements(to.spec, kind)[id]
-    if kind == "geom" and (mesh := int(to.model.geom_dataid[id])) >= 0 and element.meshname:
+    if kind == "geom" and element.meshname and to.model.geom_dataid[id] >= 0:
+        mesh = int(to.model.geom_dataid[id])
         position, quat = _without_mesh(to.model, mesh, position, quat)
     offset, turn = _frame_of(element)
     if offset.any() or not np.array_equal(turn, (1.0, 0.0, 0.0, 0.0)):
@@ -180,7 +183,8 @@ def _write_pose(to: SpecWriter, kind: str, id: int, position: np.ndarray, quat: 
         inverse_pos, inverse_quat = np.empty(3), np.empty(4)
         mujoco.mju_negPose(inverse_pos, inverse_quat, offset, turn)
         mujoco.mju_mulPose(back, turned, inverse_pos, inverse_quat, position, quat)
-        position, quat = back, turned
+        position = back
+        quat = turned
     if kind in ("geom", "site") and np.isfinite(element.fromto).all():
         to.put(kind, id, "fromto", np.full(6, np.nan))
     to.put(kind, id, "alt.type", _QUAT)
@@ -260,13 +264,16 @@ def _without_mesh(
 
 def _frame_of(element: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the pose of an element's frame in its body."""
-    position, quat = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+    position = np.zeros(3)
+    quat = np.array([1.0, 0.0, 0.0, 0.0])
     frame = element.frame
     while frame is not None:
         turn = _orientation(frame)
         whole_pos, whole_quat = np.empty(3), np.empty(4)
         mujoco.mju_mulPose(whole_pos, whole_quat, np.array(frame.pos), turn, position, quat)
-        position, quat, frame = whole_pos, whole_quat, frame.frame
+        position = whole_pos
+        quat = whole_quat
+        frame = frame.frame
     return position, quat
 
 

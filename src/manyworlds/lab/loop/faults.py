@@ -46,11 +46,13 @@ _KINDS = [
 
 def explain_warnings(counts: Mapping[str, int]) -> list[str]:
     """Return the numbers of warnings since the last reset, by type, as text with their meaning."""
-    return [
-        f"{count} warning{'s' * (count > 1)} since the reset: {kind}"
-        + (f" ({_MEANINGS[kind]})" if kind in _MEANINGS else "")
-        for kind, count in counts.items()
-    ]
+    lines = []
+    for kind, count in counts.items():
+        line = f"{count} {'warning' if count == 1 else 'warnings'} since the reset: {kind}"
+        if kind in _MEANINGS:
+            line += f" ({_MEANINGS[kind]})"
+        lines.append(line)
+    return lines
 
 
 class FaultError(RuntimeError):
@@ -100,10 +102,12 @@ class WarningCounter:
         now = self._numbers.tobytes()
         if now == self._seen:
             return []
-        before, self._seen = np.frombuffer(self._seen, self._numbers.dtype), now
+        before = np.frombuffer(self._seen, self._numbers.dtype)
+        self._seen = now
         found = []
         for kind, number, old in zip(_KINDS, self._numbers.tolist(), before.tolist(), strict=True):
-            new = number - old if number >= old else number
+            reset = number < old
+            new = number if reset else number - old
             if new > 0:
                 self.add(kind, new)
                 found.append(kind)
@@ -176,14 +180,19 @@ def find_divergence(
         time: time before the step [s].
         stacked: what made the step.
     """
-    stepped = stacked.stepper.name in PHYSICS
-    who = "" if stepped else f", while {_name_stepper(stacked)} advanced the world"
-    for kind, what in _DIVERGED.items():
-        if kind in kinds:
-            number = int(data.warning[_KINDS.index(kind)].lastinfo)
-            body = (_body_of_qpos if kind == "badqpos" else _body_of_dof)(model, number)
-            return f"The {what} diverged at {time:.3f} s, first of body '{body}'{who}: {REMEDY}."
-    return ""
+    kind = next((kind for kind in _DIVERGED if kind in kinds), None)
+    if kind is None:
+        return ""
+    number = int(data.warning[_KINDS.index(kind)].lastinfo)
+    if kind == "badqpos":
+        body = _body_of_qpos(model, number)
+    else:
+        body = _body_of_dof(model, number)
+    who = ""
+    if stacked.stepper.name not in PHYSICS:
+        who = f", while {_name_stepper(stacked)} advanced the world"
+    what = _DIVERGED[kind]
+    return f"The {what} diverged at {time:.3f} s, first of body '{body}'{who}: {REMEDY}."
 
 
 def name_writers(commands: Iterable[Command], stacked: StackedStepper) -> str:

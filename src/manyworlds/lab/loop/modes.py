@@ -37,7 +37,8 @@ class Modes:
         Raises:
             RuntimeError: the mode is locked.
         """
-        mode = "live" if mode == "auto" else mode
+        if mode == "auto":
+            mode = "live"
         if mode == self.mode:
             return
         if self._loop.mode_locked:

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
 
-SLOWEST, FASTEST = 0.05, 10.0
-"""Bounds of the speed."""
+SLOWEST = 0.05
+"""Lower bound of the speed."""
+FASTEST = 10.0
+"""Upper bound of a finite speed."""
 
 _SPIN_S = 0.0005  # resolution of `Event.wait` [s]
 _WINDOW_S = 1.0
@@ -59,15 +61,21 @@ class Pacer:
     def speed(self, speed: float) -> None:
         if math.isnan(speed):
             raise ValueError("The speed must be a number, got nan.")
-        self._speed = speed if math.isinf(speed) and speed > 0 else _clamp(speed)
+        if speed != math.inf:
+            speed = min(max(speed, SLOWEST), FASTEST)
+        self._speed = speed
         self.restart()
 
     @property
     def pace(self) -> Pace:
         """Speed of simulated time over the last second."""
         history = list(self._history)
-        elapsed = history[-1][0] - history[0][0] if len(history) > 1 else 0.0
-        factor = (history[-1][1] - history[0][1]) / elapsed if elapsed > 0.0 else 0.0
+        factor = 0.0
+        if history:
+            begin, simulated_before = history[0]
+            end, simulated = history[-1]
+            if end > begin:
+                factor = (simulated - simulated_before) / (end - begin)
         return Pace(self._speed, factor, max(0.0, self._behind))
 
     def restart(self) -> None:
@@ -95,7 +103,3 @@ class Pacer:
         self._history.append((now, self._simulated))
         while now - self._history[0][0] > _WINDOW_S:
             self._history.popleft()
-
-
-def _clamp(speed: float) -> float:
-    return min(max(speed, SLOWEST), FASTEST)

@@ -288,8 +288,11 @@ class PhysicsLoop:
         """
         if num_steps < 1:
             raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
-        self._requests.put(request := StepRequest(num_steps))
-        end = time.monotonic() + (_COMMAND_S + num_steps / 100.0 if timeout is None else timeout)
+        if timeout is None:
+            timeout = _COMMAND_S + num_steps / 100.0
+        request = StepRequest(num_steps)
+        self._requests.put(request)
+        end = time.monotonic() + timeout
         try:
             while not request.future.done() and self._serve_here(end - time.monotonic()):
                 pass
@@ -364,7 +367,8 @@ class PhysicsLoop:
         reset_data: WorldEdit,
     ) -> None:
         """Replace the world in a command, whose snapshot shows it; callbacks and steppers stay."""
-        self.model, self.controls = model, controls
+        self.model = model
+        self.controls = controls
         self._reset_data = reset_data
         self._bind(data)
         self.model_version += 1
@@ -437,8 +441,9 @@ class PhysicsLoop:
         if self._mode == "live" or self._queue or self._stopping.is_set():
             return False
         calls = [handle.call for handle in self._pre + self._post]
-        laws = [type(law) for r in self.controls for law in (r.controller, r.controller.base)]
-        return isinstance(self.steppers.top.stepper, Physics) and all(map(is_ours, calls + laws))
+        for robot in self.controls:
+            calls += [type(robot.controller), type(robot.controller.base)]
+        return isinstance(self.steppers.top.stepper, Physics) and all(map(is_ours, calls))
 
     def _let_others(self) -> None:
         if self._lock.is_wanted:
@@ -451,7 +456,8 @@ class PhysicsLoop:
         if request.left > 0:
             self._iterate(force=True)
             request.left -= 1
-            error = FaultError(self._fault) if self._fault else None
+            if self._fault:
+                error = FaultError(self._fault)
         if error is None and request.left > 0:
             if not self._stopping.is_set():
                 return
@@ -481,12 +487,14 @@ class PhysicsLoop:
             except Exception as error:  # of a controller from outside this package
                 self.fail(f"The controller '{robot.controller.name}' of '{robot.name}'", error)
                 return
-        if bad := self.limits.find_bad(self.model, self.data, self.controls):
+        bad = self.limits.find_bad(self.model, self.data, self.controls)
+        if bad:
             self._warnings.add("badctrl")
             self._halt(bad)
 
     def _move(self) -> bool:
-        stepper, time = self.steppers.top.stepper, self.data.time
+        stepper = self.steppers.top.stepper
+        time = self.data.time
         avoid_sparse_newton(self.model)  # commands and callbacks may have changed its options
         try:
             moved = stepper.step(self.model, self.data)
@@ -499,8 +507,10 @@ class PhysicsLoop:
 
     def _diverged(self, time: float) -> bool:
         """Count MuJoCo's new warnings; stop the world if it has reset bad data."""
-        kinds, stacked = self._warnings.update(), self.steppers.top
-        reason = find_divergence(self.model, self.data, kinds, time, stacked) if kinds else ""
+        kinds = self._warnings.update()
+        if not kinds:
+            return False
+        reason = find_divergence(self.model, self.data, kinds, time, self.steppers.top)
         if reason:
             self._halt(reason)
         return bool(reason)

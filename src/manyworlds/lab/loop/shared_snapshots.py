@@ -96,9 +96,11 @@ class SnapshotWriter:
 
     def write(self, snapshot: Snapshot) -> None:
         """Make a snapshot the newest one."""
-        memory, raw = self._memory, self._memory.memory
+        memory = self._memory
+        raw = memory.memory
         slot = self._count % _SLOTS
-        start, turn = memory.start(slot), 2 * (self._count // _SLOTS)
+        start = memory.start(slot)
+        turn = 2 * (self._count // _SLOTS)
         text = self._encoded(snapshot)
         _SEQUENCE.pack_into(raw, start, turn + 1)
         memory.fence()
@@ -157,8 +159,10 @@ class SnapshotReader:
         with self._lock:
             while (count := _NEWEST.unpack_from(self._memory.memory)[0]) != self._count:
                 self._memory.fence()
-                if (snapshot := self._copy(count - 1)) is not None:
-                    self._count, self._snapshot = count, snapshot
+                snapshot = self._copy(count - 1)
+                if snapshot is not None:
+                    self._count = count
+                    self._snapshot = snapshot
             if self._snapshot is None:
                 raise RuntimeError("The shared memory has no snapshot yet.")
             return self._snapshot
@@ -169,8 +173,10 @@ class SnapshotReader:
 
     def _copy(self, number: int) -> Snapshot | None:
         """Return the snapshot of a number; None if it was replaced while it was copied."""
-        memory, raw = self._memory, self._memory.memory
-        slot, turn = number % _SLOTS, 2 * (number // _SLOTS) + 2
+        memory = self._memory
+        raw = memory.memory
+        slot = number % _SLOTS
+        turn = 2 * (number // _SLOTS) + 2
         start = memory.start(slot)
         frame_id, step, version, length, time, paused = _HEAD.unpack_from(raw, start + 8)
         text = raw[start + _SLOT_HEAD : start + _SLOT_HEAD + min(max(length, 0), _TEXT)]
@@ -272,9 +278,10 @@ def unpack_snapshot(plain: PlainSnapshot, known: Layout | None = None) -> Snapsh
         plain: the description.
         known: layout, if it has none.
     """
-    layout = layout_from_plain(plain["layout"]) if "layout" in plain else known
-    assert layout is not None
-    return Snapshot(**{**plain, "layout": layout})
+    if "layout" in plain:
+        known = layout_from_plain(plain["layout"])
+    assert known is not None
+    return Snapshot(**{**plain, "layout": known})
 
 
 def _anonymous_file(length: int) -> int:

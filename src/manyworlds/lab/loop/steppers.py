@@ -76,7 +76,7 @@ class Puppet:
     name = "puppet"
 
     def __init__(self) -> None:
-        self._next: dict[str, np.ndarray | float] | None = None
+        self._next: dict[str, np.ndarray] | None = None
 
     def show(self, **fields: np.ndarray | float) -> None:
         """Set the state to show at the next step: `time`, `qpos`, `qvel`, `act`, `ctrl` ...
@@ -85,14 +85,12 @@ class Puppet:
             ValueError: a state has no field of a given name.
         """
         allowed = ("time", "qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat")
-        if unknown := set(fields) - set(allowed):
+        unknown = set(fields) - set(allowed)
+        if unknown:
             raise ValueError(
                 f"A state has no {', '.join(sorted(unknown))}: choose from {', '.join(allowed)}."
             )
-        self._next = {
-            name: float(value) if name == "time" else np.array(value, float)  # type: ignore[arg-type]
-            for name, value in fields.items()
-        }
+        self._next = {name: np.array(value, float) for name, value in fields.items()}
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
         """Show the newest state, if there is one that was not shown yet."""
@@ -101,7 +99,7 @@ class Puppet:
             return False
         for name, value in fields.items():
             if name == "time":
-                data.time = value
+                data.time = value.item()
             else:
                 getattr(data, name)[:] = value
         mujoco.mj_forward(model, data)
@@ -156,7 +154,8 @@ class StepperStack:
     def _set(self, stack: list[StackedStepper]) -> None:
         steppers = (stacked.stepper for stacked in stack)
         memories = (stepper for stepper in steppers if isinstance(stepper, StepperWithMemory))
-        self._stack, self.with_memory = stack, next(memories, None)
+        self._stack = stack
+        self.with_memory = next(memories, None)
 
 
 def why_still(loop: PhysicsLoop) -> list[str]:
@@ -166,7 +165,8 @@ def why_still(loop: PhysicsLoop) -> list[str]:
         reasons.append("the world is paused")
     if loop.mode == "direct":
         reasons.append("the world waits for steps (direct mode)")
-    if (top := loop.steppers.top).stepper.name not in PHYSICS:
+    top = loop.steppers.top
+    if top.stepper.name not in PHYSICS:
         reasons.append(f"'{top.owner}' replaces physics ({top.stepper.name})")
     if loop.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION:
         reasons.append("actuation is switched off in the options")

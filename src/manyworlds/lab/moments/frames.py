@@ -90,7 +90,8 @@ class FrameStore:
     """
 
     def __init__(self, empty: Recording, max_duration: float, max_bytes: float) -> None:
-        self.max_duration, self.max_bytes = max_duration, max_bytes
+        self.max_duration = max_duration
+        self.max_bytes = max_bytes
         self.shift = 0.0
         """Difference of the frames' times and the world's time [s]."""
         self._lock = threading.Lock()
@@ -122,8 +123,10 @@ class FrameStore:
     def duration(self) -> float:
         """Time from the first to the last frame [s]."""
         with self._lock:
-            ends = [time for s in self._segments if s.times for time in (s.times[0], s.times[-1])]
-        return ends[-1] - ends[0] if ends else 0.0
+            filled = [segment.times for segment in self._segments if segment.times]
+            if not filled:
+                return 0.0
+            return filled[-1][-1] - filled[0][0]
 
     def add(self, rows: Sequence[np.ndarray], option: mujoco.MjOption) -> float:
         """Add frames, and drop those that are too old or too many.
@@ -137,7 +140,9 @@ class FrameStore:
         Returns:
             The time of the newest frame [s].
         """
-        shift, last, times = self.shift, self._last, []
+        shift = self.shift
+        last = self._last
+        times = []
         for row in rows:
             time = row.item(0) + shift
             if time <= last:
@@ -148,7 +153,8 @@ class FrameStore:
         if not times:
             return last
         with self._lock:
-            self.shift, self._last = shift, last
+            self.shift = shift
+            self._last = last
             newest = self._segments[-1]
             newest.times.extend(times)
             newest.rows.extend(rows)
@@ -159,7 +165,8 @@ class FrameStore:
 
     def _drop(self, now: float) -> None:
         """Drop what is too old or too much, but for the newest frame."""
-        segments, oldest = self._segments, now - self.max_duration
+        segments = self._segments
+        oldest = now - self.max_duration
         while self._num_bytes > self.max_bytes or segments[0].times[0] < oldest:
             if len(segments) == 1 and len(segments[0].rows) == 1:
                 break
@@ -184,7 +191,8 @@ class FrameStore:
         Returns:
             Time [s] and values, shape [num_columns], of each.
         """
-        segment, cut = self._segments[-1], []
+        segment = self._segments[-1]
+        cut = []
         with self._lock:
             for _ in range(number):
                 cut.append((segment.times.pop(), segment.rows.pop()))
@@ -207,11 +215,15 @@ class FrameStore:
         """Drop all frames."""
         with self._lock:
             self._segments[:] = [Segment(self._segments[-1].empty)]
-            self._num_bytes, self._oldest = 0, -math.inf
+            self._num_bytes = 0
+            self._oldest = -math.inf
 
     def recording(self, since: float = -math.inf) -> Recording:
         """Return a recording of the frames from a time on [s]."""
         with self._lock:
             parts = [Segment(s.empty, s.times.copy(), s.rows.copy()) for s in self._segments]
-        starts = [sum(1 for time in part.times if time < since) for part in parts]
-        return join_segments([p.recording(n) for p, n in zip(parts, starts, strict=True)])
+        recordings = []
+        for part in parts:
+            start = sum(time < since for time in part.times)
+            recordings.append(part.recording(start))
+        return join_segments(recordings)

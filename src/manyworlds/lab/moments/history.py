@@ -84,22 +84,17 @@ class EditHistory:
     def record(self, edit: Edit) -> None:
         """Add an edit that was just made; what was undone before can no longer be redone."""
         with self.lock:
-            before, made = self.lists, edit
-            edit = replace(edit, time=time.monotonic())
-            last = self._done[-1] if self._done else None
-            if (
-                last is not None
-                and not self._undone
-                and edit.key is not None
-                and last.key == edit.key
-                and edit.time - last.time <= _TOGETHER_S
-            ):
-                edit = replace(edit, undo=last.undo)
-                self._done.pop()
-            self._done.append(edit)
+            before = self.lists
+            kept = replace(edit, time=time.monotonic())
+            if self._done and not self._undone and edit.key is not None:
+                last = self._done[-1]
+                if last.key == edit.key and kept.time - last.time <= _TOGETHER_S:
+                    kept = replace(kept, undo=last.undo)
+                    self._done.pop()
+            self._done.append(kept)
             del self._done[: -self._limit]
             self._undone.clear()
-            self.on_step(EditStep(made.undo, made.redo, before, self.lists))
+            self.on_step(EditStep(edit.undo, edit.redo, before, self.lists))
 
     def undo(self) -> str:
         """Undo the last edit, and return its label.
@@ -110,7 +105,8 @@ class EditHistory:
         with self.edit():
             if not self._done:
                 raise RuntimeError("There is nothing to undo.")
-            before, edit = self.lists, self._done[-1]
+            before = self.lists
+            edit = self._done[-1]
             edit.undo()  # if it fails, the edit stays
             self._undone.append(self._done.pop())
             self.on_step(EditStep(edit.redo, edit.undo, before, self.lists))
@@ -125,7 +121,8 @@ class EditHistory:
         with self.edit():
             if not self._undone:
                 raise RuntimeError("There is nothing to redo.")
-            before, edit = self.lists, self._undone[-1]
+            before = self.lists
+            edit = self._undone[-1]
             edit.redo()
             self._done.append(self._undone.pop())
             self.on_step(EditStep(edit.undo, edit.redo, before, self.lists))

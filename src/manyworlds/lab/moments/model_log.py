@@ -52,7 +52,11 @@ class ModelLog:
     @property
     def num_bytes(self) -> int:
         """Memory of the changes."""
-        return sum(v.nbytes for c in self.changes for v in (*c.before.values(), *c.after.values()))
+        count = 0
+        for change in self.changes:
+            count += sum(value.nbytes for value in change.before.values())
+            count += sum(value.nbytes for value in change.after.values())
+        return count
 
     def note(self, frame: int, inside: bool) -> tuple[str, ...]:
         """Keep what changed since the last call.

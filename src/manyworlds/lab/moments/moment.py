@@ -72,7 +72,9 @@ class ControlState:
 
     def put(self, robot: RobotControl) -> None:
         """Give a robot this control."""
-        robot.controller, robot.enabled, robot.owner = self.controller, self.enabled, self.owner
+        robot.controller = self.controller
+        robot.enabled = self.enabled
+        robot.owner = self.owner
         self.put_command(robot)
 
     def put_changes(self, robot: RobotControl, since: ControlState) -> None:
@@ -106,7 +108,7 @@ class ControlStates:
     robots: Mapping[str, ControlState]
     """Control of each robot, by its name."""
     task: TaskSettings | None = None
-    """See `DriverWithMemory.settings`; None without a task."""
+    """See `StepperWithMemory.settings`; None without a task."""
 
     @classmethod
     def of(cls, loop: PhysicsLoop) -> ControlStates:
@@ -215,13 +217,16 @@ class Moment(WorldState):
             law = robot.controller
             targets[robot.name] = robot.command.targets
             memory[robot.name] = {"law": law.name, "state": law.state_dict()}
+        task_memory = NO_TASK_MEMORY
         task = loop.steppers.with_memory
+        if task is not None:
+            task_memory = np.frombuffer(task.memory(), np.uint8)
         return cls(
             state=state,
             sensordata=data.sensordata.copy(),
             targets=targets,
             memory=memory,
-            task_memory=NO_TASK_MEMORY if task is None else np.frombuffer(task.memory(), np.uint8),
+            task_memory=task_memory,
             controls=ControlStates.of(loop),
         )
 

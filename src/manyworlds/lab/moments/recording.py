@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -39,8 +40,10 @@ class RecordingError(ValueError):
     """
 
     def __init__(self, message: str, file: str, line: int = 0) -> None:
-        super().__init__(f"{file}{f', line {line}' if line else ''}: {message}")
-        self.file, self.line = file, line
+        place = f"{file}, line {line}" if line else file
+        super().__init__(f"{place}: {message}")
+        self.file = file
+        self.line = line
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +112,8 @@ class Recording:
         frame = int(np.searchsorted(self.clock, time + _SNAP_S, side="right")) - 1
         if frame < 0 or frame >= last:
             return min(max(frame, 0), last), 0.0
-        before, after = self.clock[frame], self.clock[frame + 1]
+        before = self.clock[frame]
+        after = self.clock[frame + 1]
         if time - before < _SNAP_S:
             return frame, 0.0
         return frame, float((time - before) / (after - before))
@@ -127,7 +131,8 @@ class Recording:
             there = self.values[frame + 1]
             row = here + alpha * (there - here)
         else:
-            there, row = here, here.copy()
+            there = here
+            row = here.copy()
         arc = np.empty(3)
         for columns in self._quaternions:
             quat, following = here[columns].copy(), there[columns].copy()
@@ -189,6 +194,28 @@ def state_columns(model: mujoco.MjModel, model_hash: str = "") -> Recording:
     )
 
 
+def index_from_plain(plain: Mapping[str, Any], width: int) -> Index:
+    """Return the columns of elements that a file describes.
+
+    Args:
+        plain: first column and number of columns, by field and name, as JSON gives them.
+        width: number of columns.
+
+    Raises:
+        ValueError: an element lies outside the columns.
+    """
+    index: dict[str, dict[str, tuple[int, int]]] = {}
+    for part, elements in plain.items():
+        index[str(part)] = {}
+        for name, (start, count) in elements.items():
+            if start < 0 or count < 1 or start + count > width:
+                raise ValueError(
+                    f"its arrays are of other sizes: '{name}' lies outside the {width} columns"
+                )
+            index[str(part)][str(name)] = (int(start), int(count))
+    return index
+
+
 def joint_names(model: mujoco.MjModel) -> list[str]:
     """Return the names of all joints; `BODY:0` stands for the first unnamed joint of a body."""
     names = []
@@ -207,7 +234,8 @@ def joint_types(model: mujoco.MjModel) -> dict[str, str]:
 
 def state_index(model: mujoco.MjModel) -> Index:
     """Return the columns of each element in a vector of `mjSTATE_INTEGRATION`."""
-    joints, kinds = joint_names(model), model.jnt_type.tolist()
+    joints = joint_names(model)
+    kinds = model.jnt_type.tolist()
     actuators = [model.actuator(i).name or f"actuator_{i}" for i in range(model.nactuator)]
     mocaps = {int(i): _body_name(model, body) for body, i in enumerate(model.body_mocapid)}
     places = {

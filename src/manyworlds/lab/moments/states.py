@@ -16,7 +16,12 @@ import numpy as np
 from manyworlds.lab.loop.controls import RobotControls
 from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.moments.moment import NO_TASK_MEMORY, Moment, WorldState
-from manyworlds.lab.moments.recording import Recording, carry_values, state_columns
+from manyworlds.lab.moments.recording import (
+    Recording,
+    carry_values,
+    index_from_plain,
+    state_columns,
+)
 from manyworlds.lab.world.model_facts import STATE
 from manyworlds.utils.files import write_atomic
 
@@ -230,7 +235,9 @@ class SavedStates:
         """
         same = others._columns.model_hash == self._columns.model_hash
         for name, saved in others.items():
-            self._states[name] = saved if same else self.convert(saved, controls)
+            if not same:
+                saved = self.convert(saved, controls)
+            self._states[name] = saved
 
     def convert(self, saved: SavedState, controls: RobotControls) -> SavedState:
         """Return a state of another model as one of this model.
@@ -243,23 +250,30 @@ class SavedStates:
             saved: the state.
             controls: controls of this world's robots.
         """
-        model, data, columns = self._world.model, self._world.new_data(), self._columns
+        model = self._world.model
+        data = self._world.new_data()
+        columns = self._columns
         state = np.empty(columns.values.shape[1])
         mujoco.mj_getState(model, data, state, STATE)
         kept = carry_values(saved.state, saved.columns, state, columns)
         state[0] = saved.time
         mujoco.mj_setState(model, data, state, STATE)
         mujoco.mj_forward(model, data)
-        fresh, memory, actuators, forgot = {}, {}, {}, []
+        fresh = {}
+        memory = {}
+        actuators = {}
+        forgot = []
         for robot in controls:
             names = actuators[robot.name] = list(robot.actuators.names)
             old = saved.actuators.get(robot.name, [])
             told = dict(zip(old, np.ravel(saved.targets.get(robot.name, ())), strict=False))
             neutral = zip(names, robot.neutral, strict=True)
             fresh[robot.name] = np.array([told.get(name, value) for name, value in neutral])
-            same = old == names and robot.name in saved.memory
-            memory[robot.name] = saved.memory[robot.name] if same else _NO_MEMORY
-            forgot += [robot.name] * (bool(old) and old != names)
+            memory[robot.name] = _NO_MEMORY
+            if old == names and robot.name in saved.memory:
+                memory[robot.name] = saved.memory[robot.name]
+            if old and old != names:
+                forgot.append(robot.name)
         parts = {
             "in the initial state": [name for name in columns.joint_types if name not in kept],
             "not kept": [n for n in saved.columns.joint_types if n not in kept],
@@ -292,13 +306,7 @@ def _columns(meta: dict[str, Any], width: int) -> Recording:
     Raises:
         ValueError: an element lies outside of the state.
     """
-    index = {
-        str(field): {str(name): (int(start), int(count)) for name, (start, count) in parts.items()}
-        for field, parts in meta.get("index", {}).items()
-    }
-    places = [place for parts in index.values() for place in parts.values()]
-    if any(start < 0 or count < 1 or start + count > width for start, count in places):
-        raise ValueError("its arrays are of other sizes")
+    index = index_from_plain(meta.get("index", {}), width)
     types = {str(name): str(kind) for name, kind in meta.get("joint_types", {}).items()}
     empty = np.empty((0, width))
     return Recording(np.empty(0), empty, index, types, str(meta["model_hash"]))

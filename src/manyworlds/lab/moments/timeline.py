@@ -19,7 +19,6 @@ from manyworlds.lab.moments.frames import StepRows
 from manyworlds.lab.moments.model_log import ModelLog
 from manyworlds.lab.moments.moment import ControlStates, Moment
 from manyworlds.lab.moments.recording import Recording, state_columns
-from manyworlds.lab.moments.timed_edits import TimedEdits, TimedStep
 from manyworlds.lab.moments.timeline_parts import (
     Forces,
     FrameBuffer,
@@ -27,6 +26,8 @@ from manyworlds.lab.moments.timeline_parts import (
     Future,
     Mark,
     Resimulation,
+    TimedEdits,
+    TimedStep,
     TimelineCfg,
     put_forces,
 )
@@ -82,7 +83,9 @@ class Timeline:
         """Sentences about what the last branch could not repeat."""
         self.after_branch: Callable[[], None] = lambda: None
         """Called in the physics thread where the world continues from another moment."""
-        self._loop, self._rows, self._edits = loop, rows, edits
+        self._loop = loop
+        self._rows = rows
+        self._edits = edits
         self._buffer = FrameBuffer(state_columns(loop.model), self.cfg, loop.model.opt)
         self._stacked: StackedStepper | None = None
         self._other: Future | None = None
@@ -109,14 +112,19 @@ class Timeline:
         self._controls = ControlStates.of(self._loop)
         self._version = self._loop.model_version
         self._motion = np.empty(mujoco.mj_stateSize(model, _MOTION))
-        self._buffer.option, self._moved = model.opt, False
+        self._buffer.option = model.opt
+        self._moved = False
         self._jump: tuple[np.ndarray, Moment] | None = None
-        self._reason, self._pushing = "", False
-        self._extras, self._edit_frame = FrameExtras(), self._end
+        self._reason = ""
+        self._pushing = False
+        self._extras = FrameExtras()
+        self._edit_frame = self._end
         self._note_first()
-        self._checkpoint_due, self._checkpoint_time = 0, 0.0
+        self._checkpoint_due = 0
+        self._checkpoint_time = 0.0
         self._other = None
-        self._at, self._at_time = 0, 0.0
+        self._at = 0
+        self._at_time = 0.0
         self._shown = False
         self._present: Moment | None = None
 
@@ -136,11 +144,9 @@ class Timeline:
     @property
     def duration(self) -> float:
         """Time from the first moment that can be gone back to until the newest one [s]."""
-        return (
-            max(0.0, self._buffer.stored.last_time - self._first_time)
-            if self._first < self._end
-            else 0.0
-        )
+        if self._first == self._end:
+            return 0.0
+        return max(0.0, self._buffer.stored.last_time - self._first_time)
 
     @property
     def num_frames(self) -> int:
@@ -150,7 +156,9 @@ class Timeline:
     @property
     def ago(self) -> float:
         """Time from the moment that is shown until the newest one [s]; 0 in the present."""
-        return self._buffer.stored.last_time - self._at_time if self.is_active else 0.0
+        if not self.is_active:
+            return 0.0
+        return self._buffer.stored.last_time - self._at_time
 
     @property
     def world_time(self) -> float:
@@ -166,7 +174,8 @@ class Timeline:
         """Return the marks that can be gone back to, with the time since each [s]."""
         if not self.num_frames:
             return []
-        newest, oldest = self._buffer.stored.last_time, self._first_time
+        newest = self._buffer.stored.last_time
+        oldest = self._first_time
         return [(newest - mark.time, mark) for mark in self._extras.marks_since(oldest)]
 
     @property
@@ -197,7 +206,8 @@ class Timeline:
         if not seconds > 0.0:
             raise ValueError(f"The length must be above 0 s, got {seconds}.")
         times = self._buffer.frames.newest.times
-        return self._buffer.frames.recording(times[-1] - seconds if times else -math.inf)
+        since = times[-1] - seconds if times else -math.inf
+        return self._buffer.frames.recording(since)
 
     def seek(self, ago: float) -> None:
         """Pause, and show the moment some time before the newest one.
@@ -232,11 +242,14 @@ class Timeline:
 
         def go(model: mujoco.MjModel, data: mujoco.MjData) -> None:
             self._check_history()
-            frame = (self._at if self.is_active else self._end - 1) + num_frames
+            shown = self._at if self.is_active else self._end - 1
+            frame = shown + num_frames
             if not self._first <= frame < self._end:
-                side = "newest" if num_frames > 0 else "first"
-                remedy = ": step the world to go on" if num_frames > 0 else " that is kept"
-                raise ValueError(f"This is the {side} moment of the timeline{remedy}.")
+                if num_frames > 0:
+                    which = "newest moment of the timeline: step the world to go on"
+                else:
+                    which = "first moment of the timeline that is kept"
+                raise ValueError(f"This is the {which}.")
             self._enter(model, data, frame)
 
         self._loop.do(go, edits_model=False)
@@ -248,7 +261,8 @@ class Timeline:
     def return_to_present(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Do the same as `leave`, in the physics thread."""
         if self.is_active:
-            present, paused = self._present, self._was_paused
+            present = self._present
+            paused = self._was_paused
             self.give_way(model, data)
             assert present is not None
             present.put_state(self._loop, model, data)
@@ -295,7 +309,10 @@ class Timeline:
         def go(model: mujoco.MjModel, data: mujoco.MjData) -> Future:
             other = self._branch(model, data)
             self.after_branch()
-            self._loop.set_paused(self._was_paused if play is None else not play)
+            if play is None:
+                self._loop.set_paused(self._was_paused)
+            else:
+                self._loop.set_paused(not play)
             return other
 
         with self._edits.lock:
@@ -343,7 +360,8 @@ class Timeline:
             if self.cfg.max_duration <= 0.0:
                 why = "TimelineCfg.max_duration is 0"
             raise ValueError(f"The timeline has no moment to go back to: {why}.")
-        if (top := self._loop.steppers.top).stepper.name == "replay":
+        top = self._loop.steppers.top
+        if top.stepper.name == _REPLAY:
             raise ValueError(f"The timeline is not there while '{top.owner}' plays: stop it first.")
 
     def _enter(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> None:
@@ -365,7 +383,8 @@ class Timeline:
             self._note_model(self._end, inside=False)
 
     def _show(self, model: mujoco.MjModel, data: mujoco.MjData, frame: int) -> None:
-        self._at, self._at_time = frame, self._time(frame)
+        self._at = frame
+        self._at_time = self._time(frame)
         self._set_model(frame)
         row = self._row(frame)
         mujoco.mj_setState(model, data, row, STATE)
@@ -397,8 +416,13 @@ class Timeline:
         loop.touched = False
         self._note_commands()
         mujoco.mj_getState(model, data, self._motion, _MOTION)
-        motion, rows = self._motion.tobytes(), self._buffer.frames.newest.rows
-        last = self._jump[0] if self._jump else rows[-1] if rows else np.empty(0)
+        motion = self._motion.tobytes()
+        rows = self._buffer.frames.newest.rows
+        last = np.empty(0)
+        if self._jump:
+            last = self._jump[0]
+        elif rows:
+            last = rows[-1]
         if motion == last[: len(self._motion)].tobytes() or self._is_replay:
             return
         row = self._rows.read(model, data)
@@ -466,15 +490,18 @@ class Timeline:
             self._mark("edit", shown)
 
     def _mark(self, kind: str, label: str) -> None:
-        times = self._buffer.frames.newest.times
-        moment = times[-1] if times else self._buffer.frames.last_time
+        frames = self._buffer.frames
+        moment = frames.last_time
+        if frames.newest.times:
+            moment = frames.newest.times[-1]
         self._extras.mark(self._end - 1, Mark(moment, kind, label))
 
     def _checkpoint(self, frame: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Keep all that a frame lacks, unless that would take too much time."""
         self._checkpoint_due = frame + _CHECKPOINT_FRAMES
-        last = self._extras.checkpoints[-1][0] if self._extras.checkpoints else -math.inf
-        is_far = frame - last >= self._buffer.num_frames / 2  # it may be dropped before the next
+        is_far = True
+        if self._extras.checkpoints:  # the last one may be dropped before the next
+            is_far = frame - self._extras.checkpoints[-1][0] >= self._buffer.num_frames / 2
         if time.monotonic() < self._checkpoint_time and not is_far:
             return
         begun = time.thread_time()
@@ -491,7 +518,8 @@ class Timeline:
     def _note_first(self) -> None:
         """Find the first moment from which the world can continue."""
         checkpoints = self._extras.checkpoints
-        self._first, self._first_time = self._end, math.inf
+        self._first = self._end
+        self._first_time = math.inf
         if checkpoints:
             self._first = checkpoints[0][0]
             self._first_time = self._time(self._first)
@@ -517,7 +545,8 @@ class Timeline:
         if not self.is_active:
             raise RuntimeError("The present is shown: go back on the timeline first.")
         assert self._log is not None and self._present is not None
-        frame, present = self._at, self._present
+        frame = self._at
+        present = self._present
         controls = ControlStates.of(self._loop)
         edits = self._log.take_back()  # made while the past was shown: they are kept
         self._drop_stepper()
@@ -527,7 +556,8 @@ class Timeline:
             self._set_model(self._end)
             controls.put(self._loop)
             present.put_state(self._loop, model, data)
-            self._present, self._stacked = present, self._loop.steppers.push(self, "timeline")
+            self._present = present
+            self._stacked = self._loop.steppers.push(self, "timeline")
             self._show(model, data, frame)
             self._log.edit(edits)
             at = self._row(frame)[0]
@@ -543,7 +573,8 @@ class Timeline:
         self, model: mujoco.MjModel, data: mujoco.MjData, frame: int
     ) -> tuple[str, ...]:
         """Compute the world of a frame again, from the last moment at which all was kept."""
-        again, extras = Resimulation(self._loop), self._extras
+        again = Resimulation(self._loop)
+        extras = self._extras
         start, kept = extras.checkpoint_before(frame)
         self._set_model(start)
         kept.put(self._loop, model, data)
@@ -569,8 +600,10 @@ class Timeline:
             self._log.cut(),
             present,
         )
-        self._end, self._checkpoint_due = start, start
-        self._jump, self._pushing = None, False
+        self._end = start
+        self._checkpoint_due = start
+        self._jump = None
+        self._pushing = False
         self._controls = ControlStates.of(self._loop)
         return other
 

@@ -1,11 +1,11 @@
-"""Parts of the timeline: its settings, its marks, and what frames have besides their states."""
+"""Parts of the timeline: its settings, marks and edits, and what frames have besides states."""
 
 from __future__ import annotations
 
 import bisect
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,15 @@ import numpy as np
 from manyworlds.lab.facts import MarkFacts, TimelineFacts
 from manyworlds.lab.loop.physics_loop import PhysicsLoop
 from manyworlds.lab.moments.frames import FrameStore
+from manyworlds.lab.moments.history import EditLists, EditStep
 from manyworlds.lab.moments.model_log import ModelChange
 from manyworlds.lab.moments.moment import ControlStates, Moment
 from manyworlds.lab.moments.recording import Recording
-from manyworlds.lab.moments.timed_edits import TimedStep
 from manyworlds.lab.world.model_facts import STATE
 
 if TYPE_CHECKING:
+    from manyworlds.lab.edits.model_edits import Originals
+    from manyworlds.lab.lab import LiveLab
     from manyworlds.lab.moments.timeline import Timeline
 
 _INPUTS = int(mujoco.mjtState.mjSTATE_USER)
@@ -53,6 +55,19 @@ class Mark:
     """`edit`, `reset`, `state`, `push` or `branch`."""
     label: str
     """Name for people: fields that were edited, body that was pushed."""
+
+
+@dataclass(frozen=True)
+class TimedStep:
+    """Edit that was made, undone or redone, with the compiled values of edited fields around it."""
+
+    step: EditStep
+    before: Originals
+    after: Originals
+
+
+TimedSteps = Iterable[tuple[int, TimedStep]]
+"""Such edits with the first frame after each, in their order."""
 
 
 @dataclass
@@ -92,8 +107,9 @@ class FrameExtras:
     def forces_after(self, frame: int) -> Forces:
         """Return the forces that stay after a frame where the present ones end by themselves."""
         at = bisect.bisect_left(self.lasting, frame, key=lambda item: item[0])
-        found = at < len(self.lasting) and self.lasting[at][0] == frame
-        return self.lasting[at][1] if found else {}
+        if at < len(self.lasting) and self.lasting[at][0] == frame:
+            return self.lasting[at][1]
+        return {}
 
     def forget(self, frame: int) -> None:
         """Forget what belongs to frames before one."""
@@ -213,7 +229,9 @@ class Resimulation:
         Raises:
             RuntimeError: the environment of the task comes to another state.
         """
-        inputs = _INPUTS & ~_CTRL if self.has_task else _INPUTS
+        inputs = _INPUTS
+        if self.has_task:
+            inputs &= ~_CTRL
         for robot in self._loop.controls:
             robot.apply(model, data)
         ctrl = data.ctrl.copy()
@@ -265,3 +283,48 @@ def put_forces(data: mujoco.MjData, forces: Forces) -> None:
     """Write forces on bodies."""
     for body, wrench in forces.items():
         data.xfrc_applied[body] = wrench
+
+
+class TimedEdits:
+    """Keeps the edits of a lab on its timeline, and reverts and repeats them.
+
+    Only the spec and the lists of edits are changed: the timeline itself has the model's values, to
+    the bit. An edit while a moment of the past is shown first continues from there.
+
+    Args:
+        lab: the lab.
+    """
+
+    def __init__(self, lab: LiveLab) -> None:
+        self._lab = lab
+        self._originals = lab.edits.originals
+        self.lock = lab.history.lock
+        """Held while edits and the timeline change."""
+        lab.history.on_step = self._keep
+        lab.history.before_edit = self._begin
+
+    def take_back(self, steps: TimedSteps) -> None:
+        """Revert edits, the last one first."""
+        with self._lab.edits.of_spec_only():
+            for _, timed in reversed(list(steps)):
+                timed.step.back()
+                self._set(timed.step.before, timed.before)
+
+    def make_again(self, steps: TimedSteps) -> None:
+        """Repeat edits that `take_back` reverted."""
+        with self._lab.edits.of_spec_only():
+            for _, timed in steps:
+                timed.step.forth()
+                self._set(timed.step.after, timed.after)
+
+    def _set(self, lists: EditLists, originals: Originals) -> None:
+        self._lab.history.lists = lists
+        self._lab.edits.originals = self._originals = originals
+
+    def _begin(self) -> None:
+        if self._lab.timeline.is_active:
+            self._lab.timeline.branch(play=False)
+
+    def _keep(self, step: EditStep) -> None:
+        before, self._originals = self._originals, self._lab.edits.originals
+        self._lab.timeline.keep_edit(TimedStep(step, before, self._originals))

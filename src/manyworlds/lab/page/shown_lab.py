@@ -12,7 +12,7 @@ import numpy as np
 from manyworlds.lab.facts import LabFacts
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.robots.controllers import RobotActuators
-from manyworlds.lab.task.step_report import StepReport
+from manyworlds.lab.task.task_steps import StepReport
 from manyworlds.lab.verb_methods import LabVerbs
 from manyworlds.lab.world.elements import RobotElements
 

@@ -9,7 +9,7 @@ import numpy as np
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.page.shown_lab import ShownTask
-from manyworlds.lab.task.step_report import StepReport
+from manyworlds.lab.task.task_steps import StepReport
 from manyworlds.viewer import requests
 from manyworlds.viewer.browser.command_sliders import CommandTab
 from manyworlds.viewer.browser.markup import status_html

@@ -63,7 +63,10 @@ class ContactWatch:
         moment: ContactMoment,
         call: Callable[[ContactEvent], object] | None,
     ) -> None:
-        self.first, self.second, self.kind, self.moment = first, second, kind, moment
+        self.first = first
+        self.second = second
+        self.kind = kind
+        self.moment = moment
         self.call = call
         self.removed = False
         self._pairs: set[tuple[int, int]] = set()
@@ -81,7 +84,7 @@ class ContactWatch:
         """
         self._of_first = self._match(model, self.first)
         self._of_second = self._match(model, self.second)
-        self._pairs = self._touching(model, data) if data is not None else set()
+        self._pairs = set() if data is None else self._touching(model, data)
 
     def changes(
         self, model: mujoco.MjModel, data: mujoco.MjData

@@ -38,11 +38,15 @@ def check_filter(model: mujoco.MjModel, names: Mapping[str, Any]) -> dict[str, i
             )
         if name is None:
             continue
-        found = mujoco.mj_name2id(model, _KINDS[key], name) if isinstance(name, str) else -1
+        found = -1
+        if isinstance(name, str):
+            found = mujoco.mj_name2id(model, _KINDS[key], name)
         if found < 0:
-            bodies = [model.body(i).name for i in range(model.nbody)]
-            hint = near(name, bodies) if _KINDS[key] == mujoco.mjtObj.mjOBJ_BODY else "."
-            code = "bad_value" if key.startswith("geom") else "unknown_body"
+            code = "bad_value"
+            hint = "."
+            if _KINDS[key] == mujoco.mjtObj.mjOBJ_BODY:
+                code = "unknown_body"
+                hint = near(name, [model.body(i).name for i in range(model.nbody)])
             raise VerbError(
                 code,
                 f"get_contacts: {key} must be the name of a {key[:4]}, got {name!r}{hint}",
@@ -54,17 +58,14 @@ def check_filter(model: mujoco.MjModel, names: Mapping[str, Any]) -> dict[str, i
 def matches(model: mujoco.MjModel, contact: mujoco.MjContact, wanted: Mapping[str, int]) -> bool:
     """Return True if a contact has what `check_filter` returned."""
     geoms = contact.geom.tolist()
-    bodies = [int(model.geom_bodyid[geom]) if geom >= 0 else -1 for geom in geoms]
-    sides = [
-        {"geom1": geoms[a], "geom2": geoms[b], "body1": bodies[a], "body2": bodies[b]}
-        for a, b in ((0, 1), (1, 0))
-    ]
-    named = {key: value for key, value in wanted.items() if key != "subtree"}
-    if not any(all(side[key] == value for key, value in named.items()) for side in sides):
+    bodies = _bodies_of(model, geoms)
+    named = dict(wanted)
+    root = named.pop("subtree", None)
+    there = {"geom1": geoms[0], "geom2": geoms[1], "body1": bodies[0], "body2": bodies[1]}
+    swapped = {"geom1": geoms[1], "geom2": geoms[0], "body1": bodies[1], "body2": bodies[0]}
+    if not (named.items() <= there.items() or named.items() <= swapped.items()):
         return False
-    return "subtree" not in wanted or any(
-        _is_below(model, body, wanted["subtree"]) for body in bodies
-    )
+    return root is None or any(_is_below(model, body, root) for body in bodies)
 
 
 def read_contact(model: mujoco.MjModel, data: mujoco.MjData, index: int) -> dict[str, object]:
@@ -75,10 +76,11 @@ def read_contact(model: mujoco.MjModel, data: mujoco.MjData, index: int) -> dict
         distance [m], negative in penetration; force and torque in the contact's frame, whose first
         axis is the normal [N, N m].
     """
-    contact, force = data.contact[index], np.empty(6)
+    contact = data.contact[index]
+    force = np.empty(6)
     mujoco.mj_contactForce(model, data, index, force)
     geoms = contact.geom.tolist()
-    bodies = [int(model.geom_bodyid[geom]) if geom >= 0 else -1 for geom in geoms]
+    bodies = _bodies_of(model, geoms)
     return {
         **{f"geom{i}": _name(model.geom, geom) for i, geom in enumerate(geoms, 1)},
         **{f"body{i}": _name(model.body, body) for i, body in enumerate(bodies, 1)},
@@ -87,6 +89,11 @@ def read_contact(model: mujoco.MjModel, data: mujoco.MjData, index: int) -> dict
         "dist": float(contact.dist),
         "force": force.tolist(),
     }
+
+
+def _bodies_of(model: mujoco.MjModel, geoms: list[int]) -> list[int]:
+    """Return the bodies of geoms; -1 for flexes."""
+    return [int(model.geom_bodyid[geom]) if geom >= 0 else -1 for geom in geoms]
 
 
 def _name(element: Any, index: int) -> str:

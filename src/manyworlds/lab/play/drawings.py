@@ -74,8 +74,9 @@ class UserDrawings:
         """
         if kind not in KINDS:
             raise ValueError(f"A shape is one of {', '.join(KINDS)}, got '{kind}'.")
-        whole = np.size(points) % 3 == 0
-        places: np.ndarray = np.array(points if whole else [], float).reshape(-1, 3)
+        places = np.empty((0, 3))
+        if np.size(points) % 3 == 0:
+            places = np.array(points, float).reshape(-1, 3)
         least, most = _POINTS[kind]
         if not least <= len(places) <= most or not np.isfinite(places).all():
             raise ValueError(

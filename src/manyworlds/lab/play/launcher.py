@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 LaunchPath = Literal["direct", "ballistic"]
 """`direct`: towards the target, at the given speed; `ballistic`: on a parabola to the target."""
-SLOWEST, FASTEST = 0.1, 100.0  # speeds [m/s]
+SLOWEST = 0.1  # [m/s]
+FASTEST = 100.0  # [m/s]
 _LEAST_RISE = 1e-3  # height of the shortest parabola [m]
 _EXPLICIT = mujoco.mjtIntegrator.mjINT_RK4
 
@@ -176,8 +177,10 @@ class Launcher:
             data.qpos[q : q + 7] = self._initial(model)[q : q + 7]
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
-        target = launch.target
-        goal = data.xipos[model.body(target).id] if isinstance(target, str) else np.array(target)
+        if isinstance(launch.target, str):
+            goal = data.xipos[model.body(launch.target).id]
+        else:
+            goal = np.array(launch.target)
         try:
             velocity = launch_velocity(model, body, goal - data.xipos[body], launch)
         except ValueError:

@@ -34,7 +34,8 @@ class Perturbation:
         self._lock = threading.RLock()
         # MuJoCo requires a scene that was updated once, though the camera does not matter here.
         self._scene = mujoco.MjvScene(loop.model, maxgeom=1)
-        camera, option = mujoco.MjvCamera(), mujoco.MjvOption()
+        camera = mujoco.MjvCamera()
+        option = mujoco.MjvOption()
         mujoco.mjv_updateScene(loop.model, loop.data, option, None, camera, 0, self._scene)
         self._pert = mujoco.MjvPerturb()
         # Positions of the body's center and of the grabbed point.
@@ -191,7 +192,8 @@ class Perturbation:
             # Scales the spring by the body's inertia, as simulate does.
             mujoco.mjv_initPerturb(model, data, self._scene, self._pert)
             self._pert.refselpos[:] = point
-            self._center, self._point = self._pert.refpos.copy(), point
+            self._center = self._pert.refpos.copy()
+            self._point = point
             self._pert.active = 0
             self._pulling = self._held = True
             self._renewed = self._clock()
@@ -258,7 +260,8 @@ class StepForces:
             wrench: force [N] and torque [N m] in the world's frame, shape (6,).
         """
         if self._missed:
-            self._waiting, self._missed = {}, False
+            self._waiting = {}
+            self._missed = False
         self._waiting[body] = self._waiting.get(body, 0.0) + np.asarray(wrench, float)
         if self._handle is None:  # nothing is called after steps without forces
             self._handle = self._loop.on_post_step(self._after)
@@ -285,7 +288,8 @@ class StepForces:
 
     def close(self) -> None:
         """Forget all forces."""
-        self._waiting, self._before = {}, {}
+        self._waiting = {}
+        self._before = {}
         if self._handle is not None:
             self._handle.remove()
             self._handle = None

@@ -17,7 +17,10 @@ from manyworlds.utils.platforms import config_folder, read_private, write_privat
 if TYPE_CHECKING:
     import zmq
 
-SERVER_FILE, CLIENT_FILE = "server.key", "client.key"
+SERVER_FILE = "server.key"
+"""Name of the file with the keys of the server."""
+CLIENT_FILE = "client.key"
+"""Name of the file that programs on other machines need a copy of."""
 _DOMAIN = b"manyworlds"
 _KEY_CHARACTERS = 40
 

@@ -45,7 +45,9 @@ class LabLink:
     def __init__(
         self, wire: Wire, heard: Callable[[Message], None], ended: Callable[[], None]
     ) -> None:
-        self._wire, self._heard, self._ended = wire, heard, ended
+        self._wire = wire
+        self._heard = heard
+        self._ended = ended
         self._lab: LiveLab | None = None
         self._followed: weakref.WeakSet[LiveLab] = weakref.WeakSet()
         self._fields: list[str] = []

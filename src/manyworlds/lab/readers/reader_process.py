@@ -52,7 +52,9 @@ class ReaderProcess:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         _check_descriptors(noun)
-        self._module, self._noun, self._environment = module, noun, dict(environment or {})
+        self._module = module
+        self._noun = noun
+        self._environment = dict(environment or {})
         self._closing = False
         self._start(settings)
 

@@ -94,7 +94,8 @@ class ReaderProgram:
             is_input = isinstance(error, ValueError | MissingExtraError)
             if not is_input:
                 traceback.print_exc()
-            name, text = type(error).__name__, str(error)
+            name = type(error).__name__
+            text = str(error)
             self.lab.tell("failed", error=name, text=text, is_input=is_input)
             return False
         return True

@@ -46,7 +46,8 @@ class RemoteLab:
     def __init__(self, wire: Wire, heard: Callable[[Message], None]) -> None:
         self.verbs = LabVerbs(self.call)
         """The verbs, as methods."""
-        self._wire, self._heard = wire, heard
+        self._wire = wire
+        self._heard = heard
         self._calls = CallChannels(wire)
         self._arrived = threading.Condition()
         self._syncing = threading.Lock()  # otherwise older values could follow newer ones

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -76,25 +75,30 @@ def match_joints(
             _bare(recorded, prefix) == _bare(joint, prefixes[robot_of(joint)])
         ),
     }
-    open_, refused = recording.joints, {}
+    open_ = recording.joints
+    refused = {}
     for rule, holds in rules.items():
-        found = {
-            name: [joint for joint in report.unmoved if holds(name, joint)]
-            for name in open_
-            if name not in refused
-        }
-        claims = Counter(joint for joints in found.values() for joint in joints)
+        found = {}
+        claims: Counter[str] = Counter()
+        for name in open_:
+            found[name] = [joint for joint in report.unmoved if holds(name, joint)]
+            claims.update(found[name])
         for name, joints in found.items():
-            several = joints if len(joints) > 1 else []
-            if several or (joints and claims[joints[0]] > 1):
-                rivals = several or [other for other in found if joints[0] in found[other]]
+            if not joints:
+                continue
+            rivals = joints
+            if len(joints) == 1 and claims[joints[0]] > 1:
+                rivals = [other for other in found if joints[0] in found[other]]
+            why = _differs(recording, name, types[joints[0]])
+            if len(rivals) > 1:
                 refused[name] = f"ambiguous ({rule}): {', '.join(rivals)}"
-            elif joints and (why := _differs(recording, name, types[joints[0]])):
+            elif why:
                 refused[name] = f"'{joints[0]}' {why}"
-            elif joints:
+            else:
                 _match(report, name, joints[0], rule)
-        open_ = [name for name in open_ if name not in {match.recorded for match in report.matched}]
-    _match_free(report, recording, types, robot_of, [name for name in open_ if name not in refused])
+        done = {match.recorded for match in report.matched} | refused.keys()
+        open_ = [name for name in open_ if name not in done]
+    _match_free(report, recording, types, robot_of, open_)
     matched = {match.recorded for match in report.matched}
     report.unmatched = {
         name: refused.get(name, "no joint of this name")
@@ -125,7 +129,8 @@ def _match_free(
 
 
 def _differs(recording: Recording, name: str, kind: str) -> str:
-    width, known = recording.index["qpos"][name][1], recording.joint_types.get(name, kind)
+    width = recording.index["qpos"][name][1]
+    known = recording.joint_types.get(name, kind)
     if width == _WIDTHS[kind] and known == kind:
         return ""
     return f"is a {kind} joint, but {width} numbers of a {known} one were recorded"
@@ -133,10 +138,17 @@ def _differs(recording: Recording, name: str, kind: str) -> str:
 
 def _common_prefix(names: list[str]) -> str:
     """Longest common prefix of all names, up to its last `_`."""
-    columns = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    common = "".join(letters[0] for letters in columns) if len(names) > 1 else ""
+    if len(names) < 2:
+        return ""
+    common = ""
+    for letters in zip(*names, strict=False):
+        if len(set(letters)) > 1:
+            break
+        common += letters[0]
     return common[: common.rfind("_") + 1]
 
 
 def _bare(name: str, prefix: str) -> str:
-    return name.rpartition("/")[2] if "/" in name else name.removeprefix(prefix)
+    if "/" in name:
+        return name.rpartition("/")[2]
+    return name.removeprefix(prefix)

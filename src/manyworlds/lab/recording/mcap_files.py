@@ -24,7 +24,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import mujoco
 import numpy as np
 
-from manyworlds.lab.moments.recording import Recording, RecordingError, join_segments
+from manyworlds.lab.moments.recording import (
+    Recording,
+    RecordingError,
+    index_from_plain,
+    join_segments,
+)
 from manyworlds.lab.pictures.image import JpegImage
 from manyworlds.lab.pictures.subscription import Subscription
 from manyworlds.lab.world.model_facts import body_frames, element_names
@@ -243,8 +248,10 @@ def read_mcap(path: Path) -> Recording:
             if not headers:
                 raise RecordingError(f"it is no recording: {error}.", path.name) from error
     try:
-        # A file from before there were segments has one channel, which its header does not name.
-        (first,) = set(rows) or {0} if len(headers) == 1 else {0}
+        first = 0
+        if len(headers) == 1 and rows:
+            # The header of a file from before there were segments does not name its one channel.
+            (first,) = rows
         segments = [_decode(h, rows[h.get("channel", first)], complete) for h in headers]
         recording = join_segments(segments)
         ends = [segment.times[[0, -1]] for segment in recording.segments if len(segment)]
@@ -258,15 +265,12 @@ def read_mcap(path: Path) -> Recording:
 def _decode(header: dict[str, Any], rows: list[bytes], complete: bool) -> Recording:
     width = int(header["width"])
     table = np.frombuffer(b"".join(rows), "<f8").reshape(len(rows), 1 + width)
-    index = {
-        str(field): {str(name): (int(start), int(count)) for name, (start, count) in parts.items()}
-        for field, parts in header["index"].items()
-    }
-    places = [place for parts in index.values() for place in parts.values()]
-    if any(start < 0 or count < 1 or start + count > width for start, count in places):
-        raise ValueError(f"an element lies outside the {width} columns")
-    used = [1 + start + k for start, count in places for k in range(count)]
-    if not np.isfinite(table[:, [0, *used]]).all():
+    index = index_from_plain(header["index"], width)
+    used = [0]
+    for elements in index.values():
+        for start, count in elements.values():
+            used += range(1 + start, 1 + start + count)
+    if not np.isfinite(table[:, used]).all():
         raise ValueError("numbers are not finite")
     times = table[:, 0].copy()
     if (np.diff(times) <= 0.0).any():

@@ -80,7 +80,8 @@ class Recorder:
         """Returns the `CAMERA` of the viewer, which is recorded, too; set it before `start`."""
         self._loop = loop
         self._rows = StepRows(loop) if rows is None else rows
-        self._hash, self._cameras = model_hash, cameras
+        self._hash = model_hash
+        self._cameras = cameras
         self._active = LIVE
         self._switch = threading.Lock()  # for starting and stopping
         self._lock = threading.Lock()  # for the rows
@@ -166,12 +167,14 @@ class Recorder:
                 raise RuntimeError(
                     "This world is being recorded already: stop that recording first."
                 )
-            path = self._path(file) if file else None
+            path = None
+            if file:
+                path = self._path(file)
             if path is not None and path.exists():
                 raise FileExistsError(f"There is a recording '{file}' already: use another name.")
-            frames = self._new_frames(
-                self.cfg.max_duration if max_duration is None else max_duration
-            )
+            if max_duration is None:
+                max_duration = self.cfg.max_duration
+            frames = self._new_frames(max_duration)
             max_rows = max(1, int(frames.max_bytes / frames.newest.row_bytes))
             self._shifts = []
             self._file = None
@@ -357,7 +360,9 @@ class Recorder:
         self, cameras: Sequence[str] | None, path: Path | None
     ) -> list[Subscription[JpegImage]]:
         """Subscribe to the cameras of a session; all or none."""
-        names = dict.fromkeys(self.cfg.cameras if cameras is None else cameras)
+        if cameras is None:
+            cameras = self.cfg.cameras
+        names = dict.fromkeys(cameras)
         if not names or self._cameras is None:
             return []
         if path is None:

@@ -58,7 +58,9 @@ class Placement:
     def apply(self, row: np.ndarray) -> None:
         """Move a row in place; angular velocities are in the body's frame and stay."""
         qpos, *qvel = self.columns
-        position, quat, velocity = row[qpos:][:3], row[qpos + 3 :][:4], np.empty(3)
+        position = row[qpos:][:3]
+        quat = row[qpos + 3 :][:4]
+        velocity = np.empty(3)
         mujoco.mju_rotVecQuat(position, position - self.start, self.turn)
         position += self.end
         mujoco.mju_mulQuat(quat, self.turn, quat.copy())
@@ -130,11 +132,14 @@ class Replay:
         """Name of the session that is played."""
         self.report = MatchReport()
         """Recorded and moved joints of the newest replay."""
-        self._loop, self._recorder, self._states = loop, recorder, states
+        self._loop = loop
+        self._recorder = recorder
+        self._states = states
         self.before_start: WorldEdit = lambda model, data: None
         """Called by `start` in the physics thread, before the world changes."""
         self._on_reset: Handle | None = None
-        self._prefixes, self._reset_data = dict(prefixes), reset_data
+        self._prefixes = dict(prefixes)
+        self._reset_data = reset_data
         self._tracks: list[Track] = []
         self._num_segments = 0
         self._stacked: StackedStepper | None = None
@@ -148,7 +153,8 @@ class Replay:
 
     def continue_settings(self, other: Replay) -> None:
         """Take over the settings of the replay of a world that this one replaces."""
-        self.loop, self.rate = other.loop, other.rate
+        self.loop = other.loop
+        self.rate = other.rate
         same = {robot: role for robot, role in other.bindings.items() if robot in self.bindings}
         self.bindings.update(same)
 
@@ -252,13 +258,19 @@ class Replay:
             self.before_start(model, data)
             self._was_paused = self._loop.paused
             self._loop.set_paused(False)
-            self._before = Moment.capture(self._loop, model, data) if restore else None
-            self.session, self.report, self._is_file = session, report, session != LIVE
-            self._tracks, self._num_segments = [], len(segments)
+            self._before = None
+            if restore:
+                self._before = Moment.capture(self._loop, model, data)
+            self.session = session
+            self.report = report
+            self._is_file = session != LIVE
+            self._tracks = []
+            self._num_segments = len(segments)
             for number, (segment, matches) in enumerate(zip(segments, reports, strict=True), 1):
                 if matches.matched:
                     self._tracks.append(self._map(model, number, segment, matches))
-            self._time, self._playing = 0.0, True
+            self._time = 0.0
+            self._playing = True
             self._show(model, data)
             self._stacked = self._loop.steppers.push(self, self.name)
             self._on_reset = self._loop.on_reset(self._interrupt)
@@ -357,12 +369,13 @@ class Replay:
         return playing
 
     def _advance(self, by: float) -> None:
-        time, end = self._time + by, self.duration
+        time = self._time + by
+        end = self.duration
         if self.loop and end > 0.0:
             # The last frame lasts as long as the others do on average.
             period = end * self.num_frames / (self.num_frames - 1)
             time = (time + _END_S) % period - _END_S
-        elif time >= end - _END_S if by > 0.0 else time <= _END_S:
+        elif (by > 0.0 and time >= end - _END_S) or (by <= 0.0 and time <= _END_S):
             self._playing = False
         self._time = min(max(time, 0.0), end)
 
@@ -413,9 +426,12 @@ class Replay:
         for field in ("act", "ctrl", "mocap_pos", "mocap_quat"):
             same = (name for name in recording.index.get(field, ()) if name in index[field])
             pairs += [(field, name, name) for name in same if self._binding(name).enabled]
-        sources, targets, at_rest = [], [], []
+        sources = []
+        targets = []
+        at_rest = []
         for field, recorded, name in pairs:
-            source, target = recording.index.get(field, {}).get(recorded), index[field][name]
+            source = recording.index.get(field, {}).get(recorded)
+            target = index[field][name]
             if source is not None and source[1] == target[1]:
                 sources += _columns(source)
                 targets += _columns(target)
@@ -441,14 +457,18 @@ class Replay:
         """Move robots played relative to their initial state, by their first free joint."""
         data = mujoco.MjData(model)
         self._reset_data(model, data)
-        types, placements = joint_types(model), []
+        types = joint_types(model)
+        placements = []
         addresses = dict(zip(types, model.jnt_qposadr, strict=True))
         roots: dict[str | None, Placement] = {}
         for joint, recorded in joints.items():
             relative = self._binding(joint).relative
-            if types[joint] != "free" or not (self._is_file if relative is None else relative):
+            if relative is None:
+                relative = self._is_file
+            if types[joint] != "free" or not relative:
                 continue
-            robot, pose = self._robot_of(joint), data.qpos[addresses[joint] :][:7]
+            robot = self._robot_of(joint)
+            pose = data.qpos[addresses[joint] :][:7]
             first = recording.columns("qpos", recorded)[0]
             root = roots.setdefault(robot, Placement.between(first, pose))
             places = (recording.index.get(field, {}).get(recorded) for field in ("qpos", "qvel"))

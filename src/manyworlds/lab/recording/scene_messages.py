@@ -67,19 +67,22 @@ class SceneTracks:
     """
 
     def __init__(self, writer: Writer, rate: float) -> None:
-        self._writer, self._period = writer, 1.0 / rate
+        self._writer = writer
+        self._period = 1.0 / rate
         self._channels: dict[str, int] = {}
         for topic, kind in TOPICS.items():
             name = kind.DESCRIPTOR.full_name
             number = writer.register_schema(name, "protobuf", descriptors(kind))
             self._channels[topic] = writer.register_channel(topic, "protobuf", number)
-        self._due, self._count = -math.inf, 0
+        self._due = -math.inf
+        self._count = 0
         self._model: mujoco.MjModel | None = None
         self._is_new = False
 
     def begin(self, model: mujoco.MjModel | None) -> None:
         """Begin a segment of a model; None leaves it out, because its model is not there."""
-        self._model, self._is_new = model, True
+        self._model = model
+        self._is_new = True
         if model is None:
             return
         self._data = mujoco.MjData(model)
@@ -88,7 +91,8 @@ class SceneTracks:
         joints = [j for j, kind in enumerate(model.jnt_type.tolist()) if kind in kinds]
         names = joint_names(model)
         self._names = [names[j] for j in joints]
-        self._q, self._v = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
+        self._q = model.jnt_qposadr[joints]
+        self._v = model.jnt_dofadr[joints]
         self._frames = body_frames(element_names(model, "body"))[1:]
 
     def add(self, row: np.ndarray) -> None:
@@ -97,11 +101,13 @@ class SceneTracks:
         Args:
             row: time [s], and the state, shape [1 + num_columns].
         """
-        time, model = float(row[0]), self._model
+        time = float(row[0])
+        model = self._model
         if model is None or time < self._due - 1e-9:
             return
         self._due = max(self._due, time - self._period) + self._period
-        nanoseconds, data = max(0, round(time * 1e9)), self._data
+        nanoseconds = max(0, round(time * 1e9))
+        data = self._data
         state = np.ascontiguousarray(row[1 : 1 + self._size])
         mujoco.mj_setState(model, data, state, STATE)
         mujoco.mj_kinematics(model, data)
@@ -120,7 +126,8 @@ class SceneTracks:
         self._count += 1
 
     def _send(self, topic: str, nanoseconds: int, message: Message) -> None:
-        channel, content = self._channels[topic], message.SerializeToString()
+        channel = self._channels[topic]
+        content = message.SerializeToString()
         self._writer.add_message(channel, nanoseconds, content, nanoseconds, self._count)
 
 
@@ -160,7 +167,8 @@ def _body_shapes(model: mujoco.MjModel, body: int) -> Iterator[_Shape]:
     start = int(model.body_geomadr[body])
     for geom in range(start, start + int(model.body_geomnum[body])):
         rgba = model.geom_rgba[geom]
-        if (material := int(model.geom_matid[geom])) >= 0 and (rgba == 0.5).sum() >= 3:
+        material = int(model.geom_matid[geom])
+        if material >= 0 and (rgba == 0.5).sum() >= 3:
             rgba = model.mat_rgba[material]  # MuJoCo's default color gives way to a material
         if model.geom_group[geom] <= _LAST_GROUP and rgba[3] > 0.0:
             yield from _geom_shapes(model, geom, rgba)
@@ -168,12 +176,14 @@ def _body_shapes(model: mujoco.MjModel, body: int) -> Iterator[_Shape]:
 
 def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator[_Shape]:
     """Yield the shapes of a geom in the frame of its body."""
-    kind, size = int(model.geom_type[geom]), model.geom_size[geom].tolist()
+    kind = int(model.geom_type[geom])
+    size = model.geom_size[geom].tolist()
     pos: np.ndarray = model.geom_pos[geom]
     quat: np.ndarray = model.geom_quat[geom]
     pose = _pose(pos, quat)
     color = Color(**dict(zip("rgba", rgba.astype(float).tolist(), strict=True)))
-    along, up = np.empty(3), np.array([0.0, 0.0, 1.0])
+    along = np.empty(3)
+    up = np.array([0.0, 0.0, 1.0])
     mujoco.mju_rotVecQuat(along, up, quat)
     if kind == _GEOM.mjGEOM_BOX:
         yield CubePrimitive(pose=pose, size=vector([2.0 * s for s in size]), color=color)
@@ -189,10 +199,10 @@ def _geom_shapes(model: mujoco.MjModel, geom: int, rgba: np.ndarray) -> Iterator
     elif kind in (_GEOM.mjGEOM_CYLINDER, _GEOM.mjGEOM_CAPSULE):
         sides = vector([2.0 * size[0], 2.0 * size[0], 2.0 * size[1]])
         yield CylinderPrimitive(pose=pose, size=sides, color=color, bottom_scale=1.0, top_scale=1.0)
-        ends = (-size[1], size[1]) if kind == _GEOM.mjGEOM_CAPSULE else ()
-        for end in ends:
-            cap = _pose(pos + end * along, quat)
-            yield SpherePrimitive(pose=cap, size=vector([2.0 * size[0]] * 3), color=color)
+        if kind == _GEOM.mjGEOM_CAPSULE:
+            for end in (-size[1], size[1]):
+                cap = _pose(pos + end * along, quat)
+                yield SpherePrimitive(pose=cap, size=vector([2.0 * size[0]] * 3), color=color)
     elif kind in (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_SDF) and model.geom_dataid[geom] >= 0:
         yield _mesh(model, int(model.geom_dataid[geom]), pose, color)
     elif kind == _GEOM.mjGEOM_HFIELD:

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,16 @@ _ANGLES = CAMERA[3:]
 
 def write_csv(path: Path, recording: Recording) -> None:
     """Write positions: `time` with six decimals, joints with eight, `name[k]` for wide ones."""
-    header, columns = ["time"], []
+    header = ["time"]
+    columns = []
     for field in ("qpos", "camera"):
         for name, (start, width) in recording.index.get(field, {}).items():
             if field == "camera":
                 header += _CAMERA
+            elif width == 1:
+                header.append(name)
             else:
-                header += [name] if width == 1 else [f"{name}[{k}]" for k in range(width)]
+                header += [f"{name}[{k}]" for k in range(width)]
             columns += range(start, start + width)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -72,7 +75,10 @@ def read_csv(path: Path, timestep: float = 0.002) -> Recording:
     if not rows:
         raise RecordingError("it has no rows.", path.name, max(1, reader.line_num))
     values = np.array(rows)
-    times = np.arange(len(rows)) * timestep if clock is None else values[:, clock].copy()
+    if clock is None:
+        times = np.arange(len(rows)) * timestep
+    else:
+        times = values[:, clock].copy()
     return _recording(times, values, index, path.name, lines)
 
 
@@ -94,7 +100,8 @@ def _numbers(cells: list[str], header: list[str], file: str, line: int) -> list[
 
 def _columns(header: list[str], file: str) -> tuple[Index, int | None]:
     """Find the joints, the camera, and the column of the time."""
-    if double := {name for name in header if not name or header.count(name) > 1}:
+    double = {name for name in header if not name or header.count(name) > 1}
+    if double:
         raise RecordingError(f"columns need unique names: {sorted(double)}.", file, 1)
     columns = {name: column for column, name in enumerate(header)}
     clock = next((column for name, column in columns.items() if name.lower() in _TIME), None)
@@ -112,9 +119,8 @@ def _columns(header: list[str], file: str) -> tuple[Index, int | None]:
         if not width:
             index["qpos"][name] = (column, 1)
         elif name == f"{group}[0]":
-            if [header[column + k] for k in range(width)] != [
-                f"{group}[{k}]" for k in range(width)
-            ]:
+            members = [f"{group}[{k}]" for k in range(width)]
+            if header[column : column + width] != members:
                 raise RecordingError(f"columns of '{group}' must be adjacent.", file, 1)
             index["qpos"][group] = (column, width)
     if not index["qpos"]:
@@ -129,21 +135,17 @@ def _is_group(columns: dict[str, int], name: str, width: int) -> bool:
 
 def write_json(path: Path, recording: Recording) -> None:
     """Write positions and velocities of joints, one frame after another, to the last digit."""
-    fields = (("qPos", "qpos"), ("qVel", "qvel"))
-    places = [
-        (
-            name,
-            [(key, recording.index[f][name]) for key, f in fields if name in _names(recording, f)],
-        )
-        for name in recording.joints
-    ]
+    fields = {"qPos": "qpos", "qVel": "qvel"}
     camera = recording.index.get("camera", {}).values()
     frames = []
     for time, values in zip(recording.times.tolist(), recording.values.tolist(), strict=True):
-        joints = {
-            name: {key: values[start : start + width] for key, (start, width) in parts}
-            for name, parts in places
-        }
+        joints: dict[str, dict[str, list[float]]] = {name: {} for name in recording.joints}
+        for key, field in fields.items():
+            places = recording.index.get(field, {})
+            for name, joint in joints.items():
+                if name in places:
+                    start, width = places[name]
+                    joint[key] = values[start : start + width]
         frame = {"timestamp": time, "jointStates": joints, "bHasCameraData": bool(camera)}
         for start, width in camera:
             pose = dict(zip(CAMERA, values[start : start + width], strict=True))
@@ -151,10 +153,6 @@ def write_json(path: Path, recording: Recording) -> None:
             frame["cameraPosition"] = pose
         frames.append(frame)
     write_atomic(path, json.dumps({"Frames": frames}))
-
-
-def _names(recording: Recording, field: str) -> Iterable[str]:
-    return recording.index.get(field, ())
 
 
 def read_json(path: Path) -> Recording:
@@ -176,15 +174,17 @@ def read_json(path: Path) -> Recording:
         raise RecordingError(f"{error.msg}.", path.name, error.lineno) from error
     except (UnicodeDecodeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise RecordingError("it has no frames of joint states.", path.name) from error
-    rows, times = [], []
+    rows = []
+    times = []
     for number, frame in enumerate(frames):
         try:
             parts = _flatten(frame)
-            if {key: len(part) for key, part in parts.items()} != {
-                key: len(part) for key, part in first.items()
-            }:
+            if _widths(parts) != _widths(first):
                 raise ValueError("its joints differ from those of the first frame")
-            rows.append([float(value) for key in first for value in parts[key]])
+            row: list[float] = []
+            for key in first:
+                row += map(float, parts[key])
+            rows.append(row)
             times.append(float(frame["timestamp"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RecordingError(f"frame {number} is invalid: {error}.", path.name) from error
@@ -207,15 +207,21 @@ def _flatten(frame: dict[str, Any]) -> dict[tuple[str, str], list[float]]:
     return parts
 
 
+def _widths(parts: Mapping[tuple[str, str], Sequence[float]]) -> dict[tuple[str, str], int]:
+    return {key: len(numbers) for key, numbers in parts.items()}
+
+
 def _fold(value: Any) -> Any:
     """Make the keys of a file lower case; names of joints stay."""
     if isinstance(value, list):
         return [_fold(item) for item in value]
     if isinstance(value, dict):
-        return {
-            key.lower(): item if key.lower() == "jointstates" else _fold(item)
-            for key, item in value.items()
-        }
+        folded = {}
+        for key, item in value.items():
+            if key.lower() != "jointstates":
+                item = _fold(item)
+            folded[key.lower()] = item
+        return folded
     return value
 
 
@@ -225,7 +231,9 @@ def _recording(
     """Create a recording, if its times ascend."""
     back = np.flatnonzero(np.diff(times) <= 0.0)
     if len(back) or not np.isfinite(times).all():
-        frame = int(back[0]) + 1 if len(back) else 0
+        frame = 0
+        if len(back):
+            frame = int(back[0]) + 1
         line = lines[frame] if lines else 0
         raise RecordingError(f"times must ascend, but frame {frame} does not.", file, line)
     return Recording(times, values, index)

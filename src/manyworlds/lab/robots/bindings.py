@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-import numpy as np
-
 from manyworlds.lab.errors import near
 from manyworlds.lab.robots.control import PANEL, RobotControl
 
@@ -128,12 +126,12 @@ class Bindings:
         Raises:
             KeyError: there is no such binding.
         """
-        wanted = {"actuator": actuator, "robot": robot}
         gone = [
             known
             for known in self._table
             if known.input == input
-            and all(not value or getattr(known, key) == value for key, value in wanted.items())
+            and actuator in ("", known.actuator)
+            and robot in ("", known.robot)
         ]
         if not gone:
             bound = ", ".join(dict.fromkeys(known.input for known in self._table)) or "none"
@@ -166,10 +164,12 @@ class Bindings:
         """
         before = self._values.get(control.name, {})
         self._values[control.name] = dict(values)
-        bindings, changed = self.of(control.name), set()
+        bindings = self.of(control.name)
+        changed = set()
         targets: dict[str, float] = {}
         for binding in bindings:
-            value, last = values.get(binding.input, 0.0), before.get(binding.input, 0.0)
+            value = values.get(binding.input, 0.0)
+            last = before.get(binding.input, 0.0)
             if binding.mode == "accumulate":
                 if value and elapsed > 0.0:
                     place = control.actuators.names.index(binding.actuator)
@@ -203,7 +203,9 @@ class Bindings:
         for name, target in targets.items():
             row = control.actuators.ids[control.actuators.names.index(name)]
             low, high = model.actuator_ctrlrange[row].tolist()
-            within[name] = float(np.clip(target, low, high)) if low < high else target
+            if low < high:
+                target = min(max(target, low), high)
+            within[name] = target
         return within
 
     def _drop_missing(self) -> None:

@@ -178,22 +178,27 @@ class RobotControl:
         """
         with self._lock:
             told = dict(zip(self.actuators.names, self._command.targets, strict=True))
-            self.actuators, self.neutral = actuators, neutral.copy()
+            self.actuators = actuators
+            self.neutral = neutral.copy()
             rest = zip(actuators.names, neutral.tolist(), strict=True)
             targets = np.array([told.get(name, value) for name, value in rest], float)
             targets.flags.writeable = False
             self._set(targets, self._command.time)
-        reason = f"'{self.controller.name}' cannot continue in another model"
+        reason = ""
+        law = None
         try:
             law = self.controller.rebuilt(model, actuators)
+            if law is None:
+                reason = f"'{self.controller.name}' cannot continue in another model"
         except Exception as error:  # of a controller from outside this package
-            law, reason = None, str(error.args[0] if error.args else error)
+            reason = str(error.args[0] if error.args else error)
         self.controller = law or Passthrough()
-        return "" if law else reason
+        return reason
 
     def reset(self) -> None:
         """Return to the neutral targets; the owner stays."""
-        self._now, self.actions = 0.0, 0
+        self._now = 0.0
+        self.actions = 0
         self.restore(self.neutral, _NEVER)
         self.controller.reset()
 
@@ -220,8 +225,10 @@ class RobotControl:
 
     def saturated(self, model: mujoco.MjModel, snapshot: Snapshot) -> list[str]:
         """Names of actuators whose control exceeds its range, or whose force is at a limit."""
-        ids, actuators = self.actuators.ids, self.actuators.actuator_ids
-        ctrl, force = snapshot.ctrl[ids], snapshot.actuator_force[actuators]
+        ids = self.actuators.ids
+        actuators = self.actuators.actuator_ids
+        ctrl = snapshot.ctrl[ids]
+        force = snapshot.actuator_force[actuators]
         low, high = model.actuator_ctrlrange[ids].T
         weakest, strongest = model.actuator_forcerange[actuators].T
         full = (model.actuator_ctrllimited[ids] == 1) & ((ctrl < low) | (ctrl > high))
@@ -233,7 +240,8 @@ class RobotControl:
         """Reasons in the robot's control that keep it from moving, as text."""
         reasons = []
         steered = self.enabled and self.controller.owner == self.owner
-        told, age = self._command.time >= 0.0, snapshot.time - self._command.time
+        told = self._command.time >= 0.0
+        age = snapshot.time - self._command.time
         if self.owner == NOBODY:
             reasons.append("it has no owner")
         elif not steered and not told and self.owner == PANEL:
@@ -302,7 +310,10 @@ def _actuators_of(model: mujoco.MjModel, prefix: str, own: Sequence[int]) -> Rob
         start = int(model.actuator_ctrladr[actuator])
         count = int(model.actuator_ctrlnum[actuator])
         short = name.removeprefix(prefix)
-        names += [short] if count == 1 else [f"{short}[{i}]" for i in range(count)]
+        if count == 1:
+            names.append(short)
+        else:
+            names += [f"{short}[{i}]" for i in range(count)]
         ids += range(start, start + count)
         actuators += [actuator] * count
         joint = joint_of(model, actuator)

@@ -158,7 +158,8 @@ class PdController(Controller):
         self._low = np.where(limited, model.jnt_range[joints, 0], -np.inf)
         self._high = np.where(limited, model.jnt_range[joints, 1], np.inf)
         shape = len(joints)
-        self.kp, self.kd = np.full(shape, float(kp)), np.full(shape, float(kd))
+        self.kp = np.full(shape, float(kp))
+        self.kd = np.full(shape, float(kd))
         self.limit = np.full(shape, float(limit))
 
     @property
@@ -240,4 +241,6 @@ class PdController(Controller):
 def _joint(model: mujoco.MjModel, actuator: int) -> int:
     """Id of the hinge or slide joint that an actuator acts on, or -1."""
     joint = joint_of(model, actuator)
-    return joint if joint >= 0 and mujoco.mjtJoint(model.jnt_type[joint]) in _AXES else -1
+    if joint >= 0 and mujoco.mjtJoint(model.jnt_type[joint]) in _AXES:
+        return joint
+    return -1

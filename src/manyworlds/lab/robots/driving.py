@@ -196,7 +196,8 @@ class Driving:
         """
         now = self.clock()
         for control in self._lab.controls:
-            then, held = control.inputs, self._held.get(control.name)
+            then = control.inputs
+            held = self._held.get(control.name)
             self.bindings.resume(control, {} if then is None else then.values)
             if held is not None:
                 control.inputs = held
@@ -207,14 +208,16 @@ class Driving:
 
     def _end(self, control: RobotControl) -> None:
         held = self._held.pop(control.name)
-        control.actions, control.inputs = 0, None
+        control.actions = 0
+        control.inputs = None
         self.bindings.apply(control, {}, 0.0)
         if any(held.twist):
             write_twist(self._lab, control, np.array(_STILL))
 
     def _follow(self, model: mujoco.MjModel, data: mujoco.MjData, moved: bool) -> None:
         """End inputs that are over, and move what accumulates; before each iteration's controls."""
-        elapsed, self._time = data.time - self._time, data.time
+        elapsed = data.time - self._time
+        self._time = data.time
         if not self._held:
             if self._listener is not None:
                 self._listener.remove()

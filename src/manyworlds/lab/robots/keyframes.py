@@ -14,6 +14,7 @@ from manyworlds.lab.loop.physics_loop import PhysicsLoop, WorldEdit
 from manyworlds.lab.robots.control import RobotControl
 from manyworlds.lab.robots.controllers import Controller
 from manyworlds.lab.world.elements import RobotElements
+from manyworlds.lab.world.model_facts import element_names, robot_of
 from manyworlds.spec.elements import dof_width, qpos_width
 
 Root = Literal["keep", "placed", "authored"]
@@ -37,7 +38,8 @@ class HeldController(Controller):
 
     def __init__(self, robot: RobotControl, targets: np.ndarray | None) -> None:
         self.law = robot.controller
-        self._robot, self._targets = robot, targets
+        self._robot = robot
+        self._targets = targets
 
     @property
     def base(self) -> Controller:
@@ -87,7 +89,6 @@ class Keyframes:
     def __init__(self, loop: PhysicsLoop, elements: RobotElements, reset_data: WorldEdit) -> None:
         self._loop = loop
         self._elements = elements
-        self._prefixes = elements.robots
         self._reset_data = reset_data
         self._held: dict[str, _Hold] = {}
         self.before_put: WorldEdit = lambda model, data: None
@@ -132,10 +133,12 @@ class Keyframes:
         self.stop_hold(robot)
         model = self._loop.model
         control = self._loop.controls.find(robot)
-        owner, ctrl = "", None
+        owner = ""
+        ctrl = None
         if control is not None:
-            ctrl = model.key_ctrl[key][control.actuators.ids].copy()
-            ctrl = ctrl if ctrl.any() else None
+            wanted = model.key_ctrl[key][control.actuators.ids].copy()
+            if wanted.any():
+                ctrl = wanted
             control.controller = HeldController(control, ctrl)
             owner = control.take(HOLD)
         handle = None
@@ -144,7 +147,7 @@ class Keyframes:
                 lambda model, data, moved: self._pin(model, data, robot, key)
             )
         name = model.key(key).name or str(key)
-        self._held[robot] = _Hold(handle, owner, name.removeprefix(self._prefix(robot)))
+        self._held[robot] = _Hold(handle, owner, name.removeprefix(self._elements.prefix(robot)))
 
     @property
     def held(self) -> dict[str, str]:
@@ -194,8 +197,9 @@ class Keyframes:
             control.restore(model.key_ctrl[key][control.actuators.ids])
             for actuator in set(control.actuators.actuator_ids.tolist()):
                 first, count = model.actuator_actadr[actuator], model.actuator_actnum[actuator]
-                act = slice(first, first + count) if first >= 0 else slice(0)
-                data.act[act] = model.key_act[key][act]
+                if count:
+                    act = slice(first, first + count)
+                    data.act[act] = model.key_act[key][act]
         mujoco.mj_forward(model, data)
 
     def _pin(self, model: mujoco.MjModel, data: mujoco.MjData, robot: str, key: int) -> None:
@@ -218,16 +222,21 @@ class Keyframes:
             if free and root == "keep":
                 continue
             q, v = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
-            places, speeds = slice(q, q + qpos_width(kind)), slice(v, v + dof_width(kind))
+            places = slice(q, q + qpos_width(kind))
+            speeds = slice(v, v + dof_width(kind))
             if free and start is not None:
-                data.qpos[places], data.qvel[speeds] = start.qpos[places], start.qvel[speeds]
+                data.qpos[places] = start.qpos[places]
+                data.qvel[speeds] = start.qvel[speeds]
                 continue
             data.qpos[places] = model.key_qpos[key][places]
             data.qvel[speeds] = 0.0 if still else model.key_qvel[key][speeds]
 
     def _find(self, robot: str, name: str) -> int:
-        prefix, keys = self._prefix(robot), self._keys(robot)
-        short = name.removeprefix(prefix) if name else next(iter(keys), name)
+        prefix = self._elements.prefix(robot)
+        keys = self._keys(robot)
+        short = name.removeprefix(prefix)
+        if not name and keys:
+            short = next(iter(keys))
         if short not in keys:
             known = ", ".join(keys) or "none"
             raise KeyError(f"There is no keyframe '{name}' of '{robot}'; available: {known}.")
@@ -235,15 +244,14 @@ class Keyframes:
 
     def _keys(self, robot: str) -> dict[str, int]:
         """Ids of the robot's keyframes by name without prefix, then of those of no robot."""
-        prefix, model = self._prefix(robot), self._loop.model
-        names = [model.key(key).name or str(key) for key in range(model.nkey)]
-        own = {n.removeprefix(prefix): i for i, n in enumerate(names) if n.startswith(prefix)}
-        others = tuple(filter(None, self._prefixes.values()))
-        shared = {name: i for i, name in enumerate(names) if not name.startswith(others)}
-        return own | {name: i for name, i in shared.items() if name not in own}
-
-    def _prefix(self, robot: str) -> str:
-        if robot not in self._prefixes:
-            known = ", ".join(self._prefixes) or "none"
-            raise KeyError(f"There is no robot '{robot}'; available: {known}.")
-        return self._prefixes[robot]
+        prefix = self._elements.prefix(robot)
+        own = {}
+        shared = {}
+        for key, name in enumerate(element_names(self._loop.model, "key")):
+            name = name or str(key)
+            owner = robot_of(name, self._elements.robots)
+            if owner == robot:
+                own[name.removeprefix(prefix)] = key
+            elif owner is None or not self._elements.robots[owner]:
+                shared[name] = key
+        return own | shared | own

@@ -68,11 +68,11 @@ class PolicyController(Controller):
         moved = {int(model.actuator(name).id) for name in self.policy.actuator_names}
         own = set(robot.actuators.actuator_ids.tolist())
         if moved != own:
-            differences = [
-                f"{what} {', '.join(model.actuator(i).name for i in sorted(ids))}"
-                for what, ids in (("does not control", own - moved), ("also controls", moved - own))
-                if ids
-            ]
+            differences = []
+            if own - moved:
+                differences.append(f"does not control {_actuator_names(model, own - moved)}")
+            if moved - own:
+                differences.append(f"also controls {_actuator_names(model, moved - own)}")
             raise ValueError(
                 f"The policy '{path}' does not fit the robot '{robot.name}': it "
                 f"{'; it '.join(differences)}."
@@ -96,8 +96,9 @@ class PolicyController(Controller):
         """True if the world has taken over the gains of training."""
         if not self._is_in_step(model):
             model.opt.timestep = self.policy.timestep
-        for field, row, column, value in self._gains if gains else ():
-            getattr(model, field)[row, column] = value
+        if gains:
+            for field, row, column, value in self._gains:
+                getattr(model, field)[row, column] = value
 
     @property
     def commands(self) -> dict[str, np.ndarray]:
@@ -127,7 +128,8 @@ class PolicyController(Controller):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Set the internal state that `state_dict` returned."""
-        self._time, self._substep = state["time"], state["substep"]
+        self._time = state["time"]
+        self._substep = state["substep"]
         self._ctrl = np.array(state["ctrl"] or [])
         self.policy.load_state_dict(state["policy"])
 
@@ -202,7 +204,8 @@ def exported(path: Path) -> Iterator[Path]:
     run = RunFolder.of_checkpoint(path)
     if run is None or run.task is None:
         raise ValueError(f"'{path}' is in no run folder: name a checkpoint where it was written.")
-    env_cfg, rl_cfg = load_env_cfg(run.task), load_rl_cfg(run.task)
+    env_cfg = load_env_cfg(run.task)
+    rl_cfg = load_rl_cfg(run.task)
     update_from_plain(env_cfg, run.env_params())
     update_from_plain(rl_cfg, run.agent_params())
     env_cfg.scene.num_envs = 1
@@ -219,9 +222,17 @@ def exported(path: Path) -> Iterator[Path]:
 
 def _prefix(model: mujoco.MjModel, robot: RobotControl) -> str | None:
     """Return the prefix of a robot's elements; None if it has no named actuators."""
-    name, ids = robot.actuators.names[:1], robot.actuators.actuator_ids[:1]
-    full = model.actuator(int(ids[0])).name if len(ids) else ""
-    return full.removesuffix(name[0]) if full and full.endswith(name[0]) else None
+    if not robot.actuators.names:
+        return None
+    name = robot.actuators.names[0]
+    full = model.actuator(int(robot.actuators.actuator_ids[0])).name
+    if not full.endswith(name):
+        return None
+    return full.removesuffix(name)
+
+
+def _actuator_names(model: mujoco.MjModel, ids: set[int]) -> str:
+    return ", ".join(model.actuator(i).name for i in sorted(ids))
 
 
 def _option_differences(model: mujoco.MjModel, trained: mujoco.MjSpec) -> list[str]:
@@ -249,6 +260,8 @@ def start_policy(
             "A task's environment steps this world, with a policy of its own: open the scene "
             "in plain MuJoCo, or give the policy to LiveLab.driven_by."
         )
+    if adopt is None:
+        adopt = lab.world.start is None
     law = PolicyController(path, lab.world.model, control, commands)
     for other in lab.controls:
         step = getattr(getattr(other.controller, "policy", None), "timestep", None)
@@ -259,7 +272,7 @@ def start_policy(
             )
 
     def begin(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        law.adopt(model, gains=lab.world.start is None if adopt is None else adopt)
+        law.adopt(model, gains=adopt)
         control.controller = law
         control.take(POLICY)
 

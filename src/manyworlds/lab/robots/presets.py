@@ -25,7 +25,8 @@ def _arm(*angles: float) -> dict[str, float]:
 # The hand above and around a 4 cm cube on the ground, 0.3 m in front of the arm.
 _ABOVE = _arm(0.0, 1.266, 0.964, -0.668, 0.0, 0.0)
 _AROUND = _arm(0.0, 1.396, 0.633, -0.208, 0.0, 0.0)
-_OPEN, _CLOSED = {"left_finger": 0.035}, {"left_finger": -0.002}  # [m]
+_OPEN = {"left_finger": 0.035}  # [m]
+_CLOSED = {"left_finger": -0.002}  # [m]
 
 _STAND = Pose(name="stand", targets=_legs(0.9, -1.8), hold=1.0)
 
@@ -72,12 +73,15 @@ def find_presets(robot: RobotControl | Iterable[str]) -> list[str]:
     Args:
         robot: the robot, or the names of its actuators.
     """
-    names = set(robot.actuators.names if isinstance(robot, RobotControl) else robot)
-    return sorted(
-        preset
-        for preset, poses in PRESETS.items()
-        if all(names.issuperset(pose.targets) for pose in poses)
-    )
+    if isinstance(robot, RobotControl):
+        robot = robot.actuators.names
+    names = set(robot)
+    found = []
+    for preset, poses in PRESETS.items():
+        needed = set().union(*(pose.targets for pose in poses))
+        if needed <= names:
+            found.append(preset)
+    return sorted(found)
 
 
 def start_sequence(

@@ -149,22 +149,23 @@ class PoseSequencer(Controller):
 
     def state_dict(self) -> dict[str, object]:
         """Return the pose, its start time, and the initial targets, as plain data."""
-        rows = {"start": self._start, "last": self._last}
         return {
             "pose": self._pose,
             "since": self._since,
-            **{name: None if row is None else row.tolist() for name, row in rows.items()},
+            "start": None if self._start is None else self._start.tolist(),
+            "last": None if self._last is None else self._last.tolist(),
             "law": self._law.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Set the internal state that `state_dict` returned."""
         with self._lock:
-            self._poses, self._next = self.poses, None
-        self._pose, self._since = min(state["pose"], len(self._poses) - 1), state["since"]
-        self._start, self._last = (
-            None if state[name] is None else np.array(state[name]) for name in ("start", "last")
-        )
+            self._poses = self.poses
+            self._next = None
+        self._pose = min(state["pose"], len(self._poses) - 1)
+        self._since = state["since"]
+        self._start = None if state["start"] is None else np.array(state["start"])
+        self._last = None if state["last"] is None else np.array(state["last"])
         self._law.load_state_dict(state["law"])
 
     def compute(self, model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> np.ndarray:
@@ -182,19 +183,25 @@ class PoseSequencer(Controller):
             if wanted is not None:
                 self._poses, self._pose = wanted
         if self._start is None or self._since is None or self._last is None:
-            self._start, self._since = target.copy(), time + self.delay
+            self._start = target.copy()
+            self._since = time + self.delay
         elif wanted is not None:
-            self._start, self._since = self._last, time
+            self._start = self._last
+            self._since = time
         pose = self._poses[self._pose]
         elapsed = time - self._since
-        s = float(elapsed >= 0.0) if pose.blend == 0.0 else np.clip(elapsed / pose.blend, 0.0, 1.0)
+        if pose.blend == 0.0:
+            s = float(elapsed >= 0.0)
+        else:
+            s = min(max(elapsed / pose.blend, 0.0), 1.0)
         goal = self._start.copy()
         goal[self._robot.actuators.indices(pose.targets)] = list(pose.targets.values())
         now = self._start + (3.0 * s * s - 2.0 * s**3) * (goal - self._start)
         if elapsed >= pose.blend + pose.hold and (self.loop or self._pose + 1 < len(self._poses)):
             # Time beyond the end of a pose counts for the next, so that none is lost.
             self._since += pose.blend + pose.hold
-            self._start, self._pose = goal, (self._pose + 1) % len(self._poses)
+            self._start = goal
+            self._pose = (self._pose + 1) % len(self._poses)
         return now
 
     def _checked(self, poses: tuple[Pose, ...]) -> tuple[Pose, ...]:

@@ -61,4 +61,6 @@ def _commands(lab: LiveLab, robot: RobotControl) -> Mapping[str, Sequence[float]
 
 def _find(commands: Mapping[str, Sequence[float] | np.ndarray]) -> str:
     three = [name for name, values in commands.items() if np.size(values) == 3]
-    return _TWIST if _TWIST in three else three[0] if len(three) == 1 else ""
+    if _TWIST in three:
+        return _TWIST
+    return three[0] if len(three) == 1 else ""

@@ -39,7 +39,8 @@ class Conversion:
     def __init__(
         self, number: int, name: str, add: Callable[[Callable[[float], None]], int]
     ) -> None:
-        self.number, self.name = number, name
+        self.number = number
+        self.name = name
         self.state: ConversionState = "running"
         """State of the conversion."""
         self.share = 0.0
@@ -74,9 +75,11 @@ class Conversion:
                 warnings.simplefilter("always")
                 self.pieces = self._add(self._report)
             self.text = " ".join(dict.fromkeys(str(warning.message) for warning in caught))
-            self.share, self.state = 1.0, "done"
+            self.share = 1.0
+            self.state = "done"
         except CancelledError as error:
-            self.text, self.state = str(error), "cancelled"
+            self.text = str(error)
+            self.state = "cancelled"
         except _EXPECTED as error:  # who reads the conversion shows it
             self._fail(str(error), error)
         except Exception as error:
@@ -84,7 +87,9 @@ class Conversion:
             self._fail(f"{type(error).__name__}: {error}", error)
 
     def _fail(self, text: str, error: Exception) -> None:
-        self.text, self.error, self.state = text, error, "failed"
+        self.text = text
+        self.error = error
+        self.state = "failed"
 
 
 class Conversions:
@@ -129,7 +134,9 @@ class Conversions:
 
                 try:
                     spec_fn = cfg.spec_fn
-                    pieces = spec_fn.prepare(report) if isinstance(spec_fn, MeshProp) else 0
+                    pieces = 0
+                    if isinstance(spec_fn, MeshProp):
+                        pieces = spec_fn.prepare(report)
                     report(1.0)
                     self._lab.scene.add(cfg, name, pos, quat)
                     return pieces

@@ -73,7 +73,7 @@ class ItemContent:
         """Return the content of an entity."""
         actuators = [actuator.name for actuator in entity.spec.actuators]
         ctrl = dict(zip(actuators, entity.initial_ctrl(), strict=False))
-        qpos = {name: [float(q) for q in row] for name, row in entity.initial_qpos().items()}
+        qpos = {name: list(map(float, row)) for name, row in entity.initial_qpos().items()}
         return cls(
             spec=entity.spec,
             has_actuators=bool(actuators),
@@ -96,7 +96,8 @@ class Draft:
         self.world = world
         self.spec = world.spec.copy()
         self.facts = dict(world.items)
-        self.robots, self.sources = dict(world.robots), dict(world.sources)
+        self.robots = dict(world.robots)
+        self.sources = dict(world.sources)
         self.transition = Transition()
         self.notes: list[str] = []
         """Sentences about what the edit did besides what was asked."""
@@ -108,8 +109,10 @@ class Draft:
     def free_name(self, name: str) -> str:
         """Return the first of `name`, `name_1` ... that an item may have."""
         taken = {*self._taken, *self.robots}
-        while (found := free_name(name, taken)) and self._has_classes(found):
+        found = free_name(name, taken)
+        while self._has_classes(found):
             taken.add(found)
+            found = free_name(name, taken)
         return found
 
     def _has_classes(self, name: str) -> bool:
@@ -152,7 +155,8 @@ class Draft:
         """Attach the content of an item under a free name; the part's spec is used up."""
         self.check_free(name, id)
         spec = part.spec
-        if fields := non_default_option_fields(spec.option):
+        fields = non_default_option_fields(spec.option)
+        if fields:
             self.notes.append(
                 f"'{name}' sets <option> {', '.join(fields)}: the world keeps its own"
             )
@@ -171,7 +175,8 @@ class Draft:
         name_keyframes(spec)
         spec.memory = self.spec.memory = max(spec.memory, self.spec.memory)
         frame = self.spec.worldbody.add_frame()
-        pose = (np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])) if pose is None else pose
+        if pose is None:
+            pose = (np.zeros(3), _IDENTITY)
         frame.pos, frame.quat = pose
         with MujocoWarnings(lambda text: self.notes.append(" ".join(text.split()))):
             self.spec.attach(spec, prefix=f"{name}/", frame=frame)
@@ -190,7 +195,8 @@ class Draft:
 
     def remove(self, name: str) -> None:
         """Remove an item, and all that refers to it."""
-        item, before = self.find(name), self._owners()
+        item = self.find(name)
+        had_actuators, had_bodies = self._owners()
         for _, element, _ in item.elements:
             self.spec.delete(element)
         if item.prefix:
@@ -200,12 +206,12 @@ class Draft:
         self._taken.discard(name)
         self.facts.pop(name, None)
         # What is left without its actuators, or without bodies, is no robot any more.
-        left = self._owners()
-        for robot in {r for kind in before for r in before[kind] - left[kind]}:
+        have_actuators, have_bodies = self._owners()
+        for robot in (had_actuators - have_actuators) | (had_bodies - have_bodies):
             del self.robots[robot]
             self.sources.pop(robot, None)
 
-    def _owners(self) -> dict[str, set[str]]:
+    def _owners(self) -> tuple[set[str], set[str]]:
         """Return the robots that have actuators, and those that have bodies."""
         top = {body.id for body in self.spec.worldbody.bodies}
         # To a robot without a prefix, props that were added do not belong, though all names match.
@@ -215,11 +221,10 @@ class Draft:
             for body in self.spec.bodies[1:]
             if (body.name or body.id in top) and not body.name.startswith(props)
         ]
-        elements = {"actuators": self.spec.actuators, "bodies": named}
-        owners = {
-            kind: {robot_of(e.name, self.robots) for e in elements[kind]} for kind in elements
-        }
-        return {kind: {r for r in robots if r is not None} for kind, robots in owners.items()}
+        have_actuators = {robot_of(actuator.name, self.robots) for actuator in self.spec.actuators}
+        have_bodies = {robot_of(body.name, self.robots) for body in named}
+        robots = set(self.robots)
+        return robots & have_actuators, robots & have_bodies
 
     def _remove_rest(self, prefix: str) -> None:
         """Delete elements of a prefix outside of the tree of bodies, and assets nothing uses."""
@@ -233,7 +238,10 @@ class Draft:
             for elements, field in users:
                 for element in getattr(spec, elements):
                     value = getattr(element, field)
-                    used |= {value} if isinstance(value, str) else set(value)
+                    if isinstance(value, str):
+                        used.add(value)
+                    else:
+                        used.update(value)
             assets = [a for a in getattr(spec, kind) if a.name.startswith(prefix)]
             _delete(spec, [asset for asset in assets if asset.name not in used])
         default = spec.find_default(f"{prefix}main")
@@ -256,7 +264,8 @@ class Draft:
 
     def _remove_skins(self) -> None:
         """Remove skins whose bodies are gone; those of files name them only when compiled."""
-        model, bodies = self.world.model, {body.name for body in self.spec.bodies}
+        model = self.world.model
+        bodies = {body.name for body in self.spec.bodies}
         for skin in list(self.spec.skins):
             found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SKIN, self._former(skin.name))
             if found < 0:
@@ -270,30 +279,33 @@ class Draft:
         """Rename an item, and its elements if it has a prefix."""
         item = self.find(old)
         self.check_free(new)
-        element_name = item.elements[0][1].name or old
-        change = functools.partial(_renamed, item.prefix or old, f"{new}/" if item.prefix else new)
-        if not item.prefix:
+        if item.prefix:
+            change = functools.partial(_renamed, item.prefix, f"{new}/")
+            undo = functools.partial(_renamed, f"{new}/", item.prefix)
+        else:
             element = item.elements[0][1]
             if not element.name:
-                element.name = element_name
-            change = functools.partial(_exchanged, element_name, new)
+                element.name = old
+            change = functools.partial(_exchanged, element.name, new)
+            undo = functools.partial(_exchanged, new, element.name)
         rename_elements(self.spec, change)
         facts = self.facts.pop(old, ItemFacts(id=old))
         self.facts[new] = facts
         self._taken.discard(old)
         self._taken.add(new)
-        undo = functools.partial(_renamed, f"{new}/" if item.prefix else new, item.prefix or old)
-        if not item.prefix:
-            undo = functools.partial(_exchanged, new, element_name)
-        rename, former = self.transition.rename, self._former
+        rename = self.transition.rename
+        former = self._former
         self.transition = replace(self.transition, rename=lambda name: change(rename(name)))
         self._former = lambda name: former(undo(name))
         for robot, prefix in list(self.robots.items()):
             if prefix and prefix == item.prefix:
-                self.robots = {
-                    (new if r == robot else r): (f"{new}/" if r == robot else p)
-                    for r, p in self.robots.items()
-                }
+                robots = self.robots
+                self.robots = {}
+                for other in robots:  # in their order
+                    if other == robot:
+                        self.robots[new] = f"{new}/"
+                    else:
+                        self.robots[other] = robots[other]
                 self.sources[new] = self.sources.pop(robot, "")
                 renamed = {**self.transition.renamed_robots, new: robot}
                 self.transition = replace(self.transition, renamed_robots=renamed)
@@ -304,7 +316,8 @@ class Draft:
         origin = inverse(self.origin(name))
         for key in list(alone.spec.keys):
             alone.spec.delete(key)
-        spec, items = alone.spec, top_elements(alone.spec)
+        spec = alone.spec
+        items = top_elements(alone.spec)
         prefix = items.pop(name).prefix
         for other in items.values():
             _delete(spec, [element for _, element, _ in other.elements])
@@ -339,7 +352,8 @@ class Draft:
 
     def copies(self, name: str, poses: Sequence[Pose], new: str = "") -> list[str]:
         """Attach copies of an item whose origins have poses; return their names."""
-        alone, robot = self.extract(name), self.find(name).prefix in self.robots.values()
+        alone = self.extract(name)
+        robot = self.find(name).prefix in self.robots.values()
         facts = self.facts.get(name, ItemFacts(id=name))
         made: list[str] = []
         values = self._initial(name, alone)
@@ -362,11 +376,13 @@ class Draft:
         self, name: str, alone: mujoco.MjSpec
     ) -> tuple[dict[str, list[float]], dict[str, float]]:
         """Return positions and controls of an item in the initial keyframe, without its prefix."""
-        model, prefix = self.world.model, self.find(name).prefix
+        model = self.world.model
+        prefix = self.find(name).prefix
         key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
         if key < 0:
             return {}, {}
-        qpos, ctrl = {}, {}
+        qpos = {}
+        ctrl = {}
         for joint in alone.joints:
             found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, prefix + joint.name)
             if joint.name and found >= 0:
@@ -381,7 +397,10 @@ class Draft:
 
     def _find_all(self) -> list[tuple[str, Any, int]]:
         """Return kind, element and place of all elements at the top of the world."""
-        return [entry for top in top_elements(self.spec).values() for entry in top.elements]
+        found = []
+        for top in top_elements(self.spec).values():
+            found += top.elements
+        return found
 
     def move(self, name: str, pose: Pose) -> None:
         """Move an item as a whole, so that its origin has a pose; and its present state."""
@@ -393,7 +412,8 @@ class Draft:
             if kind in ("geom", "site") and np.isfinite(element.fromto).all():
                 self._resolve_ends(kind, element, place, frame)
             _move_element(kind, element, compose(compose(inverse(frame), delta), frame))
-        if (facts := self.facts.get(name)) is not None and facts.origin is not None:
+        facts = self.facts.get(name)
+        if facts is not None and facts.origin is not None:
             self.facts[name] = replace(facts, origin=_plain(pose))
         for kind, element, place in item.elements:
             if kind == "body":
@@ -402,7 +422,8 @@ class Draft:
 
     def _resolve_ends(self, kind: Kind, element: Any, place: int, frame: Pose) -> None:
         """Give an element that is written by its two ends a pose and a size, as MuJoCo does."""
-        model, name = self.world.model, self._former(element.name)
+        model = self.world.model
+        name = self._former(element.name)
         element.size = getattr(model, f"{kind}_size")[element_id(model, kind, name, place)].copy()
         pose = compose(inverse(frame), element_pose(model, kind, name, place))
         element.fromto = np.full(6, np.nan)
@@ -416,7 +437,8 @@ class Draft:
         for number, joint in enumerate(body.joints):
             if joint.type == mujoco.mjtJoint.mjJNT_FREE:
                 name = joint.name or f"{body.name}:{number}"
-                placed["qpos", name], placed["qvel", name] = values, np.zeros(6)
+                placed["qpos", name] = values
+                placed["qvel", name] = np.zeros(6)
                 self._qpos[name] = values.tolist()
         if body.mocap:
             placed["mocap_pos", body.name], placed["mocap_quat", body.name] = pose
@@ -428,7 +450,8 @@ class Draft:
         Raises:
             CompileError: it does not compile.
         """
-        spec, before = self.spec, self.world
+        spec = self.spec
+        before = self.world
         if self._qpos and spec.key(INITIAL_KEYFRAME) is None and self._differs():
             spec.add_key(name=INITIAL_KEYFRAME)
         model = _compile_with_memory(spec)
@@ -436,8 +459,10 @@ class Draft:
         if key >= 0 and (self._qpos or self._ctrl):
             self._write_key(model, key)
             document = spec.key(INITIAL_KEYFRAME)
-            document.qpos, document.qvel = model.key_qpos[key], model.key_qvel[key]
-            document.ctrl, document.act = model.key_ctrl[key], model.key_act[key]
+            document.qpos = model.key_qpos[key]
+            document.qvel = model.key_qvel[key]
+            document.ctrl = model.key_ctrl[key]
+            document.act = model.key_act[key]
             document.mpos = model.key_mpos[key].ravel()
             document.mquat = model.key_mquat[key].ravel()
         return World(
@@ -532,7 +557,8 @@ def _move_element(kind: Kind, element: Any, change: Pose) -> None:
         element.pos = compose(change, (np.array(element.pos), _IDENTITY))[0]
     else:
         element.pos, turn = compose(change, (np.array(element.pos), _orientation(element)))
-        element.alt.type, element.quat = _QUAT, turn
+        element.alt.type = _QUAT
+        element.quat = turn
 
 
 def _plain(pose: Pose) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -541,19 +567,27 @@ def _plain(pose: Pose) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _renamed(old: str, new: str, name: str) -> str:
-    return new + name.removeprefix(old) if name.startswith(old) else name
+    """Return a name with another prefix, if it has the old one."""
+    if not name.startswith(old):
+        return name
+    return new + name.removeprefix(old)
 
 
 def _exchanged(old: str, new: str, name: str) -> str:
-    return new + name.removeprefix(old) if name == old or name.startswith(f"{old}:") else name
+    """Return the new name for the old one, and for those of its parts."""
+    if name != old and not name.startswith(f"{old}:"):
+        return name
+    return new + name.removeprefix(old)
 
 
 def _name_all(elements: Any, kind: str) -> None:
     taken = {element.name for element in elements}
     for number, element in enumerate(elements):
         if not element.name:
-            name = kind if kind not in taken else f"{kind}_{number}"
-            element.name = free_name(name, taken)
+            name = kind
+            if kind in taken:
+                name = free_name(f"{kind}_{number}", taken)
+            element.name = name
             taken.add(element.name)
 
 

@@ -131,7 +131,9 @@ class SceneEditor:
         Raises:
             KeyError: there is none of this name.
         """
-        item, model, snapshot = self[name], self._lab.model, self._lab.snapshot
+        item = self[name]
+        model = self._lab.model
+        snapshot = self._lab.snapshot
         origin = np.array(item.pos), np.array(item.quat)
         for found in item.roots[:1]:
             if len(snapshot.xpos) == model.nbody:
@@ -179,7 +181,8 @@ class SceneEditor:
             ValueError: the name is taken, or not valid.
         """
         part, found = load_source(source)
-        pose, turn = _pose(pos, quat), _IDENTITY if quat is None else _unit(quat)
+        pose = _pose(pos, quat)
+        turn = _IDENTITY if quat is None else _unit(quat)
 
         def change(draft: Draft) -> str:
             place = pose
@@ -250,7 +253,8 @@ class SceneEditor:
             quat: initial orientation (wxyz); None for that of the item.
         """
         if pos is None:
-            found, origin = self[item], self.pose(item)[0]
+            found = self[item]
+            origin = self.pose(item)[0]
             pos = self._look(lambda around: around.place_of_copy(found, origin))
         return self._copies(item, [np.asarray(pos, float)], quat, name)[0]
 
@@ -282,11 +286,11 @@ class SceneEditor:
         if spacing is None:
             spacing = (self._width(item, 0) + GAP, self._width(item, 1) + GAP)
         start = np.array(self[item].pos)
-        places = [
-            start + np.array((column * spacing[0], row * spacing[1], 0.0))
-            for row in range(rows)
-            for column in range(columns)
-        ]
+        places = []
+        for row in range(rows):
+            for column in range(columns):
+                offset = (column * spacing[0], row * spacing[1], 0.0)
+                places.append(start + offset)
         return self._copies(item, places[1:], None, "")
 
     def move(
@@ -303,9 +307,12 @@ class SceneEditor:
             quat: orientation (wxyz); None keeps the present one.
         """
         _pose(pos, quat)  # checks them
-        now = self.pose(name)
-        pose = now if pos is None else (np.array(pos, float), now[1])
-        pose = pose if quat is None else (pose[0], _unit(quat))
+        place, turn = self.pose(name)
+        if pos is not None:
+            place = np.array(pos, float)
+        if quat is not None:
+            turn = _unit(quat)
+        pose = (place, turn)
         self._edit(
             lambda _: f"move {name}", lambda draft: draft.move(name, pose), key=("move", name)
         )
@@ -342,7 +349,8 @@ class SceneEditor:
         """
         requests = [dataclasses.replace(item, name=item.name or item.id) for item in items]
         ids = [request.id for request in requests]
-        if twice := sorted({id for id in ids if ids.count(id) > 1}):
+        twice = sorted(id for id in ids if ids.count(id) > 1)
+        if twice:
             raise ValueError(f"Several items have the id '{twice[0]}': give each its own.")
         parts = _load_parts([request.source for request in requests])
         with self._lab.history.edit():
@@ -488,21 +496,23 @@ class SceneEditor:
     def _show(self, world: World, transition: Transition, notes: Sequence[str]) -> _Left:
         """Rebuild the lab; return the state that it had before."""
         lab = self._lab
-        driven, controls = lab.environment is not None, list(lab.controls)
+        driven = lab.environment is not None
+        controls = list(lab.controls)
         selected = self.items.get(self.selected)
         state = lab.loop.do(_state, edits_model=False)
         result = lab.rebuild(world, keep_history=True, transition=transition)
         if not result:
             raise CompileError(result.error)
-        gone = [
-            f"the robot '{robot.name}' is gone, and what controlled it ended"
-            for robot in controls
-            if lab.controls.find(robot.name) is None and robot.owner
-        ]
-        task = ["the task's environment no longer steps the world"] * driven
-        self.notes = (*notes, *gone, *task, *result.notes)
-        same = (i.name for i in self.items.values() if selected and i.id == selected.id)
-        self.selected = next(same, "")
+        gone = [r.name for r in controls if lab.controls.find(r.name) is None and r.owner]
+        told = list(notes)
+        told += [f"the robot '{name}' is gone, and what controlled it ended" for name in gone]
+        if driven:
+            told.append("the task's environment no longer steps the world")
+        self.notes = (*told, *result.notes)
+        self.selected = ""
+        if selected is not None:
+            same = (item.name for item in self.items.values() if item.id == selected.id)
+            self.selected = next(same, "")
         return state
 
 
@@ -533,8 +543,9 @@ def _backwards(transition: Transition, before: _Left) -> Transition:
         before: columns and values of the state before it.
     """
     columns, row = before
-    names = {n for elements in columns.index.values() for n in elements}
-    back = {transition.rename(name): name for name in names}
+    back = {}
+    for elements in columns.index.values():
+        back |= {transition.rename(name): name for name in elements}
     placed = {}
     for part, name in transition.placed:
         former = back.get(name, name)
@@ -555,7 +566,8 @@ def _apply(draft: Draft, request: ItemRequest, part: ItemContent) -> str:
         draft.attach(part, request.name, request.id, pose)
         return f"added '{request.name}'"
     if draft.facts[known].fingerprint != part.fingerprint:
-        pose = draft.origin(known) if pose is None else pose
+        if pose is None:
+            pose = draft.origin(known)
         draft.remove(known)
         draft.attach(part, request.name, request.id, pose)
         return f"replaced '{request.name}'"
@@ -563,12 +575,11 @@ def _apply(draft: Draft, request: ItemRequest, part: ItemContent) -> str:
     if known != request.name:
         draft.rename(known, request.name)
         done.append(f"renamed '{known}' to '{request.name}'")
-    at = draft.origin(request.name)
-    if pose is not None and not all(
-        np.allclose(a, b, atol=1e-9) for a, b in zip(at, pose, strict=True)
-    ):
-        draft.move(request.name, pose)
-        done.append(f"moved '{request.name}'")
+    if pose is not None:
+        present = np.concatenate(draft.origin(request.name))
+        if not np.allclose(present, np.concatenate(pose), atol=1e-9):
+            draft.move(request.name, pose)
+            done.append(f"moved '{request.name}'")
     return ", ".join(done)
 
 
@@ -576,7 +587,9 @@ def _pose(pos: Vector | None, quat: Vector | None) -> Pose | None:
     """Return a pose from numbers that a user gives; None if there are none."""
     if pos is None and quat is None:
         return None
-    place = np.zeros(3) if pos is None else np.array(pos, float)
+    place = np.zeros(3)
+    if pos is not None:
+        place = np.array(pos, float)
     if place.shape != (3,) or not (np.abs(place) <= mujoco.mjMAXVAL).all():
         raise ValueError(
             f"pos must be 3 finite numbers [m], up to MuJoCo's limit of {mujoco.mjMAXVAL:.0e}, "

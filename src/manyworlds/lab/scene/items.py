@@ -124,7 +124,9 @@ def top_elements(spec: mujoco.MjSpec) -> dict[str, TopElements]:
     for kind, children in _TOP:
         for place, element in enumerate(getattr(spec.worldbody, children)):
             prefix, slash, _ = element.name.partition("/")
-            name = prefix if slash else element.name or f"{kind}_{place}"
+            name = element.name or f"{kind}_{place}"
+            if slash:
+                name = prefix
             item = found.get(name)
             if item is not None and not (slash and item.prefix):
                 name = f"{kind}:{name}"  # two elements of different kinds have one name
@@ -153,20 +155,23 @@ def list_items(
     for name, top in top_elements(spec).items():
         known = facts.get(name, ItemFacts(id=name))
         pos, quat = origin_of(model, top, known)
-        bodies = [e for k, e, _ in top.elements if k == "body"]
-        inside = tuple(b.name for root in bodies for b in _with_children(root))
+        bodies: list[str] = []
+        roots = []
+        for kind, element, place in top.elements:
+            if kind == "body":
+                bodies += _names_below(element)
+                found = element_id(model, kind, element.name, place)
+                if found > 0:
+                    roots.append(found)
+        is_robot = top.prefix and top.prefix in robots.values()
         items[name] = SceneItem(
             name=name,
             id=known.id,
-            kind="robot" if top.prefix and top.prefix in robots.values() else top.kind,
+            kind="robot" if is_robot else top.kind,
             source=known.source,
             prefix=top.prefix,
-            bodies=inside,
-            roots=tuple(
-                found
-                for k, e, place in top.elements
-                if k == "body" and (found := element_id(model, k, e.name, place)) > 0
-            ),
+            bodies=tuple(bodies),
+            roots=tuple(roots),
             pos=tuple(pos.tolist()),
             quat=tuple(quat.tolist()),
         )
@@ -231,9 +236,10 @@ def element_pose(
     if kind == "light":
         return model.light_pos[found].copy(), _quat_to(model.light_dir[found])
     field = _ABBR[kind]
-    pos, quat = (getattr(model, f"{field}_{part}")[found].copy() for part in ("pos", "quat"))
-    mesh = model.geom_dataid[found] if kind == "geom" else -1
-    if mesh >= 0 and model.geom_type[found] == mujoco.mjtGeom.mjGEOM_MESH:
+    pos = getattr(model, f"{field}_pos")[found].copy()
+    quat = getattr(model, f"{field}_quat")[found].copy()
+    if kind == "geom" and model.geom_type[found] == mujoco.mjtGeom.mjGEOM_MESH:
+        mesh = model.geom_dataid[found]
         # MuJoCo moves meshes to their centers of mass.
         pos, quat = compose((pos, quat), inverse((model.mesh_pos[mesh], model.mesh_quat[mesh])))
     return pos, quat
@@ -243,9 +249,10 @@ def element_id(model: mujoco.MjModel, kind: Kind, name: str, place: int) -> int:
     """Return the id of an element at the top of the world by name, or by place; -1 for none."""
     if name:
         return mujoco.mj_name2id(model, _OBJECTS[kind], name)
-    parents = model.body_parentid if kind == "body" else getattr(model, f"{_ABBR[kind]}_bodyid")
-    ids = np.flatnonzero(parents == 0)
-    ids = ids[ids > 0] if kind == "body" else ids
+    if kind == "body":
+        ids = np.flatnonzero(model.body_parentid[1:] == 0) + 1
+    else:
+        ids = np.flatnonzero(getattr(model, f"{_ABBR[kind]}_bodyid") == 0)
     return int(ids[place]) if place < len(ids) else -1
 
 
@@ -284,12 +291,17 @@ def _quat_to(direction: np.ndarray) -> np.ndarray:
     return quat
 
 
-def _with_children(body: Any) -> list[Any]:
-    return [body, *(b for child in body.bodies for b in _with_children(child))]
+def _names_below(body: Any) -> list[str]:
+    """Return the names of a body and of all below it."""
+    names = [body.name]
+    for child in body.bodies:
+        names += _names_below(child)
+    return names
 
 
 def _node(body: Any, words: str) -> TreeNode | None:
-    children = tuple(n for child in body.bodies if (n := _node(child, words)) is not None)
+    nodes = (_node(child, words) for child in body.bodies)
+    children = tuple(node for node in nodes if node is not None)
     if not children and words not in body.name.lower():
         return None
     return TreeNode(name=body.name, kind="body", children=children)

@@ -87,7 +87,9 @@ def _places(
     pairs = []
     for old in range(getattr(live, size)):
         name = mujoco.mj_id2name(live, kind, old)
-        new = mujoco.mj_name2id(fresh, kind, rename(name)) if name else -1
+        if not name:
+            continue
+        new = mujoco.mj_name2id(fresh, kind, rename(name))
         if new >= 0:
             pairs.append((old, new))
     return pairs

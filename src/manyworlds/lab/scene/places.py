@@ -50,7 +50,8 @@ class Surroundings:
     """
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, elements: RobotElements) -> None:
-        self._model, self._data = model, data
+        self._model = model
+        self._data = data
         body = model.geom_bodyid
         moves = model.body_weldid[body] != 0
         moves |= model.body_mocapid[model.body_rootid[body]] >= 0
@@ -87,7 +88,9 @@ class Surroundings:
         Returns:
             Position of the copy's origin [m], shape [3].
         """
-        model, data, start = self._model, self._data, np.array(item.pos)
+        model = self._model
+        data = self._data
+        start = np.array(item.pos)
         geoms = _geoms_of(model, item)
         box = _box(model, geoms, data.geom_xpos, data.geom_xmat)
         if box is None:
@@ -122,9 +125,12 @@ class Surroundings:
 
     def _obstacle_boxes(self) -> Box:
         """Return boxes around obstacles, somewhat too large, shape [num_obstacles, 3] each."""
-        model, data, geoms = self._model, self._data, self._obstacles
+        model = self._model
+        data = self._data
+        geoms = self._obstacles
         turn = data.geom_xmat[geoms].reshape(-1, 3, 3)
-        center, half = model.geom_aabb[geoms, :3], model.geom_aabb[geoms, 3:]
+        center = model.geom_aabb[geoms, :3]
+        half = model.geom_aabb[geoms, 3:]
         middle = data.geom_xpos[geoms] + np.einsum("gij,gj->gi", turn, center)
         reach = np.einsum("gij,gj->gi", np.abs(turn), half)
         soft = [
@@ -142,17 +148,18 @@ class Surroundings:
         low, high = box
         reach = np.maximum(self._model.geom_rbound, 0.0)
         top = float((self._data.geom_xpos[:, 2] + reach)[ground].max()) + 1.0
-        heights = [
-            height
-            for x in np.linspace(low[0], high[0], _SAMPLES)
-            for y in np.linspace(low[1], high[1], _SAMPLES)
-            if (height := self._height_at(np.array((x, y, top)), ground)) is not None
-        ]
+        heights = []
+        for x in np.linspace(low[0], high[0], _SAMPLES):
+            for y in np.linspace(low[1], high[1], _SAMPLES):
+                height = self._height_at(np.array((x, y, top)), ground)
+                if height is not None:
+                    heights.append(height)
         return max(heights, default=0.0)
 
     def _height_at(self, start: np.ndarray, ground: np.ndarray) -> float | None:
         """Return the height of the first ground that a ray meets downward [m]; None for none."""
-        down, hit = np.array((0.0, 0.0, -1.0)), np.full(1, -1, np.int32)
+        down = np.array((0.0, 0.0, -1.0))
+        hit = np.full(1, -1, np.int32)
         for _ in range(4 * self._model.ngeom):
             distance = mujoco.mj_ray(self._model, self._data, start, down, None, True, -1, hit)
             if distance < 0.0:
@@ -168,7 +175,8 @@ def _geoms_of(model: mujoco.MjModel, item: SceneItem) -> list[int]:
     """Return the geoms of an item, planes left out."""
     geoms = []
     for geom in range(model.ngeom):
-        body, name = model.geom_bodyid[geom], model.geom(geom).name
+        body = model.geom_bodyid[geom]
+        name = model.geom(geom).name
         named = name == item.name or (bool(item.prefix) and name.startswith(item.prefix))
         own = model.body_rootid[body] in item.roots or (not body and named)
         if own and model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE:
@@ -182,7 +190,7 @@ def _initial_box(part: ItemContent, quat: np.ndarray) -> Box | None:
     Returns:
         The box; None if there is nothing.
     """
-    model, turn = part.model, np.empty(9)
+    model = part.model
     if model is None:
         return None
     data = mujoco.MjData(model)
@@ -193,13 +201,16 @@ def _initial_box(part: ItemContent, quat: np.ndarray) -> Box | None:
             data.qpos[start : start + qpos_width(model.jnt_type[joint])] = values
     mujoco.mj_kinematics(model, data)
     mujoco.mj_flex(model, data)
+    turn = np.empty(9)
     mujoco.mju_quat2Mat(turn, quat)
     rotation = turn.reshape(3, 3)
     pos = data.geom_xpos @ rotation.T
     mat = rotation @ data.geom_xmat.reshape(-1, 3, 3)
     shapes = ~np.isin(model.geom_type, _GROUND)
     colliding = shapes & ((model.geom_contype | model.geom_conaffinity) != 0)
-    chosen = np.flatnonzero(colliding if colliding.any() else shapes).tolist()
+    if colliding.any():
+        shapes = colliding
+    chosen = np.flatnonzero(shapes).tolist()
     vertices = data.flexvert_xpos @ rotation.T
     return _box(model, chosen, pos, mat, vertices)
 
@@ -222,7 +233,8 @@ def _box(
 
 def _geom_box(model: mujoco.MjModel, geom: int, pos: np.ndarray, turn: np.ndarray) -> Box:
     """Return the smallest box along the axes of the world around a geom."""
-    kinds, kind = mujoco.mjtGeom, mujoco.mjtGeom(int(model.geom_type[geom]))
+    kinds = mujoco.mjtGeom
+    kind = mujoco.mjtGeom(int(model.geom_type[geom]))
     mesh, size = model.geom_dataid[geom], model.geom_size[geom]
     if mesh >= 0 and kind in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF):
         start = model.mesh_vertadr[mesh]

@@ -101,8 +101,10 @@ def carry_state(
         keep: False to leave that state as it is.
         transition: what else is to be set.
     """
-    source, target = _renamed(state_columns(old), transition.rename), state_columns(new)
-    before, after = (np.empty(columns.values.shape[1]) for columns in (source, target))
+    source = _renamed(state_columns(old), transition.rename)
+    target = state_columns(new)
+    before = np.empty(source.values.shape[1])
+    after = np.empty(target.values.shape[1])
     mujoco.mj_getState(old, old_data, before, STATE)
     mujoco.mj_getState(new, data, after, STATE)
     kept: tuple[str, ...] = ()
@@ -126,10 +128,9 @@ def carry_state(
 
 def _renamed(columns: Recording, rename: Callable[[str], str]) -> Recording:
     """Return columns with the new names of their elements."""
-    index = {
-        part: {rename(name): place for name, place in elements.items()}
-        for part, elements in columns.index.items()
-    }
+    index = {}
+    for part, elements in columns.index.items():
+        index[part] = {rename(name): place for name, place in elements.items()}
     types = {rename(name): kind for name, kind in columns.joint_types.items()}
     return dataclasses.replace(columns, index=index, joint_types=types)
 
@@ -145,7 +146,8 @@ def carry_controls(
     Returns:
         The controls of the new world, and the reasons why controllers do not continue, by robot.
     """
-    desk, dropped = {}, {}
+    desk = {}
+    dropped = {}
     for robot in fresh:
         known = old.find((renamed or {}).get(robot.name, robot.name))
         if known is None:
@@ -153,7 +155,8 @@ def carry_controls(
             continue
         desk[robot.name] = known
         known.name = robot.name
-        if reason := known.rebuild(model, robot.actuators, robot.neutral):
+        reason = known.rebuild(model, robot.actuators, robot.neutral)
+        if reason:
             dropped[robot.name] = reason
     return RobotControls(desk), dropped
 
@@ -175,7 +178,9 @@ class Replacement:
         stepper: EnvironmentStepper | None = None,
         transition: Transition | None = None,
     ) -> None:
-        self._lab, self._world, self._stepper = lab, world, stepper
+        self._lab = lab
+        self._world = world
+        self._stepper = stepper
         self._transition = transition or _PLAIN
         self._data = world.new_data()
         self._controls = controls_of(world, self._data)
@@ -195,11 +200,14 @@ class Replacement:
 
     def carry_out(self, model: mujoco.MjModel, old: mujoco.MjData) -> Rebuilt:
         """Replace the world; runs in the physics thread."""
-        lab, world, data = self._lab, self._world, self._data
+        lab = self._lab
+        world = self._world
+        data = self._data
         states = SavedStates(lab.loop, world)
         states.adopt(lab.states, self._controls)
         notes = [f"'{name}' {s.converted}" for name, s in states.items() if s.converted]
-        replay, held = lab.replay, lab.keyframes.held
+        replay = lab.replay
+        held = lab.keyframes.held
         if replay.is_active:
             notes.append(f"the replay of '{replay.session}' ended")
         replay.stop()
@@ -221,6 +229,7 @@ class Replacement:
             notes += lab.keyframes.hold_again(held)
         else:
             self._stepper.start(lab.loop)
-            lab.environment, dropped = self._stepper, {}
+            lab.environment = self._stepper
+            dropped = {}
         lab.rebuild_notes = tuple(notes)
         return dataclasses.replace(result, dropped_laws=tuple(dropped), notes=lab.rebuild_notes)

@@ -38,7 +38,9 @@ def open_scene(path: Path) -> World:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"'{beside}' is damaged: {error}.") from error
     world = world_from_file(file)
-    world.robots, world.sources, world.items = robots, sources, items
+    world.robots = robots
+    world.sources = sources
+    world.items = items
     return world
 
 

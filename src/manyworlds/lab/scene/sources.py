@@ -21,6 +21,7 @@ from manyworlds.spec.plausibility import doubtful_sizes
 from manyworlds.spec.references import complete_keyframes, copy_spec
 from manyworlds.spec.uploads import MODEL_SUFFIXES
 from manyworlds.utils.extras import MissingExtraError, require_extra
+from manyworlds.utils.platforms import cache_folder
 
 if TYPE_CHECKING:
     from manyworlds.entity import EntityCfg
@@ -74,8 +75,10 @@ def load_source(source: Source) -> tuple[ItemContent, str]:
     from manyworlds.entity import EntityCfg
 
     if isinstance(source, mujoco.MjSpec):
-        name = source.modelname if source.modelname != "MuJoCo Model" else ""
-        return _of_spec(_copy(source), name or "item"), plain_name(name or "item")
+        name = source.modelname
+        if name in ("", "MuJoCo Model"):
+            name = "item"
+        return _of_spec(_copy(source), name), plain_name(name)
     if isinstance(source, EntityCfg):
         return _of_config(source, "entity"), "item"
     text = str(source)
@@ -180,6 +183,14 @@ def _menagerie_spec(name: str) -> mujoco.MjSpec:
             f"MuJoCo Menagerie cannot give '{name}': {' '.join(str(error).split())}"
         ) from error
     return _read_file(path)[0]
+
+
+def uploads_folder() -> Path:
+    """Return the folder of uploads: `uploads` in the user's cache.
+
+    Uploads stay there, because the scene and its history read them again.
+    """
+    return cache_folder() / "uploads"
 
 
 def plain_name(name: str) -> str:

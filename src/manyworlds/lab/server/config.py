@@ -104,29 +104,25 @@ class LabServerCfg:
     @property
     def ports(self) -> dict[str, int]:
         """Ports by their use; 0 takes any free one."""
-        derived = {
-            "camera": (self.camera_port, self.info_port, 1),
-            "image": (self.image_port, self.step_port, 1),
-            "fast_path_bus": (self.fast_path_bus_port, self.step_port, 2),
-            "fast_path": (self.fast_path_port, self.step_port, 12),
-            "web": (self.web_port, self.step_port, 21),
-        }
         return {
             "step": self.step_port,
             "state": self.state_port,
             "control": self.control_port,
             "info": self.info_port,
-            **{
-                use: (start and start + by) if port is None else port
-                for use, (port, start, by) in derived.items()
-            },
+            "camera": _after(self.info_port, 1, self.camera_port),
+            "image": _after(self.step_port, 1, self.image_port),
+            "fast_path_bus": _after(self.step_port, 2, self.fast_path_bus_port),
+            "fast_path": _after(self.step_port, 12, self.fast_path_port),
+            "web": _after(self.step_port, 21, self.web_port),
         }
 
     @property
     def secure_ports(self) -> dict[str, int]:
         """Encrypted ports by their use; 0 takes any free one; empty without `listen`."""
-        ports = self.ports if self.listen else {}
-        return {use: ports[use] and ports[use] + _SECURE_SHIFT for use in SECURE if use in ports}
+        if not self.listen:
+            return {}
+        ports = self.ports
+        return {use: _after(ports[use], _SECURE_SHIFT) for use in SECURE if use in ports}
 
     def to_plain(self) -> dict[str, object]:
         """Return all settings as plain data."""
@@ -143,6 +139,13 @@ class LabServerCfg:
         settings["web_origins"] = tuple(settings["web_origins"])
         settings["plugins"] = tuple(settings["plugins"])
         return cls(**settings)
+
+
+def _after(port: int, by: int, chosen: int | None = None) -> int:
+    """Return a chosen port, or one at a distance from another; any free one (0) as that one."""
+    if chosen is not None:
+        return chosen
+    return port + by if port else 0
 
 
 def _check_address(listen: str) -> None:

@@ -97,7 +97,7 @@ class Dispatcher:
         """Serve another world, or none until the next call; sessions stay."""
         self.close()
         self.face = face
-        self.cameras = FaceCameras(face) if face is not None else None
+        self.cameras = None if face is None else FaceCameras(face)
         for plugin in self.plugins:
             plugin.attach(face)
 
@@ -146,7 +146,8 @@ class Dispatcher:
     ) -> bytes:
         session = self.sessions.of_peer(peer)
         encoding = reply_as or (session.encoding if session is not None else "msgpack")
-        name, code = "request", ""
+        name = "request"
+        code = ""
         began = time.perf_counter()
         try:
             self._count_rate(peer)
@@ -215,13 +216,13 @@ class Dispatcher:
         if self.closing:
             raise VerbError("shutting_down", f"{name}: the server ends.")
         if operation.category == "manager_required":
-            self._world().sync_model()  # it may have been rebuilt
+            self.present().sync_model()  # it may have been rebuilt
         if operation.writes:
             self.require_driver(session, name)
         face: Any = self.face
         return operation.answer(Request(self, face, session), fields)
 
-    def _world(self) -> LabFace:
+    def present(self) -> LabFace:
         """Return the present world.
 
         Raises:
@@ -236,7 +237,8 @@ class Dispatcher:
         if name in known:
             return known[name]
         for plugin in self.plugins:
-            if refused := plugin.refuse(name):
+            refused = plugin.refuse(name)
+            if refused is not None:
                 raise refused
         raise VerbError(
             "unknown_op", f"There is no operation '{name[:80]}'{near(name[:80], known)}"
@@ -267,8 +269,10 @@ class Dispatcher:
         if known is None and name in _SESSIONLESS:
             return self.sessions.of_peer(peer) or Session(peer=peer)
         if known is None:
+            text = "there is no such session"
             reason = self.sessions.why_ended(key)
-            text = f"the session ended, because {reason}" if reason else "there is no such session"
+            if reason:
+                text = f"the session ended, because {reason}"
             raise VerbError("session_expired", f"{name[:80]}: {text}: send hello first.")
         known.seen = self.lease()
         return known
@@ -281,12 +285,14 @@ class Dispatcher:
 
     def _error(self, code: str, message: str) -> dict[str, object]:
         self.errors[code] += 1
-        message += "" if message.endswith((".", "?")) else "."
+        if not message.endswith((".", "?")):
+            message += "."
         return {"op": "error", "code": code, "message": message}
 
     def _count_rate(self, peer: Hashable) -> None:
         """Refuse the requests of a client beyond its rate; it may save up those of a second."""
-        rate, now = self.cfg.limits.max_rate, self._clock()
+        rate = self.cfg.limits.max_rate
+        now = self._clock()
         left, last = self._allowance.get(peer, (rate, now))
         left = min(rate, left + (now - last) * rate)
         self._allowance[peer] = max(left - 1.0, 0.0), now

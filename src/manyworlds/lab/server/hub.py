@@ -111,7 +111,16 @@ class LabHub:
         self.web.start()
 
     def add_server(self, name: str, server: Server) -> None:
-        """Let a plugin serve sockets in a thread of their own, from the start on."""
+        """Let a plugin serve sockets in a thread of their own, from the start on.
+
+        Raises:
+            ValueError: another server has this name.
+        """
+        if name in self._servers:
+            raise ValueError(
+                f"LabHub.add_server: there is a server '{name}' already: choose another name than "
+                f"{', '.join(self._servers)}."
+            )
         self._servers[name] = server
 
     def stop(self) -> None:
@@ -193,7 +202,8 @@ class LabHub:
     def new_secure_port(self, use: str, kind: int, make: type[_P] = Port, **more: object) -> _P:
         """Create the encrypted socket of a use, for programs on other machines."""
         assert self.access is not None
-        number, host = self.cfg.secure_ports[use], self.cfg.listen
+        number = self.cfg.secure_ports[use]
+        host = self.cfg.listen
         secure = self.access.protect
         port = self.new_port(use, kind, make, host=host, number=number, secure=secure, **more)
         port.use = f"secure {use}"
@@ -239,8 +249,8 @@ class LabHub:
             **described,
             "ports": [port.describe() for port in self._ports()],
             "clients": [session.describe(drives=session is driver) for session in sessions],
-            "driver": label(driver) if driver is not None else "",
-            "mode_before": driver.mode_before if driver is not None else "",
+            "driver": "" if driver is None else label(driver),
+            "mode_before": "" if driver is None else driver.mode_before,
             "held": self.dispatcher.held.robots,
             "events": list(sessions.events),
             "requests": dict(self.dispatcher.requests),
@@ -262,7 +272,8 @@ class LabHub:
         with self._lock:
             reply = self.dispatcher.handle(request, peer, reply_as, again)
             driver = self.dispatcher.sessions.driver
-            known = (driver, driver.mode_before if driver is not None else "")
+            mode_before = "" if driver is None else driver.mode_before
+            known = (driver, mode_before)
             if known != self._known:
                 self._known = known
                 self.on_driver()
@@ -285,7 +296,8 @@ class LabHub:
         """End sessions whose heartbeats stopped; begin to export a new world's model."""
         with self._lock:
             self.dispatcher.lease.look()
-            if self._release and (driver := self.dispatcher.sessions.driver) is not None:
+            driver = self.dispatcher.sessions.driver
+            if self._release and driver is not None:
                 self.dispatcher.sessions.release(driver, self._release)
             self._release = ""
             self.dispatcher.tick()
@@ -298,8 +310,10 @@ class LabHub:
         return [port.error for port in self._ports() if port.error]
 
     def _ports(self) -> list[Port | WebFace]:
-        own = [port for server in self._servers.values() for port in server.ports]
-        return [*own, self.web]
+        ports: list[Port | WebFace] = []
+        for server in self._servers.values():
+            ports += server.ports
+        return [*ports, self.web]
 
     def _run(self, server: Server) -> None:
         if isinstance(server, RequestServer):

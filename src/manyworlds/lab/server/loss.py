@@ -35,8 +35,9 @@ def leave_in_order(face: LabFace, mode_before: str, zero: bool, held: Iterable[s
         face.verbs.set_mode(mode=mode_before)  # type: ignore[arg-type]  # a mode of the lab
     for robot in held:
         end_twist(face, robot)
-    robots = face.verbs.read_status()["robots"] if zero else {}
-    for name, robot in robots.items():
+    if not zero:
+        return
+    for name, robot in face.verbs.read_status()["robots"].items():
         if robot["owner"] == NET:
             targets = dict.fromkeys(robot["targets"], 0.0)
             face.verbs.set_targets(robot=name, targets=targets, owner=NET)

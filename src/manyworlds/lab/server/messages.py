@@ -96,7 +96,8 @@ def _check(value: object, limits: Limits) -> dict[str, object]:  # noqa: C901 - 
     level: list[object] = [value]
     count = depth = 0
     while level:
-        depth, count = depth + 1, count + len(level)
+        depth += 1
+        count += len(level)
         if depth > limits.max_depth:
             raise _bad(f"it has more than {limits.max_depth} levels")
         if count > limits.max_items:
@@ -147,10 +148,11 @@ def _plain(value: object, is_json: bool) -> object:
     if isinstance(value, (dict, Mapping)):  # the look at a dict is much shorter
         if not is_json:
             return {str(key): _plain(item, False) for key, item in value.items()}
-        return {
-            f"{key}{_BYTES_KEY if isinstance(item, bytes) else ''}": _plain(item, True)
-            for key, item in value.items()
-        }
+        plain = {}
+        for key, item in value.items():
+            name = f"{key}{_BYTES_KEY}" if isinstance(item, bytes) else str(key)
+            plain[name] = _plain(item, True)
+        return plain
     if isinstance(value, (float, int, np.number)):
         number = float(value)
         return None if is_json and not math.isfinite(number) else number

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 State = Literal["waiting", "open", "closed"]
 
-FIRST_S, LONGEST_S = 0.25, 5.0
+FIRST_S = 0.25
+LONGEST_S = 5.0
 """Shortest and longest time between two attempts to open a port [s]."""
 _LISTENING = "0A"  # state of a socket in /proc/net/tcp
 _BACKLOG = 10_000  # messages that wait for a slow reader before further ones are dropped
@@ -60,7 +61,9 @@ class Port:
         secure: Callable[[zmq.Socket], None] | None = None,
     ) -> None:
         self._zmq: Any = require_extra("zmq", "net")
-        self.use, self.host, self.number = use, host, number
+        self.use = use
+        self.host = host
+        self.number = number
         self.state: State = "waiting"
         self.error = ""
         """Reason why it waits; empty if it does not."""
@@ -68,11 +71,13 @@ class Port:
         """Number of messages that were sent or received."""
         self.is_secure = secure is not None
         """True if it is encrypted."""
-        self._report, self._others = report, others
+        self._report = report
+        self._others = others
         # Plain numbers and single frames: half the time of `send_multipart` with flags.
         self._last = int(self._zmq.NOBLOCK)
         self._more = self._last | int(self._zmq.SNDMORE)
-        self._next, self._pause = 0.0, FIRST_S
+        self._next = 0.0
+        self._pause = FIRST_S
         self.socket = context.socket(kind)
         self.socket.setsockopt(self._zmq.LINGER, 0)
         self.socket.setsockopt(self._zmq.MAXMSGSIZE, max_bytes)
@@ -94,7 +99,8 @@ class Port:
             return self.state == "open"
         error = self._bind(self.number)
         if error is not None and not any(self._bind(number) is None for number in self._others):
-            self._next, self._pause = now + self._pause, min(2.0 * self._pause, LONGEST_S)
+            self._next = now + self._pause
+            self._pause = min(2.0 * self._pause, LONGEST_S)
             self._wait(error)
             return False
         self.state = "open"
@@ -167,9 +173,10 @@ class Outlet(Port):
         wanted = set(self.wanted)
         for frames in self.receive(_MOST_TOPICS):
             event = frames[0].bytes
-            if event[:1] == b"\x01":
-                # Too many to remember: everything.
-                wanted.add(event[1:] if len(wanted) < _MOST_TOPICS else b"")
+            if event[:1] == b"\x01" and len(wanted) < _MOST_TOPICS:
+                wanted.add(event[1:])
+            elif event[:1] == b"\x01":
+                wanted.add(b"")  # too many to remember: everything
             elif event[:1] == b"\x00":
                 wanted.discard(event[1:])
         before, self.wanted = self.wanted, frozenset(wanted)
@@ -186,10 +193,10 @@ def _in_address(host: str) -> str:
 
 def why_waiting(use: str, number: int, error: Exception) -> str:
     """Return the reason why a port is not open, as a sentence that names its holder."""
-    holder = holder_of(number)
-    by = f" by {holder}" if holder else ""
-    in_use = getattr(error, "errno", 0) == errno.EADDRINUSE
-    reason = f"in use{by}" if in_use else f"not available ({error})"
+    reason = f"not available ({error})"
+    if getattr(error, "errno", 0) == errno.EADDRINUSE:
+        holder = holder_of(number)
+        reason = f"in use by {holder}" if holder else "in use"
     return f"The {use} port {number} is {reason}{_REMEDY}"
 
 
@@ -201,13 +208,17 @@ def why_all_wait(ports: Sequence[Mapping[str, object]]) -> list[str]:
     """
     by_reason: dict[str, dict[str, str]] = {}
     for port in ports:
-        if error := str(port["error"]):
+        error = str(port["error"])
+        if error:
             reason = error.partition(f" port {port['port']} is ")[2]
             by_reason.setdefault(reason, {})[f"{port['use']} {port['port']}"] = error
-    return [
-        f"The ports {', '.join(errors)} are {reason}" if len(errors) > 1 else min(errors.values())
-        for reason, errors in by_reason.items()
-    ]
+    sentences = []
+    for reason, errors in by_reason.items():
+        if len(errors) > 1:
+            sentences.append(f"The ports {', '.join(errors)} are {reason}")
+        else:
+            sentences += errors.values()
+    return sentences
 
 
 def holder_of(port: int) -> str:
@@ -215,11 +226,15 @@ def holder_of(port: int) -> str:
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         path = Path(table)
-        for line in path.read_text().splitlines()[1:] if path.is_file() else ():
+        if not path.is_file():
+            continue
+        for line in path.read_text().splitlines()[1:]:
             _, local, _, state, *rest = line.split()
             if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
                 inodes.add(f"socket:[{rest[5]}]")
-    for process in Path("/proc").glob("[0-9]*") if inodes else ():
+    if not inodes:
+        return ""
+    for process in Path("/proc").glob("[0-9]*"):
         if inodes & set(_links(process / "fd")):
             command = b""
             with contextlib.suppress(OSError):  # it has just ended

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-_MOST_RESTARTS, _RESTARTS_S = 5, 60.0
+_MOST_RESTARTS = 5
+_RESTARTS_S = 60.0
 """Most restarts of the process within a time [s]."""
 
 
@@ -89,7 +90,8 @@ class HubProcess(ReaderProcess):
     @property
     def greeting(self) -> str:
         """Sentences about who reaches the lab where; waits for the start."""
-        said, cfg = self.wait_until_ready(), self.cfg
+        said = self.wait_until_ready()
+        cfg = self.cfg
         text = f"programs on this machine: {_named(said, secure=False)}"
         if cfg.listen:
             text += (
@@ -102,7 +104,9 @@ class HubProcess(ReaderProcess):
     @property
     def place(self) -> str:
         """The port of requests; empty while it is not known."""
-        return f"port {self._ready['ports']['step']}" if self._ready is not None else ""
+        if self._ready is None:
+            return ""
+        return f"port {self._ready['ports']['step']}"
 
     def attach(self, lab: LiveLab | None) -> None:
         """Serve a lab, or none for now; clients stay connected, and their sessions open.
@@ -117,7 +121,10 @@ class HubProcess(ReaderProcess):
             if lab is not None:
                 lab.server.show(self)
             try:
-                self._leave() if lab is None else self.show(lab)
+                if lab is None:
+                    self._leave()
+                else:
+                    self.show(lab)
             except ProcessEndedError:
                 if not self._known_ports:
                     raise
@@ -178,7 +185,9 @@ class HubProcess(ReaderProcess):
         A process that ended before it was ready the first time is not started again.
         """
         self._problem = reason
-        lab, status, self._status = self._lab, self._status, {}
+        lab = self._lab
+        status = self._status
+        self._status = {}
         try:
             if lab is not None and status.get("driver"):
                 zero = self.cfg.on_loss == "zero"

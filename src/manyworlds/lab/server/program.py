@@ -14,7 +14,8 @@ from manyworlds.lab.server.ports import why_all_wait
 
 _OPEN_S = 5.0  # longest wait for the ports at the start
 _SWITCH_S = 0.0005  # longest turn of a thread while another one waits; Python's is 5 ms
-_LOOK_S, _TELL_S = 0.05, 0.5
+_LOOK_S = 0.05
+_TELL_S = 0.5
 _URGENT = ("driver", "held", "problems", "reports")
 """Parts of the description that the lab's process gets at once; it gets the counters later."""
 
@@ -90,7 +91,8 @@ class HubProgram(ReaderProgram):
         """Tell of all ports in use together, and then of what else happened at the start."""
         ports = list(self._hub.dispatcher.ports())
         with self._reporting:
-            early, self._early = self._early or [], None
+            early = self._early or []
+            self._early = None
         known = {port["error"] for port in ports}
         for text in [*why_all_wait(ports), *(text for text in early if text not in known)]:
             self._report(text)
@@ -99,7 +101,8 @@ class HubProgram(ReaderProgram):
         """Tell the lab's process what has changed, counters now and then."""
         at = 0.0
         while True:
-            present, now = self._hub.describe(), time.monotonic()
+            present = self._hub.describe()
+            now = time.monotonic()
             urgent = any(present[key] != self._told.get(key) for key in _URGENT)
             if urgent or (present != self._told and now - at > _TELL_S):
                 at = now

@@ -34,8 +34,10 @@ class RequestServer:
     """
 
     def __init__(self, hub: LabHub, port: Port) -> None:
-        self._hub, self._zmq = hub, hub.zmq
-        self.port, self.ports = port, [port]
+        self._hub = hub
+        self._zmq = hub.zmq
+        self.port = port
+        self.ports = [port]
         monitored = self._zmq.EVENT_DISCONNECTED
         self._monitor = port.socket.get_monitor_socket(monitored)
         self._later: list[_Asked] = []
@@ -50,7 +52,8 @@ class RequestServer:
         later, self._later = self._later, []
         for asked in later:
             self._answer(asked)
-        if not self.port.socket.poll(int(1e3 * (_AGAIN_S if self._later else _IDLE_S))):
+        patience = _AGAIN_S if self._later else _IDLE_S
+        if not self.port.socket.poll(int(1e3 * patience)):
             self._hub.tick()
             return
         for frames in self.port.receive(1):  # to look for a second one takes longer than a wait

@@ -81,7 +81,9 @@ def open_session(
 ) -> None:
     """Add the session of a request; see `hello`."""
     session = request.session
-    session.encoding, session.name, session.heartbeats = encoding, client, heartbeats
+    session.encoding = encoding
+    session.name = client
+    session.heartbeats = heartbeats
     drives = {"observer": False, "takeover": True}.get(role or "")
     request.server.sessions.open(session, drives)
 
@@ -168,7 +170,7 @@ def take_driver(request: Request) -> Reply:
     """Drive; the client that drove observes from now on."""
     before = request.server.sessions.driver
     request.server.sessions.take(request.session)
-    return {"previous": label(before) if before is not None else ""}
+    return {"previous": "" if before is None else label(before)}
 
 
 @operation("session", category="no_manager")

@@ -40,12 +40,15 @@ class LeaseClock:
         """Return the time."""
         skipped, began = self._state
         now = self._clock()
-        return (now if began is None else min(now, began + _REQUEST_S)) - skipped
+        if began is not None:
+            now = min(now, began + _REQUEST_S)
+        return now - skipped
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
         """Count at most a part of the time until the end of the context."""
-        skipped, began = self._state[0], self._clock()
+        skipped = self._state[0]
+        began = self._clock()
         self._state = skipped, began
         try:
             yield
@@ -117,7 +120,9 @@ class Sessions:
         on_loss: Callable[[Session, str], None],
         mode: Callable[[], str],
     ) -> None:
-        self._limits, self._takeover, self._on_loss = limits, takeover, on_loss
+        self._limits = limits
+        self._takeover = takeover
+        self._on_loss = on_loss
         self._mode = mode
         self._ended: dict[str, str] = {}
         self._sessions: dict[str, Session] = {}
@@ -174,7 +179,8 @@ class Sessions:
 
     def take(self, session: Session) -> None:
         """Let a session drive; the one that drove becomes an observer."""
-        session.mode, session.lost = self._mode(), ""
+        session.mode = self._mode()
+        session.lost = ""
         before, self.driver = self.driver, session
         if before is session:
             return
@@ -187,7 +193,8 @@ class Sessions:
     def release(self, session: Session, reason: str) -> None:
         """End the driving of a session; it stays as an observer."""
         if session is self.driver:
-            self.driver, session.lost = None, reason
+            self.driver = None
+            session.lost = reason
             self.events.append(f"{label(session)} does not drive any more: {reason}")
             self._on_loss(session, reason)
 

@@ -42,8 +42,10 @@ class StreamServer:
     @property
     def ports(self) -> list[Port]:
         """All ports."""
-        others = [port for publisher in self._publishers for port in publisher.ports]
-        return [*self.states, *others]
+        ports: list[Port] = list(self.states)
+        for publisher in self._publishers:
+            ports += publisher.ports
+        return ports
 
     def add(self, publisher: Publisher) -> None:
         """Let a plugin publish, before the thread starts."""
@@ -93,9 +95,10 @@ class StreamServer:
             self._frame = snapshot.frame_id
             # Only by its whole name: readers of all topics do not need it.
             wanting = [outlet for outlet in outlets if SNAPSHOT_TOPIC in outlet.wanted]
-            content = encode(pack_snapshot(snapshot), "arrays") if wanting else b""
-            for outlet in wanting:
-                outlet.send(SNAPSHOT_TOPIC, content)
+            if wanting:
+                content = encode(pack_snapshot(snapshot), "arrays")
+                for outlet in wanting:
+                    outlet.send(SNAPSHOT_TOPIC, content)
         for publisher in self._publishers:
             publisher.exchange(face, snapshot, outlets, now)
 

@@ -51,16 +51,20 @@ class WebFace:
     use = "web"
 
     def __init__(self, hub: LabHub) -> None:
-        self._hub, cfg = hub, hub.cfg
+        self._hub = hub
+        cfg = hub.cfg
         self._server = require_extra("websockets.asyncio.server", "net")
         self._exceptions = require_extra("websockets.exceptions", "net")
-        self.host, self.number = cfg.listen or cfg.host, cfg.ports[self.use]
+        self.host = cfg.listen or cfg.host
+        self.number = cfg.ports[self.use]
         self.state: State = "waiting"
         self.error = ""
         """Reason why it waits; empty if it does not."""
         self.messages = 0
         """Number of messages that were received."""
-        token = "" if is_local(self.host) else cfg.web_token or read_token(token_file())
+        token = ""
+        if not is_local(self.host):
+            token = cfg.web_token or read_token(token_file())
         self.access = WebAccess(token, cfg.web_origins)
         self.failures: Counter[str] = Counter()
         """Number of connections that were refused, failed, or ended otherwise than by a goodbye."""
@@ -204,7 +208,8 @@ class WebFace:
 
     def _admit(self, socket: ServerConnection, request: Request) -> Response | None:
         """Refuse strangers before they have a connection."""
-        if refused := self.access.refuse(socket, request):
+        refused = self.access.refuse(socket, request)
+        if refused is not None:
             return refused
         if len(self._peers) >= self._limits.max_sessions:
             self.failures["too many"] += 1
@@ -222,8 +227,9 @@ class WebFace:
                 self.messages += 1
                 await peer.send(await self._answer(message, peer))
         except self._exceptions.ConnectionClosed as error:
-            code = error.rcvd.code if error.rcvd is not None else error.sent and error.sent.code
-            self.failures[f"closed with {code or 'no goodbye'}"] += 1
+            goodbye = error.rcvd or error.sent
+            code = "no goodbye" if goodbye is None else goodbye.code
+            self.failures[f"closed with {code}"] += 1
         except Exception:
             _LOG.exception("A connection of the WebSocket failed.")
             self.failures["defects"] += 1
@@ -237,8 +243,12 @@ class WebFace:
                 self._worker.submit(self._hub.disconnected, peer)
 
     async def _answer(self, message: str | bytes, peer: WebPeer) -> bytes:
-        peer.encoding = "json" if isinstance(message, str) else "msgpack"
-        content = message.encode() if isinstance(message, str) else message
+        if isinstance(message, str):
+            peer.encoding = "json"
+            content = message.encode()
+        else:
+            peer.encoding = "msgpack"
+            content = message
         # While another client's steps are made, this request waits, and its sender is not silent.
         self._hub.note_message(peer)
         peer.is_waiting = True
@@ -271,11 +281,16 @@ class WebFace:
     def _tell(self, peers: list[WebPeer]) -> None:
         driven, drivings = self._hub.dispatcher.sessions.events.since(self._noted[0])
         told, reports = self._hub.reports.since(self._noted[1])
-        self._noted, texts = (drivings, reports), driven + told
-        status, before = self._read_status(), self._status
+        self._noted = (drivings, reports)
+        texts = driven + told
+        status = self._read_status()
+        before = self._status
         self._status = status
         if status["fault"] != before.get("fault", ""):
-            texts.append(f"the world stopped: {status['fault']}" if status["fault"] else "it runs")
+            text = "it runs"
+            if status["fault"]:
+                text = f"the world stopped: {status['fault']}"
+            texts.append(text)
         changed = bool(texts) or status != before
         contents: dict[tuple[Encoding, bool], bytes] = {}
         for peer in peers:
@@ -291,7 +306,8 @@ class WebFace:
     def _read_status(self) -> PlainDict:
         """Return who drives, who is connected, and what is wrong; without waiting for the lab."""
         dispatcher = self._hub.dispatcher
-        driver, face = dispatcher.sessions.driver, dispatcher.face
+        driver = dispatcher.sessions.driver
+        face = dispatcher.face
         snapshot = None if face is None else face.snapshot
         return {
             "driver": "" if driver is None else label(driver),

@@ -40,14 +40,17 @@ class WebPeer:
         """True while a request is being answered."""
         self._socket = socket
         self._period = 0.0
-        self._due, self._frame = 0.0, -1
+        self._due = 0.0
+        self._frame = -1
         self._state = b""
         self._events: deque[bytes] = deque(maxlen=_MOST_EVENTS)
         self._wake = asyncio.Event()
 
     def subscribe(self, topics: Sequence[str], rate: float) -> None:
         """Receive these topics from now on, and states at most so often per second."""
-        self._period, self._due, self._frame = 1.0 / rate, 0.0, -1
+        self._period = 1.0 / rate
+        self._due = 0.0
+        self._frame = -1
         self.noted = False
         self.topics = frozenset(topics)
 
@@ -62,7 +65,8 @@ class WebPeer:
 
     def note_state(self, now: float, frame: int) -> None:
         """Note that the peer is given a state; see `is_due`."""
-        self._due, self._frame = max(self._due + self._period, now), frame
+        self._due = max(self._due + self._period, now)
+        self._frame = frame
 
     def offer_state(self, content: bytes) -> None:
         """Give the peer a state, in place of one that it has not got yet."""
@@ -78,7 +82,8 @@ class WebPeer:
 
     async def send(self, content: bytes) -> None:
         """Send a message: JSON as text, msgpack as bytes; wait while the peer does not read."""
-        await self._socket.send(content.decode() if content[:1] == b"{" else content)
+        message = content.decode() if content[:1] == b"{" else content
+        await self._socket.send(message)
 
     async def keep_alive(self, period: float) -> None:
         """Send pings, and end the connection of a peer that does not answer them.

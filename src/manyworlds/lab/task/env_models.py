@@ -23,7 +23,8 @@ class ModelExchange:
     """
 
     def __init__(self, env: ManagerBasedRlEnv, reference: mujoco.MjModel) -> None:
-        self._env, self._reference = env, reference
+        self._env = env
+        self._reference = reference
 
     def compare(self, model: mujoco.MjModel) -> None:
         """Find the arrays of a model that may differ between worlds, beside the reference's.
@@ -44,7 +45,8 @@ class ModelExchange:
 
     def _note_expanded(self) -> None:
         """Find the fields of which the environment has rows of its own."""
-        if len(self._expanded) != len(expanded := self._env.sim.expanded_fields):
+        expanded = self._env.sim.expanded_fields
+        if len(self._expanded) != len(expanded):
             self._expanded = expanded
             self._own_fields = [field for field in self._fields if field[0] in expanded]
             self._own_options = [name for name in self._options if f"opt.{name}" in expanded]
@@ -57,9 +59,11 @@ class ModelExchange:
             shared: whether to compare the fields of which the environment has no rows, too.
         """
         fields = self._fields if shared else self._own_fields
+        options = self._options if shared else self._own_options
         new = {name: own for name, own, other in fields if own.tobytes() != other.tobytes()}
-        for name in self._options if shared else self._own_options:
-            own, other = (np.asarray(getattr(m.opt, name)) for m in (model, self._reference))
+        for name in options:
+            own = np.asarray(getattr(model.opt, name))
+            other = np.asarray(getattr(self._reference.opt, name))
             if own.tobytes() != other.tobytes():
                 new[f"opt.{name}"] = own
         if not new:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -16,8 +16,7 @@ from manyworlds.lab.robots.control import POLICY, RobotControl
 from manyworlds.lab.robots.controllers import Controller
 from manyworlds.lab.task.env_models import ModelExchange
 from manyworlds.lab.task.env_policies import EnvironmentPolicy, RecurrentPolicy, ResettablePolicy
-from manyworlds.lab.task.step_report import StepReport
-from manyworlds.lab.task.task_steps import plain_reset, plain_step, shapes_of
+from manyworlds.lab.task.task_steps import StepReport, plain_reset, plain_step, shapes_of
 from manyworlds.lab.world.model_facts import INITIAL_KEYFRAME, STATE
 from manyworlds.lab.world.world import World, world_from_env
 from manyworlds.live.snapshot import WorldSnapshot, take_snapshot
@@ -81,7 +80,8 @@ def world_of_environment(env: ManagerBasedRlEnv) -> World:
     At the beginning of an episode, the environment's own controls are zero.
     """
     world = world_from_env(env, 0)
-    world.shared, model = env.sim.mj_model, world.model
+    world.shared = env.sim.mj_model
+    model = world.model
     data = world.new_data()
     key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, INITIAL_KEYFRAME)
     if key >= 0:
@@ -261,7 +261,8 @@ class EnvironmentStepper:
         terrain = self.env.scene.terrain
         if terrain is None:
             raise ValueError("This task has no terrain: there are no cells.")
-        world, before = torch.zeros(1, dtype=torch.long), self.env.scene.env_origins[0].clone()
+        world = torch.zeros(1, dtype=torch.long)
+        before = self.env.scene.env_origins[0].clone()
         self._import_state(model, data)
         terrain.place(world, torch.tensor([level]), torch.tensor([column]))
         shift = (self.env.scene.env_origins[0] - before).cpu().numpy()
@@ -362,7 +363,8 @@ class EnvironmentStepper:
                 f"{self._substep} physics steps of a control step are made: reset the task, or "
                 f"step {self.env.cfg.decimation - self._substep} more."
             )
-        self._action, self._outcome = torch.from_numpy(action).float()[None], None
+        self._action = torch.from_numpy(action).float()[None]
+        self._outcome = None
         step(self.env.cfg.decimation)
         if self._outcome is None:
             raise RuntimeError("the world was reset during the control step: reset the task.")
@@ -486,7 +488,8 @@ class EnvironmentStepper:
 
     def _check(self) -> None:
         """Raise an error if the last physics step failed."""
-        if failed := WorldStatus(int(self.env.sim.status[0])) & _FAILED:
+        failed = WorldStatus(int(self.env.sim.status[0])) & _FAILED
+        if failed:
             names = ", ".join(str(bit.name).lower() for bit in WorldStatus if bit & failed)
             raise FaultError(
                 f"the state diverged ({names}): reset the world, or restore a saved state."
@@ -530,18 +533,18 @@ class EnvironmentStepper:
 
     def describe_task(self) -> dict[str, object]:
         """Return what stays the same about the task, as plain data; see the verb `read_task`."""
-        env, manager = self.env, self.env.command_manager
-        terms = {name: manager.get_term(name) for name in self._command_names}
+        env = self.env
+        terms = {name: env.command_manager.get_term(name) for name in self._command_names}
+        steered = {}
+        for name, term in terms.items():
+            if isinstance(term, Steerable):
+                steered[name] = {label: list(bounds) for label, bounds in term.steering.items()}
         return {
             "differences": list(self.differences),
             "step_dt": env.step_dt,
             "decimation": env.cfg.decimation,
             "most_rewards": env.cfg.viewer.reward_bar_max_terms,
-            "steered": {
-                name: {label: list(bounds) for label, bounds in term.steering.items()}
-                for name, term in terms.items()
-                if isinstance(term, Steerable)
-            },
+            "steered": steered,
             "motions": {
                 name: term.num_frames for name, term in terms.items() if isinstance(term, Seekable)
             },
@@ -577,21 +580,24 @@ class EnvironmentStepper:
 
     def _report(self, total: float = 0.0) -> StepReport:
         env = self.env
-        rewards, metrics = (
-            {name: float(np.ravel(value)[0]) for name, value in m.get_active_iterable_terms(0)}
-            for m in (env.reward_manager, env.metrics_manager)
-        )
+        rewards = env.reward_manager.get_active_iterable_terms(0)
+        metrics = env.metrics_manager.get_active_iterable_terms(0)
         commands = env.command_manager.get_active_iterable_terms(0)
         return StepReport(
             step=int(env.episode_length_buf[0]),
-            rewards=rewards,
+            rewards=_numbers(rewards),
             total=total,
             ended_by=tuple(self._ended_by()),
             episodes=self._episodes,
             last_end=self._last_end,
-            metrics=metrics,
+            metrics=_numbers(metrics),
             commands={name: tuple(values) for name, values in commands},
         )
+
+
+def _numbers(terms: Iterable[tuple[str, Sequence[float]]]) -> dict[str, float]:
+    """Return the first value of each term, by its name."""
+    return {name: float(np.ravel(value)[0]) for name, value in terms}
 
 
 def _terrain_cells(env: ManagerBasedRlEnv) -> dict[str, int]:

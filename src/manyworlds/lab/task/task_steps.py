@@ -1,8 +1,9 @@
-"""Results of control steps of a task's environment, as plain data of its only world."""
+"""Results of control steps of a task's environment, which has one world."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -12,6 +13,28 @@ if TYPE_CHECKING:
     from manyworlds.envs.types import VecEnvObs
     from manyworlds.lab.task.env_stepper import EnvironmentStepper
     from manyworlds.rl.inference import PolicyEstimate
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """Results of the last control step."""
+
+    step: int
+    """Number of control steps since the episode began."""
+    rewards: dict[str, float]
+    """Weighted reward terms, not scaled by the control period."""
+    total: float
+    """Reward of the step."""
+    ended_by: tuple[str, ...]
+    """Names of the termination terms that were true."""
+    episodes: int
+    """Number of episodes that ended since the lab was opened."""
+    last_end: str
+    """Termination terms of the last episode's end, as text; empty before the first."""
+    metrics: dict[str, float]
+    """Metric terms."""
+    commands: dict[str, tuple[float, ...]]
+    """Values of the command terms."""
 
 
 @runtime_checkable
@@ -42,10 +65,13 @@ def plain_details(stepper: EnvironmentStepper) -> dict[str, object]:
     """Return what the last control step was like; see the verb `read_task_details`."""
     from manyworlds.live.story import step_of
 
-    step, value, deviation = step_of(stepper.env), None, {}
+    step = step_of(stepper.env)
+    value = None
+    deviation = {}
     if isinstance(stepper.policy, _Estimator):
         found = stepper.policy.estimate(stepper.env.get_observations())
-        value = None if found.value is None else float(found.value[0])
+        if found.value is not None:
+            value = float(found.value[0])
         if found.deviation is not None:
             manager = stepper.env.action_manager
             parts = found.deviation[0].split(manager.action_term_dim)

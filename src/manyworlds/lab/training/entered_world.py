@@ -110,7 +110,8 @@ class EnteredWorld:
         """
         if not seconds >= 0.0:
             raise ValueError(f"A world goes back by at least 0 s, got {seconds:g}.")
-        world = self.env_id if world is None else world
+        if world is None:
+            world = self.env_id
         record = self.visitor.past(world, end)
         if record.snapshot.variants != self.snapshot.variants:
             raise ValueError(
@@ -140,7 +141,8 @@ class EnteredWorld:
         num_envs = self.visitor.facts()["num_envs"]
         world = record.snapshot.env_id
         self.lab.world.card = dataclasses.replace(card, env_id=world, num_envs=num_envs)
-        self.env_id, self.step = world, record.snapshot.step + replay.done
+        self.env_id = world
+        self.step = record.snapshot.step + replay.done
         return replay
 
     def compare(
@@ -166,8 +168,11 @@ class EnteredWorld:
         """
         if (checkpoint is None) == (push is None):
             raise ValueError("Give a checkpoint or a push: the second future differs by it.")
-        snapshot, stepper = self._stepper.snapshot(), self._stepper
-        second = None if checkpoint is None else sent_policy(self._checkpoint(checkpoint))
+        snapshot = self._stepper.snapshot()
+        stepper = self._stepper
+        second = None
+        if checkpoint is not None:
+            second = sent_policy(self._checkpoint(checkpoint))
         stock = EntryStock(self.visitor.folder)
         with self.lab.lock():
             env, other = stock.take(snapshot, second)
@@ -319,7 +324,11 @@ class EnteredWorld:
         Raises:
             ValueError: nothing was pushed, or the training refuses.
         """
-        state, push = self.last_push() if with_push else (self.start_state(), None)
+        if with_push:
+            state, push = self.last_push()
+        else:
+            state = self.start_state()
+            push = None
         return self.send(AddCase(name=name, state=state, push=push, seconds=seconds))
 
     @property
@@ -390,10 +399,12 @@ def enter_run(
     """
     visitor = Visitor(folder)
     content = visitor.enter(env_id, record)
-    snapshot, shown = WorldSnapshot.from_bytes(content["snapshot"]), content["policy"]
+    snapshot = WorldSnapshot.from_bytes(content["snapshot"])
+    shown = content["policy"]
     if end >= 0:
         snapshot = visitor.past(env_id, end).snapshot
-    stock = EntryStock(folder) if stock is None else stock
+    if stock is None:
+        stock = EntryStock(folder)
     env, policy = stock.take(snapshot, shown)
     try:
         lab = LiveLab.driven_by(env, policy, cfg)

@@ -69,7 +69,8 @@ class EntryStock:
         else:
             if ready is not None:
                 ready[1].close()
-            env, runner = env_from_snapshot(snapshot, self._env_cfg), None
+            env = env_from_snapshot(snapshot, self._env_cfg)
+            runner = None
         if shown is None:
             return env, None
         return env, self._policy(runner or self._runner(env), shown)
@@ -104,7 +105,10 @@ class EntryStock:
         policy = runner.get_inference_policy()
         policy.clip_actions = self._rl_cfg.clip_actions
         policy.critic = runner.alg.critic if critic else None
-        policy.load_state_dict({"hidden": shown["hidden"]} if shown["hidden"] else {})
+        memory = {}
+        if shown["hidden"]:
+            memory["hidden"] = shown["hidden"]
+        policy.load_state_dict(memory)
         return policy
 
 

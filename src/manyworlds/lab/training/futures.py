@@ -52,6 +52,10 @@ class FutureRollout:
         rewards = [sum(step.rewards.values()) for step in self.steps[: self.end]]
         return float(np.mean(rewards))
 
+    def nearest(self, name: str) -> float:
+        """Return the largest nearness to a termination until the end."""
+        return max(step.nearness[name] for step in self.steps[: self.end])
+
 
 @dataclass(frozen=True)
 class TwoFutures:
@@ -64,14 +68,13 @@ class TwoFutures:
     def __str__(self) -> str:
         """Return both as a table: ends, rewards, and how near terminations were."""
         futures = (self.first, self.second)
-        near = {name: None for future in futures for name in future.steps[-1].nearness}
         rows = [
             ("ended by", *map(_ended_by, futures)),
             ("reward per second", *(round(future.reward, 3) for future in futures)),
         ]
-        for name in near:
-            most = [max(s.nearness[name] for s in f.steps[: f.end]) for f in futures]
-            rows.append((f"nearest to {name}", *(round(value, 2) for value in most)))
+        for name in self.first.steps[-1].nearness | self.second.steps[-1].nearness:
+            nearest = (round(future.nearest(name), 2) for future in futures)
+            rows.append((f"nearest to {name}", *nearest))
         return render_table("", ("", *(future.label for future in futures)), rows)
 
     def save_film(
@@ -144,7 +147,9 @@ def future_of(
     env.set_auto_reset(False)
     steps: list[StoryStep] = []
     states = {name: [_state(env, name)] for name in _FIELDS}
-    pushed = 0 if push is None else push.steps(env)
+    pushed = 0
+    if push is not None:
+        pushed = push.steps(env)
     try:
         seed_rng(_SEED)
         for step in range(max(1, round(seconds / env.step_dt))):

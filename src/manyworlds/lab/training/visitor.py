@@ -175,13 +175,15 @@ class Visitor:
         """
         end = time.monotonic() + timeout_s
         number = self.post(edit)
-        while not (state := self.outcome(number))["done"]:
+        state = self.outcome(number)
+        while not state["done"]:
             if time.monotonic() > end:
                 raise TimeoutError(
                     f"The training has not finished its iteration in {timeout_s:g} s: the edit "
                     f"'{edit.text}' still waits."
                 )
             time.sleep(_POLL_S)
+            state = self.outcome(number)
         if state["record"] is None:
             raise ValueError(state["refusal"])
         return EditRecord(**state["record"])
@@ -266,7 +268,8 @@ def _read(path: Path) -> tuple[str, int, str]:
     try:
         content = json.loads(text)
         host, _, port = content["address"].rpartition(":")
-        number, token = int(port), str(content["token"])
+        number = int(port)
+        token = str(content["token"])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise damaged from None
     if not is_local(host):

@@ -71,7 +71,8 @@ class WarmLab:
 
     def _warm(self) -> None:
         if self.process.poll() is not None:
-            self.process, self._is_warm = self._start(), False
+            self.process = self._start()
+            self._is_warm = False
         if not self._is_warm:
             answer = self._ask("warm")
             if "ready" not in answer:

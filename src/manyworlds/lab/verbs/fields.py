@@ -92,19 +92,25 @@ class Number(Field):
         raise bad(self._bounds("a number"), value)
 
     def _bounds(self, what: str) -> str:
-        unit = f" [{self.unit}]" if self.unit else ""
-        limits = f" from {self.low:g} to {self.high:g}"
-        if math.isinf(self.low) and math.isinf(self.high):
-            limits = ""
-        elif math.isinf(self.high):
-            limits = f" of at least {self.low:g}"
-        return f"{what}{limits}{unit}{', or inf' if self.infinite else ''}"
+        text = what
+        if not math.isinf(self.high):
+            text += f" from {self.low:g} to {self.high:g}"
+        elif not math.isinf(self.low):
+            text += f" of at least {self.low:g}"
+        if self.unit:
+            text += f" [{self.unit}]"
+        if self.infinite:
+            text += ", or inf"
+        return text
 
     def describe(self) -> dict[str, object]:
         """Return type, meaning, unit and bounds as plain data."""
         bounds = {"low": self.low, "high": self.high}
-        known = {key: value for key, value in bounds.items() if math.isfinite(value)}
-        return super().describe() | known | ({"infinite": True} if self.infinite else {})
+        described = super().describe()
+        described |= {key: value for key, value in bounds.items() if math.isfinite(value)}
+        if self.infinite:
+            described["infinite"] = True
+        return described
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +211,8 @@ class Body(Field):
             found = names.index(value)
         elif isinstance(value, numbers.Real) and not isinstance(value, bool):
             number = float(value)
-            found = int(number) if number.is_integer() and 0 < number < model.nbody else -1
+            if number.is_integer() and 0 < number < model.nbody:
+                found = int(number)
         if found <= 0:
             what = f"the name of a body, or an id from 1 to {model.nbody - 1}"
             raise bad(what, value, near(value, names), code="unknown_body")
@@ -234,13 +241,21 @@ class Numbers(Field):
         still = self.unit == "wxyz" and not array.any()
         if many and np.isfinite(array).all() and not still:
             return array
-        unit = f" [{self.unit}]" if self.unit else ""
-        count = f"{self.size} " if self.size else ""
-        raise bad(f"{count}finite numbers{unit}{', not all 0' if still else ''}", value)
+        what = "finite numbers"
+        if self.size:
+            what = f"{self.size} {what}"
+        if self.unit:
+            what += f" [{self.unit}]"
+        if still:
+            what += ", not all 0"
+        raise bad(what, value)
 
     def describe(self) -> dict[str, object]:
         """Return type, meaning, unit and size as plain data."""
-        return super().describe() | ({"size": self.size} if self.size else {})
+        described = super().describe()
+        if self.size:
+            described["size"] = self.size
+        return described
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,5 +351,6 @@ ENDED = Field(text="session of the replay that this ended; empty for none")
 def bad(what: str, value: object, hint: str = ".", code: str = "bad_value") -> VerbError:
     """Return the error of a value that is not as declared."""
     got = repr(value)
-    got = got if len(got) <= 80 else f"{got[:77]}..."
+    if len(got) > 80:
+        got = f"{got[:77]}..."
     return VerbError(code, f"must be {what}, got {got}{hint}")

@@ -61,7 +61,9 @@ def film_start(
 @verb(reads=True, film=_FILM)
 def read_film(lab: LiveLab) -> Reply:
     """Return the progress of the newest film; nothing before the first one."""
-    return {"film": {} if lab.filmer.film is None else lab.filmer.film.describe()}
+    if lab.filmer.film is None:
+        return {"film": {}}
+    return {"film": lab.filmer.film.describe()}
 
 
 @verb()

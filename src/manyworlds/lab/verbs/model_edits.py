@@ -98,8 +98,11 @@ def set_joint_qpos(
     """Set the positions of one joint; quaternions are normalized."""
     _, id = lab.edits.find(("joint", joint))
     model = lab.model
-    kind, label = int(model.jnt_type[id]), name_of(model, "joint", id)
-    width, q, v = qpos_width(kind), int(model.jnt_qposadr[id]), int(model.jnt_dofadr[id])
+    kind = int(model.jnt_type[id])
+    label = name_of(model, "joint", id)
+    width = qpos_width(kind)
+    q = int(model.jnt_qposadr[id])
+    v = int(model.jnt_dofadr[id])
     if qpos.size != width:
         raise VerbError("dim_mismatch", f"The joint '{label}' has {width} values, got {qpos.size}.")
     if width > 1:

@@ -56,9 +56,11 @@ def aim_launcher(
     reset: Annotated[bool, _RESET] = False,
 ) -> Reply:
     """Set how a body is launched; it replaces an earlier setting of the body."""
-    if not target and point is None:
-        raise VerbError("missing_field", "aim_launcher needs a target or a point.")
-    aimed = target or (point.tolist() if point is not None else [])
+    aimed = target
+    if not target:
+        if point is None:
+            raise VerbError("missing_field", "aim_launcher needs a target or a point.")
+        aimed = point.tolist()
     between_steps(
         lab,
         lambda: lab.launcher.aim(

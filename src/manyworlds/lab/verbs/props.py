@@ -63,7 +63,9 @@ _Scale = Annotated[np.ndarray, Numbers(text="factor of all coordinates, or of x,
 _Pos = Annotated[Sequence[float], Numbers(size=3, unit="m", text="position in the world")]
 _Quat = Annotated[Sequence[float], Numbers(size=4, unit="wxyz", text="orientation in the world")]
 _Wait = Annotated[bool, Flag(text="true to reply when the prop is in the world")]
-_ORIGIN, _UPRIGHT, _ONE = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (1.0,)
+_ORIGIN = (0.0, 0.0, 0.0)
+_UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+_ONE = (1.0,)
 
 
 @verb(reads=False, **_CONVERSION)
@@ -160,7 +162,9 @@ _Fill = Annotated[float, Number(unit="m", text="height where there is no surface
 _Include = Annotated[list[str], Texts(text="names of geoms or bodies to sample; empty for all")]
 _Exclude = Annotated[list[str], Texts(text="names of geoms or bodies to leave out, as 'robot/.*'")]
 _Groups = Annotated[Sequence[float], Numbers(text="groups of geoms to sample")]
-_BOTH, _DEFAULT, _NO_NAMES = (10.0, 10.0), (64, 64), ()
+_BOTH = (10.0, 10.0)
+_DEFAULT = (64, 64)
+_NO_NAMES = ()
 _HEIGHTS = Numbers(unit="m", text="heights row by row, the first row at the lowest y")
 
 

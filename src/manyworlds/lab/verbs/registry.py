@@ -76,10 +76,12 @@ class Verb:
             raise
         except tuple(kind for kind, _ in _CODES) as error:
             code = next(code for kind, code in _CODES if isinstance(error, kind))
-            text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
+            text = str(error)
+            if isinstance(error, KeyError) and error.args:
+                text = str(error.args[0])
             if isinstance(error, TimeoutError):
                 text = f"{self.name} was not carried out in time: the physics thread is busy."
-            raise VerbError(code, str(text) or type(error).__name__) from error
+            raise VerbError(code, text or type(error).__name__) from error
         snapshot = lab.snapshot
         return reply | {"frame_id": snapshot.frame_id, "time": snapshot.time}
 
@@ -199,7 +201,9 @@ def _field(hint: Any) -> Field:
     """Return the field of an annotation, also of one that allows None."""
     parts = get_args(hint)
     found = [part for part in parts if isinstance(part, Field)]
-    return found[0] if found else next(_field(part) for part in parts if get_args(part))
+    if found:
+        return found[0]
+    return next(_field(part) for part in parts if get_args(part))
 
 
 def between_steps(lab: LiveLab, change: Callable[[], _T]) -> _T:

@@ -162,16 +162,14 @@ def set_gains(
     law = lab[robot].controller.base
     if not isinstance(law, PdController):
         raise VerbError("no_controller", f"'{robot}' has no PD law, but '{law.name}'.")
-    if unknown := [kind for kind in rest if kind not in ("kp", "kd", "limit")]:
-        raise VerbError(
-            "controller_schema_violation",
-            f"A PD law has kp, kd and limit, not '{unknown[0]}'.",
-        )
     named = {"kp": kp, "kd": kd, "limit": limit}
-    gains = {
-        kind: dict.fromkeys(law.actuator_names, rest[kind]) if kind in rest else {}
-        for kind in named
-    }
+    gains = {}
+    for kind, value in rest.items():
+        if kind not in named:
+            raise VerbError(
+                "controller_schema_violation", f"A PD law has kp, kd and limit, not '{kind}'."
+            )
+        gains[kind] = dict.fromkeys(law.actuator_names, value)
 
     def change() -> None:
         try:

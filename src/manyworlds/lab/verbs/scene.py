@@ -11,8 +11,7 @@ import numpy as np
 
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.scene.items import ItemRequest, SceneItem
-from manyworlds.lab.scene.sources import menagerie_names, registered_names
-from manyworlds.lab.scene.uploads import uploads_folder
+from manyworlds.lab.scene.sources import menagerie_names, registered_names, uploads_folder
 from manyworlds.lab.verbs.fields import (
     Content,
     Field,
@@ -132,7 +131,9 @@ def add_item_grid(
     ] = None,
 ) -> Reply:
     """Add copies of an item that form a grid with it, of at most 1024 items."""
-    given = None if spacing is None else (float(spacing[0]), float(spacing[1]))
+    given = None
+    if spacing is not None:
+        given = (float(spacing[0]), float(spacing[1]))
     copies = lab.scene.grid(item, rows, columns, given)
     return {"items": [_plain(copy) for copy in copies], "notes": list(lab.scene.notes)}
 
@@ -166,7 +167,8 @@ def apply_scene(
 ) -> Reply:
     """Add, move or replace items by their ids; the same again changes nothing."""
     done = lab.scene.apply([_request(item) for item in items])
-    return {"done": done, "notes": list(lab.scene.notes) if done else []}
+    notes = list(lab.scene.notes) if done else []
+    return {"done": done, "notes": notes}
 
 
 @verb(
@@ -182,7 +184,8 @@ def list_items(
     search: Annotated[str, Field(text="part of a name, id or source; empty for all")] = "",
 ) -> Reply:
     """Return the items of the scene, and the edits that can be undone."""
-    scene, history = lab.scene, lab.history
+    scene = lab.scene
+    history = lab.history
     return {
         "items": [_plain(item) for item in scene.find(search)],
         "selected": scene.selected,
@@ -261,7 +264,10 @@ def _added(lab: LiveLab, item: SceneItem) -> Reply:
 def _plain(item: SceneItem) -> Reply:
     plain = asdict(item)
     del plain["roots"]
-    return {key: list(v) if isinstance(v, tuple) else v for key, v in plain.items()}
+    for key, value in plain.items():
+        if isinstance(value, tuple):
+            plain[key] = list(value)
+    return plain
 
 
 def _request(item: Mapping[str, object]) -> ItemRequest:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Annotated
 
-import mujoco
-
 from manyworlds.lab.errors import VerbError
 from manyworlds.lab.robots.controllers import PdController
 from manyworlds.lab.robots.twist import read_twist
@@ -77,7 +75,8 @@ def read_status(lab: LiveLab) -> Reply:
 )
 def read_server(lab: LiveLab) -> Reply:
     """Return the state of the server for programs; nothing is in it if there is none."""
-    said, empty = lab.server.describe(), {"driver": "", "requests": {}, "errors": {}}
+    said = lab.server.describe()
+    empty = {"driver": "", "requests": {}, "errors": {}}
     names = ("ports", "clients", "driver", "events", "requests", "errors", "problems")
     return {name: said.get(name, empty.get(name, [])) for name in names}
 
@@ -124,17 +123,16 @@ def read_robot(
 def describe_world(lab: LiveLab) -> Reply:
     """Return the robots of the world, and the batch that it is from."""
     card = lab.world.card
-
-    def read(model: mujoco.MjModel, data: mujoco.MjData) -> Reply:
-        return {} if card is None else card.plain(model)
-
+    batch = {}
+    if card is not None:
+        batch = lab.loop.do(lambda model, data: card.plain(model), edits_model=False)
     return {
         "robots": {name: _member(lab, name) for name in lab.world.robots},
         "model_version": lab.loop.model_version,
         "model_hash": lab.world.model_hash,
         "environment": lab.environment is not None,
         "option_sources": dict(lab.world.option_sources),
-        "batch": {} if card is None else lab.loop.do(read, edits_model=False),
+        "batch": batch,
     }
 
 
@@ -145,7 +143,8 @@ def _member(lab: LiveLab, name: str) -> Reply:
         law = robot.controller.base
         member["controls"] = list(robot.actuators.names)
         member["ids"] = robot.actuators.ids.tolist()
-        member["gains"] = law.gains if isinstance(law, PdController) else {}
+        if isinstance(law, PdController):
+            member["gains"] = law.gains
         member["enabled"] = robot.enabled
         member["twist"] = bool(read_twist(lab, robot))
     return member
@@ -163,5 +162,8 @@ def export_model(
 ) -> Reply:
     """Return the model as files."""
     model = lab.read(lambda model, data: copy.copy(model)).result(_EXPORT_S)
-    mjcf, files = scene_mjcf(lab.world) if sources else ("", {})
+    mjcf = ""
+    files = {}
+    if sources:
+        mjcf, files = scene_mjcf(lab.world)
     return {"mjb": binary_model(model), "mjcf": mjcf, "files": files}

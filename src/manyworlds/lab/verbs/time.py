@@ -42,6 +42,7 @@ _PERCENT = Number(
     text="speed of simulated time relative to real time",
 )
 _MODES = Choice(options=("live", "direct", "puppet", "auto"), text="mode of the world")
+_MODE = Choice(options=("live", "direct", "puppet"), text="mode of the world")
 _STEPS = Integer(low=1, high=1e9, text="number of steps")
 _STEP = Integer(text="number of physics steps so far")
 _TARGETS = Values(text="targets by robot: a number for each actuator, or numbers by actuator")
@@ -93,7 +94,9 @@ def step(
             _push(lab, dict.fromkeys(forces, np.zeros(6)))
     images = {}
     for name, when in include_cameras.items():
-        image = lab.cameras.newest(name) if when == "latest" else None
+        image = None
+        if when == "latest":
+            image = lab.cameras.newest(name)
         images[name] = encode(image or lab.cameras.render(name, snapshot=snapshot))
     return {
         "step": snapshot.step,
@@ -261,7 +264,7 @@ def set_sim_speed(lab: LiveLab, percent: Annotated[float, _PERCENT]) -> Reply:
     return {"percent": 100.0 * lab.loop.speed}
 
 
-@verb(previous_mode=_MODES, current_mode=_MODES)
+@verb(previous_mode=_MODE, current_mode=_MODE)
 def set_mode(lab: LiveLab, mode: Annotated[str, _MODES]) -> Reply:
     """Let the world advance by itself (`live`, `auto`), by `step`, or by states (`puppet`)."""
     before = lab.modes.mode

@@ -121,7 +121,9 @@ def compare_futures(
     entered = _entered(lab)
     if "/" in checkpoint or "\\" in checkpoint:
         raise ValueError(f"'{checkpoint}' is no name of a checkpoint in the run folder.")
-    push = None if checkpoint else entered.last_push()[1]
+    push = None
+    if not checkpoint:
+        push = entered.last_push()[1]
     futures = entered.compare(seconds, checkpoint=checkpoint or None, push=push)
     path = ""
     if film:
@@ -160,7 +162,8 @@ def send_disturbance(
     from manyworlds.live.edits import AddDisturbance
 
     entered = _entered(lab)
-    push, bounds = entered.last_push()[1], (_pair(pause_s), _pair(scale))
+    push = entered.last_push()[1]
+    bounds = (_pair(pause_s), _pair(scale))
     return _post(entered, AddDisturbance.of(push, name, *bounds, any_direction))
 
 
@@ -175,7 +178,11 @@ def send_case(
     from manyworlds.live.edits import AddCase
 
     entered = _entered(lab)
-    state, push = entered.last_push() if with_push else (entered.start_state(), None)
+    if with_push:
+        state, push = entered.last_push()
+    else:
+        state = entered.start_state()
+        push = None
     return _post(entered, AddCase(name=name, state=state, push=push, seconds=seconds))
 
 
@@ -187,7 +194,9 @@ def send_randomization(
     """Let worlds of the training have values up to those of the fields that were changed here."""
     entered = _entered(lab)
     edits = entered.randomization()
-    return {"edits": [edit.text for edit in edits]} if preview else _post(entered, *edits)
+    if preview:
+        return {"edits": [edit.text for edit in edits]}
+    return _post(entered, *edits)
 
 
 @verb(edits=_EDITS)

@@ -72,11 +72,11 @@ def set_sim_options(
 def read_sim_options(lab: LiveLab) -> Reply:
     """Return MuJoCo's options: the present ones, and the model's own."""
     present = lab.loop.do(lambda model, data: read_options(model.opt), edits_model=False)
-    both = {"options": present, "model_options": lab.model_options}
-    plain: Reply = {
-        key: {name: o.tolist() for name, o in found.items()} for key, found in both.items()
+    return {
+        "options": {name: value.tolist() for name, value in present.items()},
+        "model_options": {name: value.tolist() for name, value in lab.model_options.items()},
+        "num_threads": lab.loop.num_threads,
     }
-    return {**plain, "num_threads": lab.loop.num_threads}
 
 
 @verb(num_threads=_THREADS)
@@ -118,7 +118,8 @@ def set_mocap_pose(
 @verb(reads=True, body=Field(text="the body"), pos=_POINT, quat=_QUAT)
 def read_mocap_pose(lab: LiveLab, body: _Mocap) -> Reply:
     """Return the pose of a mocap body."""
-    mocap, snapshot = lab.world.model.body_mocapid[body], lab.snapshot
+    mocap = lab.world.model.body_mocapid[body]
+    snapshot = lab.snapshot
     return {
         "body": lab.world.model.body(body).name,
         "pos": snapshot.mocap_pos[mocap].tolist(),
@@ -191,15 +192,15 @@ def set_qpos(
 ) -> Reply:
     """Set positions of a robot's joints in their order, or only of its free base (7 values)."""
     q, v, base = _places(lab, target)
-    shortcut = base is not None and qpos.size == 7 and len(q) != 7
-    if shortcut:
-        assert base is not None
-        q, v = base
+    shortcut = False
+    sizes = f"{len(q)}"
+    if base is not None and len(q) != 7:
+        sizes += " or 7"
+        if qpos.size == 7:
+            q, v = base
+            shortcut = True
     if qpos.size != len(q):
-        free = " or 7" if base is not None else ""
-        raise VerbError(
-            "dim_mismatch", f"'{target}' has {len(q)}{free} positions, got {qpos.size}."
-        )
+        raise VerbError("dim_mismatch", f"'{target}' has {sizes} positions, got {qpos.size}.")
 
     def put(model: mujoco.MjModel, data: mujoco.MjData) -> None:
         data.qpos[q] = qpos
@@ -224,7 +225,8 @@ def _places(lab: LiveLab, target: str) -> tuple[list[int], list[int], _Place | N
     for joint in range(model.njnt):
         if int(model.jnt_bodyid[joint]) not in bodies:
             continue
-        kind, start = int(model.jnt_type[joint]), int(model.jnt_qposadr[joint])
+        kind = int(model.jnt_type[joint])
+        start = int(model.jnt_qposadr[joint])
         speed = int(model.jnt_dofadr[joint])
         mine = [*range(start, start + qpos_width(kind))], [*range(speed, speed + dof_width(kind))]
         if base is None and kind == mujoco.mjtJoint.mjJNT_FREE:
@@ -276,7 +278,9 @@ def pick_body(
     def hit(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[float, int]:
         geom = np.full(1, -1, np.int32)
         distance = mujoco.mj_ray(model, data, origin, direction, visible, True, -1, geom)
-        return distance, int(model.geom_bodyid[geom[0]]) if geom[0] >= 0 else 0
+        if geom[0] < 0:
+            return distance, 0
+        return distance, int(model.geom_bodyid[geom[0]])
 
     distance, body = lab.loop.do(hit, edits_model=False)
     name = lab.world.model.body(body).name if body else ""

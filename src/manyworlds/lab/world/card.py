@@ -66,11 +66,10 @@ class RandomizedRows:
 
     def plain(self, model: mujoco.MjModel) -> list[dict[str, object]]:
         """Return a row for each element: its present value, beside what it is drawn from."""
-        holder, name = model, self.field
-        if name.startswith("opt."):
-            holder, name = model.opt, name.removeprefix("opt.")
-        every = np.asarray(getattr(holder, name), float)
-        values = every.reshape(1, -1) if holder is not model else every[self.ids]
+        if self.field.startswith("opt."):
+            values = np.asarray(getattr(model.opt, self.field.removeprefix("opt.")), float)
+        else:
+            values = np.asarray(getattr(model, self.field), float)[self.ids]
         values = values.reshape(len(self.names), -1)
         return [
             {
@@ -104,12 +103,15 @@ class WorldCard:
 
     def plain(self, model: mujoco.MjModel) -> dict[str, object]:
         """Return the card as plain data, with the present values of a model."""
+        randomized = []
+        for rows in self.randomized:
+            randomized += rows.plain(model)
         return {
             "env_id": self.env_id,
             "num_envs": self.num_envs,
             "variants": dict(self.variants),
             "terrain": dict(self.terrain),
-            "randomized": [row for rows in self.randomized for row in rows.plain(model)],
+            "randomized": randomized,
             "others": list(self.others),
         }
 
@@ -154,8 +156,12 @@ def _variants(env: ManagerBasedRlEnv, env_id: int) -> dict[str, str]:
 
 def _terrain(env: ManagerBasedRlEnv, env_id: int) -> dict[str, object]:
     terrain = env.scene.terrain
-    cell = None if terrain is None else terrain.cell_of(env_id)
-    return dict(zip(("type", "level", "column", "difficulty"), cell, strict=True)) if cell else {}
+    if terrain is None:
+        return {}
+    cell = terrain.cell_of(env_id)
+    if not cell:
+        return {}
+    return dict(zip(("type", "level", "column", "difficulty"), cell, strict=True))
 
 
 def _rows_of(
@@ -168,7 +174,8 @@ def _rows_of(
 ) -> Iterator[RandomizedRows]:
     """Return the rows of each field that an event changes."""
     built = _build(env, term)
-    built = built.draw if isinstance(built, Sizes) else built
+    if isinstance(built, Sizes):
+        built = built.draw
     world = torch.tensor([env_id], device=env.device)
     draw = describe_draw(term)
     selection = _selection(env, term)
@@ -177,22 +184,23 @@ def _rows_of(
         if known is not None and known.derived:
             continue  # follows from what is drawn
         nominal = _compiled(env, field, env_id)
-        low, high = None, None
+        low = None
+        high = None
         if isinstance(built, FieldDraw) and built.rows.field == field:
-            ids, elements = built.rows.ids.cpu().numpy(), built.rows.names
+            ids = built.rows.ids.cpu().numpy()
+            elements = built.rows.names
             entity = f"{built.entity}/" if built.entity else ""
             names = tuple(entity + element for element in elements)
             low, high = _bounds(built, built.rows.default(world).cpu())
         elif field.startswith("opt."):
-            ids, names = np.zeros(1, int), ("option",)
+            ids = np.zeros(1, int)
+            names = ("option",)
         elif selection is not None and has_rows(field):
             elements, places = selected_rows(env, field, selection)
             ids = torch.cat(places).cpu().numpy()
-            names = tuple(
-                f"{selection.name}/{element}"
-                for element, rows in zip(elements, places, strict=True)
-                for _ in rows
-            )
+            names = ()
+            for element, rows in zip(elements, places, strict=True):
+                names += (f"{selection.name}/{element}",) * len(rows)
         else:
             ids = _changed(env, field, env_id, nominal)
             names = tuple(_name(env.sim.mj_model, field, int(row)) for row in ids)
@@ -207,7 +215,9 @@ def _compiled(env: ManagerBasedRlEnv, field: str, env_id: int) -> np.ndarray:
     if field in env.sim.per_world_default_fields:
         values = values[env_id]
     values = values.cpu().double().numpy()
-    return values.reshape(1 if field.startswith("opt.") else len(values), -1)
+    if field.startswith("opt."):
+        return values.reshape(1, -1)
+    return values.reshape(len(values), -1)
 
 
 def _changed(env: ManagerBasedRlEnv, field: str, env_id: int, nominal: np.ndarray) -> np.ndarray:
@@ -221,10 +231,14 @@ def _name(model: mujoco.MjModel, field: str, row: int) -> str:
     """Return the name of the element that has a row of a field, or its kind and number."""
     kind = field.partition("_")[0].rstrip("0")
     if kind == "dof":
-        kind, row = "jnt", int(model.dof_jntid[row])
+        kind = "jnt"
+        row = int(model.dof_jntid[row])
     if kind == "qpos":
-        kind, row = "jnt", int(np.searchsorted(model.jnt_qposadr, row, side="right")) - 1
-    name = mujoco.mj_id2name(model, _OBJECTS[kind], row) if kind in _OBJECTS else None
+        kind = "jnt"
+        row = int(np.searchsorted(model.jnt_qposadr, row, side="right")) - 1
+    name = ""
+    if kind in _OBJECTS:
+        name = mujoco.mj_id2name(model, _OBJECTS[kind], row)
     return name or f"{kind} {row}"
 
 
@@ -245,7 +259,8 @@ def _selection(env: ManagerBasedRlEnv, term: EventTermCfg) -> SceneEntityCfg | N
     if chosen is None:
         function = plain_function(term.func)
         parameter = inspect.signature(function).parameters.get("asset_cfg")
-        chosen = None if parameter is None else parameter.default
+        if parameter is not None:
+            chosen = parameter.default
     return resolved(env, chosen) if isinstance(chosen, SceneEntityCfg) else None
 
 
@@ -258,7 +273,8 @@ def _bounds(draw: FieldDraw, base: torch.Tensor) -> tuple[np.ndarray | None, np.
         return None, None  # relative to the last value
     shown = []
     for end in ends:
-        end = draw.limits.cut(end) if draw.cuts else end
+        if draw.cuts:
+            end = draw.limits.cut(end)
         drawn = torch.full_like(base, torch.nan)
         written = slice(None) if draw.columns is None else draw.columns
         drawn[..., written] = end[..., written]

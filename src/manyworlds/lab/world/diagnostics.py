@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import mujoco
 
 from manyworlds.lab.loop.faults import explain_warnings
 from manyworlds.lab.loop.steppers import why_still
 from manyworlds.lab.world.diff import Difference, diff_models, load_model
-from manyworlds.lab.world.info import describe_installation, describe_model
 from manyworlds.lab.world.options import explain_options
+from manyworlds.utils.extras import installed_version, own_version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
     from manyworlds.lab.loop.controls import RobotControls
     from manyworlds.lab.loop.physics_loop import PhysicsLoop
     from manyworlds.lab.world.world import World
+
+
+_EXTRAS = ("mcap", "onnxruntime", "viser")
+"""Optional packages whose versions reports of faults need."""
 
 
 class LabDiagnostics:
@@ -52,7 +59,8 @@ class LabDiagnostics:
         Raises:
             KeyError: there is no such robot.
         """
-        robot, loop = self.controls[name], self.loop
+        robot = self.controls[name]
+        loop = self.loop
         own = robot.reasons(loop.model, loop.snapshot)
         return [*why_still(loop), *own, *self.explain_warnings()]
 
@@ -80,12 +88,21 @@ class LabDiagnostics:
             ValueError: it does not compile.
             KeyError: there is no such robot.
         """
-        if robot and robot not in self.world.robots:
-            known = ", ".join(self.world.robots)
-            raise KeyError(f"There is no robot '{robot}'; available: {known}.")
-        prefix = self.world.robots[robot] if robot else ""
+        prefix = self.world.elements.prefix(robot) if robot else ""
         return diff_models(load_model(Path(original)), self.world.model, prefix)
 
     def info(self) -> dict[str, object]:
         """Return versions, empty for extras that are not installed, and sizes of the model."""
-        return describe_installation() | describe_model(self.world)
+        model = self.world.model
+        return {
+            "manyworlds": own_version(),
+            "mujoco": mujoco.mj_versionString(),
+            "python": platform.python_version(),
+            "extras": {name: installed_version(name) for name in _EXTRAS},
+            "robots": list(self.world.robots),
+            "nq": model.nq,
+            "nv": model.nv,
+            "nu": model.nu,
+            "timestep": model.opt.timestep,
+            "model_hash": self.world.model_hash,
+        }

@@ -86,9 +86,10 @@ def load_model(path: Path) -> mujoco.MjModel:
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file '{path}'.")
     path.open("rb").close()  # MuJoCo reads a file without read permission as an empty one
-    read = getattr(mujoco.MjModel, f"from_{'binary' if path.suffix == '.mjb' else 'xml'}_path")
     try:
-        return read(str(path))
+        if path.suffix == ".mjb":
+            return mujoco.MjModel.from_binary_path(str(path))
+        return mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, mujoco.FatalError) as error:
         raise explained(path, error) from None
 
@@ -108,7 +109,8 @@ def diff_models(
     """
     found = [] if prefix else _options(first.opt, second.opt, tolerance)
     for kind in _PREFIXES:
-        mine, theirs = _elements(first, kind, ""), _elements(second, kind, prefix)
+        mine = _elements(first, kind, "")
+        theirs = _elements(second, kind, prefix)
         if prefix:  # an unnamed element without a body may be of any robot
             mine = {
                 name: fields for name, fields in mine.items() if not name.startswith(f"{kind}:")
@@ -142,7 +144,9 @@ def _options(first: mujoco.MjOption, second: mujoco.MjOption, tolerance: float) 
 
 def _elements(model: mujoco.MjModel, kind: str, prefix: str) -> dict[str, dict[str, ArrayLike]]:
     """Fields of each element of a kind but the world, by its name without the prefix."""
-    start, names, unnamed = f"{_PREFIXES[kind]}_", [], Counter[str]()
+    start = f"{_PREFIXES[kind]}_"
+    names = []
+    unnamed = Counter[str]()
     owners = getattr(model, f"{start}bodyid", None)
     for i in range(getattr(model, _COUNTS.get(kind, f"n{kind}"))):
         name = _name(model, kind, i)
@@ -152,20 +156,22 @@ def _elements(model: mujoco.MjModel, kind: str, prefix: str) -> dict[str, dict[s
             name = f"{owner}:{unnamed[owner]}"
             unnamed[owner] += 1
         names.append(name)
-    arrays = {
-        field: array
-        for field in dir(model)
-        if field.startswith(start)
-        and (field in _SHAPES or not (_BOOKS.search(field) or field in _COMPUTED))
-        and isinstance(array := getattr(model, field), np.ndarray)
-        and array.shape[:1] == (len(names),)
-    }
+    arrays = {}
+    for field in dir(model):
+        derived = field not in _SHAPES and (_BOOKS.search(field) or field in _COMPUTED)
+        if not field.startswith(start) or derived:
+            continue
+        array = getattr(model, field)
+        if isinstance(array, np.ndarray) and array.shape[:1] == (len(names),):
+            arrays[field] = array
     elements: dict[str, dict[str, ArrayLike]] = {}
     for i, name in enumerate(names):
         if name.startswith(prefix) and name != "world":
             fields: dict[str, ArrayLike] = {field: array[i] for field, array in arrays.items()}
             for field, value in _others(model, kind, i):
-                fields[field] = value.removeprefix(prefix) if isinstance(value, str) else value
+                if isinstance(value, str):
+                    value = value.removeprefix(prefix)
+                fields[field] = value
             elements[name.removeprefix(prefix)] = fields
     return elements
 
@@ -191,7 +197,9 @@ def _others(model: mujoco.MjModel, kind: str, i: int) -> Iterator[tuple[str, Arr
 
 def _name(model: mujoco.MjModel, kind: str, i: int) -> str:
     code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-    return (mujoco.mj_id2name(model, code, i) or "") if i >= 0 else ""
+    if i < 0:
+        return ""
+    return mujoco.mj_id2name(model, code, i) or ""
 
 
 def _same(first: ArrayLike, second: ArrayLike, tolerance: float) -> bool:

@@ -11,25 +11,24 @@ from manyworlds.lab.world.model_facts import element_names, robot_of
 
 _KINDS_OF_BODIES = ("jnt", "geom", "site", "cam", "light")
 """Kinds of elements that are parts of bodies."""
-_TRANSMISSION, _OBJECT = mujoco.mjtTrn, mujoco.mjtObj
 _MOVED = {
-    int(_TRANSMISSION.mjTRN_JOINT): "jnt",
-    int(_TRANSMISSION.mjTRN_JOINTINPARENT): "jnt",
-    int(_TRANSMISSION.mjTRN_SLIDERCRANK): "site",
-    int(_TRANSMISSION.mjTRN_TENDON): "tendon",
-    int(_TRANSMISSION.mjTRN_SITE): "site",
-    int(_TRANSMISSION.mjTRN_BODY): "body",
+    int(mujoco.mjtTrn.mjTRN_JOINT): "jnt",
+    int(mujoco.mjtTrn.mjTRN_JOINTINPARENT): "jnt",
+    int(mujoco.mjtTrn.mjTRN_SLIDERCRANK): "site",
+    int(mujoco.mjtTrn.mjTRN_TENDON): "tendon",
+    int(mujoco.mjtTrn.mjTRN_SITE): "site",
+    int(mujoco.mjtTrn.mjTRN_BODY): "body",
 }
 """Kind of what an actuator moves, by its transmission."""
 _MEASURED = {
-    int(_OBJECT.mjOBJ_BODY): "body",
-    int(_OBJECT.mjOBJ_XBODY): "body",
-    int(_OBJECT.mjOBJ_JOINT): "jnt",
-    int(_OBJECT.mjOBJ_GEOM): "geom",
-    int(_OBJECT.mjOBJ_SITE): "site",
-    int(_OBJECT.mjOBJ_CAMERA): "cam",
-    int(_OBJECT.mjOBJ_TENDON): "tendon",
-    int(_OBJECT.mjOBJ_ACTUATOR): "actuator",
+    int(mujoco.mjtObj.mjOBJ_BODY): "body",
+    int(mujoco.mjtObj.mjOBJ_XBODY): "body",
+    int(mujoco.mjtObj.mjOBJ_JOINT): "jnt",
+    int(mujoco.mjtObj.mjOBJ_GEOM): "geom",
+    int(mujoco.mjtObj.mjOBJ_SITE): "site",
+    int(mujoco.mjtObj.mjOBJ_CAMERA): "cam",
+    int(mujoco.mjtObj.mjOBJ_TENDON): "tendon",
+    int(mujoco.mjtObj.mjOBJ_ACTUATOR): "actuator",
 }
 """Kind of what a sensor measures, by the type of the object."""
 
@@ -63,8 +62,8 @@ class RobotElements:
         self._add("actuator", self._at(_MOVED, model.actuator_trntype, model.actuator_trnid[:, 0]))
         self._add("sensor", self._at(_MEASURED, model.sensor_objtype, model.sensor_objid))
 
-    def ids(self, robot: str, kind: str) -> np.ndarray:
-        """Return the ids of a robot's elements of a kind in ascending order, shape [num_ids].
+    def prefix(self, robot: str) -> str:
+        """Return the prefix of the elements of a robot.
 
         Raises:
             KeyError: there is no such robot.
@@ -72,6 +71,15 @@ class RobotElements:
         if robot not in self.robots:
             known = ", ".join(self.robots) or "none"
             raise KeyError(f"There is no robot '{robot}'; available: {known}.")
+        return self.robots[robot]
+
+    def ids(self, robot: str, kind: str) -> np.ndarray:
+        """Return the ids of a robot's elements of a kind in ascending order, shape [num_ids].
+
+        Raises:
+            KeyError: there is no such robot.
+        """
+        self.prefix(robot)  # checks that it is there
         return np.array([i for i, owner in enumerate(self.owners[kind]) if owner == robot], int)
 
     def names(self, robot: str, kind: str) -> dict[str, int]:
@@ -89,23 +97,23 @@ class RobotElements:
         """
         owners: list[str | None] = []
         for name, owner in zip(element_names(self.model, kind), unnamed, strict=True):
-            if name:
-                owners.append(robot_of(name, self.robots))
-            else:
-                owners.append(owner or robot_of("", self.robots))
+            owners.append(_owner(name, owner or robot_of("", self.robots), self.robots))
         self.owners[kind] = owners
 
     def _at(self, kinds: Mapping[int, str], types: np.ndarray, ids: np.ndarray) -> list[str | None]:
         """Return the owner of each element that actuators move or sensors measure."""
         found: list[str | None] = []
         for type, id in zip(types.tolist(), ids.tolist(), strict=True):
-            owners = self.owners[kinds[type]] if type in kinds else []
-            found.append(owners[id] if 0 <= id < len(owners) else None)
+            owner = None
+            if type in kinds and id >= 0:
+                owner = self.owners[kinds[type]][id]
+            found.append(owner)
         return found
 
 
 def _owners_of_bodies(model: mujoco.MjModel, robots: Mapping[str, str]) -> list[str | None]:
-    names, parents = element_names(model, "body"), model.body_parentid.tolist()
+    names = element_names(model, "body")
+    parents = model.body_parentid.tolist()
     inside: list[str | None] = [None] * model.nbody
     for kind in _KINDS_OF_BODIES:
         carriers = getattr(model, f"{kind}_bodyid").tolist()
@@ -113,11 +121,15 @@ def _owners_of_bodies(model: mujoco.MjModel, robots: Mapping[str, str]) -> list[
             if name:
                 inside[body] = inside[body] or robot_of(name, robots)
     for body in range(model.nbody - 1, 0, -1):
-        own = robot_of(names[body], robots) if names[body] else inside[body]
-        inside[parents[body]] = inside[parents[body]] or own
+        if inside[parents[body]] is None:
+            inside[parents[body]] = _owner(names[body], inside[body], robots)
     owners: list[str | None] = [None]  # the world belongs to nobody
     for body in range(1, model.nbody):
-        parent = owners[parents[body]]
-        unnamed = inside[body] or parent or robot_of("", robots)
-        owners.append(robot_of(names[body], robots) if names[body] else unnamed)
+        unnamed = inside[body] or owners[parents[body]] or robot_of("", robots)
+        owners.append(_owner(names[body], unnamed, robots))
     return owners
+
+
+def _owner(name: str, unnamed: str | None, robots: Mapping[str, str]) -> str | None:
+    """Return the robot of an element by its name, or by other signs if it has none."""
+    return robot_of(name, robots) if name else unnamed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import mujoco
 import numpy as np
@@ -36,6 +36,26 @@ def element_names(model: mujoco.MjModel, kind: str) -> list[str]:
     return [text[start : text.index(b"\0", start)].decode() for start in addresses]
 
 
+def find_elements(
+    model: mujoco.MjModel, kind: str, name: str, prefixes: Iterable[str]
+) -> dict[str, int]:
+    """Return the ids of the elements that a name may mean, by their full names.
+
+    Args:
+        model: the model.
+        kind: kind of the element, as in MJCF: `body`, `joint`, `camera` ...
+        name: full name, or a name without a robot's prefix.
+        prefixes: prefixes of the robots.
+    """
+    code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+    found = {}
+    for prefix in ("", *prefixes):
+        id = mujoco.mj_name2id(model, code, prefix + name)
+        if id >= 0:
+            found[prefix + name] = id
+    return found
+
+
 def has_prefix(model: mujoco.MjModel, prefix: str) -> bool:
     """Return True if the name of a body, joint or actuator begins with a prefix."""
     return any(name.startswith(prefix) for name in _names(model))
@@ -43,9 +63,10 @@ def has_prefix(model: mujoco.MjModel, prefix: str) -> bool:
 
 def _names(model: mujoco.MjModel) -> list[str]:
     """Return the names of bodies without the world, of joints, and of actuators."""
-    kinds = ((model.body, 1, model.nbody), (model.joint, 0, model.njnt))
-    kinds += ((model.actuator, 0, model.nactuator),)
-    return [find(i).name for find, first, end in kinds for i in range(first, end)] or [""]
+    names = [model.body(i).name for i in range(1, model.nbody)]
+    names += [model.joint(i).name for i in range(model.njnt)]
+    names += [model.actuator(i).name for i in range(model.nactuator)]
+    return names or [""]
 
 
 def body_frames(names: Sequence[str]) -> list[str]:
@@ -75,7 +96,9 @@ def hash_model(model: mujoco.MjModel) -> str:
     digest = hashlib.sha256()
     for part in (model, model.opt):
         for name in dir(part):
-            value = None if name.startswith(APPEARANCE) else getattr(part, name)
+            if name.startswith(APPEARANCE):
+                continue
+            value = getattr(part, name)
             if name == "jacobian":
                 value = int(mujoco.mjtJacobian.mjJAC_AUTO)  # states do not depend on it
             if isinstance(value, np.ndarray):

@@ -60,7 +60,8 @@ def resolve_options(
     Raises:
         ValueError: `priority` names no robot of the scene.
     """
-    if unknown := [name for name in priority if name not in wanted]:
+    unknown = [name for name in priority if name not in wanted]
+    if unknown:
         raise ValueError(
             f"priority names '{unknown[0]}', which is not in the scene: it has {', '.join(wanted)}."
         )
@@ -135,9 +136,14 @@ def set_flag(option: mujoco.MjOption, name: str, on: bool) -> None:
     """Switch one of the features of `FLAGS` on or off."""
     bit = FLAGS[name]
     enables = isinstance(bit, mujoco.mjtEnableBit)
-    field, mask = "enableflags" if enables else "disableflags", int(bit)
+    field = "enableflags" if enables else "disableflags"
+    mask = int(bit)
     flags = getattr(option, field)
-    setattr(option, field, flags | mask if on == enables else flags & ~mask)
+    if on == enables:
+        flags |= mask
+    else:
+        flags &= ~mask
+    setattr(option, field, flags)
 
 
 def read_flag(option: mujoco.MjOption, name: str) -> bool:
@@ -181,7 +187,8 @@ def explain_options(
     default = read_options(mujoco.MjModel.from_xml_string("<mujoco/>").opt)
     rows = []
     for name, value in default.items():
-        columns, before = [_text(value)], value
+        columns = [_text(value)]
+        before = value
         for new, who in (
             (compiled[name], sources.get(name, "")),
             (given.get(name), ""),
@@ -190,7 +197,8 @@ def explain_options(
             if new is None or np.array_equal(new, before):
                 columns.append("")
                 continue
-            columns.append(_text(np.asarray(new)) + (f" ({who})" if who else ""))
+            text = _text(np.asarray(new))
+            columns.append(f"{text} ({who})" if who else text)
             before = new
         if any(columns[1:]):
             rows.append([name, *columns])

@@ -28,7 +28,9 @@ def wake(model: mujoco.MjModel, data: mujoco.MjData, body: int = 0) -> int:
     for tree in _trees(model, body):
         present = tree
         while data.tree_asleep[present] >= 0:  # a cycle of trees
-            present, data.tree_asleep[present] = int(data.tree_asleep[present]), _AWAKE
+            following = int(data.tree_asleep[present])
+            data.tree_asleep[present] = _AWAKE
+            present = following
             count += 1
     return count
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
+from manyworlds.lab.world.model_facts import find_elements
 from manyworlds.spec.elements import dof_width, qpos_width
 
 _KINDS = {
@@ -92,18 +93,24 @@ class ElementView:
     """
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, kind: str, id: int) -> None:
-        self.model, self.data, self.kind, self.id = model, data, kind, id
+        self.model = model
+        self.data = data
+        self.kind = kind
+        self.id = id
         self.name: str = getattr(model, kind)(id).name
         """Full name of the element; empty if it has none."""
         self._parts: weakref.WeakSet[ElementView] = weakref.WeakSet()
         ranges = _ranges(model, kind, id)
         for attribute, field in _KINDS[kind].items():
-            array = np.asarray(getattr(model if hasattr(model, field) else data, field))
+            holder = model if hasattr(model, field) else data
+            array = np.asarray(getattr(holder, field))
             rows = array[ranges.get(field, slice(id, id + 1))]
             # One row of a table; a single number stays an array of one item, to share memory.
             if rows.ndim > 1 and field not in ranges:
                 rows = rows[0]
-            setattr(self, attribute, rows.reshape(3, 3) if attribute == "xmat" else rows)
+            if attribute == "xmat":
+                rows = rows.reshape(3, 3)
+            setattr(self, attribute, rows)
 
     def expire(self) -> None:
         """Refuse further access: the world was rebuilt."""
@@ -173,9 +180,7 @@ def make_view(
     """
     if kind not in _KINDS:
         raise ValueError(f"There is no kind '{kind}': choose one of {', '.join(_KINDS)}.")
-    code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-    names = dict.fromkeys([name, *(f"{prefix}{name}" for prefix in (prefixes or {}).values())])
-    found = {full: id for full in names if (id := mujoco.mj_name2id(model, code, full)) >= 0}
+    found = find_elements(model, kind, name, (prefixes or {}).values())
     if not found:
         raise KeyError(f"There is no {kind} '{name}'.")
     if len(found) > 1 and name not in found:

@@ -344,13 +344,14 @@ def add_entities(
         ValueError: a name is taken, and `rename` is off.
     """
     cfg = copy.copy(cfg)
-    cfg.entities, names = dict(cfg.entities), {}
+    cfg.entities = dict(cfg.entities)
+    names = {}
     for name, entity in entities.items():
-        names[name] = free_name(name, cfg.entities) if rename else name
-        if names[name] in cfg.entities:
+        if name in cfg.entities and not rename:
             raise ValueError(
                 f"The scene has an entity '{name}': choose another name, or set rename=True."
             )
+        names[name] = free_name(name, cfg.entities)
         cfg.entities[names[name]] = entity
     return cfg, names
 
@@ -393,7 +394,9 @@ def _infer_robots(
     actuators = (model.actuator(i).name for i in range(model.nactuator))
     if found and all(actuator.startswith(tuple(found.values())) for actuator in actuators):
         return found
-    return {unnamed if name in ("", _UNNAMED) else "_".join(name.split()): ""}
+    if name in ("", _UNNAMED):
+        return {unnamed: ""}
+    return {"_".join(name.split()): ""}
 
 
 def _slashed(model: mujoco.MjModel) -> dict[str, str]:

@@ -12,7 +12,7 @@ from manyworlds.lab.pictures.camera import Kind
 from manyworlds.lab.readers.wire import Message
 from manyworlds.plugins.ros2.sinks import Sink
 from manyworlds.plugins.ros2.world import RosMessage, RosWorld
-from manyworlds.plugins.urlab.fast_path.mirror import FastPathMirror, MirrorError
+from manyworlds.plugins.urlab.fast_path.reader import FastPathReader, PublisherError
 from manyworlds.plugins.urlab.fast_path.server import STATE
 
 _WAIT_S = 0.1
@@ -39,7 +39,7 @@ class RosBridge:
         tell: receives sentences for people.
 
     Raises:
-        MirrorError: there is no lab at this address.
+        PublisherError: there is no lab at this address.
         LabError: there is no such camera.
         ValueError: a rate is not positive.
     """
@@ -58,8 +58,10 @@ class RosBridge:
         for name, value in (("rate", rate), ("camera_rate", camera_rate)):
             if not value > 0.0:
                 raise ValueError(f"{name} must be above 0 per second, got {value}.")
-        self._sinks, self._period, self._tell = list(sinks), 1.0 / rate, tell
-        self._mirror = FastPathMirror(address, topics=(STATE,), backlog=_BACKLOG)
+        self._sinks = list(sinks)
+        self._period = 1.0 / rate
+        self._tell = tell
+        self._reader = FastPathReader(address, topics=(STATE,), backlog=_BACKLOG)
         self.num_states = 0
         """Number of states that were handed on."""
         self._next = -1.0
@@ -70,11 +72,13 @@ class RosBridge:
         try:
             self._greet()
             if cameras:
-                kinds: tuple[Kind, ...] = ("rgb", "depth") if depth else ("rgb",)
+                kinds: tuple[Kind, ...] = ("rgb",)
+                if depth:
+                    kinds = ("rgb", "depth")
                 endpoint = self._scene.requests
                 self._images = ImageReader(endpoint, cameras, kinds, 1.0 / camera_rate)
         except BaseException:
-            self._mirror.close()
+            self._reader.close()
             raise
 
     @property
@@ -87,7 +91,7 @@ class RosBridge:
         end = None if seconds is None else time.monotonic() + seconds
         while end is None or time.monotonic() < end:
             came = False
-            for _, state in self._mirror.receive(_WAIT_S):
+            for _, state in self._reader.receive(_WAIT_S):
                 came = True
                 self._show(state)
             now = time.monotonic()
@@ -95,7 +99,7 @@ class RosBridge:
             if silence > _STILL_S and self._skipped is not None:
                 self._hand_on(self._skipped)
             if silence > _SILENCE_S:
-                self._mirror.is_there(raise_error=True)
+                self._reader.is_there(raise_error=True)
             if came or silence > _SILENCE_S:
                 self._heard = now
             self._show_images()
@@ -104,16 +108,16 @@ class RosBridge:
         """Close the connection and the sinks."""
         if self._images is not None:
             self._images.close()
-        self._mirror.close()
+        self._reader.close()
         for sink in self._sinks:
             sink.close()
 
     def _greet(self) -> None:
-        self._scene = self._mirror.hello()
+        self._scene = self._reader.hello()
         self._skipped: Message | None = None  # the newest state, if it came too early
         if not self._scene.has_state:
-            raise MirrorError(
-                f"The publisher at {self._mirror.address} publishes poses only, as trainings do: "
+            raise PublisherError(
+                f"The publisher at {self._reader.address} publishes poses only, as trainings do: "
                 "ROS needs a lab, which `manyworlds lab TARGET --serve` starts."
             )
         self._world = RosWorld(self._scene.model, self._scene.robots)
@@ -134,7 +138,8 @@ class RosBridge:
         now = float(state["t"])
         if now < self._last:
             self._shift += self._last - now
-        self._last, self._next = now, now + self._period - _ROUNDING_S
+        self._last = now
+        self._next = now + self._period - _ROUNDING_S
         self.num_states += 1
         self._put(self._world.messages(state), now + self._shift)
 
@@ -171,7 +176,9 @@ class ImageReader:
     def __init__(
         self, endpoint: str, cameras: Sequence[str], kinds: Sequence[Kind], period: float
     ) -> None:
-        self._endpoint, self._cameras, self._kinds = endpoint, cameras, kinds
+        self._endpoint = endpoint
+        self._cameras = cameras
+        self._kinds = kinds
         self._period = period
         self._found: queue.Queue[tuple[Message, bytes]] = queue.Queue(_IMAGES)
         self._problems: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -163,7 +163,8 @@ def _message_class(name: str) -> Any:
 
 def _fill(kind: Any, content: dict[str, Any]) -> Any:
     """Return a message of ROS with the values of a map."""
-    message, types = kind(), kind.get_fields_and_field_types()
+    message = kind()
+    types = kind.get_fields_and_field_types()
     for name, value in content.items():
         if isinstance(value, dict):
             value = _fill(type(getattr(message, name)), value)

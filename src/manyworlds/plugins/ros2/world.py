@@ -23,9 +23,10 @@ from manyworlds.validation.names import free_name
 
 _SCALAR = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 _SITE = int(mujoco.mjtObj.mjOBJ_SITE)
-_GYRO, _ACCEL = int(mujoco.mjtSensor.mjSENS_GYRO), int(mujoco.mjtSensor.mjSENS_ACCELEROMETER)
-_UNKNOWN = [-1.0] + [0.0] * 8  # covariance of what there is no sensor for
-_KNOWN = [0.0] * 9  # of what has no noise
+_GYRO = int(mujoco.mjtSensor.mjSENS_GYRO)
+_ACCEL = int(mujoco.mjtSensor.mjSENS_ACCELEROMETER)
+_KNOWN = [0.0] * 9  # covariance of what has no noise
+_UNKNOWN = [-1.0, *_KNOWN[1:]]  # of what there is no sensor for
 _OPTICAL = np.array([0.0, 1.0, 0.0, 0.0])  # half a turn about x: from MuJoCo's cameras to ROS's
 
 
@@ -67,7 +68,8 @@ class RosWorld:
     """
 
     def __init__(self, model: mujoco.MjModel, robots: Mapping[str, str]) -> None:
-        self.model, self.data = model, mujoco.MjData(model)
+        self.model = model
+        self.data = mujoco.MjData(model)
         mujoco.mj_kinematics(model, self.data)  # images may come before the first state
         self._robots = tuple(robots)
         self._clients = clients = client_names(model, robots)
@@ -115,10 +117,13 @@ class RosWorld:
             content: the pixels: uint8 RGB, or float32 depth [m].
             added: whether the camera was added to the lab, and is none of the model.
         """
-        name, is_depth = str(header["camera"]), header["kind"] == "depth"
+        name = str(header["camera"])
+        is_depth = header["kind"] == "depth"
         width, height = int(header["width"]), int(header["height"])
         stamp = to_stamp(header["time"])
-        known = None if added else self._model_camera(name)
+        known = None
+        if not added:
+            known = self._model_camera(name)
         poses: list[RosMessage] = []
         if known is None:
             frame = self._frame_of_added(name)
@@ -131,14 +136,12 @@ class RosWorld:
         # ROS counts from the center of the first pixel, the lab from its corner.
         cx, cy = float(header["cx"]) - 0.5, float(header["cy"]) - 0.5
         size = {"height": height, "width": width}
-        image = {
-            "header": head,
-            **size,
-            "encoding": "32FC1" if is_depth else "rgb8",
-            "is_bigendian": 0,
-            "step": width * (4 if is_depth else 3),
-            "data": content,
-        }
+        start = f"/{to_topic(name)}/"
+        pixel = {"encoding": "rgb8", "step": 3 * width}
+        if is_depth:
+            start += "depth/"
+            pixel = {"encoding": "32FC1", "step": 4 * width}
+        image = {"header": head, **size, **pixel, "is_bigendian": 0, "data": content}
         info = {
             "header": head,
             **size,
@@ -151,7 +154,6 @@ class RosWorld:
             "binning_y": 0,
             "roi": {"x_offset": 0, "y_offset": 0, "height": 0, "width": 0, "do_rectify": False},
         }
-        start = f"/{to_topic(name)}/{'depth/' if is_depth else ''}"
         return [
             *poses,
             RosMessage(f"{start}image_raw", "sensor_msgs/msg/Image", image),
@@ -160,7 +162,8 @@ class RosWorld:
 
     def _name(self, kind: str, index: int) -> str:
         word = {"body": "body", "site": "site", "cam": "camera", "jnt": "joint"}[kind]
-        live, wire = self._live[kind][index], self._clients.wire[kind][index]
+        live = self._live[kind][index]
+        wire = self._clients.wire[kind][index]
         if not live:
             return f"{word}_{index}"
         # `1_hip` of `go` and `hip` of `go_1` keep the names that they have.
@@ -174,14 +177,17 @@ class RosWorld:
         return robot, self._clients.wire[kind][index].removeprefix(f"{robot}_")
 
     def _find_joints(self) -> Iterator[_Joints]:
-        model, found = self.model, {}
+        model = self.model
+        found = {}
         for joint in range(model.njnt):
             if model.jnt_type[joint] in _SCALAR:
                 robot, short = self._robot_of("jnt", joint)
                 found.setdefault(robot, []).append((short, joint))
         for robot, members in found.items():
             ids = np.array([joint for _, joint in members])
-            topic = f"/{to_topic(robot)}/joint_states" if robot else "/joint_states"
+            topic = "/joint_states"
+            if robot:
+                topic = f"/{to_topic(robot)}/joint_states"
             topic = _take_name(topic, self._topics)
             names = [short for short, _ in members]
             yield _Joints(topic, names, model.jnt_qposadr[ids], model.jnt_dofadr[ids])
@@ -198,12 +204,15 @@ class RosWorld:
         owners = [robot for robot, _ in named.values()]
         for site, found in places.items():
             robot, short = named[site]
-            parts = [robot, "imu", *([short] if owners.count(robot) > 1 else [])]
+            parts = [robot, "imu"]
+            if owners.count(robot) > 1:
+                parts.append(short)
             topic = "/" + "/".join(to_topic(part) for part in parts if part)
             topic = _take_name(topic, self._topics)
-            name = self._name("site", site)
-            # Sites are often named as their bodies, which have frames of that name.
-            frame = _take_name(f"{name}_site" if name in self._frames else name, self._frames)
+            frame = self._name("site", site)
+            if frame in self._frames:  # sites are often named as their bodies, which have frames
+                frame += "_site"
+            frame = _take_name(frame, self._frames)
             yield _Imu(topic, site, frame, found.get(_GYRO), found.get(_ACCEL))
 
     def _joint_state(self, joints: _Joints, stamp: dict[str, int]) -> RosMessage:
@@ -219,7 +228,9 @@ class RosWorld:
 
     def _imu(self, imu: _Imu, sensors: np.ndarray, stamp: dict[str, int]) -> RosMessage:
         def values(place: int | None) -> dict[str, float]:
-            return to_vector(np.zeros(3) if place is None else sensors[place : place + 3])
+            if place is None:
+                return to_vector(np.zeros(3))
+            return to_vector(sensors[place : place + 3])
 
         quat = np.empty(4)
         mujoco.mju_mat2Quat(quat, self.data.site_xmat[imu.site])
@@ -278,7 +289,9 @@ class RosWorld:
     def _transform(
         self, stamp: dict[str, int], parent: int, child: str, pos: np.ndarray, quat: np.ndarray
     ) -> Fields:
-        inverse, place, turn = np.empty(4), np.empty(3), np.empty(4)
+        inverse = np.empty(4)
+        place = np.empty(3)
+        turn = np.empty(4)
         mujoco.mju_negQuat(inverse, self.data.xquat[parent])
         mujoco.mju_rotVecQuat(place, pos - self.data.xpos[parent], inverse)
         mujoco.mju_mulQuat(turn, inverse, quat)

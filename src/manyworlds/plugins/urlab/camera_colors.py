@@ -23,14 +23,16 @@ class CameraColors:
 
     Args:
         hub: the hub.
+        rosters: robots of the present world.
     """
 
-    def __init__(self, hub: LabHub) -> None:
+    def __init__(self, hub: LabHub, rosters: RosterCache) -> None:
         self._hub = hub
+        self._rosters = rosters
         self._colors: dict[tuple[str, str], Outlet] = {}
         self._live: dict[tuple[str, str], str] = {}
         self._topics: dict[str, dict[str, dict[str, object]]] = {}
-        self._cache: RosterCache | None = None
+        self._face: LabFace | None = None
 
     @property
     def ports(self) -> list[Outlet]:
@@ -43,18 +45,19 @@ class CameraColors:
 
     def attach(self, face: LabFace | None) -> None:
         """Publish the cameras of another world."""
-        self._cache = None if face is None else RosterCache(face)
+        self._face = face
 
     def list(self, cameras: Mapping[str, LabCameraCfg]) -> None:
         """Find the cameras of robots, and open a port for each one."""
-        assert self._cache is not None
-        live = robot_cameras(self._cache.get())
+        assert self._face is not None
+        live = robot_cameras(self._rosters.get(self._face))
         fresh = dict(self._colors)
         for key in self._colors.keys() - live.keys():
             fresh.pop(key).close()
         for key in live.keys() - self._colors.keys():
             fresh[key] = self._new_port(key, [port.number for port in fresh.values()])
-        self._colors, self._live = fresh, live
+        self._colors = fresh
+        self._live = live
         topics: dict[str, dict[str, dict[str, object]]] = {}
         for (robot, short), name in live.items():
             if name in cameras:

@@ -80,7 +80,8 @@ def client_mjb(mjb: bytes, robots: Mapping[str, str]) -> bytes:
     old = np.concatenate([getattr(model, f"name_{kind}adr").ravel() for kind in KINDS])
     tail = old.tobytes() + model.names + model.names_map.tobytes()
     sizes = model._sizes.astype(np.int64)
-    head, place = _only(mjb, sizes.tobytes()), _only(mjb, tail)
+    head = _only(mjb, sizes.tobytes())
+    place = _only(mjb, tail)
     sizes[_index_of_nnames()] = len(texts)
     sizes[-1] += _aligned(len(texts)) - _aligned(len(model.names))  # of the block in memory
     fresh = np.concatenate(addresses).astype(np.int32).tobytes() + texts + _hash_names(names)
@@ -102,7 +103,8 @@ def client_mjcf(
     for robot, prefix in robots.items():
         if not prefix:
             return _with_prefix(xml, files, f"{robot}_")
-        written, fresh = (quoteattr(text)[1:-1] for text in (prefix, f"{robot}_"))
+        written = quoteattr(prefix)[1:-1]
+        fresh = quoteattr(f"{robot}_")[1:-1]
         pattern = rf'(?<=[" ]){re.escape(written)}(?=[^"<>]*")'
         xml = re.sub(pattern, lambda _, fresh=fresh: fresh, xml)
     return xml, files
@@ -115,8 +117,10 @@ def _with_prefix(xml: str, files: dict[str, bytes], prefix: str) -> tuple[str, d
         ValueError: MuJoCo cannot write it.
     """
     xml, files = _without_prefix(xml, files, prefix)
-    root, child = mujoco.MjSpec(), mujoco.MjSpec.from_string(xml, assets=files)
-    root.option, root.compiler.degree = child.option, child.compiler.degree
+    root = mujoco.MjSpec()
+    child = mujoco.MjSpec.from_string(xml, assets=files)
+    root.option = child.option
+    root.compiler.degree = child.compiler.degree
     root.assets = files
     name_keyframes(child)
     messages: list[str] = []
@@ -182,8 +186,9 @@ def _hash_names(names: Names) -> bytes:
 def _hash(text: bytes) -> int:
     value = 5381
     for byte in text:
-        signed = byte if byte < 128 else byte - 256  # C's char
-        value = ((value * 33) & _HASH_MASK) ^ (signed & _HASH_MASK)
+        if byte >= 128:
+            byte -= 256  # C's char has a sign
+        value = ((value * 33) & _HASH_MASK) ^ (byte & _HASH_MASK)
     return value
 
 
@@ -191,9 +196,9 @@ def _hash(text: bytes) -> int:
 def _index_of_nnames() -> int:
     """Index of the length of all names among the sizes of a model."""
     xml = "<mujoco model='{}'/>"
-    short, long = (mujoco.MjModel.from_xml_string(xml.format(name)) for name in ("a", "abc"))
-    index = int(np.flatnonzero(short._sizes != long._sizes)[0])
-    return index
+    short = mujoco.MjModel.from_xml_string(xml.format("a"))
+    long = mujoco.MjModel.from_xml_string(xml.format("abc"))
+    return int(np.flatnonzero(short._sizes != long._sizes)[0])
 
 
 def _only(block: bytes, part: bytes) -> int:

@@ -29,6 +29,8 @@ class Clients(ServerPlugin):
 
     def __init__(self, server: Dispatcher) -> None:
         super().__init__(server)
+        self.rosters = RosterCache()
+        """Members of the present world."""
         self.camera_topics: Callable[[str], PlainMap] = lambda robot: {}
         """Function that returns the streams of a robot's cameras, by name."""
         self.levels: weakref.WeakKeyDictionary[Session, Level] = weakref.WeakKeyDictionary()
@@ -37,7 +39,6 @@ class Clients(ServerPlugin):
 
     def attach(self, face: LabFace | None) -> None:
         """Serve another world, or none until the next call."""
-        self._cache = None if face is None else RosterCache(face)
         self.files = ModelFiles(self.server.waits)
         self.control_sources: dict[str, str] = {}
         """Control source of each robot that a client set by itself."""
@@ -55,9 +56,7 @@ class Clients(ServerPlugin):
         Raises:
             VerbError: there is no world, or it does not stay the same for long enough.
         """
-        if self._cache is None:
-            raise VerbError("no_active_manager", "There is no world at present: try again later.")
-        return self._cache.get()
+        return self.rosters.get(self.server.present())
 
 
 def clients_of(server: Dispatcher) -> Clients:

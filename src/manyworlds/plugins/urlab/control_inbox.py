@@ -19,8 +19,8 @@ from manyworlds.plugins.urlab.roster import Member, Roster
 
 _PAIR = np.dtype([("id", "<i4"), ("value", "<f4")])
 _COUNT_BYTES = 4
-_KINDS = {"kp": "kp", "kv": "kd", "torque_limit": "limit"}
-"""Field of the verb `set_gains`, by its name in messages."""
+GAINS = {"kp": "kp", "kv": "kd", "torque_limit": "limit"}
+"""Field of the verb `set_gains`, by its name in URLab's protocol."""
 _WARN_EVERY = 500
 
 
@@ -82,7 +82,9 @@ class ControlInbox:
         return not self._targets and not self._gains
 
     def _take_control(self, payload: bytes, robot: Member) -> None:
-        count = struct.unpack_from("<i", payload)[0] if len(payload) >= _COUNT_BYTES else -1
+        count = -1
+        if len(payload) >= _COUNT_BYTES:
+            (count,) = struct.unpack_from("<i", payload)
         if count < 0 or len(payload) < _COUNT_BYTES + count * _PAIR.itemsize:
             self._count("malformed", f"{len(payload)} bytes for {count} targets of '{robot.name}'")
             return
@@ -135,8 +137,8 @@ def _read_gains(payload: bytes, robot: Member) -> dict[str, dict[str, float]] | 
             return f"no map at '{joint[:40]}'"
         for kind, value in values.items():
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if kind not in _KINDS or not number or not math.isfinite(value):
+            if kind not in GAINS or not number or not math.isfinite(value):
                 return f"{kind[:40]!r} of '{joint[:40]}' is {str(value)[:40]}"
             short = robot.to_short(joint, [own.name for own in robot.joints])
-            gains.setdefault(_KINDS[kind], {})[short] = float(value)
+            gains.setdefault(GAINS[kind], {})[short] = float(value)
     return gains

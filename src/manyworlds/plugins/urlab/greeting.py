@@ -64,7 +64,9 @@ def hello(
 ) -> Reply:
     """Begin a session, and describe the world."""
     clients_of(request.server).levels[request.session] = observations
-    described = _describe(request, include_assets) if include_model else {}
+    described = {}
+    if include_model:
+        described = _describe(request, include_assets)
     open_session(request, encoding, client, heartbeats, role)
     return _greet(request) | described
 
@@ -86,7 +88,8 @@ def _describe(request: Request, assets: bool = False) -> PlainDict:
 
 def _describe_manager(request: Request, files: PlainMap, assets: bool) -> PlainDict:
     """Return everything that a client needs to know about the world."""
-    roster, mjb = roster_of(request), files["mjb"]
+    roster = roster_of(request)
+    mjb = files["mjb"]
     cameras = clients_of(request.server).camera_topics
     fresh = request.verbs.describe_world()["robots"]  # gains change without the model
     reply: PlainDict = {
@@ -127,27 +130,27 @@ def _articulation(roster: Roster, robot: Member, details: PlainMap, cameras: Pla
     }
     if details.get("gains"):
         params = controller_params(details["gains"])
-        kinds = {True: "scalar", False: "per_joint"}
-        schema = {
-            name: {"type": kinds[name.startswith("default_")], "dtype": "float32", "min": 0}
-            for name in params
-        }
+        schema = {}
+        for name in params:
+            kind = "scalar" if name.startswith("default_") else "per_joint"
+            schema[name] = {"type": kind, "dtype": "float32", "min": 0}
         reply["controller"] = {"kind": "pd", "params": params, "schema": schema}
     return reply
 
 
 def _original_names(roster: Roster, robot: Member) -> dict[str, dict[str, str]]:
     """Return the names of a robot's elements in its own file, by those for clients."""
-    model, begin = roster.model, robot.prefix
-    live = {
-        "joints": {j.name: model.joint(j.id).name for j in robot.joints},
-        "sensors": {s.name: model.sensor(s.id).name for s in robot.sensors},
-        "bodies": {b.name: model.body(b.id).name for b in robot.bodies},
-    }
-    names = {
-        kind: {f"{robot.name}_{short}": name.removeprefix(begin) for short, name in found.items()}
-        for kind, found in live.items()
-    }
+    model = roster.model
+    begin = robot.prefix
+    names = {}
+    for kind, parts, element in (
+        ("joints", robot.joints, model.joint),
+        ("sensors", robot.sensors, model.sensor),
+        ("bodies", robot.bodies, model.body),
+    ):
+        names[kind] = {
+            f"{robot.name}_{part.name}": element(part.id).name.removeprefix(begin) for part in parts
+        }
     controls = zip(robot.control_names, robot.controls, strict=True)
     names["actuators"] = {f"{robot.name}_{short}": name for short, name in controls}
     return names

@@ -37,7 +37,8 @@ def robot_cameras(roster: Roster) -> dict[tuple[str, str], str]:
     Returns:
         Name of each in the lab, by the name of the robot and its own name for clients.
     """
-    names, found = roster.names, {}
+    names = roster.names
+    found = {}
     rows = zip(names.live["cam"], names.wire["cam"], names.owners["cam"], strict=True)
     for index, (live, wire, robot) in enumerate(rows):
         if robot is not None:
@@ -82,23 +83,27 @@ def read_wishes(request: Request, wish: object) -> Wishes:
     Raises:
         VerbError: it is none of these.
     """
-    if wish is None or isinstance(wish, bool):
-        names = cameras_of(request).cfgs if wish else ()
-        return {name: (name, "sync", "rgb") for name in names}
+    if wish is None or wish is False:
+        return {}
+    if wish is True:
+        return {name: (name, "sync", "rgb") for name in cameras_of(request).cfgs}
     if not isinstance(wish, Mapping):
         raise VerbError(
             "bad_value", "step: include_cameras must be true, or a map from cameras to sync/latest."
         )
     wishes: dict[str, tuple[str, str, Kind]] = {}
     for name, text in wish.items():
-        moment, _, kind = text.partition(" ") if isinstance(text, str) else ("", "", "")
-        if moment not in _MOMENTS or (kind or "rgb") not in KINDS:
+        moment = ""
+        chosen: Any = "rgb"
+        if isinstance(text, str):
+            moment, _, kind = text.partition(" ")
+            chosen = kind or "rgb"
+        if moment not in _MOMENTS or chosen not in KINDS:
             raise VerbError(
                 "bad_value",
                 f"step: include_cameras of '{name[:80]}' must be sync or latest, perhaps with one "
                 f"of {', '.join(KINDS)} after a space, got {str(text)[:80]!r}.",
             )
-        chosen: Any = kind or "rgb"
         wishes[name] = find_camera(request, name), moment, chosen
     return wishes
 
@@ -112,14 +117,17 @@ def take_images(request: Request, wishes: Wishes, snapshot: Snapshot) -> PlainDi
     cameras = cameras_of(request)
     images: PlainDict = {}
     for name, (camera, moment, kind) in wishes.items():
-        image = cameras.newest(camera, kind) if moment == "latest" else None
+        image = None
+        if moment == "latest":
+            image = cameras.newest(camera, kind)
         if image is None:
             image = cameras.render(camera, kind, snapshot)
+        reply = image.header()
         if kind == "rgb":
-            pixels = {"dtype": "bgra8", "channels": 4, "data": bgra(image.image).tobytes()}
+            reply |= {"dtype": "bgra8", "channels": 4, "data": bgra(image.image).tobytes()}
         else:
-            pixels = {"data": image.to_bytes()}
-        images[name] = {**image.header(), **pixels}
+            reply["data"] = image.to_bytes()
+        images[name] = reply
     return images
 
 

@@ -40,11 +40,14 @@ class ModelFiles:
         """
         roster.check_names()
         details = roster.details
-        version, scene = int(details["model_version"]), str(details["model_hash"])
+        version = int(details["model_version"])
+        scene = str(details["model_hash"])
         if self._files[0] == version:
             return self._files[2]
         if self._job is None or self._job[0] != version:
-            before = self._files[2] if self._files[1] == scene else None
+            before = None
+            if self._files[1] == scene:
+                before = self._files[2]
             self._job = version, scene, _start(lambda: _export(request, before))
         job = self._job[2]
         if not (self._waits or job.done()):

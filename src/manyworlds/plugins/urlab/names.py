@@ -98,28 +98,31 @@ def _name_all(
     known = set(names)
     found = []
     for index, (name, owner) in enumerate(zip(names, owners, strict=True)):
-        prefix = "" if owner is None else robots[owner]
-        fresh = name or f"{prefix}{kind}_{index}"
-        while not name and fresh in known:
-            fresh += "_"
-        found.append(fresh)
+        if not name:
+            prefix = "" if owner is None else robots[owner]
+            name = f"{prefix}{kind}_{index}"
+            while name in known:
+                name += "_"
+        found.append(name)
     return found
 
 
 def _to_wire(
     names: list[str], owners: Sequence[str | None], robots: Mapping[str, str]
 ) -> list[str]:
-    own = [
-        name if owner is None else name.removeprefix(robots[owner])
-        for name, owner in zip(names, owners, strict=True)
-    ]
+    own = []
+    for name, owner in zip(names, owners, strict=True):
+        prefix = "" if owner is None else robots[owner]
+        own.append(name.removeprefix(prefix))
     counts = Counter(zip(owners, map(wire_name, own), strict=True))
     found = []
     for name, short, owner in zip(names, own, owners, strict=True):
         fresh = wire_name(short)
         if counts[owner, fresh] > 1:
             fresh = short
-        found.append(f"{owner}_{fresh}" if owner is not None and name else fresh)
+        if owner is not None and name:
+            fresh = f"{owner}_{fresh}"
+        found.append(fresh)
     return found
 
 

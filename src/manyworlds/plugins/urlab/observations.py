@@ -75,16 +75,17 @@ def articulation(robot: Member, snapshot: Snapshot, level: Level, inputs: PlainM
         return state
     act = np.zeros(snapshot.act.size + 1)  # stateless actuators have index -1
     act[:-1] = snapshot.act
-    state["ctrl"], state["act"] = snapshot.ctrl[robot.ctrl], act[robot.act]
+    state["ctrl"] = snapshot.ctrl[robot.ctrl]
+    state["act"] = act[robot.act]
     state["sensors"] = {
         sensor.name: snapshot.sensordata[sensor.start : sensor.start + sensor.size]
         for sensor in robot.sensors
     }
-    if twist := inputs.get("twist"):
-        forward, left, yaw = twist
+    if inputs.get("twist"):
+        forward, left, yaw = inputs["twist"]
         state["twist"] = {"linear": [forward, left, 0.0], "angular": [0.0, 0.0, yaw]}
-    if actions := inputs.get("actions"):
-        state["actions"] = actions
+    if inputs.get("actions"):
+        state["actions"] = inputs["actions"]
     if level == "full":
         state["bodies"] = {
             body.name: {"xpos": snapshot.xpos[body.id], "xquat": snapshot.xquat[body.id]}

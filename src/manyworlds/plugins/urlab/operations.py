@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
@@ -32,6 +33,7 @@ from manyworlds.lab.verbs.registry import ALWAYS, Reply
 from manyworlds.lab.world.options import read_flag
 from manyworlds.plugins.urlab import client_model
 from manyworlds.plugins.urlab.clients import OPERATIONS, clients_of, roster_of
+from manyworlds.plugins.urlab.control_inbox import GAINS
 from manyworlds.plugins.urlab.images import Wishes, read_wishes, take_images
 from manyworlds.plugins.urlab.observations import LEVELS, Level, clocks, observe, robot_inputs
 from manyworlds.plugins.urlab.roster import Member, Roster
@@ -58,7 +60,6 @@ _NAMES = Choice(
     text="names in the model: `robot_hip` as old protocols have it, or the lab's `robot/hip`",
 )
 _CLAMPED = VERBS["set_sim_speed"].fields["percent"]
-_GAINS = {"kp": "kp", "kv": "kd", "torque_limit": "limit"}
 _DEFAULT_GAINS = {"default_kp": 100.0, "default_kv": 5.0, "default_torque_limit": 200.0}
 _FLAGS = ("enable_multiccd", "enable_sleep")
 _NUM_THREADS = "num_worker_threads"
@@ -124,8 +125,10 @@ def _show(request: Request, present: str, cameras: Wishes, **fields: Any) -> Rep
     if fields["state_time"] is None:
         fields["state_time"] = request.face.snapshot.time
     answer = request.verbs.show_state(**fields)
-    pull = {"perturbation": answer["perturbation"]} if answer["perturbation"] else {}
-    return _state(request, cameras, ignored={}, **pull)
+    more: PlainDict = {"ignored": {}}
+    if answer["perturbation"]:
+        more["perturbation"] = answer["perturbation"]
+    return _state(request, cameras, **more)
 
 
 def _state(
@@ -142,7 +145,9 @@ def _state(
     if cameras is not None:
         more["cameras"] = take_images(request, cameras, snapshot)
     if inputs is None:
-        inputs = {} if level == "minimal" else robot_inputs(request.face.facts)
+        inputs = {}
+        if level != "minimal":
+            inputs = robot_inputs(request.face.facts)
     return {**observe(roster, snapshot, level, inputs), **more}
 
 
@@ -150,11 +155,14 @@ def _read_robots(
     request: Request, robots: PlainMap
 ) -> tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]:
     """Return targets by robot and wrenches by body; switch control laws on or off."""
-    targets, wrenches, modes = {}, {}, {}
+    targets = {}
+    wrenches = {}
+    modes = {}
     for name, fields in robots.items():
         robot = roster_of(request).articulation(name)
         fields = _check(f"step: per_articulation of '{name}'", Values(), fields)
-        if values := _read_targets(robot, fields):
+        values = _read_targets(robot, fields)
+        if values:
             targets[name] = values
         pushed = _check(f"step: xfrc_applied of '{name}'", Values(), fields.get("xfrc_applied", {}))
         for body, wrench in pushed.items():
@@ -163,7 +171,8 @@ def _read_robots(
             if short not in known:
                 raise VerbError("unknown_body", f"step: '{name}' has no body '{body}'.")
             wrenches[roster_of(request).names.live["body"][known[short]]] = wrench
-        if (mode := fields.get("control_mode")) is not None:
+        mode = fields.get("control_mode")
+        if mode is not None:
             if mode not in ("raw", "ue_controller"):
                 raise VerbError(
                     "bad_value", f"step: control_mode must be raw or ue_controller, got {mode!r}."
@@ -183,7 +192,8 @@ def _check(subject: str, field: Field, value: object) -> Any:
 
 
 def _read_targets(robot: Member, fields: PlainMap) -> dict[str, float]:
-    ctrl, named = fields.get("ctrl"), fields.get("ctrl_map") or {}
+    ctrl = fields.get("ctrl")
+    named = fields.get("ctrl_map") or {}
     targets: dict[str, float] = {}
     if ctrl is not None:
         values = _check(f"step: ctrl of '{robot.name}'", Numbers(), ctrl)
@@ -193,7 +203,9 @@ def _read_targets(robot: Member, fields: PlainMap) -> dict[str, float]:
                 f"step: '{robot.name}' has {len(robot.controls)} controls, got {values.size}.",
             )
         targets = dict(zip(robot.controls, values.tolist(), strict=True))
-    known = dict(zip(robot.control_names, robot.controls, strict=True)) if named else {}
+    known = {}
+    if named:
+        known = dict(zip(robot.control_names, robot.controls, strict=True))
     for name, value in _check(f"step: ctrl_map of '{robot.name}'", NumberMap(), named).items():
         short = robot.to_short(name, known)
         targets[known.get(short) or short] = value
@@ -208,7 +220,9 @@ def reset(
     per_articulation_qpos: Annotated[PlainMap | None, _ROBOTS] = None,
 ) -> Reply:
     """Return to the initial state or a keyframe, then set joint positions of robots."""
-    name = roster_of(request).to_live("key", keyframe_name) if keyframe_name else ""
+    name = ""
+    if keyframe_name:
+        name = roster_of(request).to_live("key", keyframe_name)
     qpos: dict[str, PlainDict] = {}
     for robot, joints in (per_articulation_qpos or {}).items():
         member = roster_of(request).articulation(robot)
@@ -271,9 +285,10 @@ def set_control_source(
         own[articulation] = source
     else:
         robots = [r.name for r in roster_of(request).articulations if r.name not in own]
-    with_controls = [name for name in robots if roster_of(request).members[name].controls]
-    for robot in with_controls:
-        request.verbs.take_robot(robot=robot, owner=NET if source == "zmq" else PANEL)
+    owner = NET if source == "zmq" else PANEL
+    for robot in robots:
+        if roster_of(request).members[robot].controls:
+            request.verbs.take_robot(robot=robot, owner=owner)
     scope = "global" if articulation is None else "articulation"
     return {"source": source, "scope": scope, "articulation": articulation}
 
@@ -295,7 +310,10 @@ def set_qpos(
     still: Annotated[bool, Flag(text="true to set the velocities to zero")] = False,
 ) -> Reply:
     """Move a robot or a loose body."""
-    names = {str(m.id) if target_by == "actor_id" else m.name: m for m in _all(roster_of(request))}
+    names = {}
+    for member in _all(roster_of(request)):
+        key = str(member.id) if target_by == "actor_id" else member.name
+        names[key] = member
     if target not in names:
         raise VerbError(
             "unknown_articulation",
@@ -320,7 +338,8 @@ def _all(roster: Roster) -> list[Member]:
 def list_keyframes(request: Request) -> Reply:
     """Return the keyframes of the model."""
     roster = roster_of(request)
-    model, names = roster.model, roster.names.wire["key"]
+    model = roster.model
+    names = roster.names.wire["key"]
     fields = ("qpos", "qvel", "ctrl", "mocap_pos", "mocap_quat")
     keyframes = []
     for key, name in enumerate(names):
@@ -354,11 +373,11 @@ def get_contacts(
 ) -> Reply:
     """Return the contacts of the present state; forces are in the frame of the contact."""
     roster = roster_of(request)
-    wanted = {
-        key: roster.to_live("geom" if key.startswith("geom") else "body", name)
-        for key, name in (filter or {}).items()
-        if isinstance(name, str)
-    }
+    wanted = {}
+    for key, name in (filter or {}).items():
+        if isinstance(name, str):
+            kind = "geom" if key.startswith("geom") else "body"
+            wanted[key] = roster.to_live(kind, name)
     answer = request.verbs.get_contacts(max_contacts=max_contacts, filter=wanted)
     for contact in answer["contacts"]:
         for key in ("geom1", "geom2", "body1", "body2"):
@@ -379,7 +398,7 @@ def configure_controller(
     robot = roster_of(request).articulation(articulation)
     fields: dict[str, dict[str, float]] = {"rest": {}}
     for key, value in params.items():
-        kind = _GAINS.get(key.removeprefix("default_"))
+        kind = GAINS.get(key.removeprefix("default_"))
         try:
             if kind is None:
                 raise VerbError("bad_value", f"configure_controller: there is no gain '{key}'.")
@@ -397,11 +416,10 @@ def configure_controller(
 
 def controller_params(gains: Mapping[str, Mapping[str, float]]) -> PlainDict:
     """Return the gains of a PD law under the protocol's names."""
-    named = {
-        name: {joint: values[kind] for joint, values in gains.items()}
-        for name, kind in _GAINS.items()
-    }
-    return {**named, **_DEFAULT_GAINS}
+    params: PlainDict = {}
+    for name, kind in GAINS.items():
+        params[name] = {joint: values[kind] for joint, values in gains.items()}
+    return params | _DEFAULT_GAINS
 
 
 @_operation(options=Values(text="all options, by name"))
@@ -504,7 +522,8 @@ def replay_set_active(
     request: Request, name: Annotated[str, Field(text="name of the recording")]
 ) -> Reply:
     """Choose the recording that is played or saved by default."""
-    if name not in (known := request.verbs.replay_list_sessions()["sessions"]):
+    known = request.verbs.replay_list_sessions()["sessions"]
+    if name not in known:
         raise VerbError(
             "replay_session_not_found",
             f"replay_set_active: there is no recording '{name}' ({', '.join(known)}).",
@@ -538,11 +557,15 @@ def restore_state(
 def _clamp(request: Request, value: object) -> object:
     number = _check("set_sim_speed: percent", Number(infinite=True), value)
     bounds = cast("Number", _CLAMPED)
-    return number if number == float("inf") else min(max(number, bounds.low), bounds.high)
+    if math.isinf(number):
+        return number
+    return min(max(number, bounds.low), bounds.high)
 
 
 def _body(request: Request, value: object) -> object:
-    return roster_of(request).to_live("body", value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return roster_of(request).to_live("body", value)
+    return value
 
 
 def _robot(request: Request, value: object) -> object:
@@ -570,20 +593,24 @@ def _pass_to_verb(
         **convert: functions that turn values of the operation's fields into those of the verb.
     """
     source = VERBS[verb or name]
-    fields = {field: field for field in source.fields} if fields is None else fields
-    told = {field: field for field in source.reply} if reply is None else reply
+    if fields is None:
+        fields = {field: field for field in source.fields}
+    if reply is None:
+        reply = {field: field for field in source.reply}
     back = {old: new for new, old in fields.items()}
     declared = {new: source.fields[old] for new, old in fields.items()}
 
     def call(request: Request, given: Mapping[str, object]) -> Reply:
-        values = {
-            fields[key]: convert[key](request, value) if key in convert else value
-            for key, value in given.items()
-            if key in fields and value is not None
-        }
+        values = {}
+        for key, value in given.items():
+            if key not in fields or value is None:
+                continue
+            if key in convert:
+                value = convert[key](request, value)
+            values[fields[key]] = value
         answer = request.call(source.name, **values)
         repeated = {key: given.get(key) for key in echo}
-        return repeated | {new: answer[old] for new, old in told.items()}
+        return repeated | {new: answer[old] for new, old in reply.items()}
 
     OPERATIONS[name] = ClientOperation(
         name=name,
@@ -591,7 +618,7 @@ def _pass_to_verb(
         fields=declared,
         defaults={back[old]: v for old, v in source.defaults.items() if old in back},
         reply={key: declared[key] for key in echo}
-        | {new: {**source.reply, **ALWAYS}[old] for new, old in told.items()},
+        | {new: {**source.reply, **ALWAYS}[old] for new, old in reply.items()},
         call=call,
         writes=not source.reads,
         namespace=namespace,

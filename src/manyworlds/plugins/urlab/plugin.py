@@ -10,7 +10,7 @@ from manyworlds.plugins.urlab import greeting, images, operations
 from manyworlds.plugins.urlab.camera_colors import CameraColors
 from manyworlds.plugins.urlab.clients import OPERATIONS, Clients, clients_of
 from manyworlds.plugins.urlab.fast_path.server import FastPathServer
-from manyworlds.plugins.urlab.fast_path.sources import LabSource
+from manyworlds.plugins.urlab.fast_path.worlds import PublishedLab
 from manyworlds.plugins.urlab.publisher import StatePublisher
 
 _WITH_OPERATIONS = greeting, images, operations
@@ -53,12 +53,12 @@ class Plugin(Clients):
         if name not in EDITOR:
             return None
         return VerbError(
-            "not_in_editor", f"{name}: verbs such as add_item and move_item edit scenes."
+            "not_in_editor", f"{name}: edit the scene by the verbs add_item, move_item and others."
         )
 
     def open(self, hub: LabHub) -> None:
         """Create the sockets."""
-        colors = CameraColors(hub)
+        colors = CameraColors(hub, self.rosters)
         self.camera_topics = colors.topics
         hub.cameras.add(colors)
         self.states = StatePublisher(hub, self)
@@ -71,7 +71,7 @@ class Plugin(Clients):
         """Serve another world, or none until the next call."""
         super().attach(face)
         if self.fast_path is not None:
-            self.fast_path.attach(None if face is None else LabSource(face))
+            self.fast_path.attach(None if face is None else PublishedLab(face))
 
     def describe(self) -> dict[str, object]:
         """Return the counters of targets and of the fast path."""

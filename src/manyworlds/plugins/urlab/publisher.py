@@ -13,7 +13,7 @@ from manyworlds.lab.verbs.fields import PlainMap
 from manyworlds.plugins.urlab.clients import Clients
 from manyworlds.plugins.urlab.control_inbox import ControlInbox
 from manyworlds.plugins.urlab.observations import observe, robot_inputs
-from manyworlds.plugins.urlab.roster import Roster, RosterCache
+from manyworlds.plugins.urlab.roster import Roster
 from manyworlds.plugins.urlab.streams import Message, StateEncoder, info_is_due, info_message
 
 _MOST = 10_000  # messages that are read before anything else is done
@@ -24,11 +24,12 @@ class StatePublisher:
 
     Args:
         hub: the hub.
-        clients: knows the streams of cameras.
+        clients: knows the robots, and the streams of their cameras.
     """
 
     def __init__(self, hub: LabHub, clients: Clients) -> None:
-        self._hub, self._clients = hub, clients
+        self._hub = hub
+        self._clients = clients
         self.info = hub.new_port("info", hub.zmq.PUB)
         self.control = hub.new_port("control", hub.zmq.SUB)
         self.ports = [self.info, self.control]
@@ -38,7 +39,6 @@ class StatePublisher:
 
     def attach(self, face: LabFace | None) -> None:
         """Publish another world from now on."""
-        self._cache = None if face is None else RosterCache(face)
         self._encoder: tuple[Roster, StateEncoder] | None = None
         self._frame = self._last = -1
         self._full: tuple[int, PlainMap, bytes] = (-1, {}, b"")
@@ -47,8 +47,7 @@ class StatePublisher:
         self, face: LabFace, snapshot: Snapshot, outlets: Sequence[Outlet], now: float
     ) -> None:
         """Take targets, and publish a snapshot if it is new; see `Publisher`."""
-        assert self._cache is not None
-        roster = self._cache.get()
+        roster = self._clients.rosters.get(face)
         if self.control.state == "open":
             for frames in self.control.receive(_MOST):
                 self.inbox.put([frame.bytes for frame in frames], roster)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -83,9 +84,11 @@ class Member:
     def control_names(self) -> tuple[str, ...]:
         """Name of each control for clients, without the robot's."""
         counts = Counter(map(wire_name, self.controls))
-        return tuple(
-            wire_name(name) if counts[wire_name(name)] == 1 else name for name in self.controls
-        )
+        names = []
+        for name in self.controls:
+            short = wire_name(name)
+            names.append(short if counts[short] == 1 else name)
+        return tuple(names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +166,9 @@ class Roster:
     def to_wire(self, kind: str, name: str) -> str:
         """Return the client's name of a name in the world; other names stay."""
         live = self.names.live[kind]
-        return self.names.wire[kind][live.index(name)] if name and name in live else name
+        if not name or name not in live:
+            return name
+        return self.names.wire[kind][live.index(name)]
 
 
 def two_meanings(name: str, found: Sequence[str]) -> VerbError:
@@ -208,7 +213,7 @@ def _member(model: mujoco.MjModel, name: str, details: PlainMap, names: ClientNa
     bodies = tuple(NamedPart(i, short) for i, short in mine("body"))
     ctrl = np.array(details["ids"], int)
     actuators = np.searchsorted(model.actuator_ctrladr, ctrl, side="right") - 1
-    starts = model.actuator_actadr[actuators] if len(ctrl) else np.empty(0, int)
+    starts = model.actuator_actadr[actuators]
     return Member(
         name=name,
         prefix=details["prefix"],
@@ -229,7 +234,8 @@ def _member(model: mujoco.MjModel, name: str, details: PlainMap, names: ClientNa
 
 def _loose_body(model: mujoco.MjModel, name: str, joint: int) -> Member:
     free = _joint(model, joint, name)
-    body, none = int(model.jnt_bodyid[joint]), np.empty(0, int)
+    body = int(model.jnt_bodyid[joint])
+    none = np.empty(0, int)
     return Member(
         name=name,
         prefix="",
@@ -258,34 +264,42 @@ def _joint(model: mujoco.MjModel, joint: int, name: str) -> NamedPart:
 
 
 def _indices(places: list[tuple[int, int]]) -> np.ndarray:
-    return np.array([i for start, size in places for i in range(start, start + size)], int)
+    indices: list[int] = []
+    for start, size in places:
+        indices += range(start, start + size)
+    return np.array(indices, int)
 
 
 class RosterCache:
-    """The roster of a face, found again when its model has changed.
+    """The roster of a face, found again when its model has changed; for any thread."""
 
-    Args:
-        face: the live world.
-    """
-
-    def __init__(self, face: LabFace) -> None:
-        self._face = face
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._face: LabFace | None = None
         self._roster: Roster | None = None
 
-    def get(self) -> Roster:
+    def get(self, face: LabFace) -> Roster:
         """Return the roster of the newest snapshot's model.
+
+        Args:
+            face: the live world.
 
         Raises:
             VerbError: the model does not stay the same for long enough.
         """
-        for _ in range(_TRIES):
-            self._face.sync_model()
-            model, version = self._face.model, self._face.snapshot.model_version
-            if self._roster is not None and self._roster.version == version:
-                return self._roster
-            details = self._face.verbs.describe_world()
-            # Otherwise the model has just changed again, or another thread took a rebuilt world.
-            if details["model_version"] == version and self._face.model is model:
-                self._roster = build_roster(model, details)
-                return self._roster
+        with self._lock:
+            if face is not self._face:
+                self._face = face
+                self._roster = None
+            for _ in range(_TRIES):
+                face.sync_model()
+                model = face.model
+                version = face.snapshot.model_version
+                if self._roster is not None and self._roster.version == version:
+                    return self._roster
+                details = face.verbs.describe_world()
+                # Otherwise the model has just changed again, or another thread took a rebuilt one.
+                if details["model_version"] == version and face.model is model:
+                    self._roster = build_roster(model, details)
+                    return self._roster
         raise VerbError("not_ready", "The model changes all the time: try again later.")

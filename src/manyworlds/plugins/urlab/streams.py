@@ -14,7 +14,7 @@ import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.verbs.fields import PlainMap
-from manyworlds.plugins.urlab.roster import Member, Roster
+from manyworlds.plugins.urlab.roster import Member, NamedPart, Roster
 
 Message = tuple[bytes, bytes]
 """Topic and payload."""
@@ -23,7 +23,9 @@ UNLIMITED = 100.0
 """Range that is told of an actuator without limits: from minus this to this."""
 _JOINT = np.dtype([("id", "<i4"), ("pos", "<f4"), ("vel", "<f4"), ("acc", "<f4")])
 _JOINT_BYTES = _JOINT.itemsize
-_INFO_EVERY, _INFO_BURST, _INFO_LATER = 50, 2500, 500  # frames
+_INFO_EVERY = 50  # frames
+_INFO_BURST = 2500  # frames
+_INFO_LATER = 500  # frames
 
 
 def pack_joint(joint: int, position: float, velocity: float, acceleration: float) -> bytes:
@@ -86,27 +88,26 @@ class StateEncoder:
 
     def __init__(self, roster: Roster) -> None:
         robots = roster.articulations
-        joints = [(robot, joint) for robot in robots for joint in robot.joints]
+        joints: list[tuple[Member, NamedPart]] = []
+        for robot in robots:
+            joints += [(robot, joint) for joint in robot.joints]
         self._joint_topics = [f"{r.name}/joint/{j.name}".encode() for r, j in joints]
         self._rows = np.zeros(len(joints), _JOINT)
         self._rows["id"] = [joint.id for _, joint in joints]
         self._q = np.array([joint.start for _, joint in joints], int)
         self._v = np.array([joint.dof for _, joint in joints], int)
-        self._sensors = [
-            (
-                f"{robot.name}/sensor/{sensor.name}".encode(),
-                struct.pack("<ii", sensor.id, sensor.size),
-                slice(4 * sensor.start, 4 * (sensor.start + sensor.size)),
-            )
-            for robot in robots
-            for sensor in robot.sensors
-        ]
         self._bases = [
             (f"{robot.name}/base_state/{joint.name}".encode(), joint)
-            for robot in robots
-            for joint in robot.joints
+            for robot, joint in joints
             if joint.size == 7
         ]
+        self._sensors = []
+        for robot in robots:
+            for sensor in robot.sensors:
+                topic = f"{robot.name}/sensor/{sensor.name}".encode()
+                head = struct.pack("<ii", sensor.id, sensor.size)
+                place = slice(4 * sensor.start, 4 * (sensor.start + sensor.size))
+                self._sensors.append((topic, head, place))
         self._entities = roster.entities
         self.topics = tuple(f"{name}/".encode() for name in roster.members)
         """Beginnings of the topics of robots."""
@@ -120,7 +121,8 @@ class StateEncoder:
         """
         rows = self._rows
         with np.errstate(over="ignore"):  # beyond float32: infinity
-            rows["pos"], rows["vel"] = snapshot.qpos[self._q], snapshot.qvel[self._v]
+            rows["pos"] = snapshot.qpos[self._q]
+            rows["vel"] = snapshot.qvel[self._v]
             rows["acc"] = snapshot.qacc[self._v]
             sensordata = snapshot.sensordata.astype("<f4").tobytes()
         block = rows.tobytes()

@@ -63,8 +63,7 @@ class RegistryFile:
     """
 
     def __init__(self, instance_id: str, folder: Path | None = None) -> None:
-        folder = registry_folder() if folder is None else folder
-        self.path = folder / f"fastpath_{instance_id}_{os.getpid()}.json"
+        self.path = (folder or registry_folder()) / f"fastpath_{instance_id}_{os.getpid()}.json"
         self._written: Publisher | None = None
         self._time = 0.0
 
@@ -77,7 +76,8 @@ class RegistryFile:
         now = time.time()
         if publisher == self._written and 0.0 <= now - self._time < REFRESH_S:
             return
-        self._written, self._time = publisher, now
+        self._written = publisher
+        self._time = now
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fields = {
             **dataclasses.asdict(publisher),
@@ -105,7 +105,7 @@ def find_publishers(folder: Path | None = None) -> list[Publisher]:
     """
     found: list[Publisher] = []
     names = [field.name for field in dataclasses.fields(Publisher)]
-    for path in (registry_folder() if folder is None else folder).glob("fastpath_*.json"):
+    for path in (folder or registry_folder()).glob("fastpath_*.json"):
         try:
             state = path.stat()
             fields = json.loads(path.read_text(encoding="utf-8"))

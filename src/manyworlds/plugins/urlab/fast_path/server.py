@@ -25,20 +25,24 @@ from manyworlds.lab.server.messages import decode
 from manyworlds.lab.server.ports import Port
 from manyworlds.lab.verbs.fields import PlainDict, PlainMap
 from manyworlds.plugins.urlab.fast_path.registry import Publisher, RegistryFile
-from manyworlds.plugins.urlab.fast_path.sources import Names, Source, WorldPose
+from manyworlds.plugins.urlab.fast_path.worlds import Names, PublishedWorld, WorldPose
 from manyworlds.utils.extras import require_extra
 
 _LOG = logging.getLogger(__name__)
 
-GEOMS, VIEWER, STATE = b"geoms", b"viewer", b"state"
+GEOMS = b"geoms"
+VIEWER = b"viewer"
+STATE = b"state"
 """Topics: poses of all bodies; generalized positions and velocities; and, not of the protocol, all
 of a lab's state."""
 _STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "sensordata")
 _IDLE_MS = 50  # wait for requests while nobody reads poses
 _MOST = 16  # requests that are answered before the next pose
-_MAX_BYTES, _MAX_ITEMS = 2**16, 1000  # of a request
+_MAX_BYTES = 2**16  # of a request
+_MAX_ITEMS = 1000  # of its lists
 _WAITING = 16  # replies that wait for a slow reader; a model may be large
-_PULL, _TURN = int(mujoco.mjtPertBit.mjPERT_TRANSLATE), int(mujoco.mjtPertBit.mjPERT_ROTATE)
+_PULL = int(mujoco.mjtPertBit.mjPERT_TRANSLATE)
+_TURN = int(mujoco.mjtPertBit.mjPERT_ROTATE)
 _BAD = "bad perturb"  # the protocol's own words
 
 
@@ -68,9 +72,11 @@ class FastPathServer:
         self._poller = zmq.Poller()
         for port in self.ports:
             self._poller.register(port.socket, zmq.POLLIN)
-        limits = Limits() if limits is None else limits
-        self._limits = dataclasses.replace(limits, max_bytes=_MAX_BYTES, max_items=_MAX_ITEMS)
-        self._report, self._period_ms = report, period_ms
+        self._limits = dataclasses.replace(
+            limits or Limits(), max_bytes=_MAX_BYTES, max_items=_MAX_ITEMS
+        )
+        self._report = report
+        self._period_ms = period_ms
         self.requests: Callable[[], str] = str
         """Returns the endpoint of the lab's other requests; empty if there is none."""
         self.counts: Counter[str] = Counter()
@@ -80,8 +86,8 @@ class FastPathServer:
         self._started = int(time.time())
         self._registry = RegistryFile(self.instance)
         self._registry_works = True
-        self._next: tuple[Source | None] = (None,)
-        self._source: Source | None = None
+        self._next: tuple[PublishedWorld | None] = (None,)
+        self._world: PublishedWorld | None = None
         self._worlds = 0
         self._topics: set[bytes] = set()
         self._joined = False  # someone has subscribed since the last pose was sent
@@ -90,9 +96,9 @@ class FastPathServer:
         self._dragger: Hashable = None
         self._refused = ""
 
-    def attach(self, source: Source | None) -> None:
+    def attach(self, world: PublishedWorld | None) -> None:
         """Serve another world from now on, or none; may be called in any thread."""
-        self._next = (source,)
+        self._next = (world,)
 
     def run_once(self) -> None:
         """Answer requests, publish the newest state if it is new, or wait a moment."""
@@ -100,16 +106,16 @@ class FastPathServer:
         if not all([port.poll(now) for port in self.ports]):
             time.sleep(1e-3 * _IDLE_MS)
             return
-        is_busy = bool(self._topics) and self._source is not None
+        is_busy = bool(self._topics) and self._world is not None
         self._poller.poll(self._period_ms if is_busy else _IDLE_MS)
         self._follow()
         self._read_subscriptions()
         for frames in self.control.receive(_MOST):
             self._answer([frame.bytes for frame in frames])
-        if self._source is not None:
+        if self._world is not None:
             try:
-                self._publish(self._source)
-                self._register(self._source)
+                self._publish(self._world)
+                self._register(self._world)
             except VerbError as error:  # the lab has ended, or is about to be replaced
                 _LOG.debug("The fast path has nothing to show: %s", error)
                 time.sleep(1e-3 * _IDLE_MS)
@@ -122,26 +128,30 @@ class FastPathServer:
 
     def _follow(self) -> None:
         """Serve the world that was attached last."""
-        (source,) = self._next
-        if source is self._source:
+        (world,) = self._next
+        if world is self._world:
             return
-        self._source, self._shown, self._dragger = source, None, None
+        self._world = world
+        self._shown = None
+        self._dragger = None
         self._refused = ""
         self._worlds += 1
         self._mjb = ("", "clients"), b""
-        if source is None:
+        if world is None:
             self._registry.remove()
 
-    def _register(self, source: Source) -> None:
-        host, control, bus = self.control.host, self.control.number, self.bus.number
+    def _register(self, world: PublishedWorld) -> None:
+        host = self.control.host
+        control = self.control.number
+        bus = self.bus.number
         try:
             self._registry.write(
                 Publisher(
                     instance_id=self.instance,
                     pid=os.getpid(),
                     host=host,
-                    scene=source.scene,
-                    ngeom=source.ngeom,
+                    scene=world.scene,
+                    ngeom=world.ngeom,
                     control_port=control,
                     bus_port=bus,
                     started_at=self._started,
@@ -171,11 +181,12 @@ class FastPathServer:
     def _model_id(self, version: int) -> str:
         return f"{self.instance}-{self._worlds}-{version}"
 
-    def _publish(self, source: Source) -> None:
-        pose = source.pose()
+    def _publish(self, world: PublishedWorld) -> None:
+        pose = world.pose()
         if not self._topics or (pose is self._shown and not self._joined):
             return
-        self._shown, self._joined = pose, False
+        self._shown = pose
+        self._joined = False
         if GEOMS in self._topics:
             geoms = {
                 "f": pose.frame_id,
@@ -187,7 +198,7 @@ class FastPathServer:
         if VIEWER in self._topics:
             viewer = {"t": pose.time, "qpos": pose.qpos.tolist(), "qvel": pose.qvel.tolist()}
             self.bus.send(VIEWER, self._pack(viewer))
-        if STATE in self._topics and source.has_state:
+        if STATE in self._topics and world.has_state:
             state = {name: getattr(pose, name).ravel().tolist() for name in _STATE_FIELDS}
             model_id = self._model_id(pose.model_version)
             told = {"t": pose.time, "f": pose.frame_id, "model_id": model_id, **state}
@@ -208,7 +219,7 @@ class FastPathServer:
             self.counts["errors"] += 1
             reply = {"error": str(error)}
         except Exception as error:
-            # A defect of this program: the mirror and the log know of it, and the world goes on.
+            # A defect of this program: the reader and the log know of it, and the world goes on.
             _LOG.exception("A request of the fast path failed.")
             reply = {"error": f"The request failed: {type(error).__name__}: {error}"}
         return self._pack(reply)
@@ -231,60 +242,67 @@ class FastPathServer:
                 "unknown_op", f"There is no operation {name!r:.40}: use {' or '.join(operations)}."
             )
         self.counts[name] += 1
-        if self._source is None:
+        if self._world is None:
             raise VerbError("no_active_manager", "There is no world at present: ask again later.")
-        return operations[name](self._source, request, peer)
+        return operations[name](self._world, request, peer)
 
-    def _hello(self, source: Source, request: PlainMap, peer: Hashable) -> PlainDict:
-        model_id = self._model_id(source.pose().model_version)
+    def _hello(self, world: PublishedWorld, request: PlainMap, peer: Hashable) -> PlainDict:
+        model_id = self._model_id(world.pose().model_version)
         names: Names = "lab" if request.get("names") == "lab" else "clients"
         if self._mjb[0] != (model_id, names):
-            self._mjb = (model_id, names), _export(source, names)
+            self._mjb = (model_id, names), _export(world, names)
         # Only what there is, so that a reader that looks for the key finds the truth, too.
-        can = {"accept_input": not source.refusal, "state": source.has_state}
-        return {
+        can = {"accept_input": not world.refusal, "state": world.has_state}
+        reply: PlainDict = {
             "ok": True,
-            "scene": source.scene,
-            "ngeom": source.ngeom,
+            "scene": world.scene,
+            "ngeom": world.ngeom,
             "bus": f"tcp://{self.bus.host}:{self.bus.number}",
             "format": "mjb",
             "mjb": self._mjb[1],
             "capabilities": {name: True for name, there in can.items() if there},
             "mujoco_version": mujoco.mj_versionString(),
             "model_id": model_id,
-            "note": source.refusal,
-            "robots": list(source.robots),
+            "note": world.refusal,
+            "robots": list(world.robots),
             "requests": self.requests(),
-            **({"prefixes": dict(source.robots)} if names == "lab" else {}),
         }
+        if names == "lab":
+            reply["prefixes"] = dict(world.robots)
+        return reply
 
-    def _perturb(self, source: Source, request: PlainMap, peer: Hashable) -> PlainDict:
-        if source.refusal:
-            if self._refused != source.refusal:
-                self._refused = source.refusal
-                self._report(source.refusal)
-            raise VerbError("not_ready", source.refusal)
+    def _perturb(self, world: PublishedWorld, request: PlainMap, peer: Hashable) -> PlainDict:
+        if world.refusal:
+            if self._refused != world.refusal:
+                self._refused = world.refusal
+                self._report(world.refusal)
+            raise VerbError("not_ready", world.refusal)
         drag = request.get("drag", request)
         if not isinstance(drag, dict):
             raise VerbError("bad_value", _BAD)
         if "select" in drag:
-            self._drag(source, drag, peer)
+            self._drag(world, drag, peer)
             return {"ok": True}
         body = _whole(request.get("body"))
-        force, torque = (_vector(request.get(name, ())) for name in ("force", "torque"))
+        force = _vector(request.get("force", ()))
+        torque = _vector(request.get("torque", ()))
         if body > 0:  # the world does not move
-            source.push(body, force, torque)
+            world.push(body, force, torque)
         return {"ok": True}
 
-    def _drag(self, source: Source, drag: PlainMap, peer: Hashable) -> None:
+    def _drag(self, world: PublishedWorld, drag: PlainMap, peer: Hashable) -> None:
         active = drag.get("active", 0)
-        active = int(active) if isinstance(active, bool) else _whole(active)
+        if isinstance(active, bool):
+            active = int(active)
+        else:
+            active = _whole(active)
         body = _whole(drag["select"])
-        localpos, target = (_vector(drag.get(name, ())) for name in ("localpos", "refselpos"))
+        localpos = _vector(drag.get("localpos", ()))
+        target: np.ndarray | None = _vector(drag.get("refselpos", ()))
         if body <= 0 or not active & (_PULL | _TURN):
             if self._dragger == peer:  # otherwise it is the drag of another one
                 self._dragger = None
-                source.release()
+                world.release()
             return
         quat = None
         if active & _TURN:
@@ -294,18 +312,20 @@ class FastPathServer:
             quat = _vector(given, 4)
             if not quat.any():
                 raise VerbError("bad_value", _BAD)
-        source.drag(body, localpos, target if active & _PULL else None, quat)
+        if not active & _PULL:
+            target = None
+        world.drag(body, localpos, target, quat)
         self._dragger = peer
 
 
-def _export(source: Source, names: Names) -> bytes:
+def _export(world: PublishedWorld, names: Names) -> bytes:
     """Return the model; with the lab's names where URLab's clients could not tell robots apart."""
     try:
-        return source.model(names)
+        return world.model(names)
     except VerbError:
         if names == "lab":
             raise
-        return source.model("lab")  # a reader that draws goes by ids
+        return world.model("lab")  # a reader that draws goes by ids
 
 
 def _whole(value: object) -> int:

@@ -16,7 +16,7 @@ from manyworlds.lab.server.config import LabServerCfg
 from manyworlds.lab.server.ports import Port
 from manyworlds.lab.world.world import binary_model
 from manyworlds.plugins.urlab.fast_path.server import FastPathServer
-from manyworlds.plugins.urlab.fast_path.sources import Names, WorldPose
+from manyworlds.plugins.urlab.fast_path.worlds import Names, WorldPose
 from manyworlds.utils.extras import require_extra
 from manyworlds.viewer.world_mirror import WorldMirror
 
@@ -28,7 +28,7 @@ _JOIN_S = 2.0
 _PERIOD_MS = 20  # a training shows its worlds ten times per second
 
 
-class TrainingSource:
+class PublishedTraining:
     """One world of a training, for looking only.
 
     Args:
@@ -47,12 +47,14 @@ class TrainingSource:
             "learns, and the run could not be repeated; push it in `manyworlds play` or "
             "`manyworlds lab` with the run's folder."
         )
-        self._frames, self._world = frames, world
+        self._frames = frames
+        self._world = world
         self._fields = [name for name in frames.arrays if name.startswith("model.")]
         self._arrays = SimpleNamespace()
         fields = {field.removeprefix("model.") for field in self._fields}
         self._mirror = WorldMirror(model, self._arrays, fields)
-        self._last, self._version = -1, 0
+        self._last = -1
+        self._version = 0
         self._rows: list[bytes] = []
         self._pose: WorldPose | None = None
 
@@ -94,8 +96,11 @@ class TrainingSource:
         world = self._world
         for field in self._fields:
             setattr(self._arrays, field.removeprefix("model."), arrays[field])
-        rows = [arrays[field][world if len(arrays[field]) > 1 else 0] for field in self._fields]
-        content = [row.tobytes() for row in rows]
+        content = []
+        for field in self._fields:
+            rows = arrays[field]
+            row = rows[world] if len(rows) > 1 else rows[0]
+            content.append(row.tobytes())
         self._version += bool(self._rows) and content != self._rows
         self._rows = content
         self._mirror.load(SimpleNamespace(**arrays), world)
@@ -124,7 +129,7 @@ class TrainingPublisher:
     def __init__(self, frames: Frames, model: mujoco.MjModel, world: int, name: str) -> None:
         self._context: Any = require_extra("zmq", "net").Context()
         self.server = FastPathServer(self._new_port, _LOG.warning, period_ms=_PERIOD_MS)
-        self.server.attach(TrainingSource(frames, model, world, name))
+        self.server.attach(PublishedTraining(frames, model, world, name))
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fast path", daemon=True)
         for port in self.server.ports:
@@ -145,7 +150,9 @@ class TrainingPublisher:
 
     def _new_port(self, use: str, kind: int) -> Port:
         cfg = LabServerCfg()
-        number = cfg.ports[use] if _is_free(cfg.host, cfg.ports[use]) else 0
+        number = cfg.ports[use]
+        if not _is_free(cfg.host, number):
+            number = 0
         limit = cfg.limits.max_bytes
         return Port(self._context, use, kind, cfg.host, number, _LOG.warning, limit)
 

@@ -21,7 +21,7 @@ _OF_LAST_STEP = ("qacc", "actuator_force", "sensordata")
 _TRIES = 20
 
 
-class ClientMirror:
+class WorldCopy:
     """Model and data that follow the snapshots of a lab.
 
     Nothing is fetched and computed before the first use of `model` or `data`.
@@ -35,7 +35,9 @@ class ClientMirror:
     def __init__(
         self, verbs: LabVerbs, fetch: Callable[[], Snapshot], version: Callable[[], str]
     ) -> None:
-        self._verbs, self._fetch, self._mujoco = verbs, fetch, version
+        self._verbs = verbs
+        self._fetch = fetch
+        self._mujoco = version
         self._lock = threading.RLock()
         self._model: mujoco.MjModel | None = None
         self._data: mujoco.MjData | None = None
@@ -95,11 +97,13 @@ class ClientMirror:
                     break
             else:
                 raise NotReadyError("not_ready", "The model changes all the time: try again later.")
-            self.snapshot, self._version = snapshot, snapshot.model_version
+            self.snapshot = snapshot
+            self._version = snapshot.model_version
             self._robots = world["robots"]
             if self._model is None or not self._write(self._model, fresh):
                 self._model = fresh
-                self._data = None if self._data is None else mujoco.MjData(fresh)
+                if self._data is not None:
+                    self._data = mujoco.MjData(fresh)
             if self._data is not None:
                 self._follow(self._data, snapshot)
 

@@ -35,7 +35,7 @@ class WorldPose:
     """Generalized velocities, shape (nv,)."""
 
 
-class Source(Protocol):
+class PublishedWorld(Protocol):
     """World that a publisher serves; one thread calls it."""
 
     @property
@@ -94,14 +94,15 @@ class Source(Protocol):
         ...
 
 
-class LabSource:
+class PublishedLab:
     """A live lab.
 
     Args:
         face: the lab, in this process or in another one.
     """
 
-    refusal, has_state = "", True
+    refusal = ""
+    has_state = True
 
     def __init__(self, face: LabFace) -> None:
         self.face = face
@@ -128,7 +129,7 @@ class LabSource:
         return cast("WorldPose", self.face.snapshot)
 
     def model(self, names: Names = "clients") -> bytes:
-        """Return the present model in MuJoCo's binary format; see `Source.model`."""
+        """Return the present model in MuJoCo's binary format; see `PublishedWorld.model`."""
         if names == "clients":
             return cast("bytes", export_model(self.face.verbs)["mjb"])
         return self.face.verbs.export_model()["mjb"]

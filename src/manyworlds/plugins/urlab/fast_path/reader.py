@@ -1,4 +1,4 @@
-"""Mirror's side of the fast path: the model and the newest poses of a publisher, and pushes."""
+"""Reader's side of the fast path: the model and the newest poses of a publisher, and pushes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _TIMEOUT_S = 5.0
 _HELLO_S = 30.0  # a large model takes long to export
 
 
-class MirrorError(RuntimeError):
+class PublisherError(RuntimeError):
     """A publisher does not answer, or refuses; the message is one sentence."""
 
 
 @dataclass(frozen=True)
-class MirroredScene:
+class PublishedScene:
     """World of a publisher, as its answer to `fastpath_hello` describes it."""
 
     scene: str
@@ -50,7 +50,7 @@ class Newest:
     geoms: Message | None = None
 
 
-class FastPathMirror:
+class FastPathReader:
     """Connection to a publisher.
 
     Args:
@@ -69,31 +69,33 @@ class FastPathMirror:
     ) -> None:
         self._zmq: Any = require_extra("zmq", "net")
         self._msgpack: Any = require_extra("msgpack", "net")
-        self.address, self._timeout = address, timeout
-        self._topics, self._backlog = topics, backlog
+        self.address = address
+        self._timeout = timeout
+        self._topics = topics
+        self._backlog = backlog
         self._context = self._zmq.Context()
         self._requests: Any = None
         self._poses: Any = None
         self._bus = ""
 
-    def hello(self) -> MirroredScene:
+    def hello(self) -> PublishedScene:
         """Ask for the model, and listen to the poses.
 
         Raises:
-            MirrorError: there is no answer, no world, or a model of another MuJoCo.
+            PublisherError: there is no answer, no world, or a model of another MuJoCo.
         """
         # A short question first: exporting a large model takes long, and a silent port never ends.
         self.is_there(raise_error=True)
         reply = self.request("fastpath_hello", timeout=_HELLO_S, names="lab")
         if "error" in reply:
-            raise MirrorError(
+            raise PublisherError(
                 f"The publisher at {self.address} has nothing to show: {reply['error']}"
             )
         model = _load(reply, self.address)
         bus = str(reply.get("bus", "")).replace("://*", "://127.0.0.1")
         if bus != self._bus:
             self._listen(bus)
-        return MirroredScene(
+        return PublishedScene(
             scene=str(reply.get("scene", "")),
             model=model,
             model_id=str(reply.get("model_id", "")),
@@ -107,11 +109,11 @@ class FastPathMirror:
         """Return True if the publisher answers.
 
         Raises:
-            MirrorError: it does not, and `raise_error` is on.
+            PublisherError: it does not, and `raise_error` is on.
         """
         try:
             self.request("ping")  # answered by an error, as everything is
-        except MirrorError:
+        except PublisherError:
             if raise_error:
                 raise
             return False
@@ -121,9 +123,11 @@ class FastPathMirror:
         """Send a request, and return the reply, which may be an error.
 
         Raises:
-            MirrorError: there is no answer.
+            PublisherError: there is no answer.
         """
-        zmq, timeout = self._zmq, self._timeout if timeout is None else timeout
+        zmq = self._zmq
+        if timeout is None:
+            timeout = self._timeout
         if self._requests is None:
             self._requests = self._context.socket(zmq.REQ)
             self._requests.setsockopt(zmq.LINGER, 0)
@@ -132,16 +136,16 @@ class FastPathMirror:
         if not self._requests.poll(int(1e3 * timeout)):
             self._requests.close()  # a socket that missed a reply cannot be used again
             self._requests = None
-            raise MirrorError(
+            raise PublisherError(
                 f"No publisher answers at {self.address} within {timeout:g} s: start `manyworlds "
                 "lab TARGET --serve` or `manyworlds train TASK --view`, or name another HOST:PORT."
             )
         try:
             reply = self._msgpack.unpackb(self._requests.recv())
         except ValueError as error:
-            raise MirrorError(f"{self.address} is no publisher: {error}.") from error
+            raise PublisherError(f"{self.address} is no publisher: {error}.") from error
         if not isinstance(reply, dict):
-            raise MirrorError(f"{self.address} is no publisher: it answers {reply!r:.40}.")
+            raise PublisherError(f"{self.address} is no publisher: it answers {reply!r:.40}.")
         return reply
 
     def read(self, newest: Newest) -> bool:
@@ -190,23 +194,27 @@ def find_publisher(host: str = "") -> str:
             started last.
 
     Raises:
-        MirrorError: there is none on this machine.
+        PublisherError: there is none on this machine.
         ValueError: the port is no port.
     """
     if not host:
         publishers = find_publishers()
         if not publishers:
-            raise MirrorError(
+            raise PublisherError(
                 "No world is served on this machine: start `manyworlds lab TARGET --serve` or "
                 "`manyworlds train TASK --view`, or name its HOST:PORT."
             )
         return publishers[0].control
     name, colon, port = host.removeprefix("tcp://").rpartition(":")
-    if not colon:
-        name, port = ("", host) if host.isdigit() else (host, str(DEFAULT_PORT))
+    if not colon and host.isdigit():
+        port = host
+    elif not colon:
+        name = host
+        port = str(DEFAULT_PORT)
     if not port.isdigit() or not 0 < int(port) < 65536:
         raise ValueError(f"'{host}' must be HOST, HOST:PORT or PORT, with a port up to 65535.")
-    name = "127.0.0.1" if name in ("", "localhost") else name
+    if name in ("", "localhost"):
+        name = "127.0.0.1"
     return f"tcp://{name}:{port}"
 
 
@@ -229,21 +237,23 @@ def _load(reply: Message, address: str) -> mujoco.MjModel:
     """Return the compiled model of a publisher.
 
     Raises:
-        MirrorError: it is none of this version of MuJoCo.
+        PublisherError: it is none of this version of MuJoCo.
     """
-    kind, content = str(reply.get("format", "mjb")), reply.get("mjb")
-    theirs, ours = str(reply.get("mujoco_version", "")), mujoco.mj_versionString()
+    kind = str(reply.get("format", "mjb"))
+    content = reply.get("mjb")
+    theirs = str(reply.get("mujoco_version", ""))
+    ours = mujoco.mj_versionString()
     if theirs not in ("", ours):
-        raise MirrorError(
+        raise PublisherError(
             f"The publisher at {address} has MuJoCo {theirs} and this program {ours}: install the "
             "same version, because compiled models cannot be read by another one."
         )
     if kind != "mjb" or not isinstance(content, bytes):
-        raise MirrorError(f"The publisher at {address} sends no compiled model, but '{kind}'.")
+        raise PublisherError(f"The publisher at {address} sends no compiled model, but '{kind}'.")
     try:
         return mujoco.MjModel.from_binary_path("publisher.mjb", {"publisher.mjb": content})
     except (ValueError, mujoco.FatalError) as error:
-        raise MirrorError(
+        raise PublisherError(
             f"MuJoCo {ours} cannot read the model of the publisher at {address}, probably because "
             f"the publisher has another version: {' '.join(str(error).split())}"
         ) from error
@@ -260,7 +270,8 @@ def pose_bodies(
         xpos: positions of all bodies [m], shape (nbody, 3).
         xquat: orientations of all bodies (wxyz), shape (nbody, 4).
     """
-    data.xpos[:], data.xquat[:] = xpos, xquat
+    data.xpos[:] = xpos
+    data.xquat[:] = xquat
     matrix = np.empty(9)
     for body in range(model.nbody):
         mujoco.mju_quat2Mat(matrix, data.xquat[body])
