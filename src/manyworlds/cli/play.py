@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+    from manyworlds.utils.viewer_config import ViewerConfig
     from manyworlds.viewer.base import PolicyProtocol
     from manyworlds.viewer.viser.checkpoints import CheckpointManager
 
@@ -67,9 +68,9 @@ class PlayOptions(PolicyOptions):
     video_length: int = 200
     """Length of the video [control steps]."""
     video_height: int | None = None
-    """Height of the video [pixels]; None uses the task's height."""
+    """Height of the video [pixels]; None uses the task's, or 480 if that is less."""
     video_width: int | None = None
-    """Width of the video [pixels]; None uses the task's width."""
+    """Width of the video [pixels]; None uses the task's, or 640 if that is less."""
     camera: int | str | None = None
     """Name or number of the model's camera for the video; None looks at the robot of the task."""
     host: Host = "127.0.0.1"
@@ -185,8 +186,15 @@ def _change(env: ManagerBasedRlEnvCfg, options: PlayOptions) -> None:
             )
         for term in tracking:
             term.motion_file = str(options.motion_file)
+    enlarge(env.viewer)
     env.viewer.height = options.video_height or env.viewer.height
     env.viewer.width = options.video_width or env.viewer.width
+
+
+def enlarge(viewer: ViewerConfig) -> None:
+    """Make the images of a task at least as large as films are: 640 x 480 pixels."""
+    viewer.width = max(viewer.width, 640)
+    viewer.height = max(viewer.height, 480)
 
 
 def film(

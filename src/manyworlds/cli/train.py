@@ -180,6 +180,7 @@ def run(
         raise UsageError("--init-policy begins a new training: leave out what resumes one.")
     if options.remember and not (options.enter or options.view):
         raise ValueError("--remember needs --enter or --view: add one of them.")
+    from manyworlds.cli.play import enlarge
     from manyworlds.cli.task_tables import task_tables
     from manyworlds.cli.training_progress import TrainingProgress
     from manyworlds.cli.training_watchers import TrainingWatchers
@@ -193,6 +194,8 @@ def run(
         _use_gpus(options, argv)
     if options.enable_nan_guard:
         config.env.sim.nan_guard.enabled = True
+    if options.video:
+        enlarge(config.env.viewer)
     recorded = _recorded_edits(options, resume)
     console = new_console(silent=not ranks.is_main)
     load = absolute(options.load)

@@ -17,7 +17,7 @@ from manyworlds.plugins.urlab.fast_path.reader import (
     PublisherError,
     pose_bodies,
 )
-from manyworlds.utils.drawing import draw_near_things, pose_for_drawing
+from manyworlds.utils.drawing import draw_for_robots, pose_for_drawing
 from manyworlds.viewer.model_sync import copy_model_fields
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class PeekWindow:
 
     def _open(self) -> None:
         self.model = self.scene.model
-        draw_near_things(self.model)
+        draw_for_robots(self.model)
         self.data = mujoco.MjData(self.model)
         before = set(threading.enumerate())
         self._handle: Handle = self._launch(
@@ -120,7 +120,7 @@ class PeekWindow:
 
     def _show(self, fresh: PublishedScene) -> None:
         """Show a changed model: in the same window if only its values have changed."""
-        draw_near_things(fresh.model)
+        draw_for_robots(fresh.model)
         same = _has_same_elements(self.model, fresh.model)
         self.scene = fresh
         self._takes_drags = True

@@ -5,6 +5,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+_SQUARES = 16  # along each side of a height field, so that motion over it shows
+_SQUARE_SHADE = 0.06
 # Height at the end of the palette [m]; a square root spreads smaller heights.
 _FULL_HEIGHT = 1.0
 # Slate blue in pits, light stone at ground level, then sage, sand and clay.
@@ -60,7 +62,10 @@ def color_by_height(
         np.linspace(0, n - 1, texture_size).round().astype(int) for n in physical_heights.shape
     )
     # The first row of a texture is at the largest y.
-    pixels = (255 * rgb[rows[::-1]][:, cols]).round().astype(np.uint8)
+    pixels = 255 * rgb[rows[::-1]][:, cols]
+    squares = np.arange(texture_size) // (texture_size // _SQUARES)
+    pixels *= 1.0 - _SQUARE_SHADE * ((squares[:, None] + squares) % 2)[..., None]
+    pixels = pixels.round().astype(np.uint8)
     texture = spec.add_texture(
         name=unique_id,
         type=mujoco.mjtTexture.mjTEXTURE_2D,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from manyworlds.utils.drawing import draw_near_things
+from manyworlds.utils.drawing import draw_for_robots
 from manyworlds.utils.gl import gl_backend, use_working_gl
 
 
@@ -18,7 +18,7 @@ class Renderer(mujoco.Renderer):
 
     Args:
         model: the model; its offscreen buffer grows to the image size, and its near clipping
-            distance is reduced (`draw_near_things`).
+            distance is reduced (`draw_for_robots`).
         height: image height [pixel].
         width: image width [pixel].
 
@@ -34,7 +34,7 @@ class Renderer(mujoco.Renderer):
         visual = model.vis.global_
         visual.offwidth = max(visual.offwidth, width)
         visual.offheight = max(visual.offheight, height)
-        draw_near_things(model)
+        draw_for_robots(model)
         super().__init__(model, height, width)
         _leave_context()
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import mujoco
 import numpy as np
 
-from manyworlds.utils.drawing import draw_near_things, pose_for_drawing
+from manyworlds.utils.drawing import draw_for_robots, pose_for_drawing
 from manyworlds.utils.newton import avoid_sparse_newton
 from manyworlds.viewer.model_sync import (
     VIEWER_INERTIAL_FIELDS,
@@ -58,7 +58,7 @@ class WorldMirror:
     ) -> None:
         self.model = copy.copy(model)
         avoid_sparse_newton(self.model)
-        draw_near_things(self.model)
+        draw_for_robots(self.model)
         self.data = mujoco.MjData(self.model)
         self._sim_model = sim_model
         self._all: set[str] = set()

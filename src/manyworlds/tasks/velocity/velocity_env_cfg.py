@@ -246,6 +246,7 @@ def _sensors(robot: LeggedRobot) -> tuple[SensorCfg, ...]:
             max_distance=5.0,
             include_geom_groups=(0,),
             debug_vis=True,
+            viz=RayCastSensorCfg.VizCfg(hit_sphere_radius=0.1),
         ),
         TerrainHeightSensorCfg(
             name="foot_height_scan",
