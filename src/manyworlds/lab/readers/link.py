@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -64,8 +65,8 @@ class LabLink:
         self._num_facts = 0
         """Number of facts that were sent."""
         self._sending_facts = threading.Lock()  # otherwise older facts could follow newer ones
-        self._pusher: threading.Thread | None = None
-        self._is_over = threading.Event()
+        self._pushes_facts = False
+        """True from the time when the reader first asked for facts."""
         self._thread = threading.Thread(target=self._listen, name="manyworlds-link", daemon=True)
         self._thread.start()
 
@@ -168,20 +169,20 @@ class LabLink:
         finally:
             os.close(descriptor)
 
-    def _push_facts(self) -> None:
-        """Send the facts whenever they differ from the last ones, ten times a second at most.
+    def _push_facts(self) -> float:
+        """Send the facts if they differ from the last ones; return when to do it again [s].
 
         A reader that has called a verb asks, see `RemoteLab.facts`: nothing is sent with replies,
         which programs wait for.
         """
-        while not self._is_over.wait(FACTS_S):
-            try:
-                self._send_facts()
-            except OSError:
-                return  # the reader ended; `ended` tells it
-            except Exception:
-                _LOG.exception("The facts of a world cannot be shown to another process.")
-                self._is_over.wait(_AGAIN_S)
+        try:
+            self._send_facts()
+        except OSError:
+            pass  # the reader ended; `receive` tells it
+        except Exception:
+            _LOG.exception("The facts of a world cannot be shown to another process.")
+            return monotonic() + _AGAIN_S
+        return monotonic() + FACTS_S
 
     def _send_facts(self) -> int:
         """Send the facts unless the reader has them; return how many were sent."""
@@ -196,17 +197,17 @@ class LabLink:
 
     def _answer_facts(self) -> dict[str, object]:
         """Send the facts, from now on also when they change."""
-        count = self._send_facts()
-        with self._sending_facts:
-            if self._pusher is None:
-                name = "manyworlds-link-facts"
-                self._pusher = threading.Thread(target=self._push_facts, name=name, daemon=True)
-                self._pusher.start()
-        return {"num_facts": count}
+        self._pushes_facts = True
+        return {"num_facts": self._send_facts()}
 
     def _listen(self) -> None:
         try:
+            due = 0.0
             while True:
+                if self._pushes_facts and monotonic() >= due:
+                    due = self._push_facts()
+                if not self._wire.wait(FACTS_S):
+                    continue
                 message = self._wire.receive()
                 if "channel" in message:
                     self._calls.add(message["descriptor"])
@@ -215,7 +216,6 @@ class LabLink:
         except EOFError:
             pass
         finally:
-            self._is_over.set()
             self._calls.close()
             self._workers.shutdown(wait=False, cancel_futures=True)
             self._worlds.shutdown(wait=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import struct
 import threading
@@ -72,6 +73,24 @@ class Wire:
                 self._socket.sendall(content)
             if payload is not None:
                 self._socket.sendall(payload)
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for a message, or for the end of the wire; return False if none comes in time.
+
+        Args:
+            timeout: the time [s].
+
+        Raises:
+            EOFError: the wire was closed.
+        """
+        if self._unread:
+            return True
+        waiting = select.poll()
+        try:
+            waiting.register(self._socket, select.POLLIN)
+        except ValueError as error:  # a closed socket has no number
+            raise EOFError(str(error)) from error
+        return bool(waiting.poll(1000.0 * timeout))
 
     def receive(self) -> Message:
         """Wait for a message; the receiver closes a file descriptor in `descriptor`.
