@@ -102,7 +102,7 @@ def test_from_file_takes_the_edits(run, capsys):
     assert run_again(*argv) == 0
     err = capsys.readouterr().err
     assert "in 1 setting; those of the task apply:" in err
-    assert "env.rewards.smooth_reward.weight: 2.0 in the run, 5.0 in the task" in err
+    assert "env.rewards.smooth_reward.weight: 2.0, in the task 5.0" in err
     resumed = RunFolder.latest(Path("runs"))
     assert weights_used(resumed) == [5.0]
     assert "weight = 5.0" in (resumed.path / "task" / "my_task.py").read_text()

@@ -633,8 +633,8 @@ def test_export_dataset_needs_episodes_that_end(tmp_path, capsys, monkeypatch):
     assert train(tmp_path) == 0
     own = run_configs.evaluation_env_cfg
 
-    def endless(*args):
-        cfg = own(*args)
+    def endless(*args, **options):
+        cfg = own(*args, **options)
         cfg.episode_length_s, cfg.terminations = 0.2, {}
         return cfg
 

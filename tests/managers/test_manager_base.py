@@ -56,7 +56,7 @@ def test_a_wrong_signature_is_told_when_the_term_is_prepared(env):
 
     place = rf"{__file__}, line \d+"
     cfg = {"odd": RewardTermCfg(func=scaled, weight=1.0, params={"scael": 2.0})}
-    message = rf"'odd': scaled\(env, .*\) \({place}\) has no parameter 'scael'. Did"
+    message = rf"'odd': scaled\(env, .*\({place}\) has no parameter 'scael'. Did"
     with pytest.raises(ValueError, match=message):
         RewardManager(cfg, env)
     cfg = {"odd": RewardTermCfg(func=alone, weight=1.0)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from manyworlds.cli.options import PolicyOptions, parse_task_command
 from manyworlds.cli.runs import find_run, find_task, tell_differences
 
 if TYPE_CHECKING:
+    from manyworlds.cli.task_fields import EnvConfig
     from manyworlds.envs import ManagerBasedRlEnvCfg
     from manyworlds.rl.evaluation import Evaluation
     from manyworlds.rl.run_folder import RunFolder
@@ -45,25 +47,18 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds evaluate`: one episode in each world, and a table."""
     options, words = parse_task_command(EvaluateOptions, argv, "evaluate")
     task = find_task(options, "evaluate")
-    from manyworlds.cli.task_fields import EnvConfig, parse_fields, take_num_envs
     from manyworlds.tasks import load_env_cfg
     from manyworlds.tasks.run_configs import evaluation_env_cfg
     from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
     from manyworlds.utils.extras import require_extra
 
-    found = None
-    env_cfg = load_env_cfg(task)
-    if not {"-h", "--help"} & {*words}:
-        require_extra("rsl_rl", "train")
-        found = find_run(options.checkpoint, options.log_root, task)
-        tell_differences(found.folder, task, from_file=options.from_file)
+    config = _parsed(load_env_cfg(task), task, options, words)  # tells mistakes before all else
+    require_extra("rsl_rl", "train")
+    found = find_run(options.checkpoint, options.log_root, task)
+    tell_differences(found.folder, task, from_file=options.from_file)
+    if found.folder is not None:
         env_cfg = evaluation_env_cfg(task, found.folder, from_file=options.from_file)
-    config = EnvConfig(env=env_cfg)
-    config.env.scene.num_envs = 256
-    config.env.seed = UNSEEN_SEED
-    config = parse_fields(config, words, f"evaluate {task}", options)
-    take_num_envs(config.env, options.num_envs)
-    assert found is not None
+        config = _parsed(env_cfg, task, options, words)
     if options.terrain_level is not None:
         hold_terrain_level(config.env, options.terrain_level)
     checkpoint = found.need_checkpoint()
@@ -76,6 +71,20 @@ def main(argv: list[str]) -> int:
     print(f"policy: {checkpoint}")
     print(evaluate_checkpoint(task, checkpoint, found.folder, config.env, options.device))
     return 0
+
+
+def _parsed(
+    env_cfg: ManagerBasedRlEnvCfg, task: str, options: EvaluateOptions, words: Sequence[str]
+) -> EnvConfig:
+    """Return an environment for new worlds, with the values that the command line gives."""
+    from manyworlds.cli.task_fields import EnvConfig, parse_fields, take_num_envs
+
+    config = EnvConfig(env=env_cfg)
+    config.env.scene.num_envs = 256
+    config.env.seed = UNSEEN_SEED
+    config = parse_fields(config, words, f"evaluate {task}", options)
+    take_num_envs(config.env, options.num_envs)
+    return config
 
 
 def evaluate_cases(

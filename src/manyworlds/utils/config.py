@@ -148,7 +148,7 @@ def describe_differences(
     """
     if not (isinstance(here, dict) and isinstance(there, dict)):
         if here != there:
-            yield f"{path}: {here} {where[0]}, {there} {where[1]}"
+            yield f"{path}: {here}, {where[1]} {there}"
         return
     for key in dict.fromkeys((*there, *here)):
         inner = f"{path}.{key}".lstrip(".")
