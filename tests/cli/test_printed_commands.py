@@ -41,14 +41,16 @@ def training(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_printed_commands_work_as_they_stand(training, capsys):
     """Enter the training, stop it, and go on: the run remembers the file of its task."""
-    enter = shlex.split(training.stdout.readline().rpartition("manyworlds ")[2])
+    line = next(line for line in training.stdout if "lab --attach" in line)
+    enter = shlex.split(line.rpartition("manyworlds ")[2])
     assert training.stdout.readline().startswith("iteration 1/")
     run = Path(enter[2])
     assert enter == ["lab", "--attach", str(run), "--world", "0"]
     assert main([*enter, "--headless", "--seconds", "0"]) == 0
     assert f"world 0 of {run.name} after" in capsys.readouterr().out
     training.send_signal(signal.SIGINT)
-    said = next(line for line in training.stdout if line.startswith("stopped after"))
+    assert any(line.startswith("stopped after") for line in training.stdout)
+    said = next(line for line in training.stdout if "manyworlds train" in line)
     resume = shlex.split(said.rpartition("manyworlds ")[2])
     last = RunFolder(run).last_checkpoint()
     assert resume[2:] == ["--checkpoint", str(last)]

@@ -60,6 +60,10 @@ def test_list_names_tasks_by_keyword(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == registry.list_tasks()
     assert all(" on 1 core" in line or " on 2 cores" in line for line in lines)
+    assert main(["list", "Cartpole-Swingup"]) == 0
+    tables = capsys.readouterr().out
+    for title in ("ActionManager", "group 'actor'", "RewardManager", "EventManager"):
+        assert title in tables
     assert main(["list", "swing"]) == 0
     assert capsys.readouterr().out.splitlines() == ["Cartpole-Swingup  1 minute on 2 cores"]
     assert main(["list", "rough-quadruped"]) == 0
@@ -92,6 +96,9 @@ def test_train_overrides_reach_environment_and_learner(tmp_path, capsys):
     assert run.agent_params()["actor"]["hidden_dims"] == [16, 16]
     summary = json.loads((run.path / "summary.json").read_text())
     assert summary["iterations"] == 2 and summary["interrupted"] is False
+    assert re.search(r"smooth_reward +. cartpole_smooth_reward +. +2\.5", out)
+    assert "number of worlds: 8 on cpu, control step 0.1 s" in out
+    assert "trained all 2 iterations" in out and f"\n  manyworlds play {run.path} " in out
 
 
 def test_train_films_a_world(tmp_path, capsys, monkeypatch):

@@ -38,7 +38,7 @@ from manyworlds.cli.runs import (
     tell_differences,
 )
 from manyworlds.cli.task_files import LOADED, absolute, trust
-from manyworlds.cli.train_seeds import SeedOptions, train_seeds
+from manyworlds.cli.train_seeds import RUN_FILE, SeedOptions, train_seeds
 from manyworlds.utils.terminal import new_console, print_line
 
 if TYPE_CHECKING:
@@ -210,7 +210,8 @@ def run(
     ):
 
         def start(runner: OnPolicyRunner, folder: RunFolder) -> None:
-            print_line(console, task_tables(runner.env.unwrapped))
+            if RUN_FILE not in os.environ:  # of several seeds, all would print the same
+                print_line(console, task_tables(runner.env.unwrapped))
             print_line(console, f"run folder: {folder.path}")
             watchers.start(runner, folder)
 
