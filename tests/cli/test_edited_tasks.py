@@ -113,6 +113,23 @@ def test_from_file_takes_the_edits(run, capsys):
     assert high == pytest.approx(2.5 * low, rel=1e-2)
 
 
+def test_a_copy_finds_what_lies_beside_the_file(run, capsys):
+    """Load a model beside the task's file, by `__file__`, from the file's own folder."""
+    Path("robot.txt").write_text("here")
+    beside = (
+        TASK.replace('"Edited"', '"Beside"')
+        + """
+from pathlib import Path
+assert (Path(__file__).parent / "robot.txt").read_text() == "here"
+"""
+    )
+    Path("beside.py").write_text(beside)
+    assert run_again("train", "Beside", "--load", "beside.py") == 0
+    trained = RunFolder.latest(Path("runs"))
+    (trained.path / "task" / "robot.txt").write_text("of the run folder")
+    assert run_again("evaluate", str(trained.path), "--num-envs", "2") == 0
+
+
 def test_a_copy_from_elsewhere_is_asked_for(run, capsys):
     """Change the copy in the run folder: it is no code that this user has trained with."""
     copy = run.path / "task" / "my_task.py"
@@ -121,6 +138,7 @@ def test_a_copy_from_elsewhere_is_asked_for(run, capsys):
     assert run_again("evaluate", str(run.path)) == 1
     shown = capsys.readouterr()
     assert "with which you have not trained yet" in shown.err and "run\n" not in shown.out
+    assert str(copy) in shown.err  # the file that would run
 
 
 def test_a_new_training_begins_with_a_policy(run, capsys):

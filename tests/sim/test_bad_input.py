@@ -279,5 +279,5 @@ def test_more_worlds_than_memory_are_refused():
     model = mujoco.MjModel.from_xml_string(
         "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"
     )
-    with pytest.raises(ValueError, match=r"worlds of this model need more than \d+.*less than \d+"):
+    with pytest.raises(ValueError, match=r"worlds of this model need more than \d+.*at most \d+"):
         Simulation(10**11, model=model, device="cpu")

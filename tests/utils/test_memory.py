@@ -24,7 +24,8 @@ def test_a_container_may_have_less(tmp_path, monkeypatch):
     assert memory.free_memory() == 8000 * 1024
     (tmp_path / "memory.max").write_text("5000\n")
     (tmp_path / "memory.current").write_text("1000\n")
-    assert memory.free_memory() == 4000
+    (tmp_path / "memory.stat").write_text("anon 700\ninactive_file 300\n")
+    assert memory.free_memory() == 4300
     (tmp_path / "memory.max").write_text("max\n")
     assert memory.free_memory() == 8000 * 1024
     monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "nothing")

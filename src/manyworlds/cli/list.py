@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Annotated
 
 import tyro
 
-from manyworlds.cli.errors import UsageError
+from manyworlds.cli.errors import EXPECTED, UsageError, one_line
 from manyworlds.cli.options import Load, parse
 
 
@@ -60,7 +61,10 @@ def main(argv: list[str]) -> int:
     width = max(map(len, names))
     print("\n".join(f"{name:<{width}}  {cpu_training(name)}".rstrip() for name in names))
     if options.keyword in names:
-        print(_tables(options.keyword))
+        try:
+            print(_tables(options.keyword))
+        except EXPECTED as error:
+            print(f"note: its tables need the robot: {one_line(error)}", file=sys.stderr)
     return 0
 
 

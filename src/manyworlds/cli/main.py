@@ -95,7 +95,7 @@ def main(argv: list[str] | None = None) -> int:
         from manyworlds.utils.gl import gl_import_problem
 
         message = gl_import_problem(error)
-        is_of_a_term = bool(getattr(error, "__notes__", ()))  # which the error names
+        is_of_a_term = hasattr(error, "__manyworlds_term__")  # which the error names
         if not message and (is_of_a_term or isinstance(error, EXPECTED)):
             message = one_line(error)
         debugs = _DEBUG in argv or os.environ.get("MANYWORLDS_DEBUG", "0") not in ("", "0")

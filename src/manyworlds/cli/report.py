@@ -93,6 +93,8 @@ def main(argv: list[str]) -> int:
     page = {"html": HtmlPage, "md": MarkdownPage}[page_format](f"{run.task}: {run.path.name}")
     with tempfile.TemporaryDirectory() as scratch:
         results = Results()
+        if options.from_file:
+            results.settings = "the settings of the task as it is now"
         if options.evaluate:
             results.evaluation, results.no_evaluation = _attempt(
                 "evaluation", lambda: _evaluate(found, options)

@@ -47,6 +47,8 @@ class Results:
     no_evaluation: str = ""
     pictures: list[Path] | None = field(default=None)
     no_pictures: str = ""
+    settings: str = "the settings of the training"
+    """Settings of the worlds in which the policy was evaluated."""
 
 
 def fill_page(
@@ -115,7 +117,7 @@ def _add_evaluation(page: Page, results: Results) -> None:
         return
     page.text(
         f"{found.episodes} episodes of at most {found.episode_length_s:g} s in new worlds with "
-        "the settings of the training, without exploration noise: mean length "
+        f"{results.settings}, without exploration noise: mean length "
         f"{found.mean_length_s:.2f} s, mean return {found.mean_return:.2f}. The mean of a "
         "reward term is taken before weighting and over the maximum length of an episode, "
         "so that time after a failure counts as zero."

@@ -211,7 +211,10 @@ def tell_differences(run: RunFolder | None, task: str, *, from_file: bool) -> No
 
     if run is None or run.task != task:
         return
-    lines = differences_from_task(run)
+    try:
+        lines = differences_from_task(run)
+    except (OSError, ValueError, KeyError, TypeError):  # of an incomplete run folder
+        return
     if not lines:
         return
     applies = "the run's apply; --from-file takes those of the task"

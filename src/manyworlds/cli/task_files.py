@@ -1,9 +1,10 @@
 """Python files and modules that register tasks: the option `--load`, and what a run remembers.
 
 A run keeps a copy of the file that registered its task, and commands for the run load this copy, so
-that they do what the training did, whatever became of the file. The copy, or what an earlier run
-names, is run without a question only if the user has trained with it on this machine, or has agreed
-to it: a run folder from elsewhere may bring any program.
+that they do what the training did, even if the file was edited or deleted. A copy runs as if it lay
+in the place of the file, so that it finds what lies beside it. It is run without a question only if
+the user has trained with this content of this file, or has agreed to it: a run folder from
+elsewhere may bring any program.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 _MAX_EDITS = 12
 """Lines of a file's edits that are shown."""
-LOADED: dict[str, Path] = {}
-"""File that was run for each Python file of `--load` and of runs, by its name there."""
+LOADED: dict[str, bytes] = {}
+"""Content that was run for each Python file of `--load` and of runs, by its absolute path."""
 
 
 def load_modules(names: Sequence[str]) -> None:
@@ -95,14 +96,16 @@ def load_task_of(run: RunFolder, *, from_file: bool = False) -> tuple[str, ...]:
     for name in names:
         source = sources.get(name)
         is_copy = source is not None and str(source) != name
-        if not (_is_trusted_content(source) if is_copy and source else is_trusted(name)):
+        content = source.read_bytes() if source is not None else b""
+        if not is_trusted(name) or (is_copy and not is_trusted(content_key(content))):
             unknown.append(name)
-    if unknown and not _user_agrees(run, unknown):
-        raise PermissionError(
-            f"The run '{run.path}' loads its task from code with which you have not trained yet: "
-            f"give {load_options(unknown)} if you trust it."
-        )
-    trust(unknown, sources)
+    if unknown:
+        shown = [str(sources.get(name, name)) for name in unknown]
+        if not _user_agrees(run, shown):
+            raise PermissionError(
+                f"The run '{run.path}' loads its task from code with which you have not trained "
+                f"yet: give {load_options(shown)} if you trust it."
+            )
     for name in names:
         source = sources.get(name)
         if source is None:
@@ -113,6 +116,7 @@ def load_task_of(run: RunFolder, *, from_file: bool = False) -> tuple[str, ...]:
         for line in _edits_since(Path(name), source):
             print(line, file=sys.stderr)
         _load_file(source, Path(name))
+    trust(unknown)
     return names
 
 
@@ -163,23 +167,13 @@ def _edits_since(file: Path, copy: Path) -> list[str]:
     return shown
 
 
-def trust(names: Sequence[str], sources: Mapping[str, Path] | None = None) -> None:
+def trust(names: Sequence[str]) -> None:
     """Let runs load files, by absolute paths, and modules from now on without a question.
 
-    Copies of the files with the same content are trusted, too. A warning says so if the user's
-    folder cannot be written.
-
-    Args:
-        names: the files and modules.
-        sources: the file that is run for a name, if it is another one.
+    Copies of a file are trusted if they have the content that was run. A warning says so if the
+    user's folder cannot be written.
     """
-    wanted = []
-    for name in names:
-        source = (sources or {}).get(name, Path(name))
-        if str(source) == name:
-            wanted.append(name)
-        if source.suffix == ".py" and source.is_file():
-            wanted.append(_content_key(source))
+    wanted = [*names, *(content_key(LOADED[name]) for name in names if name in LOADED)]
     new = [name for name in wanted if not is_trusted(name)]
     if not new:
         return
@@ -207,14 +201,9 @@ def is_trusted(name: str) -> bool:
     return json.dumps(name) in lines  # quoted: a path may contain line breaks
 
 
-def _is_trusted_content(path: Path) -> bool:
-    """Return True for a file with the content of one that `trust` has recorded."""
-    return is_trusted(_content_key(path))
-
-
-def _content_key(path: Path) -> str:
-    """Return the name under which a file's content is recorded."""
-    return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+def content_key(content: bytes) -> str:
+    """Return the name under which `trust` records the content of a file."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def load_options(names: Sequence[str]) -> str:
@@ -244,8 +233,8 @@ def _user_agrees(run: RunFolder, names: Sequence[str]) -> bool:
 def remembered(run: RunFolder) -> tuple[str, ...]:
     """Return the files and modules that registered the task of a run in its training.
 
-    Relative paths and files in the run folder itself do not count: a training records neither, and
-    a run folder from elsewhere must not bring code with it.
+    Relative paths and files in the run folder itself do not count, because a training records
+    neither.
     """
     names: list[str] = []
     for name in run.loaded():
@@ -278,14 +267,15 @@ def _load_file(path: Path, original: Path) -> None:
             f"There is no file '{path}' to load tasks from.{near_files(path)} Give --load the path "
             "of a Python file."
         )
+    content = path.read_bytes()
     module_name = _module_name(original)
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None and spec.loader is not None
+    spec = importlib.util.spec_from_file_location(module_name, original)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
-    LOADED[str(original.resolve())] = path.resolve()
+    LOADED[str(original.resolve())] = content
     try:
-        spec.loader.exec_module(module)
+        exec(compile(content, str(path), "exec"), vars(module))  # as `import` does
     except Exception as error:
         del sys.modules[module_name]
         where = ""

@@ -88,8 +88,8 @@ class TrainOptions(SeedOptions, TaskOptions):
     init_policy: Annotated[
         Path | None,
         arg(
-            help="Begin a new training with the networks of a checkpoint, as for other rewards or "
-            "terms: a file, a run folder, or the name of a run."
+            help="Begin a new training with the networks of a checkpoint, for example to "
+            "fine-tune under other rewards: a file, a run folder, or the name of a run."
         ),
     ] = None
     wandb_run_path: WandbRunPath = None
@@ -174,12 +174,7 @@ def run(
     Returns:
         The exit code: 0, or 130 if a signal stopped the run.
     """
-    if options.video_interval < 1:
-        raise ValueError(f"--video-interval must be at least 1 step, got {options.video_interval}.")
-    if options.init_policy is not None and resume is not None:
-        raise UsageError("--init-policy begins a new training: leave out what resumes one.")
-    if options.remember and not (options.enter or options.view):
-        raise ValueError("--remember needs --enter or --view: add one of them.")
+    _check_options(options, resume)
     from manyworlds.cli.play import enlarge
     from manyworlds.cli.task_tables import task_tables
     from manyworlds.cli.training_progress import TrainingProgress
@@ -199,7 +194,7 @@ def run(
     recorded = _recorded_edits(options, resume)
     console = new_console(silent=not ranks.is_main)
     load = absolute(options.load)
-    trust(load, LOADED)
+    trust(load)
     init = None
     if options.init_policy is not None:
         init = find_run(options.init_policy, options.log_root).need_checkpoint()
@@ -231,7 +226,7 @@ def run(
             on_runner=watchers.attach,
             on_start=start,
             on_iteration=report,
-            on_stop=_say_that_it_stops,
+            on_stop=_say_that_it_stops if ranks.is_main else None,
             command=shlex.join(["manyworlds", "train", *argv]),
             load=load,
             task_files={name: LOADED[name] for name in load if name in LOADED},
@@ -243,6 +238,20 @@ def run(
     if result.interrupted:
         return 130
     return 0
+
+
+def _check_options(options: TrainOptions, resume: Path | None) -> None:
+    """Check options that exclude or need one another.
+
+    Raises:
+        ValueError: they do not fit.
+    """
+    if options.video_interval < 1:
+        raise ValueError(f"--video-interval must be at least 1 step, got {options.video_interval}.")
+    if options.init_policy is not None and resume is not None:
+        raise UsageError("--init-policy begins a new training: leave out what resumes one.")
+    if options.remember and not (options.enter or options.view):
+        raise ValueError("--remember needs --enter or --view: add one of them.")
 
 
 def _recorded_edits(options: TrainOptions, resume: Path | None) -> list[EditRecord]:
@@ -280,7 +289,7 @@ def read_config(
     from manyworlds.cli.task_fields import TrainConfig, parse_fields, take_num_envs
     from manyworlds.rl.distributed import Ranks
     from manyworlds.tasks import load_env_cfg, load_rl_cfg, use_cpu_preset
-    from manyworlds.tasks.run_configs import configs_of_run
+    from manyworlds.tasks.run_configs import configs_of_run, with_texts_of
     from manyworlds.utils.extras import require_extra
 
     config = TrainConfig(env=load_env_cfg(task), agent=load_rl_cfg(task))
@@ -295,12 +304,15 @@ def read_config(
         resume = found.need_checkpoint()
         notes.append(f"the training continues from '{resume}'")
         trained = found.folder
-        tell_differences(trained, task, from_file=options.from_file)
-        if trained is not None and trained.task == task and not options.from_file:
+        if Ranks.from_environment().is_main:
+            tell_differences(trained, task, from_file=options.from_file)
+        if trained is not None and trained.task in (task, None) and not options.from_file:
             config.env, config.agent = configs_of_run(trained)
             # What the command line gives overrides the run.
             config = parse_fields(config, words, f"train {task}", options)
-        elif trained is not None and trained.task != task:
+        elif trained is not None and trained.task == task:
+            config.env = with_texts_of(config.env, trained)
+        elif trained is not None and trained.task not in (task, None):
             notes.append(
                 f"the policy is of the task '{trained.task}', whose settings do not apply here"
             )
@@ -402,7 +414,8 @@ def _use_gpus(options: TrainOptions, argv: Sequence[str]) -> None:
 
 def _say_that_it_stops() -> None:
     """Acknowledge a signal; unbuffered, because a signal may interrupt any other output."""
-    os.write(2, b"\nstopping after this iteration; Ctrl-C again stops at once\n")
+    with contextlib.suppress(OSError):  # the signal may also have ended what reads the output
+        os.write(2, b"\nstopping after this iteration; Ctrl-C again stops at once\n")
 
 
 def _report(task: str, options: TrainOptions, result: TrainingResult, console: Console) -> None:
@@ -428,13 +441,14 @@ def _report(task: str, options: TrainOptions, result: TrainingResult, console: C
     print_files([*result.files, summary], console)
     log_root = _log_root_option(options)
     print_line(console, "next:")
+    run_name = shlex.quote(str(result.run.path))
     if result.stopped:
-        print_line(console, f"  manyworlds train {task} --checkpoint {result.checkpoint}{log_root}")
-    run = result.run.path
-    print_line(console, f"  manyworlds play {run}      # watch the policy in many worlds")
-    print_line(console, f"  manyworlds evaluate {run}  # measure it")
-    print_line(console, f"  manyworlds lab {run}       # walk into one world")
-    print_line(console, f"  manyworlds report {run}    # a page with curves and films")
+        checkpoint = shlex.quote(str(result.checkpoint))
+        print_line(console, f"  manyworlds train {task} --checkpoint {checkpoint}{log_root}")
+    print_line(console, f"  manyworlds play {run_name}      # watch the policy in many worlds")
+    print_line(console, f"  manyworlds evaluate {run_name}  # measure it")
+    print_line(console, f"  manyworlds lab {run_name}       # walk into one world")
+    print_line(console, f"  manyworlds report {run_name}    # a page with curves and films")
 
 
 def _why_it_ended(result: TrainingResult, iterations: int) -> str:

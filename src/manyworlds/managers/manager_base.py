@@ -288,7 +288,7 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             ValueError: it takes others.
         """
         try:
-            signature = inspect.signature(func)
+            signature = inspect.signature(func, follow_wrapped=False)
         except (TypeError, ValueError):  # of a function in C
             return
         known = [*signature.parameters.values()]
@@ -339,8 +339,9 @@ class ManagerBase(_OfEnv, Generic[CfgT]):
             error.args = (f"{where}: {error.args[0]}",)
         else:
             error.add_note(f"in {where}")
+        error.__manyworlds_term__ = where  # type: ignore[attr-defined]
         for frame in traceback.extract_tb(error.__traceback__):
-            if frame.filename != __file__:  # that of the term
+            if frame.filename != __file__:  # the first frame outside this file: the term's
                 error.add_note(f"({frame.filename}, line {frame.lineno})")
                 break
 

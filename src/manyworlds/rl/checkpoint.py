@@ -215,7 +215,10 @@ def _changed_observations(runner: OnPolicyRunner, path: Path) -> str:
     if run is None:
         return ""
     here = to_plain(runner.env.unwrapped.cfg.observations)
-    there = run.env_params().get("observations")
+    try:
+        there = run.env_params().get("observations")
+    except (OSError, ValueError):  # of an incomplete run folder
+        return ""
     lines = list(describe_differences(here, there, ("here", "in the run")))
     if not lines:
         return ""

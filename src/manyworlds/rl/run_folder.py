@@ -55,7 +55,7 @@ class RunFolder:
         env_cfg: object,
         rl_cfg: object,
         origin: RunOrigin | None = None,
-        task_files: Mapping[str, Path] | None = None,
+        task_files: Mapping[str, bytes] | None = None,
     ) -> RunFolder:
         """Create a folder `root/experiment/<time>[_<run_name>]` that holds the configuration.
 
@@ -67,8 +67,8 @@ class RunFolder:
             env_cfg: the environment.
             rl_cfg: the learner.
             origin: other facts about the start of the run.
-            task_files: Python files that registered the task, by their names in `origin["load"]`;
-                the run keeps copies.
+            task_files: contents of the Python files that registered the task, by their names in
+                `origin["load"]`; the run keeps copies.
 
         Raises:
             OSError: the folder cannot be written.
@@ -94,10 +94,9 @@ class RunFolder:
             dump_yaml(temporary / "params" / "agent.yaml", rl_cfg)
             dump_yaml(temporary / "params" / "run.yaml", {"task": task, **(origin or {})})
             for name, copy in cls(temporary).task_copies().items():
-                source = (task_files or {}).get(name)
-                if source is not None:
+                if task_files is not None and name in task_files:
                     copy.parent.mkdir(exist_ok=True)
-                    shutil.copyfile(source, copy)
+                    copy.write_bytes(task_files[name])
             temporary.chmod(0o755)
             path = _free_name(parent, run_name)
             replace_path(temporary, path)

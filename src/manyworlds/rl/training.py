@@ -75,7 +75,7 @@ def train(
     on_stop: Callable[[], None] | None = None,
     command: str | None = None,
     load: Sequence[str] = (),
-    task_files: Mapping[str, Path] | None = None,
+    task_files: Mapping[str, bytes] | None = None,
     init: Path | None = None,
     complete: bool = False,
 ) -> TrainingResult:
@@ -101,7 +101,7 @@ def train(
             present iteration.
         command: command line that starts this training, stored in the run folder.
         load: Python files and modules that registered the task, stored in the run folder.
-        task_files: the file to copy into the run folder for each Python file of `load`.
+        task_files: contents of the Python files of `load`, of which the run folder has copies.
         init: checkpoint whose networks a new training begins with.
         complete: whether to export the policy of `resume` into its folder, if it has all its
             iterations already.
@@ -250,7 +250,7 @@ def _start_run(
     env_cfg: ManagerBasedRlEnvCfg,
     rl_cfg: RslRlBaseRunnerCfg,
     origin: RunOrigin,
-    task_files: Mapping[str, Path] | None,
+    task_files: Mapping[str, bytes] | None,
 ) -> RunFolder:
     """Create the run's folder, once for all processes, and pass it to the writers of files."""
     run = None

@@ -30,7 +30,7 @@ _OF_EACH_RUN = (
 def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunnerCfg]:
     """Return the environment and the learner of a run, as they are in training.
 
-    Terms that the task got since then are left out.
+    Terms added to the task after the training are left out.
 
     Raises:
         ValueError, KeyError, TypeError: the run's configuration does not fit the task.
@@ -76,7 +76,7 @@ def play_env_cfg(
     if run is None or run.task not in (task, None):
         return cfg
     if from_file:
-        return _with_texts_of(cfg, run)
+        return with_texts_of(cfg, run)
     used = run.env_params()
     for name in ("seed", "episode_length_s"):
         used.pop(name, None)
@@ -95,15 +95,15 @@ def evaluation_env_cfg(
         run: the run; None, or a run of another task, for the environment as registered.
         from_file: take the environment as registered, and from the run texts that it lacks.
     """
-    if run is None or run.task != task:
+    if run is None or run.task not in (task, None):
         return load_env_cfg(task)
     if from_file:
-        return _with_texts_of(load_env_cfg(task), run)
+        return with_texts_of(load_env_cfg(task), run)
     env_cfg, _ = configs_of_run(run)
     return env_cfg
 
 
-def _with_texts_of(cfg: ManagerBasedRlEnvCfg, run: RunFolder) -> ManagerBasedRlEnvCfg:
+def with_texts_of(cfg: ManagerBasedRlEnvCfg, run: RunFolder) -> ManagerBasedRlEnvCfg:
     """Return a configuration with texts from a run where it has none.
 
     Such a text is the path of a motion file, without which a tracking task cannot run.
@@ -133,8 +133,8 @@ def differences_from_training(cfg: ManagerBasedRlEnvCfg, run: RunFolder) -> list
 def differences_from_task(run: RunFolder) -> list[str]:
     """Return the settings in which a run's training differs from its task as registered, as text.
 
-    The number of worlds, the seed and the view are left out. Of the task's settings for GPUs and
-    for CPUs, those that are nearer to the run's count.
+    The number of worlds, the seed and the view are left out. Of the presets for GPUs and for
+    CPUs, the one with fewer differences is compared.
 
     Raises:
         ValueError, KeyError, TypeError: the run's configuration does not fit the task.

@@ -77,7 +77,8 @@ def update_from_plain(config: _T, plain: object) -> _T:
             warnings.warn(f"The saved configuration has '{saved}' as {path}, the code '{new}'.")
             continue
         raise ValueError(
-            f"Cannot restore '{path}' of the saved configuration: the code no longer has it."
+            f"Cannot restore '{path}' of the saved configuration: the code no longer has it. "
+            "Commands with --from-file take the settings of the task as it is now."
         )
     return updated
 

@@ -8,7 +8,7 @@ import mujoco
 
 _ZNEAR = 0.01  # MuJoCo's default, relative to the model's extent
 _SHADOWED = 3.0
-"""Extent that shadows cover at least [m]: where they end, a plane is drawn with black specks."""
+"""Extent that shadows cover at least [m]: outside of the shadow map, planes have black specks."""
 _SHADOW_CLIP = 3.0
 _DIAMETER = 2.0
 _NEAREST = 0.05

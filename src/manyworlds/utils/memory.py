@@ -9,7 +9,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def free_memory() -> int | None:
-    """Return the memory that this process can still take [bytes]; None where nobody tells it.
+    """Return the memory that this process can still take [bytes]; None if it is not known.
 
     That is the least of what Linux estimates for the machine and what a container has left.
     """
@@ -21,8 +21,10 @@ def free_memory() -> int | None:
     try:
         limit = int((_CGROUP / "memory.max").read_text())
         used = int((_CGROUP / "memory.current").read_text())
+        parts = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
     except (OSError, ValueError):  # no container, or "max"
         pass
     else:
-        found.append(limit - used)
+        cached = int(parts.get("inactive_file", 0))  # of files, which the system drops on demand
+        found.append(max(0, limit - used + cached))
     return min(found, default=None)

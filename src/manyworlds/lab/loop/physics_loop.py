@@ -312,6 +312,11 @@ class PhysicsLoop:
         """Remove a stepper; the one below it continues."""
         self.do(lambda model, data: self.steppers.remove(stacked), edits_model=False)
 
+    drive = push_stepper
+    """Former name of `push_stepper`."""
+    release = remove_stepper
+    """Former name of `remove_stepper`."""
+
     def start(self) -> None:
         """Start the physics thread.
 

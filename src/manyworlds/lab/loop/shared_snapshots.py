@@ -266,6 +266,7 @@ def pack_snapshot(snapshot: Snapshot, known_version: int = -1) -> PlainSnapshot:
         known_version: version of the model whose layout is not needed.
     """
     plain = {name: getattr(snapshot, name) for name in _FIELDS}
+    plain["driver"] = plain.pop("stepper")  # the protocol's name
     if snapshot.model_version != known_version:
         plain["layout"] = layout_to_plain(snapshot.layout)
     return plain
@@ -281,7 +282,8 @@ def unpack_snapshot(plain: PlainSnapshot, known: Layout | None = None) -> Snapsh
     if "layout" in plain:
         known = layout_from_plain(plain["layout"])
     assert known is not None
-    return Snapshot(**{**plain, "layout": known})
+    fields = {name: value for name, value in plain.items() if name != "driver"}
+    return Snapshot(**{**fields, "stepper": plain["driver"], "layout": known})
 
 
 def _anonymous_file(length: int) -> int:

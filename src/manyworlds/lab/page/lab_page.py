@@ -20,8 +20,8 @@ class LabPage(ReaderProcess):
     """Serves a page that shows and controls a lab, from a process of its own.
 
     The page reads snapshots from shared memory, and changes the world only by verbs, so that it
-    does not delay the steps. If its process ends, the lab goes on; if the lab's process ends, the
-    page shows that, and ends.
+    does not delay the steps. If its process ends, the lab keeps running; if the lab's process ends,
+    the page shows that, and ends.
 
     Args:
         lab: lab to show; the page does not start or stop it. Without one, the process starts

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LabVisit:
-    """Lab that a world of a batch goes on in, with a button to leave.
+    """Lab in which a world of a batch continues, with a button to leave.
 
     Args:
         world: the world.

@@ -166,7 +166,7 @@ class Cameras(ABC):
         if channel is not None:
             channel.wire.close()
         if listener is not None and listener is not threading.current_thread():
-            listener.join()
+            listener.join(RENDER_S)
         for stream in streams:
             for subscription in list(stream.subscribers):
                 subscription.close()
@@ -317,11 +317,12 @@ class Cameras(ABC):
         if found is None:
             return  # nobody waits any more
         _, jpeg, drawn = found
-        if "error" in message:
-            drawn.set_exception(VerbError(*message["error"]))
-        else:
-            self.num_drawn += 1
-            drawn.set_result(_unpack_image(message, jpeg))
+        with contextlib.suppress(InvalidStateError):  # the one who waited has given up
+            if "error" in message:
+                drawn.set_exception(VerbError(*message["error"]))
+            else:
+                self.num_drawn += 1
+                drawn.set_result(_unpack_image(message, jpeg))
 
     def _end(self, channel: _Channel) -> None:
         """Tell all who wait for images of a channel that no more come."""

@@ -32,7 +32,7 @@ class ProcessEndedError(RuntimeError):
 class ReaderProcess:
     """A `ReaderProgram` in a process of its own; it starts at once, beside what the caller does.
 
-    If the process ends by itself, a message of the log says so, and the lab goes on.
+    If the process ends by itself, a message of the log says so, and the lab keeps running.
 
     Args:
         module: module of the program, which `python -m` runs.

@@ -165,7 +165,7 @@ class Dispatcher:
             code = self._codes.get(error.code, error.code)
             content = encode(self._error(code, str(error)), encoding)
         except Exception as error:
-            # A defect of this program: the client and the log know of it, and the world goes on.
+            # A defect of this program: the client and the log get it, and the world keeps running.
             _LOG.exception("The operation '%s' failed.", name)
             text = f"{name} failed: {type(error).__name__}: {' '.join(str(error).split())}"
             code = "internal_error"

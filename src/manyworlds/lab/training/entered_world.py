@@ -1,4 +1,4 @@
-"""World of a running training that goes on in a lab."""
+"""World of a running training that continues in a lab."""
 
 from __future__ import annotations
 
@@ -381,7 +381,7 @@ def enter_run(
 ) -> EnteredWorld:
     """Open one world of a training that runs in another process as a lab; the caller starts it.
 
-    The lab goes on from the world's present state with the present policy. The training goes on
+    The lab continues from the world's present state with the present policy. The training runs on
     meanwhile and knows nothing of the lab.
 
     Args:

@@ -178,6 +178,6 @@ def _state(env: ManagerBasedRlEnv, name: str) -> np.ndarray:
 
 def _ended_by(future: FutureRollout) -> str:
     if future.end is None:
-        return "goes on"
+        return "still running"
     step = future.steps[future.end - 1]
     return f"{', '.join(step.ended_by)} after {future.states['times'][future.end]:.2f} s"

@@ -277,6 +277,8 @@ class RosterCache:
         self._lock = threading.Lock()
         self._face: LabFace | None = None
         self._roster: Roster | None = None
+        self._model: mujoco.MjModel | None = None
+        """Model of the roster: another lab behind the same face has another one."""
 
     def get(self, face: LabFace) -> Roster:
         """Return the roster of the newest snapshot's model.
@@ -295,11 +297,13 @@ class RosterCache:
                 face.sync_model()
                 model = face.model
                 version = face.snapshot.model_version
-                if self._roster is not None and self._roster.version == version:
-                    return self._roster
+                known = self._roster
+                if known is not None and known.version == version and self._model is model:
+                    return known
                 details = face.verbs.describe_world()
                 # Otherwise the model has just changed again, or another thread took a rebuilt one.
                 if details["model_version"] == version and face.model is model:
                     self._roster = build_roster(model, details)
+                    self._model = model
                     return self._roster
         raise VerbError("not_ready", "The model changes all the time: try again later.")

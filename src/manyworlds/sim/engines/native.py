@@ -613,7 +613,7 @@ def _saved(state: State, key: str, otherwise: np.ndarray) -> np.ndarray:
 
 
 def _check_memory(mj_model: mujoco.MjModel, num_envs: int) -> None:
-    """Check that a batch can fit into memory, which a process that takes too much does not survive.
+    """Check that a batch can fit into memory, because the system kills a process that exceeds it.
 
     A world takes at least four times its state: measured with the environments of a cart-pole, a
     pusher and a quadruped, six to 22 times.
@@ -623,11 +623,11 @@ def _check_memory(mj_model: mujoco.MjModel, num_envs: int) -> None:
     """
     free = free_memory()
     needed = 32 * num_envs * mujoco.mj_stateSize(mj_model, mujoco.mjtState.mjSTATE_INTEGRATION)
-    if free is not None and needed > free:
+    if free is not None and num_envs > 1 and needed > free:
         raise ValueError(
             f"{num_envs} worlds of this model need more than {needed / 1e9:.1f} GB, and this "
-            f"machine has {free / 1e9:.1f} GB free: make num_envs less than "
-            f"{int(num_envs * free / needed)}."
+            f"machine has {free / 1e9:.1f} GB free: make num_envs at most "
+            f"{max(1, int(num_envs * free / needed))}."
         )
 
 

@@ -1,4 +1,4 @@
-"""Films of a lab, drawn in a process of their own while the world goes on."""
+"""Films of a lab, drawn in a process of their own while the world keeps running."""
 
 from __future__ import annotations
 
