@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from manyworlds.cli.errors import UsageError
 from manyworlds.cli.main import main
 from manyworlds.cli.new_task import effort_limits, write_robot_task, write_task
 from manyworlds.rl import OnnxPolicy
-from manyworlds.tasks import registry
+from manyworlds.tasks import load_rl_cfg, registry
+from manyworlds.tasks.velocity.config.derived import velocity_env_cfg
 from tests.robots import robot_file
 
 ANT = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
@@ -76,6 +78,7 @@ def test_the_task_has_nothing_that_users_should_mend(tmp_path):
         (["Random", "--robot", "robot.xml"], "choose another name, such as My-Random."),
         (["Rsl-Rl"], "'rsl_rl.py' of the task 'Rsl-Rl' would hide"),
         (["sys"], "would hide the Python module 'sys'"),
+        (["_My-Robot"], "digits and underscores, begin with a letter, and join words by hyphens"),
     ],
 )
 def test_wrong_names_are_refused(args, message, tmp_path, monkeypatch, capsys):
@@ -170,3 +173,32 @@ def test_wheels_are_no_feet(tmp_path, capsys):
     write_robot_task("My-Rover", tmp_path, robot, (), 30.0)
     error = capsys.readouterr().err
     assert "warning: The feet ['wheel_0', 'wheel_1', 'wheel_2', 'wheel_3'] are probably" in error
+
+
+def test_names_with_underscores_are_names(tmp_path, monkeypatch, capsys):
+    """Write, register and check a task whose name has underscores."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-task", "my_robot_2-Reach"]) == 0
+    assert "--load my_robot_2_reach.py" in capsys.readouterr().out
+    assert main(["validate", "my_robot_2-Reach", "--load", "my_robot_2_reach.py"]) == 0
+
+
+def test_rewards_of_legs_are_written_out(tmp_path, monkeypatch):
+    """Write the rewards of the velocity task, of which some are then left out."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    path = write_robot_task("My_Ant", tmp_path, ANT, (), None)
+    source = path.read_text(encoding="utf-8")
+    assert 'std_walking": ROBOT.posture[1]' in source
+    module = runpy.run_path(str(path))
+    derived = velocity_env_cfg(module["ROBOT"]).rewards
+    written = module["rewards"]()
+    assert list(written) == list(derived)
+    for name, term in derived.items():
+        assert (written[name].func, written[name].weight) == (term.func, term.weight)
+        assert repr(written[name].params) == repr(term.params)
+    cfg = module["env_cfg"]()
+    for name in ("air_time", "foot_clearance", "action_rate_l2"):
+        del cfg.rewards[name]
+    module["use_few_cores"](cfg, load_rl_cfg("My_Ant"))
+    assert "air_time" not in cfg.rewards and "air_time_weight" not in cfg.curriculum

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import math
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +15,7 @@ import tyro
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import parse
+from manyworlds.cli.robot_tasks import legged_source
 from manyworlds.cli.task_files import module_file
 from manyworlds.utils.files import write_atomic
 
@@ -27,7 +26,7 @@ _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
 _BEFORE = "from manyworlds.sim import MujocoCfg, SimulationCfg\n"
 LEAST_HEIGHT = 0.85
 """Height of a root that stands in the default pose, as a share of the derived height."""
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*")
+_NAME = re.compile(r"[A-Za-z]\w*(-\w+)*", re.ASCII)
 
 
 @dataclass(kw_only=True)
@@ -113,7 +112,7 @@ def write_task(name: str, folder: Path) -> Path:
     """Write a module that registers a task.
 
     Args:
-        name: the task's name: words of letters and digits, joined by hyphens.
+        name: the task's name: words of letters, digits and underscores, joined by hyphens.
         folder: folder of the new file.
 
     Returns:
@@ -193,7 +192,7 @@ def write_robot_task(
             "'home' to the model, in which the robot stands.",
             file=sys.stderr,
         )
-    write_atomic(path, _robot_source(name, path, robot, model))
+    write_atomic(path, legged_source(name, path, robot, model))
     return path
 
 
@@ -203,8 +202,8 @@ def _new_file(name: str, folder: Path) -> Path:
 
     if not _NAME.fullmatch(name):
         raise ValueError(
-            f"'{name}' is no name for a task: use letters and digits, begin with a letter, and "
-            "join words by hyphens, as in My-Robot-Reach."
+            f"'{name}' is no name for a task: use letters, digits and underscores, begin with a "
+            "letter, and join words by hyphens, as in My-Robot-Reach."
         )
     if name in list_tasks():
         raise ValueError(f"There is a task '{name}' already: choose another name.")
@@ -236,80 +235,3 @@ def _describe(model: LeggedModel) -> str:
         f"root: {model.root}, at a height of {model.height:g} m\nfeet: {', '.join(model.feet)}\n"
         + render_table("", columns, rows, width)
     )
-
-
-def _path_source(file: Path, folder: Path) -> str:
-    """Return a path as source for a module in a folder, which may move with the files below it."""
-    plain = Path(os.path.abspath(file))  # keeps symbolic links
-    home = folder.absolute()
-    if plain.is_relative_to(home):
-        return f"Path(__file__).parent / {json.dumps(plain.relative_to(home).as_posix())}"
-    return f"Path({json.dumps(str(file.resolve()))})"
-
-
-def _robot_source(name: str, path: Path, robot: Path, model: LeggedModel) -> str:
-    """Return the program of a robot's velocity task."""
-    drives = "\n".join(
-        f"        {json.dumps(joint)}: JointDrive{astuple(drive)},"
-        for joint, drive in model.drives.items()
-    )
-    feet, knees, pitch, legs = map(_names, (model.feet, model.knees, model.pitch, model.legs))
-    return f'''"""The task {name}: a robot with {len(model.feet)} legs follows velocity commands.
-
-The values of MODEL were derived from the robot's model. Check them against its data sheet.
-"""
-
-from pathlib import Path
-
-from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
-from manyworlds.tasks import register_task
-from manyworlds.tasks.velocity.config.derived import (
-    cpu_preset,
-    legged_robot,
-    velocity_env_cfg,
-    velocity_rl_cfg,
-)
-
-MODEL = LeggedModel(
-    root={json.dumps(model.root)},
-    feet={feet},
-    height={model.height!r},  # [m]
-    drives={{  # default [rad], effort limit [N m], stiffness, damping, armature
-{drives}
-    }},
-    knees={knees},
-    pitch={pitch},
-    legs={legs},
-)
-FILE = {_path_source(robot, path.parent)}  # noqa: E501
-ROBOT = legged_robot(FILE, MODEL)
-
-
-def use_few_cores(env_cfg, rl_cfg):
-    """Change both configurations for a few CPU cores, unless `train` has `--preset gpu`.
-
-    This replaces the number of worlds, the timestep, the learner's settings and weights of rewards,
-    which then change during the training: set yours below.
-    """
-    cpu_preset(ROBOT)(env_cfg, rl_cfg)
-    # rl_cfg.max_iterations = 1000
-    # del env_cfg.curriculum["air_time_weight"]
-    # env_cfg.rewards["air_time"].weight = 0.5
-
-
-register_task(
-    "{name}",
-    velocity_env_cfg(ROBOT, "flat"),  # or "rough"
-    velocity_env_cfg(ROBOT, "flat", play=True),
-    velocity_rl_cfg("{path.stem}", ROBOT),
-    cpu_preset=use_few_cores,
-)
-'''
-
-
-def _names(names: tuple[str, ...]) -> str:
-    """Return a tuple of names as source, in lines of one name each."""
-    if not names:
-        return "()"
-    lines = "".join(f"\n        {json.dumps(name)}," for name in names)
-    return f"({lines}\n    )"

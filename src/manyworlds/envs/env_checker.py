@@ -403,9 +403,9 @@ def check_env(
     constant or badly scaled; rewards that are not finite or constant, where those that are always
     zero are notes if they are penalties, or if another reward differs; episodes that end in their
     first step; sensors that no term reads; actuators of a model beside those of a config; resets
-    after which a world still depends on its earlier state; and, on a GPU, terms that synchronize the host with the device. Warnings of the build,
-    such as of actions without effect, are notes, and so are selections of class terms that do not
-    declare which kinds of elements they read.
+    after which a world still depends on its earlier state; and, on a GPU, terms that synchronize
+    the host with the device. Warnings of the build, such as of actions without effect, are notes,
+    and so are selections of class terms that do not declare which kinds of elements they read.
 
     Args:
         cfg: the task; it is copied.
