@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -126,7 +126,7 @@ def _turn_root(spec: mujoco.MjSpec, root: mujoco.MjsBody) -> None:
     """Turn the root's frame, unless its z-axis is up, and leave all it contains where it is."""
     model = spec.copy().compile()
     data = mujoco.MjData(model)
-    _take_default_pose(model, data)
+    take_default_pose(model, data)
     mujoco.mj_kinematics(model, data)
     body = model.body(root.name).id
     axes = data.xmat[body].reshape(3, 3)
@@ -188,7 +188,7 @@ def derive_legged_model(
     model = name_elements(spec.copy()).compile()
     root = _root(model)
     data = mujoco.MjData(model)
-    has_pose = _take_default_pose(model, data)
+    has_pose = take_default_pose(model, data)
     mujoco.mj_kinematics(model, data)
     found = find_feet(model, data, root, feet)
     paths = [list(_leg_joints(model, root, foot)) for foot in found]
@@ -201,7 +201,9 @@ def derive_legged_model(
             _bend_leg(model, data, foot, joints, len(found))
     holding = _holding_torque(model, data, root, found, legs) / _SAG
     stiff = {j: holding for leg in legs for j in leg}
-    drives = {model.joint(j).name: drive for j, drive in _drives(model, data, effort_limit, stiff)}
+    drives = {
+        model.joint(j).name: drive for j, drive in joint_drives(model, data, effort_limit, stiff)
+    }
 
     def named(joints: list[int]) -> tuple[str, ...]:
         names = (model.joint(joint).name for joint in joints)
@@ -336,7 +338,7 @@ def _root(model: mujoco.MjModel) -> int:
     return int(model.jnt_bodyid[free[0]])
 
 
-def _take_default_pose(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+def take_default_pose(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
     """Set the model's standing keyframe, or zero, and move joints into their ranges.
 
     Returns:
@@ -433,17 +435,27 @@ def _is_pitch(model: mujoco.MjModel, data: mujoco.MjData, side: np.ndarray, join
     return abs(float(axis @ side)) > math.sqrt(0.5)
 
 
-def _drives(
+def joint_drives(
     model: mujoco.MjModel,
     data: mujoco.MjData,
     effort_limit: float | Mapping[str, float] | None,
     stiff: Mapping[int, float],
+    but: Collection[int] = (),
 ) -> Iterator[tuple[int, JointDrive]]:
     """Yield the controlled joints: those with an actuator, or all hinges if there is none.
 
-    `stiff` has the least stiffness of joints without a servo [N m/rad].
+    Args:
+        model: the robot.
+        data: its default pose.
+        effort_limit: see `derive_legged_model`.
+        stiff: least stiffness of joints without a servo [N m/rad].
+        but: joints that are left out.
+
+    Raises:
+        ValueError: the largest torque of a joint is not known.
     """
     hinges = [j for j in range(model.njnt) if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE]
+    hinges = [j for j in hinges if j not in but]
     by_joint = {
         int(model.actuator_trnid[a, 0]): a
         for a in range(model.nu)

@@ -15,12 +15,13 @@ import tyro
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import parse
-from manyworlds.cli.robot_tasks import legged_source
+from manyworlds.cli.robot_tasks import legged_source, planar_source
 from manyworlds.cli.task_files import module_file
 from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
-    from manyworlds.asset_zoo.legged import LeggedModel
+    from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
+    from manyworlds.asset_zoo.planar import PlanarModel
 
 _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
 _BEFORE = "from manyworlds.sim import MujocoCfg, SimulationCfg\n"
@@ -168,7 +169,8 @@ def write_robot_task(
     """
     from manyworlds.asset_zoo.legged import name_elements
     from manyworlds.asset_zoo.legged_feet import wheel_warning, wheels_among
-    from manyworlds.spec.load import load_spec
+    from manyworlds.asset_zoo.planar import derive_planar_model, planar_root
+    from manyworlds.spec.load import compile_spec, load_spec
     from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
     from manyworlds.tasks.velocity.config.robots import known_robots
 
@@ -179,6 +181,13 @@ def write_robot_task(
             f"`manyworlds train Velocity-Flat --robot {robot}`, or give the path of its MJCF or "
             "URDF file."
         )
+    spec, _ = load_spec(robot)
+    plain = compile_spec(spec.copy(), robot)
+    if planar_root(plain) is not None and not feet:
+        planar = derive_planar_model(spec, effort_limit)
+        print(_describe_planar(planar))
+        write_atomic(path, planar_source(name, path, robot, planar))
+        return path
     model = derive_robot(robot, feet, effort_limit)
     height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
@@ -221,17 +230,33 @@ def _new_file(name: str, folder: Path) -> Path:
 
 def _describe(model: LeggedModel) -> str:
     """Return what was derived from a robot's model, for people to check."""
+    parts = {name: "leg" for name in model.legs}
+    parts |= {name: "leg, pitch" for name in model.pitch} | {name: "knee" for name in model.knees}
+    return (
+        f"root: {model.root}, at a height of {model.height:g} m\nfeet: {', '.join(model.feet)}\n"
+        + _drive_table(model.drives, parts)
+    )
+
+
+def _describe_planar(model: PlanarModel) -> str:
+    """Return what was derived from a planar robot's model."""
+    found = (
+        f"root: {model.root}, in a plane, at a height of {model.height:g} m\n"
+        f"joints of the root: forward {model.slide}, up {model.lift}, pitch {model.pitch}\n"
+    )
+    if model.motors:
+        return f"{found}motors: {', '.join(model.motors)}"
+    return found + _drive_table(model.drives, {})
+
+
+def _drive_table(drives: Mapping[str, JointDrive], parts: Mapping[str, str]) -> str:
+    """Return a table of joints with position control, and the part of the robot of each."""
     from manyworlds.utils.table import render_table
 
     columns = ("joint", "default [rad]", "effort [N m]", "stiffness", "damping", "armature", "part")
-    parts = {name: "leg" for name in model.legs}
-    parts |= {name: "leg, pitch" for name in model.pitch} | {name: "knee" for name in model.knees}
     rows = [
         [name, *(f"{value:.4g}" for value in astuple(drive)), parts.get(name, "")]
-        for name, drive in model.drives.items()
+        for name, drive in drives.items()
     ]
-    width = 100 + max(map(len, model.drives), default=0)  # names are copied: none is cut
-    return (
-        f"root: {model.root}, at a height of {model.height:g} m\nfeet: {', '.join(model.feet)}\n"
-        + render_table("", columns, rows, width)
-    )
+    width = 100 + max(map(len, drives), default=0)  # names are copied: none is cut
+    return render_table("", columns, rows, width)

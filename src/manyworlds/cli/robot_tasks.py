@@ -11,10 +11,27 @@ from string import Template
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from manyworlds.asset_zoo.legged import LeggedModel
+    from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
+    from manyworlds.asset_zoo.planar import PlanarModel
     from manyworlds.managers import RewardTermCfg
     from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot
 
+_CONTROL_S = 0.02
+"""Control period of a new task, unless the model's timestep is longer [s]."""
+_IMPORT_DRIVES = "from manyworlds.asset_zoo.legged import JointDrive\n"
+_SERVOS = """\
+                *(
+                    BuiltinPositionActuatorCfg(
+                        target_names_expr=(name,),
+                        stiffness=drive.stiffness,
+                        damping=drive.damping,
+                        effort_limit=drive.effort_limit,
+                        armature=drive.armature,
+                    )
+                    for name, drive in DRIVES.items()
+                ),"""
+_REPLACE = """
+            file_actuators="replace",  # instead of those of the file, if it has some"""
 _LEGGED = Template('''"""The task $name: a robot with $count legs follows velocity commands.
 
 The values of MODEL were derived from the robot's model. Check them against its data sheet.
@@ -88,6 +105,179 @@ register_task(
 )
 ''')
 
+_PLANAR = Template('''"""The task $name: a robot in a vertical plane runs forward.
+
+The constants were derived from the robot's model. Check them against its data sheet.
+"""
+
+from pathlib import Path
+
+import torch
+
+from manyworlds.actuator import $actuator
+${imports}from manyworlds.asset_zoo.planar import planar_spec
+from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
+from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
+from manyworlds.managers import (
+    EventTermCfg,
+    MetricsTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SceneEntityCfg,
+    TerminationTermCfg,
+)
+from manyworlds.rl.config import (
+    RslRlModelCfg,
+    RslRlOnPolicyRunnerCfg,
+    RslRlPpoAlgorithmCfg,
+    gaussian_distribution,
+)
+from manyworlds.scene import SceneCfg
+from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks import register_task
+from manyworlds.terrains import TerrainEntityCfg
+from manyworlds.utils.viewer_config import ViewerConfig
+
+FILE = $file  # noqa: E501
+FORWARD = $forward
+HEIGHT = $height
+"""Height of the root in the default pose [m]."""
+POSE = {
+$pose
+}
+"""Default pose [rad or m]."""
+$constants
+ROOT = SceneEntityCfg("robot", body_names=$root)
+PITCH = SceneEntityCfg("robot", joint_names=$pitch)
+ROOT_JOINTS = SceneEntityCfg("robot", joint_names=$root_joints)
+LIMBS = SceneEntityCfg("robot", joint_names=$limbs)
+SEEN = SceneEntityCfg("robot", joint_names=$seen)
+"""Joints whose positions are observed: all but that along which the robot runs."""
+
+
+def forward_velocity(env: ManagerBasedRlEnv, asset_cfg: SceneEntityCfg = ROOT) -> torch.Tensor:
+    """Forward velocity of the root [m/s], shape [num_envs]."""
+    data = env.scene.entity(asset_cfg.name).data
+    velocity = data.body_link_lin_vel_w[:, asset_cfg.index("body")].squeeze(1)
+    return velocity @ velocity.new_tensor(FORWARD)
+
+
+def control_cost(env: ManagerBasedRlEnv) -> torch.Tensor:
+    """Sum of squared actions, shape [num_envs]."""
+    return env.action_manager.action.square().sum(dim=1)
+
+
+def too_low(
+    env: ManagerBasedRlEnv, limit: float, asset_cfg: SceneEntityCfg = ROOT
+) -> torch.Tensor:
+    """Return True where the root is below a height [m], shape [num_envs]."""
+    data = env.scene.entity(asset_cfg.name).data
+    return data.body_link_pos_w[:, asset_cfg.index("body"), 2].squeeze(1) < limit
+
+
+def too_steep(
+    env: ManagerBasedRlEnv, limit: float, asset_cfg: SceneEntityCfg = PITCH
+) -> torch.Tensor:
+    """Return True where the root has turned by more than an angle [rad], shape [num_envs]."""
+    return mdp.joint_pos_rel(env, asset_cfg=asset_cfg).squeeze(1).abs() > limit
+
+
+def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Return the environment; `play` is for playback."""
+    robot = EntityCfg(
+        spec_fn=lambda: planar_spec(FILE),
+        init_state=EntityCfg.InitialStateCfg(joint_pos={**POSE, ".*": 0.0}),
+        articulation=EntityArticulationInfoCfg(
+            actuators=(
+$actuators
+            ),$file_actuators
+        ),
+    )
+    return ManagerBasedRlEnvCfg(
+        scene=SceneCfg(
+            num_envs=16 if play else 512,
+            entities={"robot": robot},
+            terrain=TerrainEntityCfg(),  # floor, light and sky
+        ),
+        sim=SimulationCfg(mujoco=MujocoCfg(timestep=$timestep)),
+        decimation=$decimation,
+        episode_length_s=1e9 if play else 10.0,
+        actions={
+            "joints": mdp.$action(
+                entity_name="robot",
+                actuator_names=tuple($scales),
+                scale=$scales,
+            )
+        },
+        observations={
+            "actor": ObservationGroupCfg(terms=observation_terms()),
+            "critic": ObservationGroupCfg(terms=observation_terms()),
+        },
+        rewards={
+            "forward": RewardTermCfg(func=forward_velocity, weight=1.0),
+            "alive": RewardTermCfg(func=mdp.is_alive, weight=1.0),
+            "control": RewardTermCfg(func=control_cost, weight=-0.01),
+        },
+        terminations={
+            "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
+            "low": TerminationTermCfg(func=too_low, params={"limit": 0.6 * HEIGHT}),
+            "steep": TerminationTermCfg(func=too_steep, params={"limit": 1.0}),
+            "diverged": TerminationTermCfg(func=mdp.bad_world),
+        },
+        events={
+            "root": EventTermCfg(
+                func=mdp.reset_joints_by_offset,
+                mode="reset",
+                params={
+                    "position_range": (0.0, 0.0),
+                    "velocity_range": (-0.05, 0.05),
+                    "asset_cfg": ROOT_JOINTS,
+                },
+            ),
+            "limbs": EventTermCfg(
+                func=mdp.reset_joints_by_offset,
+                mode="reset",
+                params={
+                    "position_range": (-0.05, 0.05),
+                    "velocity_range": (-0.05, 0.05),
+                    "asset_cfg": LIMBS,
+                },
+            ),
+        },
+        metrics={"forward_velocity": MetricsTermCfg(func=forward_velocity)},
+        viewer=ViewerConfig(
+            origin_type=ViewerConfig.OriginType.ASSET_BODY,
+            entity_name="robot",
+            body_name=$root,
+            distance=4.0 * HEIGHT,
+            elevation=-10.0,
+        ),
+    )
+
+
+def observation_terms() -> dict[str, ObservationTermCfg]:
+    """Return the observations of a network."""
+    return {
+        "joint_pos": ObservationTermCfg(func=mdp.joint_pos_rel, params={"asset_cfg": SEEN}),
+        "joint_vel": ObservationTermCfg(func=mdp.joint_vel_rel, scale=0.1),
+    }
+
+
+def rl_cfg() -> RslRlOnPolicyRunnerCfg:
+    """Return the learner's settings."""
+    return RslRlOnPolicyRunnerCfg(
+        experiment_name="$stem",
+        max_iterations=500,
+        actor=RslRlModelCfg(obs_normalization=True, distribution_cfg=gaussian_distribution()),
+        critic=RslRlModelCfg(obs_normalization=True),
+        algorithm=RslRlPpoAlgorithmCfg(entropy_coef=0.002),
+    )
+
+
+register_task("$name", env_cfg(), env_cfg(play=True), rl_cfg())
+''')
+
 
 def legged_source(name: str, path: Path, file: Path, model: LeggedModel) -> str:
     """Return the program of a legged robot's velocity task.
@@ -108,7 +298,7 @@ def legged_source(name: str, path: Path, file: Path, model: LeggedModel) -> str:
         root=json.dumps(model.root),
         feet=_names(model.feet),
         height=repr(model.height),
-        drives=_drives(model),
+        drives=_drives(model.drives, 8),
         knees=_names(model.knees),
         pitch=_names(model.pitch),
         legs=_names(model.legs),
@@ -117,11 +307,66 @@ def legged_source(name: str, path: Path, file: Path, model: LeggedModel) -> str:
     )
 
 
-def _drives(model: LeggedModel) -> str:
-    """Return the controlled joints as source, in lines of one joint each."""
+def planar_source(name: str, path: Path, file: Path, model: PlanarModel) -> str:
+    """Return the program of a planar robot's task; see `legged_source`."""
+    from manyworlds.asset_zoo.planar import planar_spec
+
+    joints = tuple(joint.name for joint in planar_spec(file).joints)
+    root_joints = (model.slide, model.lift, model.pitch)
+    values = dict(
+        name=name,
+        stem=path.stem,
+        file=_path_source(file, path.parent),
+        forward=repr(model.forward),
+        height=repr(model.height),
+        pose="\n".join(f"    {json.dumps(k)}: {v!r}," for k, v in model.pose.items()),
+        root=json.dumps(model.root),
+        pitch=json.dumps(model.pitch),
+        root_joints=_names(root_joints, 0),
+        limbs=_names(tuple(name for name in joints if name not in root_joints), 0),
+        seen=_names(tuple(name for name in joints if name != model.slide), 0),
+        timestep=repr(model.timestep),
+        decimation=max(1, round(_CONTROL_S / model.timestep)),
+    )
+    if model.motors:
+        scales = "\n".join(f"    {json.dumps(k)}: {v!r}," for k, v in model.motors.items())
+        return _PLANAR.substitute(
+            values,
+            actuator="XmlMotorActuatorCfg",
+            imports="",
+            action="JointEffortActionCfg",
+            scales="MOTORS",
+            constants=f'MOTORS = {{\n{scales}\n}}\n"""Largest control of each motor, by joint."""',
+            actuators="                XmlMotorActuatorCfg(target_names_expr=tuple(MOTORS)),",
+            file_actuators="",
+        )
+    return _PLANAR.substitute(
+        values,
+        actuator="BuiltinPositionActuatorCfg",
+        imports=_IMPORT_DRIVES,
+        action="JointPositionActionCfg",
+        scales="SCALES",
+        constants=_drive_constants(model.drives),
+        actuators=_SERVOS,
+        file_actuators=_REPLACE,
+    )
+
+
+def _drive_constants(drives: Mapping[str, JointDrive]) -> str:
+    """Return the constants of a program with the drives of joints and the scales of actions."""
+    return f"""\
+DRIVES = {{  # default [rad], effort limit [N m], stiffness, damping, armature
+{_drives(drives, 4)}
+}}
+SCALES = {{name: 0.25 * drive.effort_limit / drive.stiffness for name, drive in DRIVES.items()}}
+\"\"\"Change of a joint's target for an action of 1 [rad].\"\"\""""
+
+
+def _drives(drives: Mapping[str, JointDrive], indent: int) -> str:
+    """Return drives of joints as source, in lines of one joint each."""
     return "\n".join(
-        f"        {json.dumps(joint)}: JointDrive{astuple(drive)},"
-        for joint, drive in model.drives.items()
+        f"{' ' * indent}{json.dumps(joint)}: JointDrive{astuple(drive)},"
+        for joint, drive in drives.items()
     )
 
 
@@ -169,9 +414,9 @@ def _path_source(file: Path, folder: Path) -> str:
     return f"Path({json.dumps(str(file.resolve()))})"
 
 
-def _names(names: tuple[str, ...]) -> str:
+def _names(names: tuple[str, ...], indent: int = 4) -> str:
     """Return a tuple of names as source, in lines of one name each."""
     if not names:
         return "()"
-    lines = "".join(f"\n        {json.dumps(name)}," for name in names)
-    return f"({lines}\n    )"
+    lines = "".join(f"\n{' ' * (indent + 4)}{json.dumps(name)}," for name in names)
+    return f"({lines}\n{' ' * indent})"
