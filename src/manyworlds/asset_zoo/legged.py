@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -186,7 +186,7 @@ def derive_legged_model(
             robot with two or four legs; the message says what to add.
     """
     model = name_elements(spec.copy()).compile()
-    root = _root(model)
+    root = free_root(model)
     data = mujoco.MjData(model)
     has_pose = take_default_pose(model, data)
     mujoco.mj_kinematics(model, data)
@@ -328,12 +328,19 @@ def legged_entity(spec: mujoco.MjSpec, robot: LeggedModel) -> EntityCfg:
     )
 
 
-def _root(model: mujoco.MjModel) -> int:
+def free_root(model: mujoco.MjModel) -> int:
+    """Return the body with the free joint.
+
+    Raises:
+        ValueError: there is none, or several ones.
+    """
     free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
     if len(free) != 1:
         raise ValueError(
             f"A legged robot has one free joint, at its root, but the model has {len(free)}: add "
-            "<freejoint/> to the body of its trunk, and leave other movable things out."
+            "<freejoint/> to the body of its trunk, and leave other movable things out. For "
+            "a robot with a fixed base, write a task of an arm with manyworlds new-task NAME, and "
+            "exchange the arm's model."
         )
     return int(model.jnt_bodyid[free[0]])
 
@@ -435,35 +442,44 @@ def _is_pitch(model: mujoco.MjModel, data: mujoco.MjData, side: np.ndarray, join
     return abs(float(axis @ side)) > math.sqrt(0.5)
 
 
+def controlled_hinges(model: mujoco.MjModel) -> list[int]:
+    """Return the hinges with an actuator, or all hinges if no joint has one."""
+    hinges = [j for j in range(model.njnt) if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE]
+    by_joint = _actuators(model)
+    if not by_joint:
+        return hinges
+    return [j for j in hinges if j in by_joint]
+
+
+def _actuators(model: mujoco.MjModel) -> dict[int, int]:
+    """Return the actuator of each joint that has one."""
+    return {
+        int(model.actuator_trnid[a, 0]): a
+        for a in range(model.nu)
+        if model.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINT
+    }
+
+
 def joint_drives(
     model: mujoco.MjModel,
     data: mujoco.MjData,
     effort_limit: float | Mapping[str, float] | None,
+    driven: Sequence[int],
     stiff: Mapping[int, float],
-    but: Collection[int] = (),
 ) -> Iterator[tuple[int, JointDrive]]:
-    """Yield the controlled joints: those with an actuator, or all hinges if there is none.
+    """Yield the position control of joints.
 
     Args:
         model: the robot.
         data: its default pose.
         effort_limit: see `derive_legged_model`.
+        driven: the joints.
         stiff: least stiffness of joints without a servo [N m/rad].
-        but: joints that are left out.
 
     Raises:
         ValueError: the largest torque of a joint is not known.
     """
-    hinges = [j for j in range(model.njnt) if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE]
-    hinges = [j for j in hinges if j not in but]
-    by_joint = {
-        int(model.actuator_trnid[a, 0]): a
-        for a in range(model.nu)
-        if model.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINT
-    }
-    driven = hinges
-    if by_joint:
-        driven = [j for j in hinges if j in by_joint]
+    by_joint = _actuators(model)
     given = resolve_field(effort_limit, [model.joint(j).name for j in driven])
     efforts: dict[int, float] = {}
     for j, limit in zip(driven, given, strict=True):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import mujoco
 import numpy as np
 
-from manyworlds.asset_zoo.legged import JointDrive, joint_drives, name_elements, take_default_pose
+from manyworlds.asset_zoo.legged import (
+    JointDrive,
+    controlled_hinges,
+    joint_drives,
+    name_elements,
+    take_default_pose,
+)
 from manyworlds.asset_zoo.legged_feet import geom_collides, lowest_point
-from manyworlds.spec.edits import drop_options
 from manyworlds.spec.elements import is_motor_actuator, joint_of
-from manyworlds.spec.load import load_spec
 
 _PARALLEL = 0.99  # least cosine of the angle between two axes
 
@@ -99,7 +102,8 @@ def derive_planar_model(
     motors = _motors(named, model)
     drives: dict[str, JointDrive] = {}
     if not motors:
-        found = joint_drives(model, data, effort_limit, {}, but=(pitch,))
+        hinges = [j for j in controlled_hinges(model) if j != pitch]
+        found = joint_drives(model, data, effort_limit, hinges, {})
         drives = {model.joint(j).name: drive for j, drive in found}
     positions = {
         model.joint(j).name: round(float(data.qpos[model.jnt_qposadr[j]]), 4)
@@ -118,22 +122,6 @@ def derive_planar_model(
         drives=drives,
         timestep=float(model.opt.timestep),
     )
-
-
-def planar_spec(file: Path) -> mujoco.MjSpec:
-    """Load a planar robot for a scene: without floor, lights, options and keyframes of its file.
-
-    Bodies, joints, geoms and actuators without names get some.
-    """
-    spec, _ = load_spec(file)
-    name_elements(spec)
-    drop_options(spec)
-    for key in list(spec.keys):
-        spec.delete(key)
-    spec.nkey = 0
-    for actuator in spec.actuators:
-        actuator.name = actuator.name or actuator.target
-    return spec
 
 
 def _axis(model: mujoco.MjModel, joint: int) -> np.ndarray:

@@ -6,23 +6,25 @@ import importlib.util
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import tyro
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import parse
-from manyworlds.cli.robot_tasks import legged_source, planar_source
+from manyworlds.cli.robot_tasks import legged_source, planar_source, wheeled_source
 from manyworlds.cli.task_files import module_file
 from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
     from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
     from manyworlds.asset_zoo.planar import PlanarModel
+    from manyworlds.asset_zoo.wheeled import WheeledModel
 
+T = TypeVar("T")
 _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
 _BEFORE = "from manyworlds.sim import MujocoCfg, SimulationCfg\n"
 LEAST_HEIGHT = 0.85
@@ -35,7 +37,8 @@ class NewTaskOptions:
     """Write a Python file with a new task into the current folder.
 
     The new task trains as it is: an arm with two joints reaches for goals or, with --robot, a robot
-    with two or four legs follows velocity commands. Edit the file to make it your own task.
+    on two or four legs or on wheels follows velocity commands, and one that moves in a vertical
+    plane runs forward. Edit the file to make it your own task.
     """
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
@@ -43,12 +46,14 @@ class NewTaskOptions:
     robot: Annotated[
         Path | None,
         tyro.conf.arg(
-            help="Model of a legged robot, MJCF or URDF. Feet, default pose and gains are derived "
-            "from it, printed, and written into the file; see docs/robots.md."
+            help="Model of a robot, MJCF or URDF. Feet or wheels, default pose and gains are "
+            "derived from it, printed, and written into the file; see docs/robots.md."
         ),
     ] = None
     feet: tuple[str, ...] = ()
     """Last bodies of the robot's legs, if they cannot be derived."""
+    wheels: tuple[str, ...] = ()
+    """Bodies of the robot's wheels, if they cannot be derived."""
     effort_limit: Annotated[
         tyro.conf.UseAppendAction[tuple[str, ...]],
         tyro.conf.arg(
@@ -64,13 +69,15 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds new-task`."""
     cfg = parse(NewTaskOptions, argv, "new-task")
     name = cfg.name
-    if cfg.robot is None and (cfg.feet or cfg.effort_limit):
-        raise UsageError("--feet and --effort-limit are for --robot FILE.")
+    if cfg.robot is None and (cfg.feet or cfg.wheels or cfg.effort_limit):
+        raise UsageError("--feet, --wheels and --effort-limit are for --robot FILE.")
+    if cfg.feet and cfg.wheels:
+        raise UsageError("--feet is for robots on legs, and --wheels for others: give one of them.")
     if cfg.robot is None:
         path = write_task(name, Path())
     else:
         limits = effort_limits(cfg.effort_limit)
-        path = write_robot_task(name, Path(), cfg.robot, cfg.feet, limits)
+        path = write_robot_task(name, Path(), cfg.robot, cfg.feet, limits, cfg.wheels)
     print(f"{path}: edit it, and try it with")
     print(f"  manyworlds validate {name} --load {path}")
     print(f"  manyworlds train {name} --load {path}")
@@ -149,8 +156,11 @@ def write_robot_task(
     robot: Path,
     feet: Sequence[str],
     effort_limit: float | Mapping[str, float] | None,
+    wheels: Sequence[str] = (),
 ) -> Path:
-    """Write a module that registers the velocity task of a robot, and print what was derived.
+    """Write a module that registers the task of a robot, and print what was derived.
+
+    A robot on legs or wheels follows velocity commands; one in a vertical plane runs forward.
 
     Args:
         name: the task's name, as for `write_task`.
@@ -158,6 +168,7 @@ def write_robot_task(
         robot: the robot's model.
         feet: see `derive_legged_model`.
         effort_limit: see `derive_legged_model`.
+        wheels: bodies of its wheels; without them and `feet`, they are looked for.
 
     Returns:
         The path of the new file.
@@ -170,6 +181,7 @@ def write_robot_task(
     from manyworlds.asset_zoo.legged import name_elements
     from manyworlds.asset_zoo.legged_feet import wheel_warning, wheels_among
     from manyworlds.asset_zoo.planar import derive_planar_model, planar_root
+    from manyworlds.asset_zoo.wheeled import derive_wheeled_model, find_wheels
     from manyworlds.spec.load import compile_spec, load_spec
     from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
     from manyworlds.tasks.velocity.config.robots import known_robots
@@ -184,16 +196,23 @@ def write_robot_task(
     spec, _ = load_spec(robot)
     plain = compile_spec(spec.copy(), robot)
     if planar_root(plain) is not None and not feet:
-        planar = derive_planar_model(spec, effort_limit)
+        planar = _ask_of(robot, derive_planar_model, spec, effort_limit)
         print(_describe_planar(planar))
         write_atomic(path, planar_source(name, path, robot, planar))
+        return path
+    if not feet:
+        wheels = wheels or _ask_of(robot, find_wheels, spec)
+    if wheels:
+        wheeled = _ask_of(robot, derive_wheeled_model, spec, wheels, effort_limit)
+        print(_describe_wheeled(wheeled))
+        write_atomic(path, wheeled_source(name, path, robot, wheeled))
         return path
     model = derive_robot(robot, feet, effort_limit)
     height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
-    wheels = wheels_among(name_elements(load_spec(robot)[0]).compile(), model.feet)
-    if wheels:
-        print(f"warning: {wheel_warning(wheels)}", file=sys.stderr)
+    turning = wheels_among(name_elements(spec).compile(), model.feet)
+    if turning:
+        print(f"warning: {wheel_warning(turning)}", file=sys.stderr)
     if height < LEAST_HEIGHT * model.height:
         print(
             f"warning: the robot sinks from {model.height:.2f} to {height:.2f} m while it holds "
@@ -228,6 +247,14 @@ def _new_file(name: str, folder: Path) -> Path:
     return path
 
 
+def _ask_of(robot: Path, derive: Callable[..., T], *args: object) -> T:
+    """Return what a function derives from a robot; its errors name the robot's file."""
+    try:
+        return derive(*args)
+    except ValueError as error:
+        raise ValueError(f"Cannot derive a task from '{robot}'. {error}") from error
+
+
 def _describe(model: LeggedModel) -> str:
     """Return what was derived from a robot's model, for people to check."""
     parts = {name: "leg" for name in model.legs}
@@ -247,6 +274,22 @@ def _describe_planar(model: PlanarModel) -> str:
     if model.motors:
         return f"{found}motors: {', '.join(model.motors)}"
     return found + _drive_table(model.drives, {})
+
+
+def _describe_wheeled(model: WheeledModel) -> str:
+    """Return what was derived from the model of a robot on wheels."""
+    wheels = ", ".join(
+        f"{name} ({wheel.effort_limit:g} N m, {wheel.damping:g} N m s/rad)"
+        for name, wheel in model.wheels.items()
+    )
+    found = (
+        f"root: {model.root}, at a height of {model.height:g} m\n"
+        f"wheels: {wheels}, with a radius of {model.radius:g} m\n"
+        f"commands: up to {model.speed:g} m/s and {model.yaw_rate:g} rad/s"
+    )
+    if not model.drives:
+        return found
+    return f"{found}\n{_drive_table(model.drives, {})}"
 
 
 def _drive_table(drives: Mapping[str, JointDrive], parts: Mapping[str, str]) -> str:

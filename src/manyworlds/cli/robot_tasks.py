@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
     from manyworlds.asset_zoo.planar import PlanarModel
+    from manyworlds.asset_zoo.wheeled import WheeledModel
     from manyworlds.managers import RewardTermCfg
     from manyworlds.tasks.velocity.velocity_env_cfg import LeggedRobot
 
@@ -30,6 +31,15 @@ _SERVOS = """\
                     )
                     for name, drive in DRIVES.items()
                 ),"""
+_SERVO_ACTION = """
+            "joints": mdp.JointPositionActionCfg(
+                entity_name="robot", actuator_names=tuple(SCALES), scale=SCALES
+            ),"""
+_SERVO_CFG = """
+    joints = {"asset_cfg": SceneEntityCfg("robot", joint_names=tuple(DRIVES))}"""
+_SERVO_TERMS = """
+        "joint_pos": ObservationTermCfg(func=mdp.joint_pos_rel, params=joints),
+        "joint_vel": ObservationTermCfg(func=mdp.joint_vel_rel, params=joints, scale=0.1),"""
 _REPLACE = """
             file_actuators="replace",  # instead of those of the file, if it has some"""
 _LEGGED = Template('''"""The task $name: a robot with $count legs follows velocity commands.
@@ -115,7 +125,7 @@ from pathlib import Path
 import torch
 
 from manyworlds.actuator import $actuator
-${imports}from manyworlds.asset_zoo.planar import planar_spec
+${imports}from manyworlds.asset_zoo.robot_file import robot_spec
 from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
 from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.managers import (
@@ -186,7 +196,7 @@ def too_steep(
 def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Return the environment; `play` is for playback."""
     robot = EntityCfg(
-        spec_fn=lambda: planar_spec(FILE),
+        spec_fn=lambda: robot_spec(FILE),
         init_state=EntityCfg.InitialStateCfg(joint_pos={**POSE, ".*": 0.0}),
         articulation=EntityArticulationInfoCfg(
             actuators=(
@@ -278,6 +288,180 @@ def rl_cfg() -> RslRlOnPolicyRunnerCfg:
 register_task("$name", env_cfg(), env_cfg(play=True), rl_cfg())
 ''')
 
+_WHEELED = Template('''"""The task $name: a robot on wheels follows velocity commands.
+
+The constants were derived from the robot's model. Check them against its data sheet.
+"""
+
+import math
+from pathlib import Path
+
+from manyworlds.actuator import $actuators_used
+${imports}from manyworlds.asset_zoo.robot_file import robot_spec
+from manyworlds.entity import EntityArticulationInfoCfg, EntityCfg
+from manyworlds.envs import ManagerBasedRlEnvCfg, mdp
+from manyworlds.managers import (
+    EventTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SceneEntityCfg,
+    TerminationTermCfg,
+)
+from manyworlds.rl.config import (
+    RslRlModelCfg,
+    RslRlOnPolicyRunnerCfg,
+    RslRlPpoAlgorithmCfg,
+    gaussian_distribution,
+)
+from manyworlds.scene import SceneCfg
+from manyworlds.sim import MujocoCfg, SimulationCfg
+from manyworlds.tasks import register_task
+from manyworlds.tasks.velocity import mdp as velocity_mdp
+from manyworlds.terrains import TerrainEntityCfg
+from manyworlds.utils.viewer_config import ViewerConfig
+
+FILE = $file  # noqa: E501
+HEIGHT = $height
+"""Height of the root on its wheels [m]."""
+POSE = $pose
+"""Default pose [rad or m]."""
+WHEELS = {  # largest torque [N m], torque per velocity error [N m s/rad]
+$wheels
+}
+RADIUS = $radius
+"""Radius of the wheels [m]."""
+SPEED = $speed
+"""Largest commanded forward velocity [m/s]."""
+YAW_RATE = $yaw_rate
+"""Largest commanded yaw rate [rad/s]."""
+$constants
+
+def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Return the environment; `play` is for playback."""
+    robot = EntityCfg(
+        spec_fn=lambda: robot_spec(FILE),
+        init_state=EntityCfg.InitialStateCfg(pos=(0.0, 0.0, HEIGHT), joint_pos={**POSE, ".*": 0.0}),
+        articulation=EntityArticulationInfoCfg(
+            actuators=(
+                *(
+                    BuiltinVelocityActuatorCfg(
+                        target_names_expr=(name,), damping=damping, effort_limit=effort
+                    )
+                    for name, (effort, damping) in WHEELS.items()
+                ),$servos
+            ),$replace
+        ),
+    )
+    return ManagerBasedRlEnvCfg(
+        scene=SceneCfg(
+            num_envs=16 if play else 512,
+            entities={"robot": robot},
+            terrain=TerrainEntityCfg(),  # floor, light and sky
+        ),
+        sim=SimulationCfg(mujoco=MujocoCfg(timestep=$timestep)),
+        decimation=$decimation,
+        episode_length_s=1e9 if play else 20.0,
+        commands={
+            "twist": velocity_mdp.UniformVelocityCommandCfg(
+                entity_name="robot",
+                resampling_time_range=(3.0, 8.0),
+                rel_standing_envs=0.1,
+                ranges=velocity_mdp.UniformVelocityCommandCfg.Ranges(
+                    lin_vel_x=(-SPEED, SPEED),
+                    lin_vel_y=(0.0, 0.0),
+                    ang_vel_z=(-YAW_RATE, YAW_RATE),
+                ),
+                debug_vis=True,
+            )
+        },
+        actions={
+            "wheels": mdp.JointVelocityActionCfg(
+                entity_name="robot", actuator_names=tuple(WHEELS), scale=SPEED / RADIUS
+            ),$servo_action
+        },
+        observations={
+            "actor": ObservationGroupCfg(terms=observation_terms()),
+            "critic": ObservationGroupCfg(terms=observation_terms()),
+        },
+        rewards={
+            "track_linear_velocity": RewardTermCfg(
+                func=velocity_mdp.track_linear_velocity,
+                weight=2.0,
+                params={"command_name": "twist", "std": 0.5 * SPEED},
+            ),
+            "track_angular_velocity": RewardTermCfg(
+                func=velocity_mdp.track_angular_velocity,
+                weight=1.0,
+                params={"command_name": "twist", "std": 0.5},
+            ),
+            "alive": RewardTermCfg(func=mdp.is_alive, weight=0.5),
+            "flat": RewardTermCfg(func=mdp.flat_orientation_l2, weight=-1.0),
+            "action_rate_l2": RewardTermCfg(func=mdp.action_rate_l2, weight=-0.01),
+        },
+        terminations={
+            "time_out": TerminationTermCfg(func=mdp.time_out, time_out=True),
+            "fell_over": TerminationTermCfg(
+                func=mdp.bad_orientation, params={"limit_angle": math.radians(50.0)}
+            ),
+            "diverged": TerminationTermCfg(func=mdp.bad_world),
+        },
+        events={
+            "root": EventTermCfg(
+                func=mdp.reset_root_state_uniform,
+                mode="reset",
+                params={
+                    "pose_range": {"pitch": (-0.05, 0.05), "yaw": (-math.pi, math.pi)},
+                    "velocity_range": {},
+                },
+            ),
+            "joints": EventTermCfg(
+                func=mdp.reset_joints_by_offset,
+                mode="reset",
+                params={"position_range": (0.0, 0.0), "velocity_range": (0.0, 0.0)},
+            ),
+        },
+        viewer=ViewerConfig(
+            origin_type=ViewerConfig.OriginType.ASSET_BODY,
+            entity_name="robot",
+            body_name=$root,
+            distance=max(1.0, 8.0 * HEIGHT),
+            elevation=-25.0,
+        ),
+    )
+
+
+def observation_terms() -> dict[str, ObservationTermCfg]:
+    """Return the observations of a network."""
+    wheels = SceneEntityCfg("robot", joint_names=tuple(WHEELS))$servo_cfg
+    return {
+        "base_lin_vel": ObservationTermCfg(func=mdp.base_lin_vel),
+        "base_ang_vel": ObservationTermCfg(func=mdp.base_ang_vel),
+        "projected_gravity": ObservationTermCfg(func=mdp.projected_gravity),
+        "wheel_vel": ObservationTermCfg(
+            func=mdp.joint_vel_rel, params={"asset_cfg": wheels}, scale=RADIUS
+        ),$servo_terms
+        "actions": ObservationTermCfg(func=mdp.last_action),
+        "command": ObservationTermCfg(
+            func=mdp.generated_commands, params={"command_name": "twist"}
+        ),
+    }
+
+
+def rl_cfg() -> RslRlOnPolicyRunnerCfg:
+    """Return the learner's settings."""
+    return RslRlOnPolicyRunnerCfg(
+        experiment_name="$stem",
+        max_iterations=300,
+        actor=RslRlModelCfg(obs_normalization=True, distribution_cfg=gaussian_distribution()),
+        critic=RslRlModelCfg(obs_normalization=True),
+        algorithm=RslRlPpoAlgorithmCfg(entropy_coef=0.002),
+    )
+
+
+register_task("$name", env_cfg(), env_cfg(play=True), rl_cfg())
+''')
+
 
 def legged_source(name: str, path: Path, file: Path, model: LeggedModel) -> str:
     """Return the program of a legged robot's velocity task.
@@ -309,9 +493,9 @@ def legged_source(name: str, path: Path, file: Path, model: LeggedModel) -> str:
 
 def planar_source(name: str, path: Path, file: Path, model: PlanarModel) -> str:
     """Return the program of a planar robot's task; see `legged_source`."""
-    from manyworlds.asset_zoo.planar import planar_spec
+    from manyworlds.asset_zoo.robot_file import robot_spec
 
-    joints = tuple(joint.name for joint in planar_spec(file).joints)
+    joints = tuple(joint.name for joint in robot_spec(file).joints)
     root_joints = (model.slide, model.lift, model.pitch)
     values = dict(
         name=name,
@@ -319,7 +503,7 @@ def planar_source(name: str, path: Path, file: Path, model: PlanarModel) -> str:
         file=_path_source(file, path.parent),
         forward=repr(model.forward),
         height=repr(model.height),
-        pose="\n".join(f"    {json.dumps(k)}: {v!r}," for k, v in model.pose.items()),
+        pose=_numbers(model.pose),
         root=json.dumps(model.root),
         pitch=json.dumps(model.pitch),
         root_joints=_names(root_joints, 0),
@@ -329,7 +513,7 @@ def planar_source(name: str, path: Path, file: Path, model: PlanarModel) -> str:
         decimation=max(1, round(_CONTROL_S / model.timestep)),
     )
     if model.motors:
-        scales = "\n".join(f"    {json.dumps(k)}: {v!r}," for k, v in model.motors.items())
+        scales = _numbers(model.motors)
         return _PLANAR.substitute(
             values,
             actuator="XmlMotorActuatorCfg",
@@ -350,6 +534,53 @@ def planar_source(name: str, path: Path, file: Path, model: PlanarModel) -> str:
         actuators=_SERVOS,
         file_actuators=_REPLACE,
     )
+
+
+def wheeled_source(name: str, path: Path, file: Path, model: WheeledModel) -> str:
+    """Return the program of the velocity task of a robot on wheels; see `legged_source`."""
+    pose = "{}"
+    if model.pose:
+        pose = f"{{\n{_numbers(model.pose)}\n}}"
+    wheels = (
+        f"    {json.dumps(joint)}: ({wheel.effort_limit!r}, {wheel.damping!r}),"
+        for joint, wheel in model.wheels.items()
+    )
+    servos = dict.fromkeys(
+        ("imports", "constants", "servos", "servo_action", "servo_cfg", "servo_terms"), ""
+    )
+    used = "BuiltinVelocityActuatorCfg"
+    if model.drives:
+        used = "BuiltinPositionActuatorCfg, BuiltinVelocityActuatorCfg"
+        servos = dict(
+            imports=_IMPORT_DRIVES,
+            constants=f"{_drive_constants(model.drives)}\n",
+            servos=f"\n{_SERVOS}",
+            servo_action=_SERVO_ACTION,
+            servo_cfg=_SERVO_CFG,
+            servo_terms=_SERVO_TERMS,
+        )
+    return _WHEELED.substitute(
+        servos,
+        name=name,
+        stem=path.stem,
+        file=_path_source(file, path.parent),
+        actuators_used=used,
+        height=repr(model.height),
+        pose=pose,
+        wheels="\n".join(wheels),
+        radius=repr(model.radius),
+        speed=repr(model.speed),
+        yaw_rate=repr(model.yaw_rate),
+        replace=_REPLACE,
+        timestep=repr(model.timestep),
+        decimation=max(1, round(_CONTROL_S / model.timestep)),
+        root=json.dumps(model.root),
+    )
+
+
+def _numbers(values: Mapping[str, float]) -> str:
+    """Return numbers by name as source, in lines of one number each."""
+    return "\n".join(f"    {json.dumps(name)}: {value!r}," for name, value in values.items())
 
 
 def _drive_constants(drives: Mapping[str, JointDrive]) -> str:
