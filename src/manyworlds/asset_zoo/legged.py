@@ -202,7 +202,8 @@ def derive_legged_model(
     holding = _holding_torque(model, data, root, found, legs) / _SAG
     stiff = {j: holding for leg in legs for j in leg}
     drives = {
-        model.joint(j).name: drive for j, drive in joint_drives(model, data, effort_limit, stiff)
+        model.joint(j).name: drive
+        for j, drive in joint_drives(model, data, effort_limit, controlled_hinges(model), stiff)
     }
 
     def named(joints: list[int]) -> tuple[str, ...]:

@@ -545,13 +545,12 @@ def wheeled_source(name: str, path: Path, file: Path, model: WheeledModel) -> st
         f"    {json.dumps(joint)}: ({wheel.effort_limit!r}, {wheel.damping!r}),"
         for joint, wheel in model.wheels.items()
     )
-    servos = dict.fromkeys(
-        ("imports", "constants", "servos", "servo_action", "servo_cfg", "servo_terms"), ""
-    )
+    parts = ("imports", "constants", "servos", "servo_action", "servo_cfg", "servo_terms")
+    servos: dict[str, str] = dict.fromkeys(parts, "")
     used = "BuiltinVelocityActuatorCfg"
     if model.drives:
         used = "BuiltinPositionActuatorCfg, BuiltinVelocityActuatorCfg"
-        servos = dict(
+        servos = dict[str, str](
             imports=_IMPORT_DRIVES,
             constants=f"{_drive_constants(model.drives)}\n",
             servos=f"\n{_SERVOS}",
