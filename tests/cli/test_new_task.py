@@ -312,6 +312,14 @@ def test_a_robot_in_a_plane_without_motors(tmp_path, monkeypatch):
     assert check_env(module["env_cfg"](), steps=20).ok
 
 
+def test_other_roots_are_refused(tmp_path):
+    """Say of a root on a rail that it is neither free nor in a plane, and name a task for it."""
+    with pytest.raises(
+        ValueError, match=r"by the joints \['slider'\], and .*new-task NAME, and ex"
+    ):
+        write_robot_task("My-Cart", tmp_path, ANT.with_name("inverted_pendulum.xml"), (), None)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("robot", [DATA / "balancer.xml", ANT.with_name("walker2d.xml")])
 def test_tasks_of_robots_train(robot, tmp_path, monkeypatch, capsys):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -20,11 +21,14 @@ from manyworlds.cli.task_files import module_file
 from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
+    import mujoco
+
     from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
     from manyworlds.asset_zoo.planar import PlanarModel
     from manyworlds.asset_zoo.wheeled import WheeledModel
 
-T = TypeVar("T")
+EffortLimit = float | Mapping[str, float] | None
+"""Largest torque of joints, or by pattern of joints [N m]; None takes the model's."""
 _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
 _BEFORE = "from manyworlds.sim import MujocoCfg, SimulationCfg\n"
 LEAST_HEIGHT = 0.85
@@ -155,7 +159,7 @@ def write_robot_task(
     folder: Path,
     robot: Path,
     feet: Sequence[str],
-    effort_limit: float | Mapping[str, float] | None,
+    effort_limit: EffortLimit,
     wheels: Sequence[str] = (),
 ) -> Path:
     """Write a module that registers the task of a robot, and print what was derived.
@@ -178,12 +182,9 @@ def write_robot_task(
         FileExistsError: the file exists.
         OSError: the model cannot be read.
     """
-    from manyworlds.asset_zoo.legged import name_elements
-    from manyworlds.asset_zoo.legged_feet import wheel_warning, wheels_among
-    from manyworlds.asset_zoo.planar import derive_planar_model, planar_root
-    from manyworlds.asset_zoo.wheeled import derive_wheeled_model, find_wheels
+    from manyworlds.asset_zoo.planar import planar_root
+    from manyworlds.asset_zoo.wheeled import find_wheels
     from manyworlds.spec.load import compile_spec, load_spec
-    from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
     from manyworlds.tasks.velocity.config.robots import known_robots
 
     path = _new_file(name, folder)
@@ -194,23 +195,63 @@ def write_robot_task(
             "URDF file."
         )
     spec, _ = load_spec(robot)
-    plain = compile_spec(spec.copy(), robot)
-    if planar_root(plain) is not None and not feet:
-        planar = _ask_of(robot, derive_planar_model, spec, effort_limit)
-        print(_describe_planar(planar))
-        write_atomic(path, planar_source(name, path, robot, planar))
-        return path
-    if not feet:
-        wheels = wheels or _ask_of(robot, find_wheels, spec)
+    model = compile_spec(spec.copy(), robot)
+    is_planar = planar_root(model) is not None
+    if not (feet or wheels or is_planar):
+        with _errors_of(robot):
+            _check_root(model)
+            wheels = find_wheels(spec)
     if wheels:
-        wheeled = _ask_of(robot, derive_wheeled_model, spec, wheels, effort_limit)
-        print(_describe_wheeled(wheeled))
-        write_atomic(path, wheeled_source(name, path, robot, wheeled))
-        return path
+        source = _wheeled_task(name, path, robot, wheels, effort_limit)
+    elif is_planar and not feet:
+        source = _planar_task(name, path, robot, effort_limit)
+    else:
+        source = _legged_task(name, path, robot, feet, effort_limit)
+    write_atomic(path, source)
+    return path
+
+
+@contextlib.contextmanager
+def _errors_of(robot: Path) -> Iterator[None]:
+    """Name a robot's file in errors of what is derived from it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"Cannot derive a task from '{robot}'. {error}") from error
+
+
+def _check_root(model: mujoco.MjModel) -> None:
+    """Check that the root of a robot is free, or has no joint yet.
+
+    Raises:
+        ValueError: other joints move it.
+    """
+    import mujoco
+
+    if model.nbody < 2 or not model.body_jntnum[1] or mujoco.mjtJoint.mjJNT_FREE in model.jnt_type:
+        return
+    first = int(model.body_jntadr[1])
+    names = [model.joint(j).name for j in range(first, first + int(model.body_jntnum[1]))]
+    raise ValueError(
+        f"The root '{model.body(1).name}' moves by the joints {names}, and so is neither free nor "
+        "in a vertical plane: write a task of an arm with manyworlds new-task NAME, and exchange "
+        "the arm's model."
+    )
+
+
+def _legged_task(
+    name: str, path: Path, robot: Path, feet: Sequence[str], effort_limit: EffortLimit
+) -> str:
+    """Derive a robot on legs, print it with what is doubtful, and return its task's source."""
+    from manyworlds.asset_zoo.legged import name_elements
+    from manyworlds.asset_zoo.legged_feet import wheel_warning, wheels_among
+    from manyworlds.spec.load import load_spec
+    from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
+
     model = derive_robot(robot, feet, effort_limit)
     height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
-    turning = wheels_among(name_elements(spec).compile(), model.feet)
+    turning = wheels_among(name_elements(load_spec(robot)[0]).compile(), model.feet)
     if turning:
         print(f"warning: {wheel_warning(turning)}", file=sys.stderr)
     if height < LEAST_HEIGHT * model.height:
@@ -220,8 +261,31 @@ def write_robot_task(
             "'home' to the model, in which the robot stands.",
             file=sys.stderr,
         )
-    write_atomic(path, legged_source(name, path, robot, model))
-    return path
+    return legged_source(name, path, robot, model)
+
+
+def _wheeled_task(
+    name: str, path: Path, robot: Path, wheels: Sequence[str], effort_limit: EffortLimit
+) -> str:
+    """Derive a robot on wheels, print it, and return its task's source."""
+    from manyworlds.asset_zoo.wheeled import derive_wheeled_model
+    from manyworlds.spec.load import load_spec
+
+    with _errors_of(robot):
+        model = derive_wheeled_model(load_spec(robot)[0], wheels, effort_limit)
+    print(_describe_wheeled(model))
+    return wheeled_source(name, path, robot, model)
+
+
+def _planar_task(name: str, path: Path, robot: Path, effort_limit: EffortLimit) -> str:
+    """Derive a robot in a vertical plane, print it, and return its task's source."""
+    from manyworlds.asset_zoo.planar import derive_planar_model
+    from manyworlds.spec.load import load_spec
+
+    with _errors_of(robot):
+        model = derive_planar_model(load_spec(robot)[0], effort_limit)
+    print(_describe_planar(model))
+    return planar_source(name, path, robot, model)
 
 
 def _new_file(name: str, folder: Path) -> Path:
@@ -245,14 +309,6 @@ def _new_file(name: str, folder: Path) -> Path:
             f"programs in its folder: choose another name, such as My-{name}."
         )
     return path
-
-
-def _ask_of(robot: Path, derive: Callable[..., T], *args: object) -> T:
-    """Return what a function derives from a robot; its errors name the robot's file."""
-    try:
-        return derive(*args)
-    except ValueError as error:
-        raise ValueError(f"Cannot derive a task from '{robot}'. {error}") from error
 
 
 def _describe(model: LeggedModel) -> str:

@@ -209,6 +209,7 @@ $actuators
             num_envs=16 if play else 512,
             entities={"robot": robot},
             terrain=TerrainEntityCfg(),  # floor, light and sky
+            extent=1.0,  # reference length of shadows [m]
         ),
         sim=SimulationCfg(mujoco=MujocoCfg(timestep=$timestep)),
         decimation=$decimation,
@@ -358,6 +359,7 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
             num_envs=16 if play else 512,
             entities={"robot": robot},
             terrain=TerrainEntityCfg(),  # floor, light and sky
+            extent=1.0,  # reference length of shadows [m]
         ),
         sim=SimulationCfg(mujoco=MujocoCfg(timestep=$timestep)),
         decimation=$decimation,
