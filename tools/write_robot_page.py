@@ -159,15 +159,15 @@ it has other actuators or none, positions are controlled as in legs.
 The hopper runs 3.2 m/s after 150 iterations, which take five minutes of two CPU cores, and does not
 fall in 10 s.
 
-For a robot with a fixed base, `manyworlds new-task NAME` writes a task of an arm, whose model can be
-exchanged.
+For a robot with a fixed base, `manyworlds new-task NAME` writes a task of an arm, whose model can
+be exchanged.
 
 ### Robots that were tried
 
-`python tools/grade_robots.py` tried legs in these models: it derives the task, and lets the robot hold its
-default pose for half a second. A robot stands if it keeps 85 % of its height; the figure is the
-change of its height. Torques in brackets were given by `--effort-limit`, because the model does not
-say them.
+`python tools/grade_robots.py` looked for legs in these models: it derives the task, and lets the
+robot hold its default pose for half a second. A robot stands if it keeps 85 % of its height; the
+figure is the change of its height. Torques in brackets were given by `--effort-limit`, because the
+model does not say them.
 
 {grades}
 
