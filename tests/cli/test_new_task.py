@@ -326,14 +326,16 @@ def test_tasks_of_robots_train(robot, tmp_path, monkeypatch, capsys):
     """Train for an iteration, evaluate, and run the policy in the lab; ruff has nothing to say."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
-    assert main(["new-task", "My_New-Robot", "--robot", str(robot)]) == 0
+    name = f"My_{robot.stem}"  # a file of another name each, because modules stay loaded
+    file = f"my_{robot.stem}.py"
+    assert main(["new-task", name, "--robot", str(robot)]) == 0
     small = ["--agent.max-iterations", "1", "--env.scene.num-envs", "8"]
-    assert main(["train", "My_New-Robot", "--load", "my_new_robot.py", *small]) == 0
-    (run,) = tmp_path.glob("runs/my_new_robot/*")
+    assert main(["train", name, "--load", file, *small]) == 0
+    (run,) = tmp_path.glob(f"runs/my_{robot.stem}/*")
     assert main(["evaluate", str(run), "--num-envs", "4", "--env.episode-length-s", "0.5"]) == 0
     assert main(["lab", str(run), "--headless", "--seconds", "1"]) == 0
     assert "it does not control" not in capsys.readouterr().out
-    check = [sys.executable, "-m", "ruff", "check", "--isolated", "my_new_robot.py"]
+    check = [sys.executable, "-m", "ruff", "check", "--isolated", file]
     subprocess.run([*check, "--select", "E,F", "--line-length", "100"], check=True)
 
 
