@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import runpy
 import shutil
 import subprocess
 import sys
@@ -15,10 +17,14 @@ import pytest
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.main import main
 from manyworlds.cli.new_task import effort_limits, write_robot_task, write_task
+from manyworlds.envs import ManagerBasedRlEnv, check_env, mdp
+from manyworlds.managers import SceneEntityCfg
 from manyworlds.rl import OnnxPolicy
-from manyworlds.tasks import registry
+from manyworlds.tasks import load_rl_cfg, registry
+from manyworlds.tasks.velocity.config.derived import velocity_env_cfg
 from tests.robots import robot_file
 
+DATA = Path(__file__).parent / "data"
 ANT = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
 
 
@@ -76,6 +82,7 @@ def test_the_task_has_nothing_that_users_should_mend(tmp_path):
         (["Random", "--robot", "robot.xml"], "choose another name, such as My-Random."),
         (["Rsl-Rl"], "'rsl_rl.py' of the task 'Rsl-Rl' would hide"),
         (["sys"], "would hide the Python module 'sys'"),
+        (["_My-Robot"], "digits and underscores, begin with a letter, and join words by hyphens"),
     ],
 )
 def test_wrong_names_are_refused(args, message, tmp_path, monkeypatch, capsys):
@@ -151,22 +158,211 @@ def test_torques_of_a_robot(tmp_path, monkeypatch, capsys):
     assert "Pattern '.*_kneee' matches none of" in error and not (tmp_path / "other.py").exists()
 
 
-def test_wheels_are_no_feet(tmp_path, capsys):
-    """Warn of a robot whose last bodies are wheels, and write its task all the same."""
-    legs = "".join(
-        f"""
+def wheeled_legs(wheel: str, others: int = 0) -> str:
+    """Return a robot on four limited hinges with wheels, of which some are replaced by feet."""
+    legs = ""
+    for i, (x, y) in enumerate(((0.3, 0.2), (0.3, -0.2), (-0.3, 0.2), (-0.3, -0.2))):
+        end = f'<joint name="roll_{i}" axis="0 1 0"/><geom {wheel}/>'
+        if i < others:
+            end = f'<joint name="toe_{i}" axis="0 1 0" range="-30 30"/><geom size=".1"/>'
+        legs += f"""
         <body name="leg_{i}" pos="{x} {y} 0"><joint name="hip_{i}" axis="0 1 0" range="-60 60"/>
           <geom type="capsule" fromto="0 0 0 0 0 -.3" size=".03"/>
-          <body name="wheel_{i}" pos="0 0 -.3"><joint name="roll_{i}" axis="0 1 0"/>
-            <geom type="cylinder" size=".1 .02" zaxis="0 1 0"/></body></body>"""
-        for i, (x, y) in enumerate(((0.3, 0.2), (0.3, -0.2), (-0.3, 0.2), (-0.3, -0.2)))
+          <body name="wheel_{i}" pos="0 0 -.3">{end}</body></body>"""
+    return f"""<mujoco><worldbody><body name="trunk" pos="0 0 .4"><freejoint/>
+        <geom type="box" size=".35 .2 .05"/>{legs}</body></worldbody></mujoco>"""
+
+
+ROUND = 'type="cylinder" size=".1 .02" zaxis="0 1 0"'
+SQUARE = 'type="box" size=".1 .02 .1"'
+WHEELED = ["wheel_0", "wheel_1", "wheel_2", "wheel_3"]
+
+
+def test_wheels_are_no_feet(tmp_path, monkeypatch, capsys):
+    """Write a task with velocity actuators for a robot whose last bodies are wheels."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    robot = tmp_path / "robot.xml"
+    robot.write_text(wheeled_legs(ROUND), encoding="utf-8")
+    path = write_robot_task("My-Rover", tmp_path, robot, (), 30.0)
+    assert "wheels: roll_0 (30 N m" in capsys.readouterr().out
+    module = runpy.run_path(str(path))
+    assert list(module["WHEELS"]) == ["roll_0", "roll_1", "roll_2", "roll_3"]
+    assert list(module["DRIVES"]) == ["hip_0", "hip_1", "hip_2", "hip_3"]
+    actions = module["env_cfg"]().actions
+    assert isinstance(actions["wheels"], mdp.JointVelocityActionCfg)
+    assert isinstance(actions["joints"], mdp.JointPositionActionCfg)
+    write_robot_task("My-Walker", tmp_path, robot, WHEELED, 30.0)
+    assert f"warning: The feet {WHEELED} are probably" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (wheeled_legs(SQUARE), "not clear whether .*wheel_3.* are wheels.* not round"),
+        (wheeled_legs(ROUND, others=2), "stands on the wheels .*wheel_2.* and also on .*wheel_0"),
+    ],
+)
+def test_what_may_be_wheels_is_asked(text, question, tmp_path, monkeypatch):
+    """Ask for the option that decides where wheels cannot be told from feet, and obey it."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    robot = tmp_path / "robot.xml"
+    robot.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"robot\.xml'.*{question}.*--wheels BODY.*--feet BODY"):
+        write_robot_task("My-Rover", tmp_path, robot, (), 30.0)
+    path = write_robot_task("My-Rover", tmp_path, robot, (), 30.0, wheels=WHEELED[2:])
+    assert list(runpy.run_path(str(path))["WHEELS"]) == ["roll_2", "roll_3"]
+    write_robot_task("My-Walker", tmp_path, robot, WHEELED, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("wheels", "message"),
+    [(["tyre"], "no body 'tyre': choose wheels"), (["trunk"], "'trunk' has no hinge: choose")],
+)
+def test_wrong_wheels_are_refused(wheels, message, tmp_path):
+    """Refuse bodies that are no wheels."""
+    robot = tmp_path / "robot.xml"
+    robot.write_text(wheeled_legs(ROUND), encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        write_robot_task("My-Rover", tmp_path, robot, (), 30.0, wheels=wheels)
+
+
+def test_options_of_robots_exclude_each_other(tmp_path, monkeypatch, capsys):
+    """Refuse feet together with wheels, and both without a robot."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-task", "My-No", "--wheels", "a"]) == 2
+    assert "--feet, --wheels and --effort-limit are for --robot FILE." in capsys.readouterr().err
+    assert main(["new-task", "My-No", "--robot", "a.xml", "--feet", "a", "--wheels", "b"]) == 2
+    assert "--feet is for robots on legs, and --wheels for others" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "wheels", "drives"),
+    [
+        ("balancer.xml", ["left_wheel", "right_wheel"], []),
+        (
+            "rover.xml",
+            ["front_left_roll", "front_right_roll", "rear_left_roll", "rear_right_roll"],
+            ["front_left_steer", "front_right_steer"],
+        ),
+    ],
+)
+def test_robots_on_wheels(file, wheels, drives, tmp_path, monkeypatch):
+    """Derive wheels and steering, replace the file's actuators, and find nothing to mend."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    path = write_robot_task("My-Wheels", tmp_path, DATA / file, (), None)
+    module = runpy.run_path(str(path))
+    assert list(module["WHEELS"]) == wheels
+    assert list(module.get("DRIVES", {})) == drives
+    cfg = module["env_cfg"]()
+    assert check_env(cfg, steps=20).ok
+    robot = cfg.scene.entities["robot"].build()
+    assert robot.names("actuator") == (*wheels, *drives)
+    data = mujoco.MjData(model := robot.compile())
+    assert model.nkey == 0 and len(data.ctrl) == len(wheels) + len(drives)
+
+
+@pytest.mark.parametrize(
+    ("file", "joints"),
+    [
+        ("hopper.xml", ["thigh_joint", "leg_joint", "foot_joint"]),
+        ("walker2d.xml", None),
+        ("half_cheetah.xml", ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:compiler attribute")
+def test_robots_in_a_plane(file, joints, tmp_path, monkeypatch):
+    """Write a task of running forward that stands on the ground at first, and mends nothing."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    path = write_robot_task("My-Plane", tmp_path, ANT.with_name(file), (), None)
+    module = runpy.run_path(str(path))
+    assert list(module["MOTORS"]) == (joints or list(module["MOTORS"]))
+    cfg = module["env_cfg"]()
+    assert check_env(cfg, steps=20).ok
+    cfg.scene.num_envs = 2
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    env.reset()
+    heights = env.scene.entity("robot").data.body_link_pos_w[:, :, 2]
+    assert (heights.max(dim=1).values >= module["HEIGHT"] - 0.01).all()
+    env.sim.data.qvel[:, 0] = 2.0
+    env.sim.forward()
+    assert module["forward_velocity"](env, _resolved(module["ROOT"], env)).tolist() == (
+        pytest.approx([2.0, 2.0], abs=1e-4)
     )
-    robot = tmp_path / "rover.xml"
-    robot.write_text(
-        f"""<mujoco><worldbody><body name="trunk" pos="0 0 .4"><freejoint/>
-        <geom type="box" size=".35 .2 .05"/>{legs}</body></worldbody></mujoco>""",
-        encoding="utf-8",
-    )
-    write_robot_task("My-Rover", tmp_path, robot, (), 30.0)
-    error = capsys.readouterr().err
-    assert "warning: The feet ['wheel_0', 'wheel_1', 'wheel_2', 'wheel_3'] are probably" in error
+    env.close()
+
+
+def _resolved(cfg: SceneEntityCfg, env: ManagerBasedRlEnv) -> SceneEntityCfg:
+    cfg = copy.deepcopy(cfg)
+    cfg.resolve(env.scene)
+    return cfg
+
+
+def test_a_robot_in_a_plane_without_motors(tmp_path, monkeypatch):
+    """Control positions of a planar robot without motors, and ask for its torques."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    text = ANT.with_name("hopper.xml").read_text(encoding="utf-8")
+    robot = tmp_path / "hopper.xml"
+    start = text.index("  <actuator>")
+    robot.write_text(text[:start] + text[text.index("</actuator>") + 11 :], encoding="utf-8")
+    with pytest.raises(ValueError, match="no largest torque of thigh_joint, leg_joint, foot_joint"):
+        write_robot_task("My-Plane", tmp_path, robot, (), None)
+    path = write_robot_task("My-Plane", tmp_path, robot, (), 100.0)
+    module = runpy.run_path(str(path))
+    assert list(module["DRIVES"]) == ["thigh_joint", "leg_joint", "foot_joint"]
+    assert check_env(module["env_cfg"](), steps=20).ok
+
+
+def test_other_roots_are_refused(tmp_path):
+    """Say of a root on a rail that it is neither free nor in a plane, and name a task for it."""
+    with pytest.raises(
+        ValueError, match=r"by the joints \['slider'\], and .*new-task NAME, and ex"
+    ):
+        write_robot_task("My-Cart", tmp_path, ANT.with_name("inverted_pendulum.xml"), (), None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", [DATA / "balancer.xml", ANT.with_name("walker2d.xml")])
+def test_tasks_of_robots_train(robot, tmp_path, monkeypatch, capsys):
+    """Train for an iteration, evaluate, and run the policy in the lab; ruff has nothing to say."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    name = f"My_{robot.stem}"  # a file of another name each, because modules stay loaded
+    file = f"my_{robot.stem}.py"
+    assert main(["new-task", name, "--robot", str(robot)]) == 0
+    small = ["--agent.max-iterations", "1", "--env.scene.num-envs", "8"]
+    assert main(["train", name, "--load", file, *small]) == 0
+    (run,) = tmp_path.glob(f"runs/my_{robot.stem}/*")
+    assert main(["evaluate", str(run), "--num-envs", "4", "--env.episode-length-s", "0.5"]) == 0
+    assert main(["lab", str(run), "--headless", "--seconds", "1"]) == 0
+    assert "it does not control" not in capsys.readouterr().out
+    check = [sys.executable, "-m", "ruff", "check", "--isolated", file]
+    subprocess.run([*check, "--select", "E,F", "--line-length", "100"], check=True)
+
+
+def test_names_with_underscores_are_names(tmp_path, monkeypatch, capsys):
+    """Write, register and check a task whose name has underscores."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-task", "my_robot_2-Reach"]) == 0
+    assert "--load my_robot_2_reach.py" in capsys.readouterr().out
+    assert main(["validate", "my_robot_2-Reach", "--load", "my_robot_2_reach.py"]) == 0
+
+
+def test_rewards_of_legs_are_written_out(tmp_path, monkeypatch):
+    """Write the rewards of the velocity task, of which some are then left out."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    path = write_robot_task("My_Ant", tmp_path, ANT, (), None)
+    source = path.read_text(encoding="utf-8")
+    assert 'std_walking": ROBOT.posture[1]' in source
+    module = runpy.run_path(str(path))
+    derived = velocity_env_cfg(module["ROBOT"]).rewards
+    written = module["rewards"]()
+    assert list(written) == list(derived)
+    for name, term in derived.items():
+        assert (written[name].func, written[name].weight) == (term.func, term.weight)
+        assert repr(written[name].params) == repr(term.params)
+    cfg = module["env_cfg"]()
+    for name in ("air_time", "foot_clearance", "action_rate_l2"):
+        del cfg.rewards[name]
+    module["use_few_cores"](cfg, load_rl_cfg("My_Ant"))
+    assert "air_time" not in cfg.rewards and "air_time_weight" not in cfg.curriculum

@@ -363,3 +363,39 @@ def test_a_file_of_a_task(capsys, tmp_path, is_there):
     out = capsys.readouterr().out
     assert f"{path}: error\n  this is a Python file, not a model file" in out
     assert f"hint: `manyworlds validate TASK --load '{path}'` checks" in out
+
+
+def test_second_actuators_of_a_file(write):
+    """Warn of two servos on one joint; not of a servo with a damper, nor of motors on a ball."""
+    rest = '<actuator><position name="a" joint="hinge1"/><position joint="hinge1"/></actuator>'
+    (warning,) = validate_file(write(body(HINGE, rest))).warnings
+    assert "joint 'hinge1' has 2 actuators that take positions (a, number 1), whose" in warning
+    usual = '<actuator><position joint="hinge1"/><velocity joint="hinge1"/></actuator>'
+    assert not validate_file(write(body(HINGE, usual))).warnings
+    ball = HINGE.replace("name", 'type="ball" name', 1)
+    motors = '<motor joint="hinge1" gear="1 0 0"/><motor joint="hinge1" gear="0 1 0"/>'
+    assert not validate_file(write(body(ball, f"<actuator>{motors}</actuator>"))).warnings
+
+
+def test_second_actuators_of_a_task(capsys, tmp_path):
+    """Find an actuator of the model beside that of the task's configuration."""
+    (tmp_path / "mine.py").write_text(
+        "from manyworlds.actuator import BuiltinPositionActuatorCfg\n"
+        "from manyworlds.entity import EntityArticulationInfoCfg\n"
+        "from manyworlds.tasks import load_env_cfg, load_rl_cfg, register_task\n"
+        "import mujoco\n"
+        "cfg = load_env_cfg('Reach')\n"
+        "robot = cfg.scene.entities['robot']\n"
+        "make = robot.spec_fn\n"
+        "def with_servo():\n"
+        "    spec = make()\n"
+        "    joint = mujoco.mjtTrn.mjTRN_JOINT\n"
+        "    spec.add_actuator(name='own', target='elbow', trntype=joint).set_to_position(kp=9)\n"
+        "    return spec\n"
+        "robot.spec_fn = with_servo\n"
+        "register_task('Second', cfg, cfg, load_rl_cfg('Reach'))\n"
+    )
+    assert main(["validate", "--load", str(tmp_path / "mine.py"), "Second"]) == 1
+    out = capsys.readouterr().out
+    assert "Second: error\n  The model's own actuators act on the joints ['elbow'] beside" in out
+    assert out.count("own actuators") == 1

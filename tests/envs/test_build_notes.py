@@ -79,7 +79,8 @@ def notes(cfg: ManagerBasedRlEnvCfg) -> list[str]:
         warnings.simplefilter("always")
         ManagerBasedRlEnv(cfg, device="cpu")
     found = [str(warning.message) for warning in caught]
-    assert set(found) <= set(check_env(cfg, num_envs=8, steps=3, device="cpu").notes)
+    report = check_env(cfg, num_envs=8, steps=3, device="cpu")
+    assert set(found) <= {*report.notes, *(f"{finding}." for finding in report.findings)}
     return found
 
 

@@ -126,7 +126,7 @@ def _turn_root(spec: mujoco.MjSpec, root: mujoco.MjsBody) -> None:
     """Turn the root's frame, unless its z-axis is up, and leave all it contains where it is."""
     model = spec.copy().compile()
     data = mujoco.MjData(model)
-    _take_default_pose(model, data)
+    take_default_pose(model, data)
     mujoco.mj_kinematics(model, data)
     body = model.body(root.name).id
     axes = data.xmat[body].reshape(3, 3)
@@ -186,9 +186,9 @@ def derive_legged_model(
             robot with two or four legs; the message says what to add.
     """
     model = name_elements(spec.copy()).compile()
-    root = _root(model)
+    root = free_root(model)
     data = mujoco.MjData(model)
-    has_pose = _take_default_pose(model, data)
+    has_pose = take_default_pose(model, data)
     mujoco.mj_kinematics(model, data)
     found = find_feet(model, data, root, feet)
     paths = [list(_leg_joints(model, root, foot)) for foot in found]
@@ -201,7 +201,10 @@ def derive_legged_model(
             _bend_leg(model, data, foot, joints, len(found))
     holding = _holding_torque(model, data, root, found, legs) / _SAG
     stiff = {j: holding for leg in legs for j in leg}
-    drives = {model.joint(j).name: drive for j, drive in _drives(model, data, effort_limit, stiff)}
+    drives = {
+        model.joint(j).name: drive
+        for j, drive in joint_drives(model, data, effort_limit, controlled_hinges(model), stiff)
+    }
 
     def named(joints: list[int]) -> tuple[str, ...]:
         names = (model.joint(joint).name for joint in joints)
@@ -326,17 +329,24 @@ def legged_entity(spec: mujoco.MjSpec, robot: LeggedModel) -> EntityCfg:
     )
 
 
-def _root(model: mujoco.MjModel) -> int:
+def free_root(model: mujoco.MjModel) -> int:
+    """Return the body with the free joint.
+
+    Raises:
+        ValueError: there is none, or several ones.
+    """
     free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
     if len(free) != 1:
         raise ValueError(
             f"A legged robot has one free joint, at its root, but the model has {len(free)}: add "
-            "<freejoint/> to the body of its trunk, and leave other movable things out."
+            "<freejoint/> to the body of its trunk, and leave other movable things out. For "
+            "a robot with a fixed base, write a task of an arm with manyworlds new-task NAME, and "
+            "exchange the arm's model."
         )
     return int(model.jnt_bodyid[free[0]])
 
 
-def _take_default_pose(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+def take_default_pose(model: mujoco.MjModel, data: mujoco.MjData) -> bool:
     """Set the model's standing keyframe, or zero, and move joints into their ranges.
 
     Returns:
@@ -433,25 +443,44 @@ def _is_pitch(model: mujoco.MjModel, data: mujoco.MjData, side: np.ndarray, join
     return abs(float(axis @ side)) > math.sqrt(0.5)
 
 
-def _drives(
-    model: mujoco.MjModel,
-    data: mujoco.MjData,
-    effort_limit: float | Mapping[str, float] | None,
-    stiff: Mapping[int, float],
-) -> Iterator[tuple[int, JointDrive]]:
-    """Yield the controlled joints: those with an actuator, or all hinges if there is none.
-
-    `stiff` has the least stiffness of joints without a servo [N m/rad].
-    """
+def controlled_hinges(model: mujoco.MjModel) -> list[int]:
+    """Return the hinges with an actuator, or all hinges if no joint has one."""
     hinges = [j for j in range(model.njnt) if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE]
-    by_joint = {
+    by_joint = _actuators(model)
+    if not by_joint:
+        return hinges
+    return [j for j in hinges if j in by_joint]
+
+
+def _actuators(model: mujoco.MjModel) -> dict[int, int]:
+    """Return the actuator of each joint that has one."""
+    return {
         int(model.actuator_trnid[a, 0]): a
         for a in range(model.nu)
         if model.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINT
     }
-    driven = hinges
-    if by_joint:
-        driven = [j for j in hinges if j in by_joint]
+
+
+def joint_drives(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    effort_limit: float | Mapping[str, float] | None,
+    driven: Sequence[int],
+    stiff: Mapping[int, float],
+) -> Iterator[tuple[int, JointDrive]]:
+    """Yield the position control of joints.
+
+    Args:
+        model: the robot.
+        data: its default pose.
+        effort_limit: see `derive_legged_model`.
+        driven: the joints.
+        stiff: least stiffness of joints without a servo [N m/rad].
+
+    Raises:
+        ValueError: the largest torque of a joint is not known.
+    """
+    by_joint = _actuators(model)
     given = resolve_field(effort_limit, [model.joint(j).name for j in driven])
     efforts: dict[int, float] = {}
     for j, limit in zip(driven, given, strict=True):

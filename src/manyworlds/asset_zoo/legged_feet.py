@@ -50,10 +50,10 @@ def standing_feet(model: mujoco.MjModel, data: mujoco.MjData, root: int) -> list
 
     Toes belong to the foot above them if it also reaches the ground.
     """
-    ends = [b for b in _movable(model) if b != root and not _moved_by(model, b)]
+    ends = [b for b in movable_bodies(model) if b != root and not moved_by(model, b)]
     lows: dict[int, float] = {}
     for body in ends:
-        low = _own_lowest(model, data, body)
+        low = own_lowest(model, data, body)
         if low is not None:
             lows[body] = low
     ground = min(lows.values(), default=0.0)
@@ -67,7 +67,7 @@ def standing_feet(model: mujoco.MjModel, data: mujoco.MjData, root: int) -> list
         foot = _parent(model, toe)
         low = None
         if foot != root:
-            low = _own_lowest(model, data, foot)
+            low = own_lowest(model, data, foot)
         if low is not None and low <= lows[toe] + _TOE_SHARE * height:
             found.add(foot)  # it has toes
         else:
@@ -124,12 +124,12 @@ def _parent(model: mujoco.MjModel, body: int) -> int:
     return int(model.body_weldid[model.body_parentid[body]])
 
 
-def _moved_by(model: mujoco.MjModel, body: int) -> list[int]:
+def moved_by(model: mujoco.MjModel, body: int) -> list[int]:
     """Return the movable bodies that hang at a movable body."""
-    return [b for b in _movable(model) if _parent(model, b) == body]
+    return [b for b in movable_bodies(model) if _parent(model, b) == body]
 
 
-def _movable(model: mujoco.MjModel) -> list[int]:
+def movable_bodies(model: mujoco.MjModel) -> list[int]:
     """Return the bodies with joints: each stands for itself and what is fixed to it."""
     return [b for b in range(1, model.nbody) if model.body_weldid[b] == b]
 
@@ -149,7 +149,7 @@ def _foot_parts(model: mujoco.MjModel, foot: int) -> list[int]:
     """Return the movable bodies of a foot: itself and its toes."""
     parts = [foot]
     for part in parts:
-        parts += _moved_by(model, part)
+        parts += moved_by(model, part)
     return parts
 
 
@@ -163,7 +163,7 @@ def sole_geoms(model: mujoco.MjModel, data: mujoco.MjData, foot: int, count: int
     geoms = geoms_of_foot(model, foot)
     if count == 2:
         return geoms
-    return [min(geoms, key=lambda g: _lowest_point(model, data, g))]
+    return [min(geoms, key=lambda g: lowest_point(model, data, g))]
 
 
 def sole_center(model: mujoco.MjModel, data: mujoco.MjData, foot: int, count: int) -> np.ndarray:
@@ -173,17 +173,18 @@ def sole_center(model: mujoco.MjModel, data: mujoco.MjData, foot: int, count: in
 
 def lowest_of_foot(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float | None:
     """Return the height of the lowest point of a foot and its toes; None if none collides [m]."""
-    heights = [_lowest_point(model, data, g) for g in geoms_of_foot(model, body)]
+    heights = [lowest_point(model, data, g) for g in geoms_of_foot(model, body)]
     return min(heights, default=None)
 
 
-def _own_lowest(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float | None:
+def own_lowest(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float | None:
     """Return the height of the lowest point of a body's geoms; None if none collides [m]."""
-    heights = [_lowest_point(model, data, g) for g in colliding_geoms(model, body)]
+    heights = [lowest_point(model, data, g) for g in colliding_geoms(model, body)]
     return min(heights, default=None)
 
 
-def _lowest_point(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
+def lowest_point(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> float:
+    """Return the height of the lowest point of a geom [m]."""
     down = data.geom_xmat[geom].reshape(3, 3)[2]
     height = float(data.geom_xpos[geom, 2])
     size = model.geom_size[geom]

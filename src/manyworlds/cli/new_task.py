@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-import json
 import math
-import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,17 +16,24 @@ import tyro
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import parse
+from manyworlds.cli.robot_tasks import legged_source, planar_source, wheeled_source
 from manyworlds.cli.task_files import module_file
 from manyworlds.utils.files import write_atomic
 
 if TYPE_CHECKING:
-    from manyworlds.asset_zoo.legged import LeggedModel
+    import mujoco
 
+    from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
+    from manyworlds.asset_zoo.planar import PlanarModel
+    from manyworlds.asset_zoo.wheeled import WheeledModel
+
+EffortLimit = float | Mapping[str, float] | None
+"""Largest torque of joints, or by pattern of joints [N m]; None takes the model's."""
 _TEMPLATE = "manyworlds.tasks.reach.reach_env_cfg"
 _BEFORE = "from manyworlds.sim import MujocoCfg, SimulationCfg\n"
 LEAST_HEIGHT = 0.85
 """Height of a root that stands in the default pose, as a share of the derived height."""
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*")
+_NAME = re.compile(r"[A-Za-z]\w*(-\w+)*", re.ASCII)
 
 
 @dataclass(kw_only=True)
@@ -35,7 +41,8 @@ class NewTaskOptions:
     """Write a Python file with a new task into the current folder.
 
     The new task trains as it is: an arm with two joints reaches for goals or, with --robot, a robot
-    with two or four legs follows velocity commands. Edit the file to make it your own task.
+    on two or four legs or on wheels follows velocity commands, and one that moves in a vertical
+    plane runs forward. Edit the file to make it your own task.
     """
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
@@ -43,12 +50,14 @@ class NewTaskOptions:
     robot: Annotated[
         Path | None,
         tyro.conf.arg(
-            help="Model of a legged robot, MJCF or URDF. Feet, default pose and gains are derived "
-            "from it, printed, and written into the file; see docs/robots.md."
+            help="Model of a robot, MJCF or URDF. Feet or wheels, default pose and gains are "
+            "derived from it, printed, and written into the file; see docs/robots.md."
         ),
     ] = None
     feet: tuple[str, ...] = ()
     """Last bodies of the robot's legs, if they cannot be derived."""
+    wheels: tuple[str, ...] = ()
+    """Bodies of the robot's wheels, if they cannot be derived."""
     effort_limit: Annotated[
         tyro.conf.UseAppendAction[tuple[str, ...]],
         tyro.conf.arg(
@@ -64,13 +73,15 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds new-task`."""
     cfg = parse(NewTaskOptions, argv, "new-task")
     name = cfg.name
-    if cfg.robot is None and (cfg.feet or cfg.effort_limit):
-        raise UsageError("--feet and --effort-limit are for --robot FILE.")
+    if cfg.robot is None and (cfg.feet or cfg.wheels or cfg.effort_limit):
+        raise UsageError("--feet, --wheels and --effort-limit are for --robot FILE.")
+    if cfg.feet and cfg.wheels:
+        raise UsageError("--feet is for robots on legs, and --wheels for others: give one of them.")
     if cfg.robot is None:
         path = write_task(name, Path())
     else:
         limits = effort_limits(cfg.effort_limit)
-        path = write_robot_task(name, Path(), cfg.robot, cfg.feet, limits)
+        path = write_robot_task(name, Path(), cfg.robot, cfg.feet, limits, cfg.wheels)
     print(f"{path}: edit it, and try it with")
     print(f"  manyworlds validate {name} --load {path}")
     print(f"  manyworlds train {name} --load {path}")
@@ -113,7 +124,7 @@ def write_task(name: str, folder: Path) -> Path:
     """Write a module that registers a task.
 
     Args:
-        name: the task's name: words of letters and digits, joined by hyphens.
+        name: the task's name: words of letters, digits and underscores, joined by hyphens.
         folder: folder of the new file.
 
     Returns:
@@ -148,9 +159,12 @@ def write_robot_task(
     folder: Path,
     robot: Path,
     feet: Sequence[str],
-    effort_limit: float | Mapping[str, float] | None,
+    effort_limit: EffortLimit,
+    wheels: Sequence[str] = (),
 ) -> Path:
-    """Write a module that registers the velocity task of a robot, and print what was derived.
+    """Write a module that registers the task of a robot, and print what was derived.
+
+    A robot on legs or wheels follows velocity commands; one in a vertical plane runs forward.
 
     Args:
         name: the task's name, as for `write_task`.
@@ -158,6 +172,7 @@ def write_robot_task(
         robot: the robot's model.
         feet: see `derive_legged_model`.
         effort_limit: see `derive_legged_model`.
+        wheels: bodies of its wheels; without them and `feet`, they are looked for.
 
     Returns:
         The path of the new file.
@@ -167,10 +182,9 @@ def write_robot_task(
         FileExistsError: the file exists.
         OSError: the model cannot be read.
     """
-    from manyworlds.asset_zoo.legged import name_elements
-    from manyworlds.asset_zoo.legged_feet import wheel_warning, wheels_among
-    from manyworlds.spec.load import load_spec
-    from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
+    from manyworlds.asset_zoo.planar import planar_root
+    from manyworlds.asset_zoo.wheeled import find_wheels
+    from manyworlds.spec.load import compile_spec, load_spec
     from manyworlds.tasks.velocity.config.robots import known_robots
 
     path = _new_file(name, folder)
@@ -180,12 +194,66 @@ def write_robot_task(
             f"`manyworlds train Velocity-Flat --robot {robot}`, or give the path of its MJCF or "
             "URDF file."
         )
+    spec, _ = load_spec(robot)
+    model = compile_spec(spec.copy(), robot)
+    is_planar = planar_root(model) is not None
+    if not (feet or wheels or is_planar):
+        with _errors_of(robot):
+            _check_root(model)
+            wheels = find_wheels(spec)
+    if wheels:
+        source = _wheeled_task(name, path, robot, wheels, effort_limit)
+    elif is_planar and not feet:
+        source = _planar_task(name, path, robot, effort_limit)
+    else:
+        source = _legged_task(name, path, robot, feet, effort_limit)
+    write_atomic(path, source)
+    return path
+
+
+@contextlib.contextmanager
+def _errors_of(robot: Path) -> Iterator[None]:
+    """Name a robot's file in errors of what is derived from it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"Cannot derive a task from '{robot}'. {error}") from error
+
+
+def _check_root(model: mujoco.MjModel) -> None:
+    """Check that the root of a robot is free, or has no joint yet.
+
+    Raises:
+        ValueError: other joints move it.
+    """
+    import mujoco
+
+    if model.nbody < 2 or not model.body_jntnum[1] or mujoco.mjtJoint.mjJNT_FREE in model.jnt_type:
+        return
+    first = int(model.body_jntadr[1])
+    names = [model.joint(j).name for j in range(first, first + int(model.body_jntnum[1]))]
+    raise ValueError(
+        f"The root '{model.body(1).name}' moves by the joints {names}, and so is neither free nor "
+        "in a vertical plane: write a task of an arm with manyworlds new-task NAME, and exchange "
+        "the arm's model."
+    )
+
+
+def _legged_task(
+    name: str, path: Path, robot: Path, feet: Sequence[str], effort_limit: EffortLimit
+) -> str:
+    """Derive a robot on legs, print it with what is doubtful, and return its task's source."""
+    from manyworlds.asset_zoo.legged import name_elements
+    from manyworlds.asset_zoo.legged_feet import wheel_warning, wheels_among
+    from manyworlds.spec.load import load_spec
+    from manyworlds.tasks.velocity.config.derived import derive_robot, legged_robot, settled_height
+
     model = derive_robot(robot, feet, effort_limit)
     height = settled_height(legged_robot(robot, model))  # what cannot be built is not written
     print(_describe(model))
-    wheels = wheels_among(name_elements(load_spec(robot)[0]).compile(), model.feet)
-    if wheels:
-        print(f"warning: {wheel_warning(wheels)}", file=sys.stderr)
+    turning = wheels_among(name_elements(load_spec(robot)[0]).compile(), model.feet)
+    if turning:
+        print(f"warning: {wheel_warning(turning)}", file=sys.stderr)
     if height < LEAST_HEIGHT * model.height:
         print(
             f"warning: the robot sinks from {model.height:.2f} to {height:.2f} m while it holds "
@@ -193,8 +261,31 @@ def write_robot_task(
             "'home' to the model, in which the robot stands.",
             file=sys.stderr,
         )
-    write_atomic(path, _robot_source(name, path, robot, model))
-    return path
+    return legged_source(name, path, robot, model)
+
+
+def _wheeled_task(
+    name: str, path: Path, robot: Path, wheels: Sequence[str], effort_limit: EffortLimit
+) -> str:
+    """Derive a robot on wheels, print it, and return its task's source."""
+    from manyworlds.asset_zoo.wheeled import derive_wheeled_model
+    from manyworlds.spec.load import load_spec
+
+    with _errors_of(robot):
+        model = derive_wheeled_model(load_spec(robot)[0], wheels, effort_limit)
+    print(_describe_wheeled(model))
+    return wheeled_source(name, path, robot, model)
+
+
+def _planar_task(name: str, path: Path, robot: Path, effort_limit: EffortLimit) -> str:
+    """Derive a robot in a vertical plane, print it, and return its task's source."""
+    from manyworlds.asset_zoo.planar import derive_planar_model
+    from manyworlds.spec.load import load_spec
+
+    with _errors_of(robot):
+        model = derive_planar_model(load_spec(robot)[0], effort_limit)
+    print(_describe_planar(model))
+    return planar_source(name, path, robot, model)
 
 
 def _new_file(name: str, folder: Path) -> Path:
@@ -203,8 +294,8 @@ def _new_file(name: str, folder: Path) -> Path:
 
     if not _NAME.fullmatch(name):
         raise ValueError(
-            f"'{name}' is no name for a task: use letters and digits, begin with a letter, and "
-            "join words by hyphens, as in My-Robot-Reach."
+            f"'{name}' is no name for a task: use letters, digits and underscores, begin with a "
+            "letter, and join words by hyphens, as in My-Robot-Reach."
         )
     if name in list_tasks():
         raise ValueError(f"There is a task '{name}' already: choose another name.")
@@ -222,94 +313,49 @@ def _new_file(name: str, folder: Path) -> Path:
 
 def _describe(model: LeggedModel) -> str:
     """Return what was derived from a robot's model, for people to check."""
+    parts = {name: "leg" for name in model.legs}
+    parts |= {name: "leg, pitch" for name in model.pitch} | {name: "knee" for name in model.knees}
+    return (
+        f"root: {model.root}, at a height of {model.height:g} m\nfeet: {', '.join(model.feet)}\n"
+        + _drive_table(model.drives, parts)
+    )
+
+
+def _describe_planar(model: PlanarModel) -> str:
+    """Return what was derived from a planar robot's model."""
+    found = (
+        f"root: {model.root}, in a plane, at a height of {model.height:g} m\n"
+        f"joints of the root: forward {model.slide}, up {model.lift}, pitch {model.pitch}\n"
+    )
+    if model.motors:
+        return f"{found}motors: {', '.join(model.motors)}"
+    return found + _drive_table(model.drives, {})
+
+
+def _describe_wheeled(model: WheeledModel) -> str:
+    """Return what was derived from the model of a robot on wheels."""
+    wheels = ", ".join(
+        f"{name} ({wheel.effort_limit:g} N m, {wheel.damping:g} N m s/rad)"
+        for name, wheel in model.wheels.items()
+    )
+    found = (
+        f"root: {model.root}, at a height of {model.height:g} m\n"
+        f"wheels: {wheels}, with a radius of {model.radius:g} m\n"
+        f"commands: up to {model.speed:g} m/s and {model.yaw_rate:g} rad/s"
+    )
+    if not model.drives:
+        return found
+    return f"{found}\n{_drive_table(model.drives, {})}"
+
+
+def _drive_table(drives: Mapping[str, JointDrive], parts: Mapping[str, str]) -> str:
+    """Return a table of joints with position control, and the part of the robot of each."""
     from manyworlds.utils.table import render_table
 
     columns = ("joint", "default [rad]", "effort [N m]", "stiffness", "damping", "armature", "part")
-    parts = {name: "leg" for name in model.legs}
-    parts |= {name: "leg, pitch" for name in model.pitch} | {name: "knee" for name in model.knees}
     rows = [
         [name, *(f"{value:.4g}" for value in astuple(drive)), parts.get(name, "")]
-        for name, drive in model.drives.items()
+        for name, drive in drives.items()
     ]
-    width = 100 + max(map(len, model.drives), default=0)  # names are copied: none is cut
-    return (
-        f"root: {model.root}, at a height of {model.height:g} m\nfeet: {', '.join(model.feet)}\n"
-        + render_table("", columns, rows, width)
-    )
-
-
-def _path_source(file: Path, folder: Path) -> str:
-    """Return a path as source for a module in a folder, which may move with the files below it."""
-    plain = Path(os.path.abspath(file))  # keeps symbolic links
-    home = folder.absolute()
-    if plain.is_relative_to(home):
-        return f"Path(__file__).parent / {json.dumps(plain.relative_to(home).as_posix())}"
-    return f"Path({json.dumps(str(file.resolve()))})"
-
-
-def _robot_source(name: str, path: Path, robot: Path, model: LeggedModel) -> str:
-    """Return the program of a robot's velocity task."""
-    drives = "\n".join(
-        f"        {json.dumps(joint)}: JointDrive{astuple(drive)},"
-        for joint, drive in model.drives.items()
-    )
-    feet, knees, pitch, legs = map(_names, (model.feet, model.knees, model.pitch, model.legs))
-    return f'''"""The task {name}: a robot with {len(model.feet)} legs follows velocity commands.
-
-The values of MODEL were derived from the robot's model. Check them against its data sheet.
-"""
-
-from pathlib import Path
-
-from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
-from manyworlds.tasks import register_task
-from manyworlds.tasks.velocity.config.derived import (
-    cpu_preset,
-    legged_robot,
-    velocity_env_cfg,
-    velocity_rl_cfg,
-)
-
-MODEL = LeggedModel(
-    root={json.dumps(model.root)},
-    feet={feet},
-    height={model.height!r},  # [m]
-    drives={{  # default [rad], effort limit [N m], stiffness, damping, armature
-{drives}
-    }},
-    knees={knees},
-    pitch={pitch},
-    legs={legs},
-)
-FILE = {_path_source(robot, path.parent)}  # noqa: E501
-ROBOT = legged_robot(FILE, MODEL)
-
-
-def use_few_cores(env_cfg, rl_cfg):
-    """Change both configurations for a few CPU cores, unless `train` has `--preset gpu`.
-
-    This replaces the number of worlds, the timestep, the learner's settings and weights of rewards,
-    which then change during the training: set yours below.
-    """
-    cpu_preset(ROBOT)(env_cfg, rl_cfg)
-    # rl_cfg.max_iterations = 1000
-    # del env_cfg.curriculum["air_time_weight"]
-    # env_cfg.rewards["air_time"].weight = 0.5
-
-
-register_task(
-    "{name}",
-    velocity_env_cfg(ROBOT, "flat"),  # or "rough"
-    velocity_env_cfg(ROBOT, "flat", play=True),
-    velocity_rl_cfg("{path.stem}", ROBOT),
-    cpu_preset=use_few_cores,
-)
-'''
-
-
-def _names(names: tuple[str, ...]) -> str:
-    """Return a tuple of names as source, in lines of one name each."""
-    if not names:
-        return "()"
-    lines = "".join(f"\n        {json.dumps(name)}," for name in names)
-    return f"({lines}\n    )"
+    width = 100 + max(map(len, drives), default=0)  # names are copied: none is cut
+    return render_table("", columns, rows, width)

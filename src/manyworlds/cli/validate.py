@@ -14,7 +14,7 @@ import tyro
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import Load, MissingMeshes, parse
 from manyworlds.spec.load import ModelFileError, compile_spec, load_spec
-from manyworlds.spec.plausibility import doubtful_sizes
+from manyworlds.spec.plausibility import doubtful_sizes, second_actuators
 from manyworlds.utils.mujoco_messages import MujocoWarnings
 from manyworlds.validation.names import near_matches
 
@@ -175,6 +175,7 @@ def doubts(model: mujoco.MjModel, keys: Sequence[tuple[str, int]] = ()) -> list[
                 "the rest was filled in."
             )
     found += doubtful_sizes(model)
+    found += second_actuators(model)
     if model.nbody == 1:
         found.append("there is no body in the model.")
     elif model.nv == 0:

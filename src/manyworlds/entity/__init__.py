@@ -5,6 +5,7 @@ from manyworlds.entity.entity import (
     Entity,
     EntityArticulationInfoCfg,
     EntityCfg,
+    SecondActuatorsWarning,
 )
 from manyworlds.entity.indexing import ELEMENT_KINDS, EntityIndexing
 from manyworlds.entity.props import PropCfg
@@ -18,6 +19,7 @@ __all__ = [
     "EntityData",
     "EntityIndexing",
     "PropCfg",
+    "SecondActuatorsWarning",
     "VariantEntityCfg",
     "VariantMetadata",
 ]

@@ -12,12 +12,12 @@ from itertools import accumulate
 from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import mujoco
 import torch
 
-from manyworlds.actuator import Actuator, ActuatorCfg, ActuatorGroups
+from manyworlds.actuator import Actuator, ActuatorCfg, ActuatorGroups, XmlActuatorCfg
 from manyworlds.actuator.targets import COMMAND_FIELDS
 from manyworlds.entity.data import EntityData, EntityDefaults
 from manyworlds.entity.driven import DrivenTargets
@@ -38,7 +38,12 @@ from manyworlds.spec.config import (
     TextureCfg,
     warn_overlapping_geom_edits,
 )
-from manyworlds.spec.edits import auto_wrap_fixed_base_mocap, export_spec, get_free_joint
+from manyworlds.spec.edits import (
+    auto_wrap_fixed_base_mocap,
+    export_spec,
+    get_free_joint,
+    remove_actuators,
+)
 from manyworlds.spec.elements import TRANSMISSIONS, is_position_actuator, qpos_width
 from manyworlds.spec.mjcf import fix_spec_xml, mark_bare, strip_buffer_textures
 from manyworlds.spec.references import complete_keyframes, copy_spec
@@ -62,6 +67,16 @@ _INITIALIZE = (
 _KINDS = {kind: name.value for name, kinds in TRANSMISSIONS.items() for kind in kinds}
 
 
+class SecondActuatorsWarning(UserWarning):
+    """Warning of actuators of the model that act beside those of a configuration."""
+
+    def __init__(self, where: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{where} {problem}: {remedy}.")
+        self.where = where
+        self.problem = problem
+        self.remedy = remedy
+
+
 @dataclass
 class EntityArticulationInfoCfg:
     """Actuators and soft joint limits of an entity."""
@@ -69,8 +84,18 @@ class EntityArticulationInfoCfg:
     actuators: tuple[ActuatorCfg, ...] = ()
     soft_joint_pos_limit_factor: float = 1.0
     """Share of each joint's range that counts as soft limits, around the midpoint."""
+    file_actuators: Literal["keep", "replace"] = field(default="keep", kw_only=True)
+    """What becomes of the model's own actuators on the joints, tendons and sites that `actuators`
+    select: they stay, so that the forces of both add up, or `actuators` replace them. Those that
+    an `XmlActuatorCfg` takes always stay."""
 
     def __post_init__(self) -> None:
+        if self.file_actuators not in ("keep", "replace"):
+            raise ValueError(
+                "EntityArticulationInfoCfg.file_actuators must be 'keep' or 'replace', got "
+                f"{self.file_actuators!r}: 'replace' removes the model's own actuators from the "
+                "joints that have others."
+            )
         check_tuple("EntityArticulationInfoCfg.actuators", self.actuators, ActuatorCfg)
         if not 0.0 < self.soft_joint_pos_limit_factor <= 1.0:
             raise ValueError(
@@ -203,9 +228,7 @@ class Entity(StateWriters, NamedElements, Stateful):
         actuators = tuple(self.spec.actuators)
         self._elements["actuator"] = actuators
         self._names["actuator"] = tuple(actuator.name for actuator in actuators)
-        self._actuator_targets = [
-            (_KINDS.get(mujoco.mjtTrn(actuator.trntype)), actuator.target) for actuator in actuators
-        ]
+        self._actuator_targets = [_driven_by(actuator) for actuator in actuators]
 
     # Structure.
 
@@ -472,6 +495,8 @@ class Entity(StateWriters, NamedElements, Stateful):
         if self.is_mocap:
             self.root_body.pos[:] = cfg.init_state.pos
             self.root_body.quat[:] = cfg.init_state.rot
+        if cfg.articulation is not None and cfg.articulation.file_actuators == "replace":
+            self._remove_file_actuators(cfg.articulation)
         for body in self.spec.bodies[1:]:
             # MuJoCo compiles some bodies to shortcuts that per-world changes of mass break.
             body.simple = False
@@ -511,6 +536,21 @@ class Entity(StateWriters, NamedElements, Stateful):
             free.name = "floating_base_joint"
         return free
 
+    def _remove_file_actuators(self, articulation: EntityArticulationInfoCfg) -> None:
+        """Remove the model's own actuators from what others of the configuration will drive."""
+        elements = spec_elements(self.spec)
+        replaced: set[tuple[str | None, str]] = set()
+        for cfg in articulation.actuators:
+            if isinstance(cfg, XmlActuatorCfg):
+                continue
+            kind = cfg.transmission_type.value
+            names = [element.name for element in elements[kind]]
+            for pattern in cfg.target_names_expr:
+                with suppress(ValueError):  # `_find_targets` reports invalid patterns
+                    replaced.update((kind, names[i]) for i in match_ids(pattern, names))
+        of_file = cast("tuple[mujoco.MjsActuator, ...]", elements["actuator"])
+        remove_actuators(self.spec, [each for each in of_file if _driven_by(each) in replaced])
+
     def _add_actuators(self) -> None:
         """Build the actuators of the configuration, and add them to the spec."""
         articulation = self.cfg.articulation or EntityArticulationInfoCfg()
@@ -543,7 +583,8 @@ class Entity(StateWriters, NamedElements, Stateful):
                 f"{type(actuator.cfg).__name__} drives {sorted(taken & {*names})}, which another "
                 f"configuration ({', '.join(others) or 'none'}) or the model itself already gives "
                 "an actuator of that name: make target_names_expr more exact, so that each target "
-                "has one, or take those of the model with XmlActuatorCfg."
+                "has one, remove those of the model with file_actuators='replace' in "
+                "EntityArticulationInfoCfg, or take them with XmlActuatorCfg."
             ) from None
 
     def _warn_of_second_actuators(self) -> None:
@@ -557,10 +598,10 @@ class Entity(StateWriters, NamedElements, Stateful):
                 if element.id in ids:
                     followers[element.id] = actuator
                 else:
-                    created[_KINDS.get(mujoco.mjtTrn(element.trntype)), element.target] = actuator
+                    created[_driven_by(element)] = actuator
         doubled: dict[tuple[str | None, str], list[str]] = {}
         for element in of_file:
-            key = (_KINDS.get(mujoco.mjtTrn(element.trntype)), element.target)
+            key = _driven_by(element)
             creator = created.get(key)
             follower = followers.get(element.id)
             # Two that follow targets of different kinds are meant to add up.
@@ -572,8 +613,13 @@ class Entity(StateWriters, NamedElements, Stateful):
                 doubled.setdefault((key[0], type(creator.cfg).__name__), []).append(element.target)
         for (kind, name), targets in doubled.items():
             warnings.warn(
-                f"The model's own actuators act on the {kind}s {targets} beside those of {name}: "
-                "delete them in spec_fn, or take them with XmlActuatorCfg instead.",
+                SecondActuatorsWarning(
+                    "The model's own actuators",
+                    f"act on the {kind}s {targets} beside those of {name}, so that the forces of "
+                    "both add up and targets are missed",
+                    "set file_actuators='replace' in EntityArticulationInfoCfg to remove them, or "
+                    f"take them with XmlActuatorCfg instead of {name}",
+                ),
                 stacklevel=2,
             )
 
@@ -605,6 +651,11 @@ class Entity(StateWriters, NamedElements, Stateful):
 
     def _drives(self, transmission: TransmissionType) -> bool:
         return any(actuator.transmission_type == transmission for actuator in self.actuators)
+
+
+def _driven_by(actuator: mujoco.MjsActuator) -> tuple[str | None, str]:
+    """Return what an actuator drives: its kind, or None for other kinds, and its name."""
+    return _KINDS.get(mujoco.mjtTrn(actuator.trntype)), actuator.target
 
 
 def _names_found(patterns: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from manyworlds.entity import SecondActuatorsWarning
 from manyworlds.envs.manager_based_rl_env import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from manyworlds.managers import (
     NullCurriculumManager,
@@ -401,10 +402,10 @@ def check_env(
     It detects terms that cannot be built or have the wrong shape; observations that are not finite,
     constant or badly scaled; rewards that are not finite or constant, where those that are always
     zero are notes if they are penalties, or if another reward differs; episodes that end in their
-    first step; sensors that no term reads; resets after which a world still depends on its earlier
-    state; and, on a GPU, terms that synchronize the host with the device. Warnings of the build,
-    such as of actions without effect, are notes, and so are selections of class terms that do not
-    declare which kinds of elements they read.
+    first step; sensors that no term reads; actuators of a model beside those of a config; resets
+    after which a world still depends on its earlier state; and, on a GPU, terms that synchronize
+    the host with the device. Warnings of the build, such as of actions without effect, are notes,
+    and so are selections of class terms that do not declare which kinds of elements they read.
 
     Args:
         cfg: the task; it is copied.
@@ -422,8 +423,14 @@ def check_env(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             env = ManagerBasedRlEnv(cfg, device)
-        doubts = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-        report.notes += dict.fromkeys(doubts)
+        doubts: dict[str, None] = {}
+        for warning in caught:
+            message = warning.message
+            if isinstance(message, SecondActuatorsWarning):
+                report.findings.append(Finding(message.where, message.problem, message.remedy))
+            elif isinstance(message, UserWarning):
+                doubts[str(message)] = None
+        report.notes += doubts
         report.notes += _unchecked_selections(cfg)
         with torch.inference_mode():
             _Checker(env, seed, report).run(steps)

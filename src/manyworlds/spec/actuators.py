@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
+import numpy as np
 
 from manyworlds.spec.elements import TRANSMISSIONS, copy_spec_data
 from manyworlds.spec.transmissions import TransmissionType
@@ -19,6 +21,38 @@ def is_joint_limited(jnt: mujoco.MjsJoint) -> bool:
     if jnt.limited == mujoco.mjtLimited.mjLIMITED_AUTO:
         return bool(jnt.range[0] < jnt.range[1])
     return jnt.limited == mujoco.mjtLimited.mjLIMITED_TRUE
+
+
+def remove_actuators(spec: mujoco.MjSpec, actuators: Sequence[mujoco.MjsActuator]) -> None:
+    """Remove actuators of a spec, with their sensors and their values in keyframes."""
+    if not actuators:
+        return
+    if list(spec.keys):
+        _drop_key_values(spec, {actuator.id for actuator in actuators})
+    names = {actuator.name for actuator in actuators}
+    for sensor in list(spec.sensors):
+        if sensor.objtype == mujoco.mjtObj.mjOBJ_ACTUATOR and sensor.objname in names:
+            spec.delete(sensor)
+    for actuator in actuators:
+        spec.delete(actuator)
+
+
+def _drop_key_values(spec: mujoco.MjSpec, removed: set[int]) -> None:
+    """Remove controls and activations of actuators from the keyframes."""
+    model = spec.copy().compile()
+    kept = [i for i in range(model.nu) if i not in removed]
+    controls = _cells(model.actuator_ctrladr, model.actuator_ctrlnum, kept)
+    activations = _cells(model.actuator_actadr, model.actuator_actnum, kept)
+    for key in spec.keys:
+        if len(key.ctrl):
+            key.ctrl = [key.ctrl[i] for i in controls]
+        if len(key.act):
+            key.act = [key.act[i] for i in activations]
+
+
+def _cells(starts: np.ndarray, counts: np.ndarray, ids: Sequence[int]) -> list[int]:
+    """Return the addresses of the values of actuators."""
+    return [address for i in ids for address in range(starts[i], starts[i] + counts[i])]
 
 
 def apply_target_overrides(

@@ -16,6 +16,7 @@ from manyworlds.spec.actuators import (
     create_position_actuator,
     create_velocity_actuator,
     is_joint_limited,
+    remove_actuators,
 )
 from manyworlds.spec.elements import copy_spec_data
 from manyworlds.spec.export import export_spec
@@ -43,6 +44,7 @@ __all__ = [
     "get_non_free_joints",
     "is_joint_limited",
     "non_default_option_fields",
+    "remove_actuators",
     "set_options",
 ]
 

@@ -17,7 +17,7 @@ from manyworlds.actuator.builtin_actuator import POSITION_CELLS, VELOCITY_CELLS
 from manyworlds.lab.robots.control import POLICY, RobotControl
 from manyworlds.lab.robots.controllers import Controller, RobotActuators
 from manyworlds.rl import OnnxPolicy
-from manyworlds.rl.policy_description import ActuatorDescription
+from manyworlds.rl.policy_description import ActuatorDescription, NeedsEnvironmentError
 
 if TYPE_CHECKING:
     from manyworlds.lab.lab import LiveLab
@@ -45,6 +45,7 @@ class PolicyController(Controller):
         commands: values of the command terms, by name; 0 by default.
 
     Raises:
+        NeedsEnvironmentError: the robot has other actuators, too; the message names them.
         ValueError: the policy does not fit the robot or the model; the message names the
             differences.
         FileNotFoundError: there is no such policy.
@@ -73,10 +74,13 @@ class PolicyController(Controller):
                 differences.append(f"does not control {_actuator_names(model, own - moved)}")
             if moved - own:
                 differences.append(f"also controls {_actuator_names(model, moved - own)}")
-            raise ValueError(
+            message = (
                 f"The policy '{path}' does not fit the robot '{robot.name}': it "
                 f"{'; it '.join(differences)}."
             )
+            if moved < own:
+                raise NeedsEnvironmentError(message)  # which holds the others where they begin
+            raise ValueError(message)
         self.differences: list[str] = []
         """Differences between the model and that of training, as text."""
         if not self._is_in_step(model):
