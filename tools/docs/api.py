@@ -31,7 +31,7 @@ PAGES = {
         "manyworlds.spec.edits",
     ),
     "entity": ("manyworlds.entity", "manyworlds.spec.convex"),
-    "actuator": ("manyworlds.actuator",),
+    "actuator": ("manyworlds.actuator", "manyworlds.spec.transmissions"),
     "sensor": ("manyworlds.sensor",),
     "signals": ("manyworlds.signals",),
     "terrains": ("manyworlds.terrains", "manyworlds.terrains.config"),
