@@ -51,19 +51,23 @@ def main(argv: list[str]) -> int:
     from manyworlds.tasks.velocity.velocity_env_cfg import hold_terrain_level
     from manyworlds.utils.extras import require_extra
 
-    found = None
-    env_cfg = load_env_cfg(task)
-    if not {"-h", "--help"} & {*words}:
-        require_extra("rsl_rl", "train")
+    def configured(env_cfg: ManagerBasedRlEnvCfg) -> EnvConfig:
+        env_cfg.scene.num_envs = 256
+        env_cfg.seed = UNSEEN_SEED
+        config = parse_fields(EnvConfig(env=env_cfg), words, f"evaluate {task}", options)
+        take_num_envs(config.env, options.num_envs)
+        return config
+
+    if {"-h", "--help"} & {*words}:
+        configured(load_env_cfg(task))
+    require_extra("rsl_rl", "train")
+    try:
         found = find_run(options.checkpoint, options.log_root, task)
-        tell_differences(found.folder, task, from_file=options.from_file)
-        env_cfg = evaluation_env_cfg(task, found.folder, from_file=options.from_file)
-    config = EnvConfig(env=env_cfg)
-    config.env.scene.num_envs = 256
-    config.env.seed = UNSEEN_SEED
-    config = parse_fields(config, words, f"evaluate {task}", options)
-    take_num_envs(config.env, options.num_envs)
-    assert found is not None
+    except FileNotFoundError:
+        configured(load_env_cfg(task))  # what is wrong in the command line comes first
+        raise
+    tell_differences(found.folder, task, from_file=options.from_file)
+    config = configured(evaluation_env_cfg(task, found.folder, from_file=options.from_file))
     if options.terrain_level is not None:
         hold_terrain_level(config.env, options.terrain_level)
     checkpoint = found.need_checkpoint()
