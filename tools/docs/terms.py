@@ -258,8 +258,8 @@ def randomization_page() -> str:
         first = "`, `".join(names)
         rows.append(f"| `{first}` | {model} | {parameters(function)} | {summary(function)} |")
     return (
-        "# Functions of domain randomization\n\nEvent functions that draw values for each world, "
-        "made by `python -m tools.docs` of\n`manyworlds.envs.mdp.dr`. [Domain randomization]"
+        "# Functions of domain randomization\n\nEvent functions of "
+        "`manyworlds.envs.mdp.dr` that draw values for each world. [Domain randomization]"
         "(domain_randomization.md) explains the\nparameters. Names in one cell are aliases. "
         f"{LEGEND}\n\n"
         "| function | fields of the model | parameters | description |\n|---|---|---|---|\n"
