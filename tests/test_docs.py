@@ -145,6 +145,15 @@ def test_the_reference_has_what_modules_export(monkeypatch):
         api.reference()
 
 
+def test_titles_of_the_reference_differ():
+    """Have one entry for each title; names that several modules use are shown with the module."""
+    titles = []
+    for text in api.pages().values():
+        for path, options in re.findall(r"^::: (\S+)\n(    options: .*)?", text, re.M):
+            titles.append(path if options else path.rpartition(".")[2])
+    assert len(titles) == len(set(titles)) > 500
+
+
 def test_every_shipped_term_is_in_a_table():
     """List each function and class that a task can use as a term."""
     assert terms.unlisted() == []
