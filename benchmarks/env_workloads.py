@@ -68,7 +68,7 @@ def rays(task: str, num_envs: int, seconds: float) -> Figures | None:
 
 
 def training(task: str, widths: tuple[int, ...], iterations: int) -> Figures | None:
-    """PPO in 1024 worlds: environment steps per second with the learner, and shares of time."""
+    """PPO in 1024 worlds: control steps per second with the learner, and shares of time."""
     from manyworlds.tasks import load_env_cfg, load_rl_cfg
 
     env_cfg, rl_cfg = load_env_cfg(task), load_rl_cfg(task)

@@ -47,6 +47,14 @@ def test_names_of_this_package_exist(page):
     assert not exists("manyworlds.rl.Missing") and not exists("manyworlds.missing.Thing")
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_terms_that_pages_name_exist(page):
+    """Look up each `mdp.name` among the general terms."""
+    mdp = importlib.import_module("manyworlds.envs.mdp")
+    names = set(re.findall(r"(?<![\w.])mdp\.(\w+)", PAGES[page]))
+    assert sorted(name for name in names if not hasattr(mdp, name)) == []
+
+
 def test_parts_of_the_lab_are_in_the_tab_that_pages_name():
     """Find each "*Part* in the tab *Tab*" in the sources of that tab."""
     pytest.importorskip("viser", reason="the page needs the extra 'lab'")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import inspect
 import json
 import posixpath
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -142,6 +145,15 @@ def test_the_reference_has_what_modules_export(monkeypatch):
         api.reference()
 
 
+def test_titles_of_the_reference_differ():
+    """Have one entry for each title; names that several modules use are shown with the module."""
+    titles = []
+    for text in api.pages().values():
+        for path, options in re.findall(r"^::: (\S+)\n(    options: .*)?", text, re.M):
+            titles.append(path if options else path.rpartition(".")[2])
+    assert len(titles) == len(set(titles)) > 500
+
+
 def test_every_shipped_term_is_in_a_table():
     """List each function and class that a task can use as a term."""
     assert terms.unlisted() == []
@@ -152,6 +164,62 @@ def test_every_shipped_term_is_in_a_table():
     for kind, name in (("rewards", "upright"), ("events", "push_by_setting_velocity")):
         assert name in [term.__name__ for term in found[kind]]
     assert all(terms.summary(term).endswith((".", ":")) for kind in found.values() for term in kind)
+
+
+ROWS = [
+    (page, package, *row)
+    for page in sorted(terms.MANAGERS.values())
+    for package, table in re.findall(
+        r"^`([\w.]+)`, for .*:\n\n((?:\|.*\n)+)", TEXTS[f"managers/{page}.md"], re.M
+    )
+    for row in re.findall(r"^\| `(\w+)` \| (.*?) \|", table, re.M)
+]
+"""Page, package, name and parameters of each row of the tables of terms."""
+
+
+@pytest.mark.parametrize(
+    ("page", "package", "name", "parameters"), ROWS, ids=[f"{row[0]}-{row[2]}" for row in ROWS]
+)
+def test_terms_of_the_tables_are_built_with_their_parameters(page, package, name, parameters):
+    """Import each name as a task does, and give it what the row says must be given, and all."""
+    term: Any = getattr(importlib.import_module(package), name)
+    given = dict(re.findall(r"`(\w+)(=[^`]*)?`", parameters))
+    needed: dict[str, Any] = {
+        parameter: None for parameter, default in given.items() if not default
+    }
+    if page in ("actions", "commands"):
+        every = {field.name: field for field in dataclasses.fields(term)}
+        assert [*needed] == [n for n, field in every.items() if _is_needed(field)]
+        assert given.keys() == every.keys() - {"transmission_type"}
+        if "resampling_time_range" in needed:
+            needed["resampling_time_range"] = (1.0, 1.0)
+        assert hasattr(term(**needed), "build")
+    elif page == "recorders":
+        assert all(f'"{parameter}"' in inspect.getsource(term) for parameter in given)
+    else:
+        called = inspect.signature(term.__call__ if inspect.isclass(term) else term)
+        first = ("self",) * inspect.isclass(term) + ("env",)
+        first += ("env_ids",) * (page in ("events", "curriculums"))
+        assert [*called.parameters][: len(first)] == [*first]
+        called.bind(*first, **needed)
+        called.bind(*first, **given)
+        left = {n for n in called.parameters if n not in (*first, *given)}
+        kinds = {called.parameters[n].kind for n in left}
+        assert kinds <= {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+        for parameter in needed:
+            rest = {n: None for n in needed if n != parameter}
+            with pytest.raises(TypeError, match=parameter):
+                called.bind(*first, **rest)
+
+
+def _is_needed(field):
+    defaults = (field.default, field.default_factory)
+    return all(default is dataclasses.MISSING for default in defaults)
+
+
+def test_all_terms_are_found_in_the_tables():
+    """Have rows on each page, and more than a hundred in all."""
+    assert {row[0] for row in ROWS} == {*terms.MANAGERS.values()} and len(ROWS) > 100
 
 
 def test_every_command_is_on_its_page(capsys):

@@ -1,6 +1,7 @@
 """Execution of the code in the README and the pages in docs."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,37 @@ def test_the_first_screen_says_what_it_is():
     assert demo.startswith("make demo ") and lab.startswith(".venv/bin/manyworlds lab ")
     rows = [line for line in screen.splitlines() if line.startswith("| **")]
     assert len(rows) == 4 and all(re.search(r"\]\(docs/\w+\.md", row) for row in rows)
+
+
+def test_code_fits_the_landing_page():
+    """Have no line of code that a browser of 1280 pixels cuts off."""
+    blocks = re.findall(r"^```\w+\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert [line for block in blocks for line in block.splitlines() if len(line) > 100] == []
+
+
+def test_the_demo_has_one_figure():
+    """State one time for the demo wherever it is invited to."""
+    from manyworlds.cli.main import WELCOME
+
+    for text in (README, WELCOME, (ROOT / "Makefile").read_text()):
+        (line,) = re.findall(r"^.*(?:make|manyworlds) demo  .*$", text, re.MULTILINE)
+        assert "under 4 minutes" in line
+    page = (ROOT / "docs/pushing.md").read_text()
+    assert re.findall(r"[\d.]+ minutes?\b", page) == ["4 minutes"]
+
+
+def test_packages_of_examples_are_named():
+    """Name each example that imports more than the extras of the installation, and the package."""
+    extra = {"stable_baselines3", "optuna"}
+    files = sorted((ROOT / "examples").glob("*.py"))
+    needed = {}
+    for path in files:
+        imported = set(re.findall(r"^(?:import|from) (\w+)", path.read_text(), re.MULTILINE))
+        known = {"manyworlds", "mujoco", "torch", "numpy", "PIL", "zmq", "msgpack"}
+        more = imported - known - sys.stdlib_module_names
+        if more:
+            needed[int(path.name[:2])] = more
+    assert set().union(*needed.values()) == extra and f"the {len(files)} [examples]" in README
+    for number, packages in needed.items():
+        for package in packages:
+            assert f"xample {number} needs `{package.replace('_', '-')}`" in README

@@ -1,6 +1,7 @@
 """Film the worlds of the gallery for the documentation.
 
-Run from the project's root: python tools/film_gallery.py [NAME ...]
+Run from the project's root: python tools/film_gallery.py [NAME ...]. Without names, it films all
+worlds, and three with robots side by side for the landing page.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+
+import numpy as np
 
 from manyworlds.lab import LiveLab
 from manyworlds.lab.world.gallery import GALLERY, open_gallery
@@ -24,15 +27,33 @@ _HELD = {
 """Inputs that are held in the middle third of a film."""
 
 
+ROBOTS = ("arm-and-blocks", "humanoid-and-launcher", "quadruped-on-hills")
+
+
 def film(name: str) -> Path:
     """Film a world, and return the file."""
+    path = MEDIA / f"world_{name}.gif"
+    write_gif(path, frames_of(name, _SIZE), _FPS)
+    return path
+
+
+def film_robots() -> Path:
+    """Film the worlds with robots side by side, and return the file."""
+    films = [frames_of(name, (300, 240)) for name in ROBOTS]
+    path = MEDIA / "robots_in_worlds.gif"
+    write_gif(path, [np.concatenate(each, axis=1) for each in zip(*films, strict=True)], _FPS)
+    return path
+
+
+def frames_of(name: str, size: tuple[int, int]) -> list[np.ndarray]:
+    """Return the frames of a film of a world, each of a size (width, height) [pixels]."""
     lab, shown = open_gallery(name, LiveLab), GALLERY[name]
     distance, azimuth, elevation = shown.film
     heights = {"humanoid": 0.7, "arm": 0.5, "quadruped": 0.1}
     height = heights.get(shown.robot, 0.8 if "bridge" in name else 0.6 if "cloth" in name else 0.1)
     view = ViewerConfig(
         origin_type=ViewerConfig.OriginType.WORLD, lookat=(0.15, 0.0, height), distance=distance,
-        azimuth=azimuth, elevation=elevation, width=_SIZE[0], height=_SIZE[1],
+        azimuth=azimuth, elevation=elevation, width=size[0], height=size[1],
     )  # fmt: skip
     renderer = OffscreenRenderer(lab.model, view)
     clock = {"now": 0.0}
@@ -54,11 +75,11 @@ def film(name: str) -> Path:
         frames.append(renderer.render().copy())
     renderer.close()
     lab.stop()
-    path = MEDIA / f"world_{name}.gif"
-    write_gif(path, frames, _FPS)
-    return path
+    return frames
 
 
 if __name__ == "__main__":
     for each in sys.argv[1:] or GALLERY:
         print(film(each))
+    if not sys.argv[1:]:
+        print(film_robots())

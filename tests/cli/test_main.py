@@ -267,7 +267,7 @@ PARSE_ERRORS = {
     "train Cartpole-Balance --env.actions.effort.actuator-name=x": (
         "meant: --env.actions.effort.actuator-names",
     ),
-    "play Cartpole-Balance --num-env 3": ("--num-envs {None}|INT", "--env.scene.num-envs INT"),
+    "play Cartpole-Balance --num-env 3": ("--num-envs INT", "--env.scene.num-envs INT"),
     "play --onnx": ("Missing value for argument '--onnx'",),
     "evaluate Cartpole-Balance --checkpont x": ("meant: --checkpoint",),
     "report --format pdf": ("'pdf' for argument '--format'. Expected one of", "'html'"),

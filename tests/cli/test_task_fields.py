@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
 
+from manyworlds.cli.main import main
 from manyworlds.cli.task_fields import EnvConfig, parse_fields
 from manyworlds.cli.train import TrainOptions
 from manyworlds.tasks import load_env_cfg
@@ -56,3 +58,29 @@ def test_a_term_that_is_off_has_no_options(capsys):
     with pytest.raises(SystemExit):
         parsed("--env.rewards.pose.weight", "1.0", config=config)
     assert "Unrecognized options: --env.rewards.pose.weight" in capsys.readouterr().err
+
+
+def test_values_of_the_help_are_written_as_one_types_them(capsys):
+    """Show kinds of values without None, and defaults that the shell and the parser read again."""
+    task = "Cartpole-Swingup"
+    assert main(["train", task, "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "--num-envs INT Number" in shown and "{None}" not in shown
+    assert "--agent.obs-groups.actor (STR,...)" in shown
+    default = """{"slider": 0.0, "hinge_1": 3.141592653589793}"""
+    assert f"(default: '{default}')" in shown and "'\"'" not in shown
+    env = load_env_cfg(task)
+    words = shlex.split(f"--env.scene.entities.cartpole.init-state.joint-pos '{default}'")
+    assert parsed(*words, config=EnvConfig(env=env)).scene.entities == env.scene.entities
+
+
+def test_the_help_without_a_task_names_fields_of_all_tasks(capsys):
+    """Name, with the kinds of their values, fields that the help of each task has, too."""
+    assert main(["train", "--help"]) == 0
+    general = capsys.readouterr().out.partition("Fields that every task has: ")[2]
+    told = " ".join(general.partition(".\n")[0].split()).split(", ")
+    assert len(told) == 10
+    for task in ("Cartpole-Swingup", TASK):
+        assert main(["train", task, "--help"]) == 0
+        shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+        assert [each for each in told if each not in shown] == []

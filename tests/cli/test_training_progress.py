@@ -31,7 +31,7 @@ def test_one_line_is_updated_on_a_terminal(width):
         for iteration in (99, 100):
             progress.update(record(iteration, 300))
     lines = [line.strip() for line in re.split(r"[\r\n]|\x1b\[\S*?[A-Za-z]", out.getvalue())]
-    shown = "return 123.45, episode 1000 steps, 3 % terminated, 24,353 steps/s"
+    shown = "return 123.45, length 1000, 3 % terminated, 24,353 control steps/s"
     if width == 140:
         shown += ", physics 40 managers 20 learner 40 %"
     last = [line for line in lines if shown in line][-1]
@@ -50,6 +50,6 @@ def test_few_lines_are_printed_elsewhere(monkeypatch):
     lines = out.getvalue().splitlines()
     printed = [int(re.match(r"iteration (\d+)/100: return 123", line)[1]) for line in lines]
     assert printed == [1, 10, 20, 27, 100]
-    assert lines[0].endswith("steps/s, physics 40 managers 20 learner 40 %")
-    assert lines[3].endswith("24,353 steps/s, 3:53 min left")
+    assert lines[0].endswith("control steps/s, physics 40 managers 20 learner 40 %")
+    assert lines[3].endswith("24,353 control steps/s, 3:53 min left")
     assert not any("left" in line for line in (lines[0], lines[-1]))

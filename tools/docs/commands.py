@@ -91,7 +91,7 @@ def _parser(call: Parsing) -> argparse.ArgumentParser:
     """Return the parser that tyro makes for a call."""
     settings = {
         key: call.settings[key]
-        for key in ("prog", "description", "default", "config")
+        for key in ("prog", "description", "default", "config", "registry")
         if key in call.settings
     }
     with warnings.catch_warnings():
@@ -141,7 +141,7 @@ def _kind(argument: argparse.Action) -> str:
         return "arguments" if "..." in metavar else "argument"
     if metavar == "[STR [STR ...]]":
         return "texts"
-    if metavar in ("{INT INT}", "{None}|{INT INT}"):
+    if metavar == "{INT INT}":
         return "2 integers"
     kinds: list[str] = []
     for kind in metavar.split("|"):

@@ -142,8 +142,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Let links to files outside of `docs` lead to their pages."""
+    """Let links to files outside of `docs` lead to their pages; widen the landing page."""
     path = page.file.src_uri
+    if path == "index.md":
+        page.meta["hide"] = ["toc"]
     return markdown if path in generated_pages() else relink(markdown, f"docs/{path}", path)
 
 

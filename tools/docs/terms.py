@@ -5,6 +5,7 @@ A page in `docs/managers` has its table between `<!-- terms -->` and `<!-- end o
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
@@ -12,9 +13,12 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from manyworlds.managers import RecorderTerm
+
 FOLDER = Path("docs/managers")
 RANDOMIZATION = Path("docs/randomization_functions.md")
 BEGIN, END = "<!-- terms -->", "<!-- end of terms -->"
+LEGEND = "A parameter without `=` must be given; `=...` stands for a default that is longer."
 
 # Packages with terms, in the order of the tables, and what they are for.
 PACKAGES = {
@@ -26,8 +30,10 @@ PACKAGES = {
     "manyworlds.tasks.cartpole.cartpole_env_cfg": "the cartpole",
     "manyworlds.tasks.reach.reach_env_cfg": "reaching, the template of `new-task`",
 }
-# Functions of these packages that compute something for terms, and are none themselves.
+# What these packages have for terms, and what is none itself.
 HELPERS = {
+    "BaseActionCfg",
+    "action_acc",
     "commanded_speed",
     "distance",
     "env_cfg",
@@ -165,7 +171,7 @@ def _looks_like_a_term(term: Term) -> bool:
 
 def table(terms: list[Term]) -> str:
     """Return a table of terms for each package."""
-    parts = []
+    parts = [f"{LEGEND}\n"]
     for package, purpose in PACKAGES.items():
         own = [term for term in terms if f"{term.__module__}.".startswith(f"{package}.")]
         if own:
@@ -177,30 +183,58 @@ def table(terms: list[Term]) -> str:
 
 
 def parameters(term: Term) -> str:
-    """Return the names of a term's parameters, with their defaults if these are short."""
+    """Return the names of a term's parameters: those that must be given, then those with defaults.
+
+    A default that is too long for a table is written as three dots.
+    """
+    return ", ".join(sorted(_parameters(term), key=lambda shown: "=" in shown))
+
+
+def _parameters(term: Term) -> list[str]:
+    """Return the parameters in the order of the code, with defaults as code writes them."""
     if inspect.isclass(term) and dataclasses.is_dataclass(term):
-        given = [(f.name, f.default) for f in dataclasses.fields(term)]
-        base = {"entity_name", "clip", "resampling_time_range", "debug_vis"}
-        given = [(name, value) for name, value in given if name not in base]
-        missing: object = dataclasses.MISSING
-    else:
-        function = term.__call__ if inspect.isclass(term) else term
-        found = inspect.signature(function).parameters.values()
-        hidden = {"self", "env", "env_ids"}
-        given = [
-            (p.name, p.default)
-            for p in found
-            if p.name not in hidden and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-        ]
-        missing = inspect.Parameter.empty
-    return ", ".join(_parameter(name, value, missing) for name, value in given)
+        hidden = {"transmission_type"}  # the class gives it
+        fields = [field for field in dataclasses.fields(term) if field.name not in hidden]
+        return [_parameter(field.name, _default(field)) for field in fields]
+    if inspect.isclass(term) and issubclass(term, RecorderTerm):  # which is not called
+        return _described_parameters(term)
+    function = term.__call__ if inspect.isclass(term) else term
+    hidden = {"self", "env", "env_ids", "args", "kwargs"}
+    return [
+        _parameter(found.name, found.default)
+        for found in inspect.signature(function).parameters.values()
+        if found.name not in hidden
+    ]
 
 
-def _parameter(name: str, value: object, missing: object) -> str:
-    plain = isinstance(value, int | float | str | bool | tuple) or value is None
-    if value is missing or not plain or len(repr(value)) > 24:
+def _default(field: dataclasses.Field[object]) -> object:
+    """Return the default of a field, or `inspect.Parameter.empty`."""
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return ...
+    return inspect.Parameter.empty
+
+
+def _described_parameters(term: type) -> list[str]:
+    """Return the parameters that a docstring lists, as for terms that are not called."""
+    text = (inspect.getdoc(term) or "").partition("Params:\n")[2]
+    shown = []
+    for name, described in re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", text, re.MULTILINE):
+        default = re.search(r'Default: ("\w*"|\w+)', described)
+        value = ast.literal_eval(default[1]) if default else inspect.Parameter.empty
+        shown.append(_parameter(name, value))
+    return shown
+
+
+def _parameter(name: str, value: object) -> str:
+    if value is inspect.Parameter.empty:
         return f"`{name}`"
-    return f"`{name}={value!r}`"
+    plain = isinstance(value, int | float | str | bool | tuple) or value is None
+    text = repr(value) if plain else ""
+    if not plain or len(text) > 24:
+        text = "..."
+    return f"`{name}={text}`"
 
 
 def summary(term: Term) -> str:
@@ -224,9 +258,10 @@ def randomization_page() -> str:
         first = "`, `".join(names)
         rows.append(f"| `{first}` | {model} | {parameters(function)} | {summary(function)} |")
     return (
-        "# Functions of domain randomization\n\nEvent functions that draw values for each world, "
-        "made by `python -m tools.docs` of\n`manyworlds.envs.mdp.dr`. [Domain randomization]"
-        "(domain_randomization.md) explains the\nparameters. Names in one cell are aliases.\n\n"
+        "# Functions of domain randomization\n\nEvent functions of "
+        "`manyworlds.envs.mdp.dr` that draw values for each world. [Domain randomization]"
+        "(domain_randomization.md) explains the\nparameters. Names in one cell are aliases. "
+        f"{LEGEND}\n\n"
         "| function | fields of the model | parameters | description |\n|---|---|---|---|\n"
         + "\n".join(rows)
         + "\n"

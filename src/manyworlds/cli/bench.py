@@ -167,8 +167,8 @@ def _bench_task(args: BenchOptions) -> int:
         print(json.dumps({"task": str(args.file)} | result))
         return 0
     print(
-        f"env.step           {result['env_steps_per_s']:,.0f} steps/s of {args.num_envs} worlds, "
-        f"{result['num_threads']} threads\n"
+        f"env.step           {result['env_steps_per_s']:,.0f} control steps/s of {args.num_envs} "
+        f"worlds, {result['num_threads']} threads\n"
         f"ratio              {result['ratio']:.3f} to mujoco.rollout "
         f"(median of rounds {result['ratio_median']:.3f})\n"
         f"resets             {100 * result['resets_share']:.1f} % of the worlds in a step"
@@ -446,8 +446,8 @@ def _report(result: PhysicsSpeed) -> str:
     lines = [
         f"engine             {r['engine']}, {r['num_envs']} worlds, {r['num_threads']} threads, "
         f"{r['nsubsteps']} steps of {r['timestep']:g} s per call{refresh}",
-        f"physics            {r['steps_per_s']:,.0f} steps/s",
-        f"mujoco.rollout     {r['rollout_steps_per_s']:,.0f} steps/s",
+        f"physics            {r['steps_per_s']:,.0f} physics steps/s",
+        f"mujoco.rollout     {r['rollout_steps_per_s']:,.0f} physics steps/s",
         f"ratio              {r['ratio']:.3f} (median of {r['rounds']} rounds "
         f"{r['ratio_median']:.3f}{cpu})",
         f"contacts per world {contacts}",

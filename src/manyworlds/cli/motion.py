@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from manyworlds.cli.value_forms import VALUE_FORMS
 from manyworlds.utils.terminal import new_console, new_progress
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def main(argv: list[str]) -> int:
         args=argv,
         prog="manyworlds motion",
         description="Write motions for tracking tasks.",
+        registry=VALUE_FORMS,
     )
     if isinstance(cfg, ConvertOptions):
         path, motion = _convert(cfg)

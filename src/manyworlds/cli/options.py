@@ -13,6 +13,7 @@ from tyro.conf import arg
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.task_files import load_modules
+from manyworlds.cli.value_forms import VALUE_FORMS
 
 T = TypeVar("T")
 TaskOptionsT = TypeVar("TaskOptionsT", bound="TaskOptions")
@@ -174,13 +175,18 @@ def parse_whole(
     """
     prog = f"manyworlds {command}"
     options, unknown = tyro.cli(
-        options_type, args=args, prog=prog, default=default, return_unknown_args=True
+        options_type,
+        args=args,
+        prog=prog,
+        default=default,
+        return_unknown_args=True,
+        registry=VALUE_FORMS,
     )
     if not unknown:
         return options
     if any(word.startswith("-") for word in unknown):
         # Prints the options that are like these, and exits.
-        return tyro.cli(options_type, args=args, prog=prog, default=default)
+        return tyro.cli(options_type, args=args, prog=prog, default=default, registry=VALUE_FORMS)
     value = unknown[0]
     remedy = ""
     if _NUMBERS.fullmatch(value):
@@ -205,6 +211,7 @@ def parse_known(options_type: type[T], argv: Sequence[str], command: str) -> tup
         prog=f"manyworlds {command}",
         add_help=False,
         return_unknown_args=True,
+        registry=VALUE_FORMS,
     )
 
 

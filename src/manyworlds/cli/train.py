@@ -59,6 +59,11 @@ class TrainOptions(SeedOptions, TaskOptions):
     Options `--env...` change the environment of the task, options `--agent...` its learner:
     see `manyworlds train TASK --help`. Collections are written as in Python, such as "(256, 128)".
     See `manyworlds list` for the tasks.
+
+    Fields that every task has: --agent.max-iterations INT, --agent.max-minutes FLOAT,
+    --agent.seed INT, --agent.run-name STR, --agent.save-interval INT, --agent.logger
+    {tensorboard,wandb}, --env.episode-length-s FLOAT, --env.decimation INT, --env.sim.engine
+    {auto,native,warp}, --env.sim.num-threads INT.
     """
 
     preset: Annotated[

@@ -97,10 +97,10 @@ def describe(record: IterationRecord, *, shares: bool = True) -> str:
         shown = f"{record.mean_return:.2f}"
     parts = [f"return {shown}"]
     if record.episode_length is not None:
-        parts.append(f"episode {record.episode_length:.0f} steps")
+        parts.append(f"length {record.episode_length:.0f}")
     if record.terminated is not None:
         parts.append(f"{100 * record.terminated:.0f} % terminated")
-    parts.append(f"{record.steps_per_s:,.0f} steps/s")
+    parts.append(f"{record.steps_per_s:,.0f} control steps/s")
     if shares and record.shares:
         told = " ".join(f"{name} {100 * share:.0f}" for name, share in record.shares.items())
         parts.append(f"{told} %")

@@ -39,7 +39,7 @@ def plot_learning_curve(
     speed = [record.steps_per_s / 1000 for record in records]
     plot_line(bottom, minutes, speed, color=COLORS[1], lw=1.2)
     bottom.set_ylim(bottom=0)
-    bottom.set(ylabel="1000 steps/s", xlabel=_TIME)
+    bottom.set(ylabel="1000 control steps/s", xlabel=_TIME)
     for axes in (top, bottom):
         axes.set_xlim(left=0)
         style_axes(axes)

@@ -30,7 +30,7 @@ class IterationRecord:
     mean_return: float | None
     """Mean return of the last 100 finished episodes, or None before the first."""
     steps_per_s: float
-    """Environment steps per second, learning included."""
+    """Control steps per second of all worlds, learning included."""
     collect_time: float
     """Time spent stepping worlds and computing actions [s]."""
     learn_time: float

@@ -435,7 +435,7 @@ class _TrainingPage:
             rows += [
                 ("Iteration", f"{iteration:.0f} of {total:.0f}"),
                 ("Return", shown),
-                ("Speed", f"{speed:,.0f} env-steps/s"),
+                ("Speed", f"{speed:,.0f} control steps/s"),
             ]
         self._text.content = status_html(rows, name_em=5.0)
         if len(self._curve) > 1:

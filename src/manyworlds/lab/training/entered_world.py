@@ -379,7 +379,7 @@ def enter_run(
     end: int = -1,
     stock: EntryStock | None = None,
 ) -> EnteredWorld:
-    """Open one world of a training that runs in another process as a lab; the caller starts it.
+    """Open one world of a running training of another process as a lab; the caller starts it.
 
     The lab continues from the world's present state with the present policy. The training runs on
     meanwhile and knows nothing of the lab.
