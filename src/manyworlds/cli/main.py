@@ -43,7 +43,7 @@ WELCOME = """Train robots in many different worlds at once; walk into any one of
 
 Three things to try:
 
-  manyworlds demo                     train a pusher in under 4 minutes, and film it
+  manyworlds demo                     train and film a pusher in under 4 minutes
   manyworlds lab quadruped-on-hills   push a robot, live in the browser
   manyworlds train Cartpole-Swingup   train a policy; then: manyworlds play
 
