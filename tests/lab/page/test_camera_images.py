@@ -58,6 +58,17 @@ def test_the_page_shows_a_camera(page):
     assert part._cameras.num_drawn == count and not part._cameras._streams
 
 
+def test_images_return_after_the_end_of_the_process_that_draws(page):
+    """Kill the process: the page says so, and shows images again without a new choice."""
+    part, lab = page.parts["CameraImagePart"], page.lab
+    give(part.choice, "top")
+    wait_for(page, lambda: part.image.visible, "an image")
+    first = part._stream
+    lab.cameras._process.process.kill()
+    wait_for(page, lambda: first.is_closed and part._stream is not first, "a new subscription")
+    wait_for(page, lambda: part._stream.begun, "an image")
+
+
 def test_the_view_of_the_page_is_a_camera(page):
     """Choose the page's own view: it is a camera of the lab, and follows the view."""
     part, lab = page.parts["CameraImagePart"], page.lab

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PAGE = "page"
 """Name of the camera that follows the view of the first browser."""
 _NOTHING = "nothing"
+_AGAIN_S = 5.0  # time between subscriptions after the process that draws has ended
 _LIST_S = 1.0  # period of the updates of the list of cameras
 _PERIOD_S = 0.5
 _IDLE_S = 2.0  # without a browser, nothing is drawn
@@ -43,6 +44,7 @@ class CameraImagePart:
         self._cameras = FaceCameras(ctx.lab.face)
         self._stream: Subscription[CameraImage] | None = None
         self._listed = -math.inf
+        self._again = 0.0
         self._pose: tuple[float, ...] = ()
         gui = ctx.gui
         self.choice = gui.add_dropdown(
@@ -79,6 +81,9 @@ class CameraImagePart:
             self._follow()
         image = stream.newest()
         self.note.content = note_html(stream.error, error=True)
+        if stream.is_closed and now > self._again:  # the process that draws has ended
+            self._again = now + _AGAIN_S
+            self._ctx.attempt_at(self.note, self._subscribe)
         if image is not None:
             self.image.image = image.picture()
             self.image.visible = True
