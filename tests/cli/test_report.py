@@ -70,7 +70,7 @@ def test_a_report_shows_everything_about_a_run(run, root, capsys, gl):
     for text in (
         f"<h1>Cartpole-Swingup: {run.path.name}</h1>",
         "2 of 2",
-        "4 episodes of at most 10 s in new worlds with the settings of the training",
+        "4 episodes of at most 0.1 s in new worlds with the settings of the training",
         "<td>time_out</td>",
         "--env.rewards.smooth-reward.weight 2.5",
         "<td>env.rewards.smooth_reward.weight</td><td>2.5</td><td>1.0</td>",
