@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from manyworlds.tasks.registry import load_env_cfg, load_rl_cfg, use_cpu_preset
@@ -21,9 +22,17 @@ if TYPE_CHECKING:
 
 _NOT_TOLD = ("scene.num_envs:", "seed:", "viewer.")
 _OF_EACH_RUN = (
-    *(f"env.{name}" for name in _NOT_TOLD),
-    *("agent.seed:", "agent.run_name:", "agent.max_iterations:", "agent.resume:", "agent.device:"),
-    *("agent.load_run:", "agent.load_checkpoint:", "agent.max_minutes:"),
+    "env.scene.num_envs:",
+    "env.seed:",
+    "env.viewer.",
+    "agent.seed:",
+    "agent.run_name:",
+    "agent.max_iterations:",
+    "agent.max_minutes:",
+    "agent.resume:",
+    "agent.load_run:",
+    "agent.load_checkpoint:",
+    "agent.device:",
 )
 
 
@@ -39,11 +48,7 @@ def configs_of_run(run: RunFolder) -> tuple[ManagerBasedRlEnvCfg, RslRlBaseRunne
     wanted = run.env_params()
     found = []
     failure = None
-    for preset in (False, True):
-        env_cfg = load_env_cfg(task)
-        rl_cfg = load_rl_cfg(task)
-        if preset and not use_cpu_preset(task, env_cfg, rl_cfg):
-            continue
+    for env_cfg, rl_cfg in _registered(task):
         _drop_new_terms(env_cfg, wanted)
         try:
             update_from_plain(env_cfg, wanted)
@@ -142,11 +147,7 @@ def differences_from_task(run: RunFolder) -> list[str]:
     task = run.task or ""
     used = {"env": run.env_params(), "agent": run.agent_params()}
     found = []
-    for preset in (False, True):
-        env_cfg = load_env_cfg(task)
-        rl_cfg = load_rl_cfg(task)
-        if preset and not use_cpu_preset(task, env_cfg, rl_cfg):
-            continue
+    for env_cfg, rl_cfg in _registered(task):
         registered: Plain = {"env": to_plain(env_cfg), "agent": to_plain(rl_cfg)}
         lines = describe_differences(used, registered, ("in the run", "in the task"))
         found.append([line for line in lines if not line.startswith(_OF_EACH_RUN)])
@@ -165,6 +166,15 @@ def _with_changes(shown: Plain, new: Plain, old: Plain) -> Plain:
     for key in shown.keys() & new.keys() & old.keys():
         result[key] = _with_changes(shown[key], new[key], old[key])
     return result
+
+
+def _registered(task: str) -> Iterator[tuple[ManagerBasedRlEnvCfg, RslRlBaseRunnerCfg]]:
+    """Yield the settings of a task as registered, and those for few CPU cores if it has them."""
+    yield load_env_cfg(task), load_rl_cfg(task)
+    env_cfg = load_env_cfg(task)
+    rl_cfg = load_rl_cfg(task)
+    if use_cpu_preset(task, env_cfg, rl_cfg):
+        yield env_cfg, rl_cfg
 
 
 def _drop_new_terms(cfg: ManagerBasedRlEnvCfg, wanted: Plain) -> None:
