@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
         try:
             print(_tables(options.keyword))
         except EXPECTED as error:
-            print(f"note: its tables need the robot: {one_line(error)}", file=sys.stderr)
+            print(f"note: its terms cannot be shown: {one_line(error)}", file=sys.stderr)
     return 0
 
 
