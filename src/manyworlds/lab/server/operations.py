@@ -121,7 +121,7 @@ class ClientOperation:
     verb: str = ""
     """Verb whose name and fields it has; empty for operations of their own."""
 
-    @property
+    @functools.cached_property
     def required(self) -> list[str]:
         """Names of the fields that may not be left out."""
         return [name for name in self.fields if name not in self.defaults]
