@@ -368,9 +368,11 @@ class WorldGrid:
                 key = static_body(self._model, body), self._look("geom", group)
                 alike.setdefault(key, ([], group))[0].append(body)
         meshes = []
+        sections = geom_meshes.round_sections(self._model, self._drawable)
         for bodies, group in alike.values():
             if tuple(group) not in self._meshes:
-                self._meshes[tuple(group)] = geom_meshes.merge_geoms(self._model, group)
+                mesh = geom_meshes.merge_geoms(self._model, group, sections)
+                self._meshes[tuple(group)] = mesh
             meshes.append((bodies, self._meshes[tuple(group)]))
         faces = sum(len(bodies) * len(mesh.faces) for bodies, mesh in meshes) * self.count
         share = min(_MAX_FACES / max(faces, 1), 1.0)
