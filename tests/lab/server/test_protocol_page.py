@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from manyworlds.lab.server import LabServerCfg
+from manyworlds.lab.verbs.registry import ALWAYS
 from tests.lab.server.all_operations import OPERATIONS
 from tools.docs.lab_protocol import codes, page
 
@@ -35,8 +36,8 @@ def test_the_page_has_all_about_each_field():
         for cell, fields in ((cells[1], described["fields"]), (cells[2], described["reply"])):
             lines = dict(re.findall(r"`(\w+)\??` (.*?)(?:<br>|$)", cell))
             for field in fields:
-                if field["name"] in ("frame_id", "time") and operation.verb:
-                    continue  # of every verb
+                if operation.reply.get(field["name"]) in ALWAYS.values():
+                    continue  # in the replies of all verbs
                 line = lines[field["name"]]
                 kind = field["type"]
                 if "size" in field:
