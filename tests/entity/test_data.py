@@ -283,9 +283,7 @@ def test_joints_tendons_and_forces_agree_with_mujoco(case):
         _ = data.joint_torques
 
 
-@pytest.mark.parametrize(
-    "engine", ["native", pytest.param("warp", marks=pytest.mark.slow_on_warp)]
-)
+@pytest.mark.parametrize("engine", ["native", pytest.param("warp", marks=pytest.mark.slow_on_warp)])
 def test_quantities_of_the_simulation_may_be_kept(engine):
     """Read copies: neither does a write to one change the simulation, nor a step what was read."""
     if engine == "warp":
