@@ -336,7 +336,7 @@ class EntityData(FrameData, Stateful):
         source = self.model.jnt_range
         if self._range_mark.moved(source):
             limits = source[:, self.indexing.joint_index].clone()
-            limited = self.model.jnt_limited[:, self.indexing.joint_index] != 0
+            limited = self.model.jnt_limited[..., self.indexing.joint_index] != 0
             infinite = torch.tensor([-torch.inf, torch.inf], device=limits.device)
             limits = torch.where(limited.unsqueeze(-1), limits, infinite)
             middle = limits.mean(dim=-1, keepdim=True)

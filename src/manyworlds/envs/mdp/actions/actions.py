@@ -22,6 +22,7 @@ from manyworlds.spec.elements import TRANSMISSIONS
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.declared import declared
 from manyworlds.utils.overrides import overrides
+from manyworlds.validation.rules import refuse
 from manyworlds.validation.worlds import EnvIds, Worlds, as_index, assign
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def clip_bounds(
     bounds = targets.values(clip, (-torch.inf, torch.inf))
     for name, (lower, upper) in zip(targets.names, bounds, strict=True):
         if not lower <= upper:
-            raise ValueError(
+            refuse(
                 f"clip bounds '{name}' by ({lower}, {upper}), between which there is nothing: give "
                 "the lower bound first."
             )
