@@ -237,7 +237,7 @@ def test_options_of_robots_exclude_each_other(tmp_path, monkeypatch, capsys):
         in capsys.readouterr().err
     )
     assert main(["new-task", "My-No", "--robot", "a.xml", "--feet", "a", "--wheels", "b"]) == 2
-    assert "--feet is for robots on legs, and --wheels for others" in capsys.readouterr().err
+    assert "--feet is for robots on legs, --wheels for others, and --fixed-base" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
