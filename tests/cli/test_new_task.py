@@ -233,11 +233,14 @@ def test_options_of_robots_exclude_each_other(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["new-task", "My-No", "--wheels", "a"]) == 2
     assert (
-        "--feet, --wheels, --fixed-base and --effort-limit need --robot FILE."
+        "--feet, --wheels, --fixed-base and --effort-limit are for --robot FILE."
         in capsys.readouterr().err
     )
     assert main(["new-task", "My-No", "--robot", "a.xml", "--feet", "a", "--wheels", "b"]) == 2
-    assert "--feet is for robots on legs, --wheels for others, and --fixed-base" in capsys.readouterr().err
+    assert (
+        "--feet is for robots on legs, --wheels for others, and --fixed-base"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
