@@ -13,6 +13,7 @@ from manyworlds.lab.server.config import LabServerCfg
 from manyworlds.lab.server.dispatcher import Dispatcher
 from manyworlds.lab.server.held import HOLD_S
 from manyworlds.lab.server.operations import ClientOperation
+from manyworlds.lab.server.ports import STATE_BACKLOG
 from manyworlds.lab.server.session_operations import UNITS
 from manyworlds.lab.server.sessions import HEARTBEAT_S
 from manyworlds.lab.verbs.fields import Field
@@ -56,6 +57,7 @@ def _values() -> dict[str, str]:
         "refresh": f"{REFRESH_S:g}",
         "heartbeat": f"{HEARTBEAT_S:g}",
         "hold": f"{HOLD_S:g}",
+        "state_backlog": str(STATE_BACKLOG),
         "num_editor": str(len(EDITOR)),
         "max_bytes": str(limits.max_bytes),
         "max_depth": str(limits.max_depth),
