@@ -22,6 +22,7 @@ from manyworlds.lab.page.page_boxes import box_html
 from manyworlds.lab.page.page_cfg import PageCfg, PageKeywords
 from manyworlds.lab.page.page_context import PageContext, Part
 from manyworlds.lab.page.page_parts import PageParts
+from manyworlds.lab.page.selection import SelectionPart
 from manyworlds.lab.page.shown_lab import ShownLab
 from manyworlds.lab.page.tabs import PartMaker, find_parts
 from manyworlds.lab.page.timeline_bar import TimelinePart
@@ -164,6 +165,7 @@ class PageServer:
                 "WorldView": view,
                 "TopBar": top_bar,
                 "PullPart": pull,
+                "SelectionPart": SelectionPart(self.context),
                 "DrivePart": drive,
                 "TimelinePart": TimelinePart(self.context, drive.address),
                 "TreeClicksPart": TreeClicksPart(self.context, drive.address),

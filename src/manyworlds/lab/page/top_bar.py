@@ -11,7 +11,7 @@ from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.loop.steppers import ENVIRONMENT, PHYSICS
 from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.robots.control import POLICY
-from manyworlds.viewer.browser.markup import ERROR_COLOR, banner_html, status_html
+from manyworlds.viewer.browser.markup import ERROR_COLOR, TRANSPORT, banner_html, status_html
 from manyworlds.viewer.browser.widgets import PAUSE, ShownValue, add_choice, show_playing
 
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
@@ -31,9 +31,9 @@ POLICY_DRIVERS = {
 """Sentences about what steps the world of a policy, by name of the stepper."""
 
 _STILL = 0.01  # speed below which a robot counts as not moving [m/s or rad/s]
-PANEL_PX = 360
-"""Width of the panel, in which the tabs fit into two rows [pixel]."""
-TASK_PANEL_PX = 420
+PANEL_PX = 400
+"""Width of the panel [pixel]."""
+TASK_PANEL_PX = 440
 """Width of the panel with the tab of a task [pixel]."""
 
 
@@ -47,7 +47,7 @@ class TopBar(PagePart):
         gui = ctx.gui
         lab = ctx.lab
         self.banner = gui.add_html("")
-        self.status = gui.add_html("")
+        gui.add_html(TRANSPORT)
         self.play = ctx.add_button("Pause", ctx.toggle_pause, icon=PAUSE)
         actions = {"Step": lambda: ctx.verbs.step(), "Reset": self.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
@@ -56,6 +56,7 @@ class TopBar(PagePart):
         )
         self._speed = ShownValue(self.speed)
         ctx.on_change(self.speed, self._set_speed)
+        self.status = gui.add_html("")
         self.robot = gui.add_dropdown("Robot", tuple(ctx.robots) or ("none",))
         ctx.on_change(self.robot, ctx.select_robot)
         self.renew()
@@ -119,9 +120,9 @@ class TopBar(PagePart):
         if snapshot.fault:
             wrong = wrong + notes
             notes = []
-        # Two lines are reserved, so that the buttons do not move.
+        # A line is reserved, so that most notes do not move the tabs.
         self.status.content = status_html(
-            rows, wrong, notes=notes, name_em=(3.0, 3.3), note_lines=2
+            rows, wrong, notes=notes, name_em=(3.0, 3.3), note_lines=1
         )
 
     def _notes(self, snapshot: Snapshot) -> list[str]:

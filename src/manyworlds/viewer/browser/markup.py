@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 
 ERROR_COLOR = "#c92a2a"
 NOTE_COLOR = "#5c677d"
+TRANSPORT = '<i class="lab-transport" hidden></i>'
+"""HTML before a button, a row of buttons and a dropdown that are beside each other; see
+`shell.css`."""
 _LONGEST = 400
 
 
@@ -111,7 +114,7 @@ def banner_html(text: str, color: str, panel_px: int) -> str:
         panel_px: width of the panel beside the view [pixel].
     """
     return (
-        f'<div style="position:fixed;top:18px;left:calc((100vw - {panel_px}px) / 2);z-index:1000;'
+        f'<div style="position:fixed;top:18px;left:calc((100vw - {panel_px}px) / 2);z-index:50;'
         "transform:translateX(-50%);font:600 22px/1 system-ui,sans-serif;letter-spacing:.28em;"
         "pointer-events:none;padding:.5em .8em .5em 1.08em;border-radius:6px;color:#fff;"
         f'background:{color}">{html.escape(text)}</div>'

@@ -1,9 +1,10 @@
 // Script of every page, before viser's: it says when what serves the page has ended, loads the page
 // again when that is back, and closes lists of keys as other programs do.
 (noun => {
-  const POLL_MS = 500, PATIENCE_MS = 4000;
+  const POLL_MS = 500, PATIENCE_MS = 4000, FIT_MS = 200;
   const root = document.documentElement;
-  let start = "", card = null, asking = false;
+  const LATE_MS = 1500;  // a browser that draws for so long takes no answer in time
+  let start = "", card = null, asking = false, late = false, ticked = performance.now();
 
   // Viser connects again only while its window has the focus.
   document.hasFocus = () => true;
@@ -28,6 +29,7 @@
   const ask = async () => {
     if (asking || document.hidden) return;
     asking = true;
+    late = false;
     try {
       const reply = await fetch("lab-news",
         {cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS)});
@@ -38,15 +40,19 @@
       if (document.title != news.title) document.title = news.title;
       tell("");
     } catch (error) {
-      if (error.name == "TimeoutError")
-        tell(`The ${noun} does not answer`, "It may be busy, or the connection is lost.");
-      else
+      if (error.name != "TimeoutError")
         tell(`The ${noun} has ended`, "This page connects again by itself when it is back.");
+      else if (!late)
+        tell(`The ${noun} does not answer`, "It may be busy, or the connection is lost.");
     } finally {
       asking = false;
     }
   };
-  setInterval(ask, POLL_MS);
+  setInterval(() => {
+    late ||= performance.now() > ticked + LATE_MS;
+    ticked = performance.now();
+    ask();
+  }, POLL_MS);
   document.addEventListener("visibilitychange", ask);
   ask();
 
@@ -57,6 +63,27 @@
     ready.disconnect();
   });
   ready.observe(root, {childList: true, subtree: true});
+
+  // Only what a tab shows scrolls: it gets the height that the rest leaves. On a phone, where the
+  // panel is a sheet, the view is as high as what is above that.
+  const SHEET = 0.54;  // of the window's height, as in the style
+  const fit = () => {
+    const mark = document.querySelector("[data-lab-page]");
+    const area = mark?.closest(".mantine-ScrollArea-viewport");
+    if (!area) return;
+    const docked = area.querySelector("[data-dock-area] [role=tablist]");
+    const body = docked || area.querySelector(".mantine-Tabs-panel:not([style*='display: none'])");
+    if (!body) return;
+    const content = area.firstElementChild;
+    const rest = content.getBoundingClientRect().height - body.getBoundingClientRect().height;
+    const whole = docked ? area.clientHeight : SHEET * window.innerHeight;
+    root.style.setProperty("--lab-body", Math.max(80, Math.floor(whole - rest)) + "px");
+    root.classList.toggle("lab-phone", !docked);
+    const sheet = docked ? 0 : area.closest(".mantine-Paper-root").getBoundingClientRect().height;
+    root.style.setProperty("--lab-sheet", sheet + "px");
+  };
+  setInterval(fit, FIT_MS);
+  window.addEventListener("resize", fit);
 
   // Viser leaves the end of a dialog to its program, which has a button for it.
   const close = () => {
