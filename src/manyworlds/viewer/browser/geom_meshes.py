@@ -26,6 +26,8 @@ _UNIT: dict[int, Callable[[], Surface]] = {
     int(_Geom.mjGEOM_CYLINDER): surfaces.unit_cylinder,
     int(_Geom.mjGEOM_BOX): surfaces.unit_box,
 }
+_ENDLESS = 20.0
+"""Half the size of infinite planes that are not the ground, by the size of the model."""
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 """Color of geoms that have none of their own; then that of their material counts."""
 Look = tuple[int, tuple[float, ...]]
@@ -96,7 +98,9 @@ def geom_surface(model: mujoco.MjModel, geom: int) -> Surface:
     material = int(model.geom_matid[geom])
     size = drawn_size(kind, model.geom_size[geom][None])[0]
     texture = textures.texture_of(model, material)
-    if kind == _Geom.mjGEOM_MESH:
+    if kind == _Geom.mjGEOM_PLANE:
+        size = np.where(size > 0.0, size, _ENDLESS * model.stat.extent)
+    if kind in (_Geom.mjGEOM_MESH, _Geom.mjGEOM_SDF):
         surface = mesh_surface(model, int(model.geom_dataid[geom]))
     elif kind == _Geom.mjGEOM_HFIELD:
         surface = _hfield_surface(model, int(model.geom_dataid[geom]))

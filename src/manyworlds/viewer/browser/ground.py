@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from manyworlds.viewer.browser import geom_meshes, surfaces, textures
-from manyworlds.viewer.browser.layout import at_default, ground_planes
+from manyworlds.viewer.browser.layout import at_default, ground_of
 
 if TYPE_CHECKING:
     import viser
@@ -63,11 +63,10 @@ class Ground:
         self.height = -np.inf
         self._period = None
         model = self._model
-        planes = ground_planes(self._model)
-        if not planes:
+        plane = ground_of(model)
+        if plane < 0:
             return
         data = at_default(model)
-        plane = min(planes, key=lambda geom: float(data.geom_xpos[geom, 2]))
         below = min(_BELOW, 1e-3 * self._size)
         self._position = data.geom_xpos[plane] - (0.0, 0.0, below)
         self.height = float(self._position[2])

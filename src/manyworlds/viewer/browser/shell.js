@@ -79,6 +79,9 @@
     const whole = docked ? area.clientHeight : SHEET * window.innerHeight;
     root.style.setProperty("--lab-body", Math.max(80, Math.floor(whole - rest)) + "px");
     root.classList.toggle("lab-phone", !docked);
+    const side = docked ? document.querySelector("[data-dock-region=right]") : null;
+    const width = side?.getBoundingClientRect().width || 0;
+    root.style.setProperty("--lab-panel", width + "px");
     const sheet = docked ? 0 : area.closest(".mantine-Paper-root").getBoundingClientRect().height;
     root.style.setProperty("--lab-sheet", sheet + "px");
   };
