@@ -9,13 +9,12 @@ import numpy as np
 
 from manyworlds.viewer.browser import geom_meshes, surfaces, textures
 from manyworlds.viewer.browser.layout import at_default, ground_of
+from manyworlds.viewer.browser.sky import REACH
 
 if TYPE_CHECKING:
     import viser
 
 _COLOR = (228, 232, 236)
-_REACH = 15.0
-"""Half the size of an infinite floor with a texture, relative to the size of the worlds shown."""
 _BELOW = 0.002
 """Distance of the ground from the floor, so that both can be told apart [m] at most."""
 
@@ -102,7 +101,7 @@ class Ground:
     def _add_textured(self, plane: int) -> viser.SceneNodeHandle:
         """Add a plane with a texture that continues as far as the ground is drawn."""
         model = self._model
-        reach = _REACH * self._shown
+        reach = REACH * self._shown
         material = int(model.geom_matid[plane])
         own = model.geom_size[plane]
         surface = textures.place_texture(model, material, surfaces.unit_plane(), own)

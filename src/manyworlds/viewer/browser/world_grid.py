@@ -32,6 +32,7 @@ from manyworlds.viewer.browser.shapes import (
     merge_instances,
     simplified,
 )
+from manyworlds.viewer.browser.sky import add_sky
 
 if TYPE_CHECKING:
     import trimesh
@@ -148,6 +149,7 @@ class WorldGrid:
             server.scene.configure_default_lights(enabled=True, cast_shadow=True)
             size = float(np.ptp(self.box, axis=0).max())
             shown = float(np.ptp(self.shown_box(), axis=0).max())
+            add_sky(server, max(shown, float(model.stat.extent)))
             self.ground = Ground(
                 server, f"{_ROOT}/ground", self._model, size, shown, shared=count > 1
             )
