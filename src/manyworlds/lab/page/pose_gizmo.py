@@ -76,7 +76,8 @@ class GizmoPart(PagePart):
                 if not np.allclose(value, now, atol=1e-9):
                     ctx.verbs.set_model(element=element, field=field, value=value.tolist())
         else:
-            ctx.moved = (*self._grip, position, quat)
+            start_pos, start_quat = self._grip
+            ctx.moved = start_pos, start_quat, position, quat
 
 
 def _free_joint(model: mujoco.MjModel, body: int) -> int:

@@ -146,7 +146,8 @@ class ScenePart(PagePart):
             pose = ctx.verbs.read_item_pose(item=self.choice.value)
             self._grip = np.array(pose["pos"]), np.array(pose["quat"])
         self._held = phase != "end"
-        ctx.moved = (*self._grip, position, quat)
+        start_pos, start_quat = self._grip
+        ctx.moved = start_pos, start_quat, position, quat
         if not self._held:
             self._tell(lambda: self._move(position, quat))
             ctx.moved = None

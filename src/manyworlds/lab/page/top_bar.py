@@ -11,8 +11,21 @@ from manyworlds.lab.loop.snapshot import Snapshot
 from manyworlds.lab.loop.steppers import ENVIRONMENT, PHYSICS
 from manyworlds.lab.page.page_context import PageContext, PagePart
 from manyworlds.lab.robots.control import POLICY
-from manyworlds.viewer.browser.markup import ERROR_COLOR, TRANSPORT, banner_html, status_html
-from manyworlds.viewer.browser.widgets import PAUSE, ShownValue, add_choice, show_playing
+from manyworlds.viewer.browser.markup import (
+    ERROR_COLOR,
+    TRANSPORT,
+    banner_html,
+    rec_html,
+    status_html,
+)
+from manyworlds.viewer.browser.widgets import (
+    PAUSE,
+    PLAY,
+    ShownValue,
+    add_choice,
+    relabel,
+    show_playing,
+)
 
 SPEEDS = {"0.1x": 0.1, "0.25x": 0.25, "0.5x": 0.5, "1x": 1.0, "2x": 2.0, "5x": 5.0, "max": math.inf}
 """Available speeds, in simulated seconds per second."""
@@ -48,7 +61,7 @@ class TopBar(PagePart):
         lab = ctx.lab
         self.banner = gui.add_html("")
         gui.add_html(TRANSPORT)
-        self.play = ctx.add_button("Pause", ctx.toggle_pause, icon=PAUSE)
+        self.play = ctx.add_button("Pause", self.toggle, icon=PAUSE)
         actions = {"Step": lambda: ctx.verbs.step(), "Reset": self.reset}
         self.run = add_choice(gui, "Run", actions, ctx.attempt)
         self.speed = gui.add_dropdown(
@@ -68,6 +81,13 @@ class TopBar(PagePart):
         self.robot.visible = len(names) > 1
         self.robot.value = self._ctx.robot or names[0]
         return []
+
+    def toggle(self) -> None:
+        """Pause or play; return a world that has stopped to its initial state."""
+        if self._ctx.lab.snapshot.fault:
+            self.reset()
+        else:
+            self._ctx.toggle_pause()
 
     def reset(self) -> None:
         """Return to the initial state; say if that ended a replay."""
@@ -89,8 +109,12 @@ class TopBar(PagePart):
         """Show the state of the world."""
         ctx = self._ctx
         facts = self._ctx.lab.facts
-        show_playing(self.play, ctx.running)
-        self.banner.content = _banner(snapshot, ctx.running)
+        if snapshot.fault:
+            relabel(self.play, "Reset the world", PLAY)
+        else:
+            show_playing(self.play, ctx.running)
+        recording = rec_html() if facts.recording.is_recording else ""
+        self.banner.content = _banner(snapshot, ctx.running) + recording
         name = _speed_name(facts.percent)
         if name not in self.speed.options:
             self.speed.options = (*SPEEDS, name)

@@ -33,6 +33,8 @@ _SECTIONS = (surfaces.SECTIONS, 20, 12)
 _ROUND_FACES = 150_000
 """Triangles of all round geoms of a world from which on they are drawn with fewer: computers
 without a graphics card take about 3 us for one."""
+_ENDLESS = 20.0
+"""Half the size of infinite planes that are not the ground, by the size of the model."""
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 """Color of geoms that have none of their own; then that of their material counts."""
 Look = tuple[int, tuple[float, ...]]
@@ -122,7 +124,9 @@ def geom_surface(model: mujoco.MjModel, geom: int, sections: int = surfaces.SECT
     material = int(model.geom_matid[geom])
     size = drawn_size(kind, model.geom_size[geom][None])[0]
     texture = textures.texture_of(model, material)
-    if kind == _Geom.mjGEOM_MESH:
+    if kind == _Geom.mjGEOM_PLANE:
+        size = np.where(size > 0.0, size, _ENDLESS * model.stat.extent)
+    if kind in (_Geom.mjGEOM_MESH, _Geom.mjGEOM_SDF):
         surface = mesh_surface(model, int(model.geom_dataid[geom]))
     elif kind == _Geom.mjGEOM_HFIELD:
         surface = _hfield_surface(model, int(model.geom_dataid[geom]))

@@ -79,11 +79,46 @@
     const whole = docked ? area.clientHeight : SHEET * window.innerHeight;
     root.style.setProperty("--lab-body", Math.max(80, Math.floor(whole - rest)) + "px");
     root.classList.toggle("lab-phone", !docked);
+    const side = docked ? document.querySelector("[data-dock-region=right]") : null;
+    const width = side?.getBoundingClientRect().width || 0;
+    root.style.setProperty("--lab-panel", width + "px");
     const sheet = docked ? 0 : area.closest(".mantine-Paper-root").getBoundingClientRect().height;
     root.style.setProperty("--lab-sheet", sheet + "px");
   };
   setInterval(fit, FIT_MS);
   window.addEventListener("resize", fit);
+
+  // A file that is dropped on the page goes to the button that takes files of its kind.
+  const TAKES = {npz: "States", mcap: "Record", csv: "Record", json: "Record"}, REST = "Scene";
+  const TRIES = 20, TRY_MS = 100;
+  const give = (file, tries) => {
+    const suffix = file.name.split(".").pop().toLowerCase();
+    const title = TAKES[suffix] || REST;
+    const tab = [...document.querySelectorAll("[role=tab]")]
+      .find(each => each.textContent.trim() == title);
+    const input = [...document.querySelectorAll("input[type=file]")]
+      .find(each => each.accept.toLowerCase().split(",").includes("." + suffix));
+    if (!input && tab && tries) {
+      const press = {bubbles: true, button: 0, pointerId: 1};
+      tab.dispatchEvent(new PointerEvent("pointerdown", press));
+      tab.dispatchEvent(new PointerEvent("pointerup", press));
+      tab.click();
+      return setTimeout(give, TRY_MS, file, tries - 1);
+    }
+    if (!input) return;
+    const files = new DataTransfer();
+    files.items.add(file);
+    input.files = files.files;
+    input.dispatchEvent(new Event("change", {bubbles: true}));
+  };
+  window.addEventListener("dragover", event => {
+    if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+  });
+  window.addEventListener("drop", event => {
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    give(event.dataTransfer.files[0], TRIES);
+  });
 
   // Viser leaves the end of a dialog to its program, which has a button for it.
   const close = () => {
