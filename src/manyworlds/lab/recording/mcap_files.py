@@ -38,7 +38,7 @@ from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
 
 if TYPE_CHECKING:
-    from mcap.records import Chunk, McapRecord
+    from mcap.records import Chunk
     from mcap.writer import Writer
 
     from manyworlds.lab.recording.images import ImageTracks
@@ -271,7 +271,7 @@ def read_mcap(path: Path) -> Recording:
         raise RecordingError(f"its header and its frames disagree: {error}.", path.name) from error
 
 
-def _read_records(path: Path) -> Iterator[McapRecord]:
+def _read_records(path: Path) -> Iterator[Any]:
     """Yield the records of a file, those in its chunks, too.
 
     Raises:
