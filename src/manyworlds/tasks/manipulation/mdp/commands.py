@@ -176,7 +176,7 @@ class _Lifting(CommandTerm):
     def _bounds(self, *ranges: Range) -> torch.Tensor:
         return torch.tensor(ranges, device=self.device).T
 
-    def _update_command(self, env_ids: torch.Tensor | None) -> None:
+    def _update_command(self, env_ids: torch.Tensor | None = None) -> None:
         """Do nothing: the target does not depend on the state."""
 
     def _update_metrics(self) -> None:
