@@ -2430,7 +2430,8 @@ class LabVerbs:
         """Change options of MuJoCo from the next step on, all or none.
 
         Args:
-            options: values by their names in mjOption.
+            options: values by their names in mjOption; integrator, cone, solver and jacobian also
+                as in MJCF.
 
         Returns:
             `options` (the new values, by name).

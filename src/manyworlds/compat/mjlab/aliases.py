@@ -22,10 +22,12 @@ from manyworlds.compat.mjlab.names import MODULES, NAMES, TASKS, remedy
 from manyworlds.tasks import registry
 from manyworlds.utils.extras import MissingExtraError, is_installed
 from manyworlds.validation.names import near_matches
+from manyworlds.validation.rules import RULES, Rules
 
 PACKAGE = "mjlab"
 _FACADES = "manyworlds.compat.mjlab.facades"
 _PLUGIN_GROUP = "mjlab.tasks"
+_RULES = Rules(tables_match_prefixes=True, tolerates_doubts=True)
 
 
 def install() -> None:
@@ -46,6 +48,7 @@ def install() -> None:
             "by `python -m manyworlds.compat.mjlab`."
         )
     sys.meta_path.insert(0, _FINDER)
+    RULES.append(_RULES)
     members.attach()
     registry.PLUGIN_GROUPS.setdefault(_PLUGIN_GROUP, False)
     for task_id, task in TASKS.items():
@@ -56,6 +59,7 @@ def uninstall() -> None:
     """Undo `install`."""
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
+        RULES.remove(_RULES)
         registry.PLUGIN_GROUPS.pop(_PLUGIN_GROUP, None)
         for task_id in TASKS:
             registry.unregister_task(task_id)

@@ -32,7 +32,7 @@ from manyworlds.lab.moments.recording import (
 )
 from manyworlds.lab.pictures.image import JpegImage
 from manyworlds.lab.pictures.subscription import Subscription
-from manyworlds.lab.world.model_facts import body_frames, element_names
+from manyworlds.lab.world.frames import ModelFrames
 from manyworlds.utils.extras import require_extra
 from manyworlds.utils.files import atomic_path
 
@@ -48,7 +48,7 @@ FLUSH_S = 0.25
 _TOPIC = "state"
 _ENCODING = "x-float64-le"
 _MAX_RECORD = 2**30
-_Begin = tuple[Recording, "mujoco.MjModel | None"]
+_Begin = tuple[Recording, mujoco.MjModel]
 
 
 class RecordingFile:
@@ -57,12 +57,13 @@ class RecordingFile:
     Args:
         path: path of the new file.
         empty: a recording without frames, with the names and types of the rows.
+        model: model of the first rows, for messages that other programs show; see
+            `manyworlds.lab.recording.scene_messages`.
         max_rows: largest number of rows that wait for the disk.
         streams: cameras whose images are written, too.
         clock: returns the time of an image in the recording [s].
-        model: model of the first rows, for messages that other programs show; see
-            `manyworlds.lab.recording.scene_messages`.
-        scene_rate: largest number of those messages per second of the recording [Hz]; 0 for none.
+        scene_rate: largest number of messages for other programs per second of the recording [Hz];
+            0 for none.
 
     Raises:
         FileExistsError: there is such a file.
@@ -73,10 +74,10 @@ class RecordingFile:
         self,
         path: Path,
         empty: Recording,
+        model: mujoco.MjModel,
         max_rows: int,
         streams: Sequence[Subscription[JpegImage]] = (),
         clock: Callable[[JpegImage], float] = lambda image: image.time,
-        model: mujoco.MjModel | None = None,
         scene_rate: float = 0.0,
     ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,8 +90,8 @@ class RecordingFile:
         tracks = require_extra("manyworlds.lab.recording.images", "lab")  # before there is a file
         self._stream = path.open("xb")
         self._file = _Frames(self._stream, empty, model, scene_rate)
-        taken = () if model is None else body_frames(element_names(model, "body"))
-        self._images: ImageTracks = tracks.ImageTracks(self._file.writer, streams, clock, taken)
+        frames = ModelFrames(model)
+        self._images: ImageTracks = tracks.ImageTracks(self._file.writer, streams, clock, frames)
         self._thread = threading.Thread(target=self._run, name="manyworlds-recorder", daemon=True)
         self._thread.start()
 
@@ -103,7 +104,7 @@ class RecordingFile:
             return
         self._rows.put(row)
 
-    def begin(self, empty: Recording, model: mujoco.MjModel | None = None) -> None:
+    def begin(self, empty: Recording, model: mujoco.MjModel) -> None:
         """Begin a new segment of a model, whose rows have the names and types of a recording."""
         self._rows.put((empty, model))
 
@@ -126,7 +127,7 @@ class RecordingFile:
                     while not self._rows.empty():
                         item = self._rows.get()
                         if isinstance(item, tuple):
-                            self._file.begin(*item)
+                            self._begin(*item)
                         else:
                             self._file.add(item)
                     self._images.write()
@@ -134,6 +135,10 @@ class RecordingFile:
                 self._file.finish()
         except OSError as error:
             self.error = f"'{self.path.name}' ends here: {error}."
+
+    def _begin(self, empty: Recording, model: mujoco.MjModel) -> None:
+        self._file.begin(empty, model)
+        self._images.frames = ModelFrames(model)
 
 
 class _Frames:

@@ -180,10 +180,16 @@ class Recorder:
             self._file = None
             self._streams = self._subscribe(cameras, path)
             if path is not None:
-                limits = frames.newest.empty, max_rows
                 try:
-                    scene = self._loop.model, self.cfg.scene_rate
-                    self._file = RecordingFile(path, *limits, self._streams, self._time_of, *scene)
+                    self._file = RecordingFile(
+                        path,
+                        frames.newest.empty,
+                        self._loop.model,
+                        max_rows,
+                        self._streams,
+                        self._time_of,
+                        self.cfg.scene_rate,
+                    )
                 except BaseException:
                     self._unsubscribe()
                     raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -252,13 +253,16 @@ class WebFace:
         # While another client's steps are made, this request waits, and its sender is not silent.
         self._hub.note_message(peer)
         peer.is_waiting = True
+        came = time.monotonic()
+        again = True
         while True:
             try:
                 reply = await self._loop.run_in_executor(
-                    self._worker, self._hub.answer, content, peer, peer.encoding, True
+                    self._worker, self._hub.answer, content, peer, peer.encoding, again
                 )
                 break
-            except NotYetError:  # others are answered meanwhile
+            except NotYetError as error:  # others are answered meanwhile
+                again = time.monotonic() < came + (error.patience_s or math.inf)
                 await asyncio.sleep(_AGAIN_S)
         peer.is_waiting = False
         peer.num_answered += 1
