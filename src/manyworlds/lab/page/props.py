@@ -101,6 +101,7 @@ class PropPart(KeptPart):
         solid = [geom for geom in range(model.ngeom) if model.geom_type[geom] not in _GROUND]
         boxes = geom_boxes(model, solid, snapshot.geom_xpos, snapshot.geom_xmat)[:, :, :2]
         half = self.scale.value * max(_SIZES[self.shape.value])
+        x = 0.0
         for place in range(_MOST_PLACES):
             x = place * (2.0 * half + _GAP)
             apart = (boxes[:, 0] > (x + half, half)) | (boxes[:, 1] < (x - half, -half))
