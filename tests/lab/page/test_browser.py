@@ -281,3 +281,42 @@ def test_a_dropped_file_is_added(arm, browser):
     browser.get_by_role("tab", name="Scene", selected=True).wait_for()
     browser.get_by_text("Added 'cup'.").wait_for(state="attached")
     assert not page.errors
+
+
+def test_only_what_a_tab_shows_scrolls(arm, browser):
+    """Scroll a tab to its end: Pause and all tabs stay; on a phone, the panel is a full sheet."""
+    _, page = arm
+    browser.goto(page.url)
+    assert browser.title() == "arm", "the name of the model"
+    browser.get_by_role("tab", name="View").click()
+    last = browser.get_by_text("Geom groups")
+    last.wait_for(state="attached")
+    last.scroll_into_view_if_needed()
+    height = 480
+
+    def is_inside(locator) -> bool:
+        box = locator.bounding_box()
+        return box is not None and box["y"] >= 0.0 and box["y"] + box["height"] <= height
+
+    until(browser, lambda: is_inside(last), "the end is seen")
+    assert is_inside(browser.get_by_role("button", name="Play"))
+    tabs = browser.get_by_role("tab")
+    places = [tabs.nth(i).bounding_box() for i in range(tabs.count())]
+    assert len({place["x"] for place in places}) == 1, "they are in one column"
+    shoulder = browser.get_by_role("slider", name="shoulder")
+    browser.get_by_role("tab", name="Robot").click()
+    shoulder.wait_for()
+
+    browser.set_viewport_size({"width": 390, "height": 800})
+    sheet = browser.locator(".mantine-Paper-root:has([role=tablist])")
+    until(browser, lambda: (sheet.bounding_box() or {}).get("width") == 390, "it is a sheet")
+    tops = {tabs.nth(i).bounding_box()["y"] for i in range(tabs.count())}
+    assert len(tops) == 1, "they are in one row"
+    view = browser.locator("canvas").first
+
+    def overlap() -> float:
+        above = view.bounding_box()
+        return above["y"] + above["height"] - sheet.bounding_box()["y"]
+
+    until(browser, lambda: overlap() <= 1.0, "the view is above it")
+    assert not page.errors

@@ -168,8 +168,11 @@ def test_a_fault_of_a_world_without_a_robot_is_told(open_page):
 
 def test_what_goes_wrong_is_shown(page):
     """Ask for what cannot be: the page says it as text, and goes on."""
-    give(page.parts["SavedStatePart"].name, "<b>/evil")
-    press(page.parts["SavedStatePart"].save)
+    part = page.parts["SavedStatePart"]
+    give(part.name, "<b>/evil")
+    press(part.save)
+    assert "&lt;b&gt;/evil" in part.outcome.content
+    page.context.attempt(lambda: page.lab.verbs.capture_state(label="<b>/evil"))
     iterate_once(page)
     assert "&lt;b&gt;/evil" in page.parts["TopBar"].status.content
     press(page.keys and page.parts["RobotPart"].reset_targets)

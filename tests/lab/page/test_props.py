@@ -6,6 +6,7 @@ import pytest
 
 from manyworlds.viewer.browser.wireframes import wireframe_points
 from tests.lab.page.conftest import give, press
+from tests.lab.page.test_page import iterate_once
 
 trimesh = pytest.importorskip("trimesh", reason="needs the extra 'meshes'")
 
@@ -109,3 +110,14 @@ def test_hulls_are_drawn_as_wires(parts, tmp_path):
     overlays = parts.parts["OverlayPart"]
     overlays.boxes["collision"].value = True
     show(parts, lambda: {*hulls} <= {*overlays.overlays.wireframes.handles})
+
+
+def test_props_land_in_free_places(page):
+    """Add two boxes without a position: they are beside each other, above nothing else."""
+    part = page.parts["PropPart"]
+    for _ in range(2):
+        press(part.add_shape)
+        iterate_once(page)
+    first, second = (page.lab.scene[name].pos for name in ("box", "box_1"))
+    assert abs(first[0] - second[0]) >= 0.2, "they do not meet"
+    assert first[2] == second[2]

@@ -27,6 +27,7 @@ def test_a_prop_is_added_moved_and_undone(scene):
     """Add a prop, drag its gizmo, duplicate and remove it, undo all: the tab tells each."""
     part, lab, page = scene.part, scene.lab, scene.page
     props = page.parts["PropPart"]
+    give(props.free, False)
     props.pos.value = (1.0, 0.0, 0.5)
     press(props.add_shape)
     page.update()

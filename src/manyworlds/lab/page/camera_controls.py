@@ -20,7 +20,7 @@ from manyworlds.viewer.browser.widgets import add_choice
 if TYPE_CHECKING:
     import viser
 
-_FREE = "free view"
+_FREE: str = "free view"
 _PERIOD_S = 0.25
 
 

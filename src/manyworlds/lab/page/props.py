@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import mujoco
 import numpy as np
 
 from manyworlds.lab.loop.snapshot import Snapshot
@@ -12,6 +13,7 @@ from manyworlds.lab.page.page_context import KeptPart, PageContext, PagePart
 from manyworlds.lab.page.verb_form import VerbForm
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.prop_choices import Primitive
+from manyworlds.viewer.browser.layout import geom_boxes
 from manyworlds.viewer.browser.markup import note_html
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ _SIZES: dict[Primitive, tuple[float, ...]] = {
     "ellipsoid": (0.1, 0.1, 0.05),
 }
 _MESH_TYPES = ",".join(MESH_SUFFIXES)
+_GROUND = (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD))
+_GAP = 0.05  # distance of a new prop from others [m]
+_DROP = 1.0  # height from which it falls [m]
+_MOST_PLACES = 500
 _GRID = (40, 110, 220)
 _CAPPED = (220, 40, 40)
 _ABOVE = 0.01  # height of a preview above the surface that it shows [m]
@@ -46,7 +52,12 @@ class PropPart(KeptPart):
             self.form = VerbForm(ctx, "add_prop")
             self.form.add("mode")
             self.mass = self.form.add("mass")
+            self.free = gui.add_checkbox(
+                "Free place", True, hint="Above the ground, beside what is there along x."
+            )
             self.pos = self.form.add("pos", "Position", (0.0, 0.0, 1.0))
+            self.pos.disabled = True
+            ctx.on_change(self.free, lambda free: setattr(self.pos, "disabled", free))
             self.shape = gui.add_dropdown("Shape", tuple(_SIZES))
             self.scale = gui.add_number("Scale", 1.0, min=1e-6, hint="Factor of sizes and meshes.")
             self.add_shape = ctx.add_button("Add shape", self._add_shape)
@@ -74,13 +85,35 @@ class PropPart(KeptPart):
     def _of_mesh(self) -> dict[str, Any]:
         threshold = self.threshold.value if self.decompose.value else 0.0
         own = {"threshold": threshold, "scale": [self.scale.value], "wait": False}
-        return {"name": self.name.value.strip(), **self.form.values(), **own}
+        return {"name": self.name.value.strip(), **self._given(), **own}
+
+    def _given(self) -> dict[str, Any]:
+        """Return the values of the form, with a free place unless a position is wanted."""
+        given = self.form.values()
+        if self.free.value:
+            given["pos"] = self._free_place()
+        return given
+
+    def _free_place(self) -> list[float]:
+        """Return the first place along x below and above which there is nothing [m]."""
+        model = self._ctx.lab.model
+        snapshot = self._ctx.lab.snapshot
+        solid = [geom for geom in range(model.ngeom) if model.geom_type[geom] not in _GROUND]
+        boxes = geom_boxes(model, solid, snapshot.geom_xpos, snapshot.geom_xmat)[:, :, :2]
+        half = self.scale.value * max(_SIZES[self.shape.value])
+        x = 0.0
+        for place in range(_MOST_PLACES):
+            x = place * (2.0 * half + _GAP)
+            apart = (boxes[:, 0] > (x + half, half)) | (boxes[:, 1] < (x - half, -half))
+            if apart.any(axis=1).all():
+                break
+        return [x, 0.0, _DROP]
 
     def _add_shape(self) -> None:
         shape = self.shape.value
         size = [self.scale.value * length for length in _SIZES[shape]]
         name = self.name.value.strip() or shape
-        given = self.form.values()
+        given = self._given()
         self._show(self._ctx.verbs.add_prop(shape=shape, size=size, name=name, **given))
 
     def _add_upload(self) -> str:

@@ -163,7 +163,7 @@ class RobotPart(PagePart):
                 low, high, step, hint = self._range(robot, i)
                 neutral = float(robot.neutral[i])
                 label = name.removesuffix("_joint")
-                handle = gui.add_slider(label, low, high, step, neutral, hint=f"{hint} ({name})")
+                handle = gui.add_slider(label, low, high, step, neutral, hint=hint)
                 self._ctx.on_change(
                     handle, lambda value, name=name: self._write(robot, {name: float(value)})
                 )
@@ -191,7 +191,7 @@ class RobotPart(PagePart):
                     handle.min = low
                     handle.max = high
                     handle.step = step
-                    handle.hint = f"{hint} ({robot.actuators.names[i]})"
+                    handle.hint = hint
                     handle.precision = max(0, -round(math.log10(step)))
                     handle.value = float(np.clip(handle.value, low, high))
                     sliders.seen = -1  # a target that was outside may be inside now

@@ -28,13 +28,13 @@ _FLAT: dict[int, Callable[[], Surface]] = {
     int(_Geom.mjGEOM_PLANE): surfaces.unit_plane,
     int(_Geom.mjGEOM_BOX): surfaces.unit_box,
 }
+_ENDLESS = 20.0
+"""Half the size of infinite planes that are not the ground, by the size of the model."""
 _SECTIONS = (surfaces.SECTIONS, 20, 12)
 """Numbers of faces around round geoms, finest first; with fewer, edges of spheres look sharp."""
 _ROUND_FACES = 150_000
 """Triangles of all round geoms of a world from which on they are drawn with fewer: computers
 without a graphics card take about 3 us for one."""
-_ENDLESS = 20.0
-"""Half the size of infinite planes that are not the ground, by the size of the model."""
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 """Color of geoms that have none of their own; then that of their material counts."""
 Look = tuple[int, tuple[float, ...]]

@@ -85,6 +85,19 @@
     const sheet = docked ? 0 : area.closest(".mantine-Paper-root").getBoundingClientRect().height;
     root.style.setProperty("--lab-sheet", sheet + "px");
   };
+  // Names for screen readers of what viser gives none: its labels are for elements that take none.
+  const NAME_MS = 1000;
+  const name = () => {
+    for (const label of document.querySelectorAll("label[for]")) {
+      const target = document.getElementById(label.htmlFor);
+      if (!target?.matches(".mantine-Slider-root")) continue;
+      for (const node of target.parentElement.querySelectorAll("[role=slider], input"))
+        node.setAttribute("aria-label", label.textContent);
+    }
+    const list = document.querySelector("button:has(> span > .tabler-icon-list-search)");
+    list?.setAttribute("aria-label", "All commands, by name");
+  };
+  setInterval(name, NAME_MS);
   setInterval(fit, FIT_MS);
   window.addEventListener("resize", fit);
 
