@@ -181,6 +181,16 @@ def test_hooks_run_in_the_documented_order(env_cfg, monkeypatch):
     assert calls == ["close"]
 
 
+def test_terms_are_first_called_after_startup_and_reset(env_cfg):
+    """Call no reward, termination or metric while the environment is built."""
+    calls: list[str] = []
+    hook_everything(env_cfg, calls)
+    env = ManagerBasedRlEnv(env_cfg)
+    assert not {"reward", "termination", "metric"} & {*calls}
+    env.step(torch.zeros(4, 1))
+    assert [calls.count(name) for name in ("reward", "termination", "metric")] == [1, 1, 1]
+
+
 def test_a_control_step_is_one_call_or_one_a_substep(env_cfg, monkeypatch):
     """Call the engine once, unless a term needs Python between substeps; move alike both ways."""
     actions = random_actions(20)
@@ -593,3 +603,11 @@ def test_an_event_in_one_world_changes_no_other(env_cfg, monkeypatch):
     assert [worlds.host_ids.tolist() for worlds in forwarded] == [[1, 3]]
     one, other = (state_rows(e) for e in (env, quiet))
     assert (one != other).any(dim=1).tolist() == [False, True, False, True]
+
+
+def test_more_worlds_than_memory_are_refused_before_the_scene_is_built(env_cfg, monkeypatch):
+    """Ask for 10^11 worlds: the error names the memory, and a number that fits."""
+    monkeypatch.setattr("manyworlds.envs.manager_based_rl_env.Scene", None)
+    env_cfg.scene.num_envs = 10**11
+    with pytest.raises(ValueError, match=r"worlds of an environment need more than .*at most \d+"):
+        ManagerBasedRlEnv(env_cfg, device="cpu")

@@ -218,6 +218,7 @@ def _serve(cfg: LabOptions, hub: HubProcess | None) -> None:
         play_when_drawn=cfg.waits,
         token=token,
         web_origins=cfg.web_origin,
+        title=Path(cfg.target).stem,
         network_port=network_port,
     )
     try:
