@@ -1384,8 +1384,8 @@ class LabVerbs:
         """Write contacts between bodies or geoms into the log, as they begin and end.
 
         Args:
-            first: regular expression that matches whole names.
-            second: regular expression that matches whole names.
+            first: regular expression that matches whole names; no look-around.
+            second: regular expression that matches whole names; no look-around.
             kind: kind of the names.
             moment: events to report.
 

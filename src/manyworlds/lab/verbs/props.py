@@ -25,6 +25,7 @@ from manyworlds.lab.verbs.fields import (
     Texts,
 )
 from manyworlds.lab.verbs.registry import Reply, verb
+from manyworlds.lab.world.patterns import match_names
 from manyworlds.spec.convex import THRESHOLDS, CoacdCfg
 from manyworlds.spec.mesh_files import MESH_SUFFIXES
 from manyworlds.spec.prop_choices import BASE_THICKNESSES, RESOLUTIONS, Primitive, PropMode
@@ -243,7 +244,8 @@ def _mesh_prop(
 def _filter(groups: Sequence[float], include: list[str], exclude: list[str]) -> GeomFilter:
     from manyworlds.terrains.height_sources import GeomFilter
 
-    return GeomFilter(groups=[int(group) for group in groups], include=include, exclude=exclude)
+    numbers = [int(group) for group in groups]
+    return GeomFilter(groups=numbers, include=include, exclude=exclude, match=match_names)
 
 
 def describe_conversion(conversion: Conversion, *, wait: bool = False) -> Reply:
