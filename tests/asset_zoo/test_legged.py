@@ -229,7 +229,7 @@ def hang_up(spec: mujoco.MjSpec) -> None:
             drop_range,
             "no largest torque of hip_4: .*new-task NAME --robot FILE --effort-limit VALUE",
         ),
-        (fold_leg, "the ground in its default pose are 3 .*--feet.* without legs"),
+        (fold_leg, "the ground in its default pose are 3 .*--feet.* --fixed-base"),
         (lambda spec: spec.worldbody.add_body(name="ball"), r"has 2 \(torso, ball\)"),
         (hang_up, "one free joint, at its root, but the model has 0: add <freejoint/>"),
     ],
@@ -243,7 +243,7 @@ def test_what_is_missing_is_asked_for(change, message):
 def test_an_arm_has_no_legs():
     """Refuse a robot whose fingers would be its feet, above its root."""
     with pytest.raises(
-        ValueError, match="reach the ground in its default pose are 0 .none.*task of an arm"
+        ValueError, match="reach the ground in its default pose are 0 .none.*--fixed-base"
     ):
         derive_legged_model(arm.get_spec(), effort_limit=27.0)
 

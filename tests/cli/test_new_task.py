@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import mujoco
 import pytest
+import torch
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.main import main
@@ -230,9 +232,15 @@ def test_options_of_robots_exclude_each_other(tmp_path, monkeypatch, capsys):
     """Refuse feet together with wheels, and both without a robot."""
     monkeypatch.chdir(tmp_path)
     assert main(["new-task", "My-No", "--wheels", "a"]) == 2
-    assert "--feet, --wheels and --effort-limit are for --robot FILE." in capsys.readouterr().err
+    assert (
+        "--feet, --wheels, --fixed-base and --effort-limit are for --robot FILE."
+        in capsys.readouterr().err
+    )
     assert main(["new-task", "My-No", "--robot", "a.xml", "--feet", "a", "--wheels", "b"]) == 2
-    assert "--feet is for robots on legs, and --wheels for others" in capsys.readouterr().err
+    assert (
+        "--feet is for robots on legs, --wheels for others, and --fixed-base"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -313,15 +321,112 @@ def test_a_robot_in_a_plane_without_motors(tmp_path, monkeypatch):
 
 
 def test_other_roots_are_refused(tmp_path):
-    """Say of a root on a rail that it is neither free nor in a plane, and name a task for it."""
+    """Say of a root that swims that it is neither free nor in a plane nor fixed."""
     with pytest.raises(
-        ValueError, match=r"by the joints \['slider'\], and .*new-task NAME, and ex"
+        ValueError, match=r"by the joints \['slider1', .*nor fixed: .*--robot FILE --fixed-base"
     ):
-        write_robot_task("My-Cart", tmp_path, ANT.with_name("inverted_pendulum.xml"), (), None)
+        write_robot_task("My-Fish", tmp_path, ANT.with_name("swimmer.xml"), (), None)
+
+
+def test_a_robot_with_a_fixed_base_reaches_goals(tmp_path, monkeypatch, capsys):
+    """Write a task of an arm from a URDF file, with its base link, that mends nothing."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    path = write_robot_task("My-Arm", tmp_path, DATA / "arm.urdf", (), None)
+    assert "tip: (0, 0, 0.24) m in the frame of lower" in capsys.readouterr().out
+    module = runpy.run_path(str(path))
+    cfg = module["env_cfg"]()
+    assert check_env(cfg, steps=20).ok
+    cfg.scene.num_envs = 2
+    env = ManagerBasedRlEnv(cfg, device="cpu")
+    env.reset()
+    robot = env.scene.entity("robot")
+    assert robot.is_fixed_base and robot.joint_names == ("arm.pan+1", "arm[lift]", "elbow")
+    model = env.sim.mj_model
+    lowest = [i for i in range(model.ngeom) if model.geom_size[i, 0] == pytest.approx(0.1)]
+    assert len(lowest) == 1  # the base link, which MuJoCo puts into the world
+    assert module["HEIGHT"] == pytest.approx(0.05)
+    robot.write_joint_state_to_sim(torch.zeros(2, 3), torch.zeros(2, 3))
+    env.sim.forward()
+    tip = module["tip_position"](env, _resolved(module["TIP"], env))
+    assert tip.tolist() == [pytest.approx([0.0, 0.0, 0.79], abs=1e-5)] * 2
+    command: Any = env.command_manager.get_term("goal")
+    goals = command.points
+    assert goals.shape == (1024, 3) and float(goals[:, 2].min()) > -0.05
+    assert float(goals.norm(dim=1).max()) < 0.8
+    env.close()
+
+
+def test_an_arm_below_the_ground_is_raised(tmp_path, monkeypatch):
+    """Place a hanging arm so high that it is above the ground, with its fingers held."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    robot = tmp_path / "arm.xml"
+    robot.write_text(
+        """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="arm">
+        <joint axis="0 1 0" range="-90 90"/><geom type="capsule" fromto="0 0 0 0 0 -.4" size=".03"/>
+        <body name="hand" pos="0 0 -.4"><joint axis="1 0 0" range="-45 45"/><geom size=".04"/>
+        <body name="left" pos="0 .05 0"><joint type="slide" axis="0 1 0" range="0 .02"/>
+        <geom type="box" pos="0 0 -.1" size=".01 .005 .05"/></body>
+        <body name="right" pos="0 -.05 0"><joint type="slide" axis="0 1 0" range="-.02 0"/>
+        <geom type="box" pos="0 0 -.1" size=".01 .005 .05"/></body>
+        </body></body></worldbody></mujoco>""",
+        encoding="utf-8",
+    )
+    path = write_robot_task("My-Hanging", tmp_path, robot, (), 10.0)
+    module = runpy.run_path(str(path))
+    assert module["HEIGHT"] == pytest.approx(0.55) and module["TIP_BODY"] == "hand"
+    assert module["TIP_POS"] == pytest.approx((0.0, 0.0, -0.15))
+    assert len(module["DRIVES"]) == 4 and len(module["SCALES"]) == 2
+    assert check_env(module["env_cfg"](), steps=20).ok
+
+
+def test_the_base_can_be_said_to_be_fixed(tmp_path, monkeypatch):
+    """Let a legged robot whose file has no free joint reach with a foot, on request."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    robot = tmp_path / "robot.xml"
+    robot.write_text(wheeled_legs(SQUARE).replace("<freejoint/>", ""), encoding="utf-8")
+    path = write_robot_task("My-Reach", tmp_path, robot, (), 30.0, fixed_base=True)
+    assert list(runpy.run_path(str(path))["SCALES"]) == ["hip_0", "roll_0"]
+
+
+def test_a_ball_is_no_wheel(tmp_path):
+    """Refuse a robot that stands on one ball, and ask for what decides."""
+    robot = tmp_path / "robot.xml"
+    robot.write_text(
+        """<mujoco><worldbody><body name="head" pos="0 0 .5"><freejoint/>
+        <geom type="box" size=".1 .1 .1"/><body name="ball" pos="0 0 -.3"><joint axis="0 1 0"/>
+        <geom size=".2"/></body></body></worldbody></mujoco>""",
+        encoding="utf-8",
+    )
+    with pytest.raises(ValueError, match=r"two or four feet, but .* 1 \(ball\).*--fixed-base"):
+        write_robot_task("My-Ball", tmp_path, robot, (), 30.0)
+
+
+@pytest.mark.parametrize(
+    ("file", "joint", "strange"),
+    [
+        (DATA / "balancer.xml", "left_wheel", "left[wheel].1+"),
+        (DATA / "rover.xml", "front_left_steer", "front (left)|steer"),
+        (ANT.with_name("hopper.xml"), "thigh_joint", "thigh.joint+1"),
+        (ANT, "hip_1", "hip[1]^$"),
+    ],
+)
+def test_names_may_look_like_patterns(file, joint, strange, tmp_path, monkeypatch):
+    """Write tasks of robots whose joints have names with characters of regular expressions."""
+    monkeypatch.setattr(registry, "_TASKS", dict(registry._TASKS))
+    robot = tmp_path / file.name
+    text = file.read_text(encoding="utf-8")
+    assert f'"{joint}"' in text
+    robot.write_text(text.replace(f'"{joint}"', f'"{strange}"'), encoding="utf-8")
+    path = write_robot_task("My-Strange", tmp_path, robot, (), None)
+    cfg = runpy.run_path(str(path))["env_cfg"]()
+    assert check_env(cfg, steps=5).ok
+    assert strange in cfg.scene.entities["robot"].build().names("joint")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("robot", [DATA / "balancer.xml", ANT.with_name("walker2d.xml")])
+@pytest.mark.parametrize(
+    "robot", [DATA / "balancer.xml", ANT.with_name("walker2d.xml"), DATA / "arm.urdf"]
+)
 def test_tasks_of_robots_train(robot, tmp_path, monkeypatch, capsys):
     """Train for an iteration, evaluate, and run the policy in the lab; ruff has nothing to say."""
     monkeypatch.chdir(tmp_path)

@@ -21,10 +21,11 @@ from manyworlds.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, mdp
 from manyworlds.managers import ObservationGroupCfg, ObservationTermCfg, SceneEntityCfg
 from manyworlds.rl.exporter_utils import export_policy, export_scene, list_to_csv_str
 from manyworlds.rl.onnx_policy import OBSERVATION_FNS, OnnxPolicy
-from manyworlds.rl.policy_description import describe_policy
+from manyworlds.rl.policy_description import NeedsEnvironmentError, describe_policy
 from manyworlds.rl.runner import OnPolicyRunner
 from manyworlds.rl.vecenv_wrapper import RslRlVecEnvWrapper
 from manyworlds.scene import SceneCfg
+from manyworlds.sensor import RayCastSensorCfg
 from manyworlds.sim import MujocoCfg, SimulationCfg
 from manyworlds.tasks import load_env_cfg, load_rl_cfg
 from tests.lab.policies import export_policy_of
@@ -328,6 +329,68 @@ def test_a_command_has_as_many_values_as_the_policy_observes(tmp_path):
             OnnxPolicy(path, model, commands={"twist": wrong})
     policy = OnnxPolicy(path, model, commands={"twist": (1.0, 0.0, 0.5)})
     assert policy.commands["twist"].tolist() == [1.0, 0.0, 0.5]
+
+
+def rough_cfg():
+    """Return the quadruped's task on few tiles of rough terrain, without noise or randomization."""
+    cfg = load_env_cfg("Velocity-Rough-Quadruped", play=True)
+    terrain = cfg.scene.terrain
+    assert terrain is not None and terrain.terrain_generator is not None
+    terrain.terrain_generator.num_rows = terrain.terrain_generator.num_cols = 3
+    cfg.events = {"reset_base": cfg.events["reset_base"]}
+    return cfg
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alignment", ["yaw", "base", "world"])
+def test_heights_of_the_terrain_are_those_of_the_sensor(tmp_path, alignment):
+    """Scan rough terrain in plain MuJoCo as the environment does, at many poses of the robot."""
+    cfg = rough_cfg()
+    [scan] = [sensor for sensor in cfg.scene.sensors if sensor.name == "terrain_scan"]
+    assert isinstance(scan, RayCastSensorCfg)
+    scan.ray_alignment = alignment
+    term = cfg.observations["actor"].terms["height_scan"]
+    params = {"sensor_name": "terrain_scan", "offset": 0.25, "miss_value": 3.0}
+    term.params = dict(params)
+    rl_cfg = load_rl_cfg("Velocity-Rough-Quadruped")
+    runner, policy, data = exported(cfg, rl_cfg, tmp_path)
+    env = runner.env.unwrapped
+    random = np.random.default_rng(0)
+    seen = set()
+    for _ in range(20):
+        qpos = env.sim.data.qpos[0].numpy().copy()
+        qpos[:2] = random.uniform(-9.0, 9.0, 2)
+        qpos[2] = random.uniform(1.0, 8.0)
+        qpos[3:7] = random.normal(size=4)
+        qpos[3:7] /= np.linalg.norm(qpos[3:7])
+        env.sim.data.qpos[0] = torch.from_numpy(qpos)
+        env.sim.forward()
+        env.scene["terrain_scan"].invalidate()
+        data.qpos[:] = qpos
+        mujoco.mj_forward(policy.model, data)
+        expected = 0.2 * mdp.height_scan(env, **params)[0].numpy()
+        found = policy.observe(data, "actor")[-187:]
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        seen |= set(np.isclose(expected, 3.0 * 0.2).tolist())
+    assert seen == {True, False}  # hits and misses
+
+
+def test_a_policy_that_scans_terrain_walks_as_in_its_environment(tmp_path):
+    """Follow the environment on rough terrain, to rounding errors."""
+    rl_cfg = load_rl_cfg("Velocity-Rough-Quadruped")
+    runner, policy, data = exported(rough_cfg(), rl_cfg, tmp_path)
+    command = runner.env.unwrapped.command_manager.get_command("twist")
+    policy.commands["twist"][:] = command[0].numpy()
+    assert largest_difference(runner, policy, data, steps=10) < 1e-4
+
+
+def test_held_scans_need_the_environment(tmp_path):
+    """Refuse a scan whose samples are late, since plain MuJoCo has no samples to hold."""
+    cfg = rough_cfg()
+    [scan] = [sensor for sensor in cfg.scene.sensors if sensor.name == "terrain_scan"]
+    scan.latency = 0.02
+    with pytest.raises(NeedsEnvironmentError, match="'height_scan' of .*observation_fns="):
+        exported(cfg, load_rl_cfg("Velocity-Rough-Quadruped"), tmp_path)
 
 
 def _phase(env, command_name: str) -> torch.Tensor:

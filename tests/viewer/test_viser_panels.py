@@ -310,6 +310,44 @@ def test_worlds_have_the_room_that_their_task_needs(server):
         grid.remove()
 
 
+@pytest.mark.parametrize("count", [2, 16, 64])
+def test_labels_have_room(server, count):
+    """Write the numbers of worlds less wide than worlds are apart, and none of 65 worlds."""
+    xml = """<mujoco><worldbody><body><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    from manyworlds.viewer.browser.world_grid import WorldGrid
+
+    grid = WorldGrid(server, model, ViewerConfig(), count)
+    assert len(grid._labels) == count
+    apart = np.linalg.norm(grid.places[1:] - grid.places[0], axis=1).min()
+    for label in grid._labels:
+        assert label.font_size_mode == "scene"
+        assert 0.5 * len("world 64") * label.font_scene_height < apart
+    grid.remove()
+    many = WorldGrid(server, model, ViewerConfig(), 65)
+    assert not many._labels
+    many.remove()
+
+
+def test_labels_of_worlds_that_meet_are_stacked(server):
+    """Draw labels on a terrain one above the other where robots stand at one place."""
+    xml = """<mujoco><worldbody><geom type="box" size="20 20 .1"/><body><freejoint/>
+    <geom size=".1"/></body></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    from manyworlds.viewer.browser.world_grid import WorldGrid
+
+    grid = WorldGrid(server, model, ViewerConfig(), 4)
+    assert grid.landscape
+    positions = np.zeros((4, 2, 3))
+    positions[:, 1, :2] = [(9.0, 0.0), (-9.0, 0.0), (9.0, 0.0), (9.0, 0.5)]
+    quaternions = np.tile([1.0, 0.0, 0.0, 0.0], (4, 2, 1))
+    grid.update(positions, quaternions, np.zeros((4, 3)), 0)
+    heights = np.array([label.position[2] for label in grid._labels])
+    letters = grid._labels[0].font_scene_height
+    np.testing.assert_allclose((heights - heights[0]) / letters, [0.0, 0.0, 2.0, 4.0])
+    grid.remove()
+
+
 def test_many_worlds_have_fewer_faces(make_env, server, monkeypatch):
     """Draw the selected world with all faces and the others with fewer."""
     from manyworlds.viewer.browser import world_grid as scene

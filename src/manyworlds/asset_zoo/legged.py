@@ -40,6 +40,7 @@ _MARGIN = 0.05  # of a joint's range: distance of the default position from its 
 _SAG = 0.1  # [rad]: largest deflection of a leg's joint under its share of the robot's weight
 _SOFT_LIMITS = 0.9
 _NAMED = 6  # joints that an error names
+_GROUND = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
 _POSES = ("home", "stand", "standing", "default")
 IMU = "imu_lin_vel"
 ANGMOM = "root_angmom"
@@ -47,7 +48,7 @@ ANGMOM = "root_angmom"
 
 @dataclass(frozen=True)
 class JointDrive:
-    """Position control of one joint."""
+    """Position control of one joint; of a slide, in N and m instead of N m and rad."""
 
     pos: float
     """Default position [rad]."""
@@ -84,23 +85,30 @@ class LeggedModel:
     """Joints of one leg each; the others are those of waist, arms and head."""
 
 
-def name_elements(spec: mujoco.MjSpec) -> mujoco.MjSpec:
+def name_elements(spec: mujoco.MjSpec, fixed_base: bool = False) -> mujoco.MjSpec:
     """Name the bodies, joints and geoms without names, and let the model stand alone and free.
 
     Geoms, lights and cameras of the world are removed. A root that is fixed to the world gets a
     free joint. Where the root's z-axis is not up, its frame is turned, so that z is up and x is
     where the feet point.
 
+    Args:
+        spec: the model, which is changed.
+        fixed_base: leave the root as it is, and the geoms of the world that are no ground, such as
+            the base link of a URDF file.
+
     Raises:
         ValueError: the world has no body, or several ones, or the root's frame cannot be turned.
     """
     for element in (*spec.worldbody.geoms, *spec.worldbody.lights, *spec.worldbody.cameras):
-        spec.delete(element)
+        is_base = isinstance(element, mujoco.MjsGeom) and element.type not in _GROUND
+        if not (fixed_base and is_base):
+            spec.delete(element)
     roots = list(spec.worldbody.bodies)
     if len(roots) != 1:
         names = ", ".join(body.name or "(no name)" for body in roots) or "none"
         raise ValueError(
-            f"A legged robot has one body in the world, but the model has {len(roots)} ({names}): "
+            f"A robot has one body in the world, but the model has {len(roots)} ({names}): "
             "take the robot's own file, without its scene."
         )
     for number, body in enumerate(spec.bodies[1:], 1):
@@ -113,6 +121,8 @@ def name_elements(spec: mujoco.MjSpec) -> mujoco.MjSpec:
             for i, element in enumerate(elements):
                 element.name = element.name or f"{body.name}_{kind}{i}"
     (root,) = roots
+    if fixed_base:
+        return spec
     if not list(root.joints):
         root.add_freejoint()
     if root.alt.type != mujoco.mjtOrientation.mjORIENTATION_QUAT or not np.array_equal(
@@ -215,9 +225,8 @@ def derive_legged_model(
     if data.xpos[root, 2] <= lowest:
         raise ValueError(
             f"The root '{model.body(root).name}' is {lowest - data.xpos[root, 2]:.2g} m below the "
-            "feet in the default pose: add a keyframe 'home' in which the robot stands. For a "
-            "robot without legs, write a task of an arm with `manyworlds new-task NAME`, and "
-            "exchange the arm's model."
+            "feet in the default pose: add a keyframe 'home' in which the robot stands. A "
+            f"robot with a fixed base takes {NEW_TASK} --fixed-base."
         )
     return LeggedModel(
         root=model.body(root).name,
@@ -339,9 +348,8 @@ def free_root(model: mujoco.MjModel) -> int:
     if len(free) != 1:
         raise ValueError(
             f"A legged robot has one free joint, at its root, but the model has {len(free)}: add "
-            "<freejoint/> to the body of its trunk, and leave other movable things out. For "
-            "a robot with a fixed base, write a task of an arm with manyworlds new-task NAME, and "
-            "exchange the arm's model."
+            "<freejoint/> to the body of its trunk, and leave other movable things out. A robot "
+            f"with a fixed base takes {NEW_TASK} --fixed-base."
         )
     return int(model.jnt_bodyid[free[0]])
 
@@ -474,8 +482,8 @@ def joint_drives(
         model: the robot.
         data: its default pose.
         effort_limit: see `derive_legged_model`.
-        driven: the joints.
-        stiff: least stiffness of joints without a servo [N m/rad].
+        driven: the joints, hinges or slides.
+        stiff: least stiffness of joints without a servo [N m/rad or N/m].
 
     Raises:
         ValueError: the largest torque of a joint is not known.

@@ -38,9 +38,8 @@ def find_feet(
         raise ValueError(
             "A legged robot has two or four feet, but the parts that reach the ground in its "
             f"default pose are {len(found)} ({ends}): name the last bodies of the legs with "
-            f"{NEW_TASK} --feet BODY BODY, or add a keyframe 'home' in which it stands. For a "
-            "robot without legs, write a task of an arm with manyworlds new-task NAME, and "
-            "exchange the arm's model."
+            f"{NEW_TASK} --feet BODY BODY, or add a keyframe 'home' in which it stands. A "
+            f"robot with a fixed base takes {NEW_TASK} --fixed-base."
         )
     return found
 

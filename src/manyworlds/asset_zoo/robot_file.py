@@ -11,14 +11,14 @@ from manyworlds.spec.edits import drop_options
 from manyworlds.spec.load import load_spec
 
 
-def robot_spec(file: Path) -> mujoco.MjSpec:
+def robot_spec(file: Path, fixed_base: bool = False) -> mujoco.MjSpec:
     """Load a robot for a scene: without floor, lights, options and keyframes of its file.
 
     Bodies, joints, geoms and actuators without names get some, and a root without joints gets a
-    free joint; see `name_elements`.
+    free joint unless `fixed_base`; see `name_elements`.
     """
     spec, _ = load_spec(file)
-    name_elements(spec)
+    name_elements(spec, fixed_base)
     drop_options(spec)
     for key in list(spec.keys):
         spec.delete(key)

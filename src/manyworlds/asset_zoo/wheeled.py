@@ -81,6 +81,8 @@ class WheeledModel:
 def find_wheels(spec: mujoco.MjSpec) -> list[str]:
     """Return the bodies that are wheels: round, turning without limits, touching the ground.
 
+    A ball on which alone the robot stands is no wheel.
+
     Args:
         spec: the model; unchanged.
 
@@ -111,8 +113,11 @@ def find_wheels(spec: mujoco.MjSpec) -> list[str]:
         raise ValueError(
             f"It is not clear whether {doubtful} are wheels, because they turn without limits on "
             "the ground but are not round: name the wheels with "
-            f"{NEW_TASK} --wheels BODY BODY, or the feet with --feet BODY BODY."
+            f"{NEW_TASK} --wheels BODY BODY, or the feet with --feet BODY BODY. An arm takes "
+            "--fixed-base."
         )
+    if len(wheels) == 1 and _is_ball(model, wheels[0]):
+        return []
     others = [model.body(b).name for b in _other_ends(model, lows, ground, wheels)]
     if wheels and others:
         raise ValueError(
@@ -215,6 +220,11 @@ def _other_ends(
         if model.jnt_limited[first] and low < ground + _TOUCH_SHARE * radius:
             found.append(body)
     return found
+
+
+def _is_ball(model: mujoco.MjModel, name: str) -> bool:
+    """Return whether the largest geom of a body that collides is a sphere."""
+    return model.geom_type[_largest(model, name)] == mujoco.mjtGeom.mjGEOM_SPHERE
 
 
 def _largest(model: mujoco.MjModel, name: str) -> int:

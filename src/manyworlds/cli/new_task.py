@@ -16,6 +16,7 @@ import tyro
 
 from manyworlds.cli.errors import UsageError
 from manyworlds.cli.options import parse
+from manyworlds.cli.reach_tasks import reach_source
 from manyworlds.cli.robot_tasks import legged_source, planar_source, wheeled_source
 from manyworlds.cli.task_files import module_file
 from manyworlds.utils.files import write_atomic
@@ -23,6 +24,7 @@ from manyworlds.utils.files import write_atomic
 if TYPE_CHECKING:
     import mujoco
 
+    from manyworlds.asset_zoo.fixed_base import FixedBaseModel
     from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
     from manyworlds.asset_zoo.planar import PlanarModel
     from manyworlds.asset_zoo.wheeled import WheeledModel
@@ -41,8 +43,8 @@ class NewTaskOptions:
     """Write a Python file with a new task into the current folder.
 
     The new task trains as it is: an arm with two joints reaches for goals or, with --robot, a robot
-    on two or four legs or on wheels follows velocity commands, and one that moves in a vertical
-    plane runs forward. Edit the file to make it your own task.
+    on two or four legs or on wheels follows velocity commands, one that moves in a vertical plane
+    runs forward, and one with a fixed base reaches goals. Edit the file to make it your own task.
     """
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
@@ -58,6 +60,8 @@ class NewTaskOptions:
     """Last bodies of the robot's legs, if they cannot be derived."""
     wheels: tuple[str, ...] = ()
     """Bodies of the robot's wheels, if they cannot be derived."""
+    fixed_base: bool = False
+    """The robot's base is fixed, as that of an arm, if this cannot be derived."""
     effort_limit: Annotated[
         tyro.conf.UseAppendAction[tuple[str, ...]],
         tyro.conf.arg(
@@ -73,15 +77,21 @@ def main(argv: list[str]) -> int:
     """Run `manyworlds new-task`."""
     cfg = parse(NewTaskOptions, argv, "new-task")
     name = cfg.name
-    if cfg.robot is None and (cfg.feet or cfg.wheels or cfg.effort_limit):
-        raise UsageError("--feet, --wheels and --effort-limit are for --robot FILE.")
-    if cfg.feet and cfg.wheels:
-        raise UsageError("--feet is for robots on legs, and --wheels for others: give one of them.")
+    kinds = [kind for kind in (cfg.feet, cfg.wheels, cfg.fixed_base) if kind]
+    if cfg.robot is None and (kinds or cfg.effort_limit):
+        raise UsageError("--feet, --wheels, --fixed-base and --effort-limit are for --robot FILE.")
+    if len(kinds) > 1:
+        raise UsageError(
+            "--feet is for robots on legs, --wheels for others, and --fixed-base for arms: give "
+            "one of them."
+        )
     if cfg.robot is None:
         path = write_task(name, Path())
     else:
         limits = effort_limits(cfg.effort_limit)
-        path = write_robot_task(name, Path(), cfg.robot, cfg.feet, limits, cfg.wheels)
+        path = write_robot_task(
+            name, Path(), cfg.robot, cfg.feet, limits, cfg.wheels, cfg.fixed_base
+        )
     print(f"{path}: edit it, and try it with")
     print(f"  manyworlds validate {name} --load {path}")
     print(f"  manyworlds train {name} --load {path}")
@@ -161,10 +171,12 @@ def write_robot_task(
     feet: Sequence[str],
     effort_limit: EffortLimit,
     wheels: Sequence[str] = (),
+    fixed_base: bool = False,
 ) -> Path:
     """Write a module that registers the task of a robot, and print what was derived.
 
-    A robot on legs or wheels follows velocity commands; one in a vertical plane runs forward.
+    A robot on legs or wheels follows velocity commands, one in a vertical plane runs forward, and
+    one with a fixed base reaches goals.
 
     Args:
         name: the task's name, as for `write_task`.
@@ -173,6 +185,7 @@ def write_robot_task(
         feet: see `derive_legged_model`.
         effort_limit: see `derive_legged_model`.
         wheels: bodies of its wheels; without them and `feet`, they are looked for.
+        fixed_base: its base is fixed, whatever its model looks like.
 
     Returns:
         The path of the new file.
@@ -182,6 +195,7 @@ def write_robot_task(
         FileExistsError: the file exists.
         OSError: the model cannot be read.
     """
+    from manyworlds.asset_zoo.fixed_base import has_fixed_base
     from manyworlds.asset_zoo.planar import planar_root
     from manyworlds.asset_zoo.wheeled import find_wheels
     from manyworlds.spec.load import compile_spec, load_spec
@@ -197,11 +211,15 @@ def write_robot_task(
     spec, _ = load_spec(robot)
     model = compile_spec(spec.copy(), robot)
     is_planar = planar_root(model) is not None
-    if not (feet or wheels or is_planar):
-        with _errors_of(robot):
-            _check_root(model)
-            wheels = find_wheels(spec)
-    if wheels:
+    if not (feet or wheels or fixed_base or is_planar):
+        fixed_base = has_fixed_base(model)
+        if not fixed_base:
+            with _errors_of(robot):
+                _check_root(model)
+                wheels = find_wheels(spec)
+    if fixed_base:
+        source = _reach_task(name, path, robot, effort_limit)
+    elif wheels:
         source = _wheeled_task(name, path, robot, wheels, effort_limit)
     elif is_planar and not feet:
         source = _planar_task(name, path, robot, effort_limit)
@@ -234,8 +252,8 @@ def _check_root(model: mujoco.MjModel) -> None:
     names = [model.joint(j).name for j in range(first, first + int(model.body_jntnum[1]))]
     raise ValueError(
         f"The root '{model.body(1).name}' moves by the joints {names}, and so is neither free nor "
-        "in a vertical plane: write a task of an arm with manyworlds new-task NAME, and exchange "
-        "the arm's model."
+        "in a vertical plane nor fixed: give it a <freejoint/>, or write a task of reaching goals "
+        "with manyworlds new-task NAME --robot FILE --fixed-base."
     )
 
 
@@ -286,6 +304,17 @@ def _planar_task(name: str, path: Path, robot: Path, effort_limit: EffortLimit) 
         model = derive_planar_model(load_spec(robot)[0], effort_limit)
     print(_describe_planar(model))
     return planar_source(name, path, robot, model)
+
+
+def _reach_task(name: str, path: Path, robot: Path, effort_limit: EffortLimit) -> str:
+    """Derive a robot with a fixed base, print it, and return its task's source."""
+    from manyworlds.asset_zoo.fixed_base import derive_fixed_base_model
+    from manyworlds.spec.load import load_spec
+
+    with _errors_of(robot):
+        model = derive_fixed_base_model(load_spec(robot)[0], effort_limit)
+    print(_describe_fixed(model))
+    return reach_source(name, path, robot, model)
 
 
 def _new_file(name: str, folder: Path) -> Path:
@@ -346,6 +375,16 @@ def _describe_wheeled(model: WheeledModel) -> str:
     if not model.drives:
         return found
     return f"{found}\n{_drive_table(model.drives, {})}"
+
+
+def _describe_fixed(model: FixedBaseModel) -> str:
+    """Return what was derived from the model of a robot with a fixed base."""
+    place = ", ".join(f"{value:g}" for value in model.tip_pos)
+    return (
+        f"fixed base: {model.root}\n"
+        f"tip: ({place}) m in the frame of {model.tip}; goals up to {model.reach:g} m from the "
+        f"base\n{_drive_table(model.drives, dict.fromkeys(model.scales, 'moves the tip'))}"
+    )
 
 
 def _drive_table(drives: Mapping[str, JointDrive], parts: Mapping[str, str]) -> str:

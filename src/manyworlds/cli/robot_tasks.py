@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from dataclasses import astuple
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from manyworlds.cli.source_text import (
+    drive_constants,
+    drives_source,
+    names_source,
+    numbers,
+    path_source,
+    pattern,
+)
+
 if TYPE_CHECKING:
-    from manyworlds.asset_zoo.legged import JointDrive, LeggedModel
+    from manyworlds.asset_zoo.legged import LeggedModel
     from manyworlds.asset_zoo.planar import PlanarModel
     from manyworlds.asset_zoo.wheeled import WheeledModel
     from manyworlds.managers import RewardTermCfg
@@ -158,7 +165,7 @@ $pose
 }
 """Default pose [rad or m]."""
 $constants
-ROOT = SceneEntityCfg("robot", body_names=$root)
+ROOT = SceneEntityCfg("robot", body_names=$root_pattern)
 PITCH = SceneEntityCfg("robot", joint_names=$pitch)
 ROOT_JOINTS = SceneEntityCfg("robot", joint_names=$root_joints)
 LIMBS = SceneEntityCfg("robot", joint_names=$limbs)
@@ -482,13 +489,13 @@ def legged_source(name: str, path: Path, file: Path, model: LeggedModel) -> str:
         stem=path.stem,
         count=len(model.feet),
         root=json.dumps(model.root),
-        feet=_names(model.feet),
+        feet=names_source(model.feet),
         height=repr(model.height),
-        drives=_drives(model.drives, 8),
-        knees=_names(model.knees),
-        pitch=_names(model.pitch),
-        legs=_names(model.legs),
-        file=_path_source(file, path.parent),
+        drives=drives_source(model.drives, 8),
+        knees=names_source(model.knees),
+        pitch=names_source(model.pitch),
+        legs=names_source(model.legs),
+        file=path_source(file, path.parent),
         rewards=_rewards(velocity_env_cfg(robot).rewards, robot),
     )
 
@@ -502,20 +509,21 @@ def planar_source(name: str, path: Path, file: Path, model: PlanarModel) -> str:
     values = dict(
         name=name,
         stem=path.stem,
-        file=_path_source(file, path.parent),
+        file=path_source(file, path.parent),
         forward=repr(model.forward),
         height=repr(model.height),
-        pose=_numbers(model.pose),
+        pose=numbers(model.pose),
         root=json.dumps(model.root),
-        pitch=json.dumps(model.pitch),
-        root_joints=_names(root_joints, 0),
-        limbs=_names(tuple(name for name in joints if name not in root_joints), 0),
-        seen=_names(tuple(name for name in joints if name != model.slide), 0),
+        root_pattern=json.dumps(pattern(model.root)),
+        pitch=json.dumps(pattern(model.pitch)),
+        root_joints=names_source(list(map(pattern, root_joints)), 0),
+        limbs=names_source([pattern(name) for name in joints if name not in root_joints], 0),
+        seen=names_source([pattern(name) for name in joints if name != model.slide], 0),
         timestep=repr(model.timestep),
         decimation=max(1, round(_CONTROL_S / model.timestep)),
     )
     if model.motors:
-        scales = _numbers(model.motors)
+        scales = numbers(model.motors)
         return _PLANAR.substitute(
             values,
             actuator="XmlMotorActuatorCfg",
@@ -532,7 +540,7 @@ def planar_source(name: str, path: Path, file: Path, model: PlanarModel) -> str:
         imports=_IMPORT_DRIVES,
         action="JointPositionActionCfg",
         scales="SCALES",
-        constants=_drive_constants(model.drives),
+        constants=drive_constants(model.drives),
         actuators=_SERVOS,
         file_actuators=_REPLACE,
     )
@@ -542,9 +550,9 @@ def wheeled_source(name: str, path: Path, file: Path, model: WheeledModel) -> st
     """Return the program of the velocity task of a robot on wheels; see `legged_source`."""
     pose = "{}"
     if model.pose:
-        pose = f"{{\n{_numbers(model.pose)}\n}}"
+        pose = f"{{\n{numbers(model.pose)}\n}}"
     wheels = (
-        f"    {json.dumps(joint)}: ({wheel.effort_limit!r}, {wheel.damping!r}),"
+        f"    {json.dumps(pattern(joint))}: ({wheel.effort_limit!r}, {wheel.damping!r}),"
         for joint, wheel in model.wheels.items()
     )
     parts = ("imports", "constants", "servos", "servo_action", "servo_cfg", "servo_terms")
@@ -554,7 +562,7 @@ def wheeled_source(name: str, path: Path, file: Path, model: WheeledModel) -> st
         used = "BuiltinPositionActuatorCfg, BuiltinVelocityActuatorCfg"
         servos = dict[str, str](
             imports=_IMPORT_DRIVES,
-            constants=f"{_drive_constants(model.drives)}\n",
+            constants=f"{drive_constants(model.drives)}\n",
             servos=f"\n{_SERVOS}",
             servo_action=_SERVO_ACTION,
             servo_cfg=_SERVO_CFG,
@@ -564,7 +572,7 @@ def wheeled_source(name: str, path: Path, file: Path, model: WheeledModel) -> st
         servos,
         name=name,
         stem=path.stem,
-        file=_path_source(file, path.parent),
+        file=path_source(file, path.parent),
         actuators_used=used,
         height=repr(model.height),
         pose=pose,
@@ -576,29 +584,6 @@ def wheeled_source(name: str, path: Path, file: Path, model: WheeledModel) -> st
         timestep=repr(model.timestep),
         decimation=max(1, round(_CONTROL_S / model.timestep)),
         root=json.dumps(model.root),
-    )
-
-
-def _numbers(values: Mapping[str, float]) -> str:
-    """Return numbers by name as source, in lines of one number each."""
-    return "\n".join(f"    {json.dumps(name)}: {value!r}," for name, value in values.items())
-
-
-def _drive_constants(drives: Mapping[str, JointDrive]) -> str:
-    """Return the constants of a program with the drives of joints and the scales of actions."""
-    return f"""\
-DRIVES = {{  # default [rad], effort limit [N m], stiffness, damping, armature
-{_drives(drives, 4)}
-}}
-SCALES = {{name: 0.25 * drive.effort_limit / drive.stiffness for name, drive in DRIVES.items()}}
-\"\"\"Change of a joint's target for an action of 1 [rad].\"\"\""""
-
-
-def _drives(drives: Mapping[str, JointDrive], indent: int) -> str:
-    """Return drives of joints as source, in lines of one joint each."""
-    return "\n".join(
-        f"{' ' * indent}{json.dumps(joint)}: JointDrive{astuple(drive)},"
-        for joint, drive in drives.items()
     )
 
 
@@ -635,20 +620,3 @@ def _double_quotes(text: str) -> str:
     if '"' in text or "\\" in text:
         return text
     return text.replace("'", '"')
-
-
-def _path_source(file: Path, folder: Path) -> str:
-    """Return a path as source for a module in a folder, which may move with the files below it."""
-    plain = Path(os.path.abspath(file))  # keeps symbolic links
-    home = folder.absolute()
-    if plain.is_relative_to(home):
-        return f"Path(__file__).parent / {json.dumps(plain.relative_to(home).as_posix())}"
-    return f"Path({json.dumps(str(file.resolve()))})"
-
-
-def _names(names: tuple[str, ...], indent: int = 4) -> str:
-    """Return a tuple of names as source, in lines of one name each."""
-    if not names:
-        return "()"
-    lines = "".join(f"\n{' ' * (indent + 4)}{json.dumps(name)}," for name in names)
-    return f"({lines}\n{' ' * indent})"

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from manyworlds.rl.plain_actuators import PlainActuators
 from manyworlds.rl.plain_motion import PlainMotion
+from manyworlds.rl.plain_rays import height_scan
 from manyworlds.rl.policy_description import (
     VERSION,
     EntityDescription,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 ObservationFn = Callable[["OnnxPolicy", mujoco.MjData, Params], ArrayLike]
 """Function that computes an observation, shape [n], from the policy, the state and its
 parameters."""
+
+_PLURALS = {"body": "bodies"}
 
 
 def open_session(path: str | Path) -> InferenceSession:
@@ -301,6 +304,8 @@ class OnnxPolicy:
         # A term may have the name of a built-in function and be computed by another one.
         known = {**_functions_of(module), **OBSERVATION_FNS, **self._fns}
         found = self._fns.get(name) or known.get(function)
+        if found is _height_scan and "rays" not in term["params"]:
+            found = None  # the sensor's samples are held or delayed, or have code of their own
         if found is None:
             raise NeedsEnvironmentError(
                 f"Observation term '{name}' of '{self.path}' is computed by {term['function']}, "
@@ -340,7 +345,10 @@ class OnnxPolicy:
                 return
         for name, term in self._observed_terms():
             sensor = term["params"].get("sensor_name", trained)
-            if not sensor.startswith(trained):
+            read = [sensor]
+            if "rays" in term["params"]:
+                read = [frame["name"] for frame in term["params"]["rays"]["frames"]]
+            if not all(element.startswith(trained) for element in read):
                 raise ValueError(
                     f"Observation term '{name}' of '{self.path}' reads the sensor '{sensor}' of "
                     f"the scene, not of the robot: the policy controls only the robot '{robot}' "
@@ -369,11 +377,18 @@ class OnnxPolicy:
         }
         for item in self.description["actuators"]:
             wanted.setdefault(item["transmission"], []).extend(item["targets"])
+        for _, term in self._observed_terms():
+            for frame in term["params"].get("rays", {"frames": []})["frames"]:
+                wanted.setdefault(frame["type"], []).append(frame["name"])
+                if frame["exclude"] is not None:
+                    wanted.setdefault("body", []).append(frame["exclude"])
         lacks = []
         for kind, names in wanted.items():
             missing = [name for name in names if not self._has(kind, name)]
             if missing:
-                lacks.append(f"{kind}s {', '.join(dict.fromkeys(missing))}")
+                lacks.append(
+                    f"{_PLURALS.get(kind, kind + 's')} {', '.join(dict.fromkeys(missing))}"
+                )
         if lacks:
             raise ValueError(
                 f"The model lacks what '{self.path}' names: {'; '.join(lacks)}. Use the scene "
@@ -464,6 +479,11 @@ def _projected_gravity(policy: OnnxPolicy, data: mujoco.MjData, params: Params) 
     return data.xmat[body].reshape(3, 3).T @ plain_gravity_direction(policy.model.opt)
 
 
+def _height_scan(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
+    options = {name: params[name] for name in ("offset", "miss_value") if name in params}
+    return height_scan(policy.model, data, params["rays"], **options)
+
+
 def _last_action(policy: OnnxPolicy, data: mujoco.MjData, params: Params) -> np.ndarray:
     name = params.get("action_name")
     if name is None:
@@ -494,6 +514,7 @@ OBSERVATION_FNS: dict[str, ObservationFn] = {
     "base_lin_vel": _root_velocity(slice(3, 6)),
     "builtin_sensor": _builtin_sensor,
     "generated_commands": _generated_commands,
+    "height_scan": _height_scan,
     "joint_pos_rel": _joint_pos_rel,
     "joint_vel_rel": _joint_vel_rel,
     "last_action": _last_action,

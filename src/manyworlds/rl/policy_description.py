@@ -10,6 +10,7 @@ from manyworlds.actuator.builtin_actuator import DirectActuator
 from manyworlds.entity import ELEMENT_KINDS
 from manyworlds.envs.mdp.actions.actions import BaseAction, clip_bounds
 from manyworlds.managers import ActionTerm, SceneEntityCfg
+from manyworlds.sensor.raycast_sensor import RayCastSensor
 from manyworlds.spec.transmissions import TransmissionType
 from manyworlds.utils.config import Plain, finite_or_none, to_plain
 
@@ -217,7 +218,10 @@ def _describe_observation(
     params = {key: _describe_param(env, value) for key, value in cfg.params.items()}
     sensor = params.get("sensor_name")
     if isinstance(sensor, str) and sensor:
-        params["sensor"] = getattr(env.scene[sensor], "name", sensor)
+        found = env.scene[sensor]
+        params["sensor"] = getattr(found, "name", sensor)
+        if type(found) is RayCastSensor and not found.cfg.samples_eagerly:
+            params["rays"] = found.describe()
     return {"function": to_plain(func), "shape": list(shape), **fields, "params": params}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
 import mujoco
 import numpy as np
@@ -25,6 +25,7 @@ from manyworlds.spec.elements import id_of_element
 from manyworlds.utils.debug_visualizer import Color
 from manyworlds.utils.math import dot, matrix_from_quat, quat_from_matrix
 from manyworlds.utils.overrides import overrides
+from manyworlds.validation.host_reads import reads_are_free
 from manyworlds.validation.worlds import EnvIds, assign
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ __all__ = [
     "RayCastData",
     "RayCastSensor",
     "RayCastSensorCfg",
+    "RayFrameDescription",
+    "RaysDescription",
     "RingPatternCfg",
 ]
 
@@ -58,6 +61,27 @@ _SINGULAR = 0.05
 
 # Distance of a frame from the origin of its body, from which a tilt displaces its rays visibly [m].
 _SWINGING = 1.0
+
+
+class RayFrameDescription(TypedDict):
+    """Description of a frame that rays are attached to."""
+
+    type: str
+    name: str
+    exclude: str | None
+    """Body that the frame's rays pass through."""
+
+
+class RaysDescription(TypedDict):
+    """Description of a sensor's rays as plain data, with the names of the scene's model."""
+
+    frames: list[RayFrameDescription]
+    offsets: list[list[float]]
+    """Origins of each frame's rays, in the axes of the rays [m]."""
+    directions: list[list[float]]
+    alignment: RayAlignment
+    max_distance: float
+    geom_groups: list[int] | None
 
 
 @dataclass(init=False)
@@ -268,6 +292,7 @@ class RayCastSensor(Sensor[RayCastData]):
             if lookup is not None:
                 body = int(getattr(mj_model, lookup)[i])
             bodies.append(with_geoms.get(body, body))
+        self._bodies = [mj_model.body(body).name for body in bodies]
         exclude = torch.tensor(bodies, dtype=torch.int32, device=device)
         self._bodyexclude: int | torch.Tensor = -1
         if cfg.exclude_parent_body:
@@ -282,6 +307,26 @@ class RayCastSensor(Sensor[RayCastData]):
                     f"{groups}; the geoms are in {sorted({*mj_model.geom_group.tolist()})}.",
                     stacklevel=2,
                 )
+
+    def describe(self) -> RaysDescription:
+        """Describe the rays, to cast them without the sensor."""
+        frames: list[RayFrameDescription] = []
+        for ref, body in zip(self.cfg.frames, self._bodies, strict=True):
+            exclude = None
+            if self.cfg.exclude_parent_body:
+                exclude = body
+            frames.append({"type": ref.type, "name": ref.prefixed_name(), "exclude": exclude})
+        groups = self.include_geom_groups
+        if groups is not None:
+            groups = list(groups)
+        return {
+            "frames": frames,
+            "offsets": self._offsets.tolist(),
+            "directions": self._directions.tolist(),
+            "alignment": self.cfg.ray_alignment,
+            "max_distance": self.cfg.max_distance,
+            "geom_groups": groups,
+        }
 
     def set_context(self, ctx: SensorContext) -> None:
         """Set the context that casts rays."""
@@ -352,7 +397,7 @@ class RayCastSensor(Sensor[RayCastData]):
             )
         self._last = last
         # On a GPU all rays are cast again, since selecting worlds would wait for the device.
-        if self._device.type == "cpu":
+        if reads_are_free(self._device):
             with torch.inference_mode(False):
                 self._fresh = torch.ones(len(last.distances), dtype=torch.bool)
         return last

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import warnings
+import math
 from collections.abc import Callable, Hashable, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -22,7 +22,7 @@ from manyworlds.viewer.browser.layout import (
     bounding_box,
     default_position,
     grid_slots,
-    ground_planes,
+    ground_of,
     is_landscape,
     static_body,
 )
@@ -33,6 +33,7 @@ from manyworlds.viewer.browser.shapes import (
     merge_instances,
     simplified,
 )
+from manyworlds.viewer.browser.sky import add_sky
 
 if TYPE_CHECKING:
     import trimesh
@@ -52,8 +53,14 @@ _IDENTITY = (1.0, 0.0, 0.0, 0.0)
 _MAX_FACES = 2_000_000
 """Number of triangles that a usual graphics card draws smoothly: the selected world has all of
 its own, the others share these."""
-MAX_LABELS = 36
-"""Largest number of labels, which are slow elements of the page."""
+MAX_LABELS = 64
+"""Largest number of labels: those of more worlds are too small to read."""
+_LABEL_WIDTH = 0.6
+"""Width of a label, as a share of the distance of neighboring worlds, so that none overlap."""
+_CHARACTER = 0.6
+"""Width of a label's character, by its height."""
+_LINE = 2.0
+"""Height of a label, by that of its letters."""
 _POSE_BYTES = 28
 _PARTS = ("type", "matid", "size", "rgba", "pos", "quat", "sameframe", "group")
 LOOKS = (
@@ -62,7 +69,9 @@ LOOKS = (
 )
 """Fields of the model that geoms and sites are drawn by."""
 _Geom = mujoco.mjtGeom
-_MESHABLE = (*SOLID_GEOMS, int(_Geom.mjGEOM_HFIELD))
+_MESHES = (int(_Geom.mjGEOM_MESH), int(_Geom.mjGEOM_SDF))
+"""Types of geoms whose surface is a mesh of the model."""
+_MESHABLE = (*SOLID_GEOMS, *_MESHES, int(_Geom.mjGEOM_HFIELD), int(_Geom.mjGEOM_PLANE))
 
 
 @dataclass(frozen=True)
@@ -131,7 +140,7 @@ class WorldGrid:
         self._nodes: list[viser.SceneNodeHandle] = []
         self._meshes: dict[tuple[int, ...], trimesh.Trimesh] = {}
         self._batches: list[_Batch] = []
-        self._planes = ground_planes(model)
+        self._ground_geom = ground_of(model)
         self._appearance = PerWorldAppearance(self._model, sim_model, expanded_fields)
         self._shapes = ShapeLayer(
             server, f"{_ROOT}/varied", self._model, on_click, cast_shadow=True
@@ -147,10 +156,12 @@ class WorldGrid:
             server.scene.configure_default_lights(enabled=True, cast_shadow=True)
             size = float(np.ptp(self.box, axis=0).max())
             shown = float(np.ptp(self.shown_box(), axis=0).max())
+            add_sky(server, max(shown, float(model.stat.extent)))
             self.ground = Ground(
                 server, f"{_ROOT}/ground", self._model, size, shown, shared=count > 1
             )
             self._labels = self._add_labels()
+            self._labels_fit = not self.landscape
             self._outline = self._add_outline()
 
     @property
@@ -200,7 +211,7 @@ class WorldGrid:
         for name in LOOKS:
             np.copyto(getattr(self._model, name), getattr(model, name))
         _show_own_colors(self._model)
-        self._planes = ground_planes(self._model)
+        self._ground_geom = ground_of(self._model)
         self._meshes.clear()
         with self.server.atomic():
             self.ground.draw()
@@ -252,8 +263,7 @@ class WorldGrid:
             if self.landscape:
                 # Worlds stay where they are on the terrain, so their places move with the robots.
                 self.places = drawn[:, self._lead_body].astype(np.float64)
-                for label, place in zip(self._labels, self.places, strict=False):
-                    label.position = place + self._label_offset()
+                self._move_labels()
             self._outline.position = self.places[selected]
 
     def set_labels(self, texts: list[str]) -> None:
@@ -325,28 +335,22 @@ class WorldGrid:
     def _drawable_geoms(self) -> list[int]:
         model = self._model
         drawable = []
-        skipped = []
         for geom in range(model.ngeom):
             material = int(model.geom_matid[geom])
             alpha = model.geom_rgba[geom, 3]
             if material >= 0:
                 alpha = model.mat_rgba[material, 3]
             varied = self._appearance.varied["geom"][geom]
-            if geom in self._planes or not self._shown("geom", geom) or (alpha == 0 and not varied):
+            if (
+                geom == self._ground_geom
+                or not self._shown("geom", geom)
+                or (alpha == 0 and not varied)
+            ):
                 continue
             kind = int(model.geom_type[geom])
-            absent = kind == _Geom.mjGEOM_MESH and model.geom_dataid[geom] < 0 and not varied
-            finite_plane = kind == _Geom.mjGEOM_PLANE and model.geom_size[geom, :2].min() > 0
-            if (kind in _MESHABLE and not absent) or finite_plane:
+            absent = kind in _MESHES and model.geom_dataid[geom] < 0 and not varied
+            if kind in _MESHABLE and not absent:
                 drawable.append(geom)
-            elif not absent:
-                skipped.append(model.geom(geom).name or f"geom {geom}")
-        if skipped and not self._nodes:
-            warnings.warn(
-                f"The browser view cannot draw {len(skipped)} geoms of this model "
-                f"({', '.join(skipped[:5])}): infinite planes that are not level, and SDFs.",
-                stacklevel=4,
-            )
         return drawable
 
     def _drawable_sites(self) -> list[int]:
@@ -368,9 +372,11 @@ class WorldGrid:
                 key = static_body(self._model, body), self._look("geom", group)
                 alike.setdefault(key, ([], group))[0].append(body)
         meshes = []
+        sections = geom_meshes.round_sections(self._model, self._drawable)
         for bodies, group in alike.values():
             if tuple(group) not in self._meshes:
-                self._meshes[tuple(group)] = geom_meshes.merge_geoms(self._model, group)
+                mesh = geom_meshes.merge_geoms(self._model, group, sections)
+                self._meshes[tuple(group)] = mesh
             meshes.append((bodies, self._meshes[tuple(group)]))
         faces = sum(len(bodies) * len(mesh.faces) for bodies, mesh in meshes) * self.count
         share = min(_MAX_FACES / max(faces, 1), 1.0)
@@ -472,6 +478,8 @@ class WorldGrid:
                 "",
                 position=place + self._label_offset(),
                 anchor="bottom-center",
+                font_size_mode="scene",
+                font_scene_height=self._label_height(),
             )
             for i, place in enumerate(places)
         ]
@@ -498,6 +506,40 @@ class WorldGrid:
         )
         self._nodes.append(outline)
         return outline
+
+    def _move_labels(self) -> None:
+        """Draw labels above worlds that move; where worlds meet, one above the other."""
+        if not self._labels:
+            return
+        height = self._labels[0].font_scene_height
+        if not self._labels_fit:
+            height = self._label_height()
+            for label in self._labels:
+                label.font_scene_height = height
+            self._labels_fit = True
+        between = np.linalg.norm(self.places[:, None] - self.places, axis=2)
+        width = height * _CHARACTER * self._label_length
+        below = np.tril(between < width, -1).sum(axis=1)
+        positions = self.places + self._label_offset()
+        positions[:, 2] += _LINE * height * below
+        for label, position in zip(self._labels, positions, strict=True):
+            label.position = position
+
+    @property
+    def _label_length(self) -> int:
+        return len(f"world {self.count}")
+
+    def _label_height(self) -> float:
+        """Return the height of the letters of labels [m].
+
+        Neighbors are those of a grid; worlds that move on a terrain are on average as far apart.
+        """
+        columns = math.sqrt(self.count)
+        room = float(np.ptp(self.places, axis=0).max()) / columns
+        if not self.landscape:
+            room = float(np.linalg.norm(self.places[1:] - self.places[0], axis=1).min())
+        room = max(room, float(np.ptp(self.box, axis=0).max()))
+        return _LABEL_WIDTH * room / (_CHARACTER * self._label_length)
 
     def _label_offset(self) -> np.ndarray:
         center = self.box.mean(axis=0)

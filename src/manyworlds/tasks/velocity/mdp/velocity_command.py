@@ -13,6 +13,7 @@ from manyworlds.managers import CommandTerm, CommandTermCfg
 from manyworlds.managers.symmetry import Reflection
 from manyworlds.utils.math import dot, wrap_to_pi
 from manyworlds.utils.overrides import overrides
+from manyworlds.validation.host_reads import reads_are_free
 
 if TYPE_CHECKING:
     from manyworlds.envs import ManagerBasedRlEnv
@@ -300,7 +301,7 @@ class UniformVelocityCommand(CommandTerm):
         """Resample commands and their times in the worlds of a mask, shape [num_envs]."""
         if self._takes_ids:
             super()._resample_where(mask)  # for the ids that a subclass expects
-        elif mask.device.type != "cpu" or mask.any():  # a check on a GPU would synchronize
+        elif not reads_are_free(mask.device) or mask.any():  # a check on a GPU would synchronize
             drawn = self._sample(mask)
             torch.where(mask, drawn, self.time_left, out=self.time_left)
             self.command_counter += mask
